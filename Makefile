@@ -1,0 +1,46 @@
+# make demo    install what is missing, build, run the particle simulation and show what happened
+# make test    the whole test suite, with both MPIs
+# make build | install PREFIX=... | bench | sanitize | format | clean
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: deps configure build test demo bench sanitize install format clean
+
+demo: build
+	@examples/particles/demo.sh $(BUILD)
+
+test: build
+	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+deps:
+	@scripts/install-deps.sh
+
+configure: deps
+	@[ -f $(BUILD)/build.ninja ] || cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).configure.log 2>&1 \
+	  || { cat $(BUILD).configure.log; exit 1; }; rm -f $(BUILD).configure.log
+
+build: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+
+bench: build
+	@bench/run.sh $(BUILD)
+
+sanitize:
+	@$(MAKE) --no-print-directory BUILD=build-asan SANITIZE=address,undefined sanitized
+	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE=thread sanitized
+
+.PHONY: sanitized
+sanitized: deps
+	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS)
+	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS) -E 'mpich|openmpi|scale'
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
+
+format:
+	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
+
+clean:
+	@rm -rf build build-asan build-tsan

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the Debian packages that building and testing Sheaf needs and that are missing. Quiet if none is.
+set -eu
+packages="build-essential cmake ninja-build pkg-config python3 libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
+ libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev librapidcheck-dev libboost-context-dev libxxhash-dev strace"
+missing=""
+for package in $packages; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+echo "installing:$missing"
+sudo=""
+[ "$(id -u)" = 0 ] || sudo=sudo
+DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND
+$sudo apt-get update -qq
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,0 +1,77 @@
+// comm/comm: the only way tasks talk to each other.
+//
+// A Comm is one task's end of a group of `size()` tasks, numbered 0..size()-1. All calls but rank(), size() and
+// traffic() are collective over the group: every task makes the same calls in the same order. A Comm does not know
+// what a file is. The group is Sheaf's own: its traffic never meets that of the program.
+//
+// Errors: arguments that disagree (lengths, roots) are a bug of the caller. A failing transport throws sheaf::Error
+// on the task that sees it; groups over MPI follow the error handler of the communicator.
+// Memory: a task holds O(1) bytes plus its own contribution; only the root of a gather or scatter holds more.
+// Threads: one call at a time on one Comm.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace sheaf {
+
+// What a task has done on a Comm and on those split from it.
+struct Traffic {
+  int64_t collectives = 0;  // collective calls
+  int64_t steps = 0;        // rounds of messages on the critical path: ceil(log2(size)) per tree collective
+  int64_t bytes = 0;        // bytes this task contributed to collectives
+};
+
+// One contribution per task of the group, joined in rank order. Filled at the root only.
+struct Gathered {
+  std::vector<std::byte> bytes;  // all contributions, one behind the other
+  std::vector<int64_t> sizes;    // bytes of each contribution, size() entries
+
+  // Offset of each contribution in `bytes`: size()+1 entries.
+  std::vector<int64_t> offsets() const;
+};
+
+class Comm {
+ public:
+  virtual ~Comm() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  virtual void barrier() = 0;
+
+  // data of `root` to all; the length is the same everywhere.
+  virtual void broadcast(std::span<std::byte> data, int root) = 0;
+
+  // Element-wise over the tasks, result everywhere, in place.
+  virtual void all_max(std::span<int64_t> values) = 0;
+  virtual void all_sum(std::span<int64_t> values) = 0;
+
+  // Element-wise sum over the tasks of lower rank (0 at rank 0), in place.
+  virtual void prefix_sum(std::span<int64_t> values) = 0;
+
+  // Contributions of any length (0 included) to `root`. Returned empty on all other tasks.
+  virtual Gathered gather(std::span<const std::byte> mine, int root) = 0;
+
+  // The reverse: at `root`, piece r goes to task r (pieces are only looked at there). Returns this task's piece.
+  virtual std::vector<std::byte> scatter(const Gathered& pieces, int root) = 0;
+
+  // A group per distinct color (>= 0), ordered by (key, rank).
+  virtual std::unique_ptr<Comm> split(int color, int key) = 0;
+
+  // An independent group of the same tasks.
+  virtual std::unique_ptr<Comm> duplicate() = 0;
+
+  // The group of the tasks that share memory with this one (a node), in rank order.
+  virtual std::unique_ptr<Comm> split_by_node() = 0;
+
+  virtual Traffic traffic() const = 0;
+};
+
+// The group of one.
+std::unique_ptr<Comm> self_comm();
+
+}  // namespace sheaf

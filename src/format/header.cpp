@@ -1,0 +1,162 @@
+#include "format/header.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace sheaf::format {
+
+namespace {
+
+constexpr char magic[4] = {'s', 'i', 'o', 'n'};
+
+enum Field : size_t {
+  at_magic = 0,
+  at_order = 4,
+  at_library = 8,
+  at_patch = 12,
+  at_version = 16,
+  at_fsblksize = 20,
+  at_ntasks = 24,
+  at_nfiles = 28,
+  at_filenumber = 32,
+  at_flag1 = 36,
+  at_flag2 = 44,
+  at_prefix = 52,
+  at_prefix_v2 = 32,
+};
+
+[[noreturn]] void damaged(std::string_view path, const std::string& finding) {
+  throw file_error(Code::damaged, path, finding);
+}
+
+template <class T>
+void encode_all(std::span<const T> values, ByteOrder order, std::span<std::byte> to) {
+  if (order == native_order) {
+    std::memcpy(to.data(), values.data(), values.size_bytes());
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) store<T>(to.data() + i * sizeof(T), values[i], order);
+}
+
+template <class T>
+void decode_all(std::span<const std::byte> from, ByteOrder order, std::span<T> values) {
+  if (order == native_order) {
+    std::memcpy(values.data(), from.data(), values.size_bytes());
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) values[i] = load<T>(from.data() + i * sizeof(T), order);
+}
+
+}  // namespace
+
+KeyvalMode Header::keyval() const {
+  const auto upper = static_cast<int32_t>(flag1 >> 32);
+  return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_ : KeyvalMode::none;
+}
+
+void Header::set_name(std::string_view name) {
+  prefix.fill('\0');
+  name.copy(prefix.data(), prefix_size - 1);
+}
+
+std::array<std::byte, fixed_size> encode(const Header& h) {
+  std::array<std::byte, fixed_size> bytes{};
+  std::byte* p = bytes.data();
+  const ByteOrder order = h.metadata_order;
+  std::memcpy(p + at_magic, magic, sizeof magic);
+  p[at_order] = p[at_order + 3] = static_cast<std::byte>(h.metadata_order);
+  p[at_order + 1] = p[at_order + 2] = static_cast<std::byte>(h.userdata_order);
+  store<int32_t>(p + at_library, h.library, order);
+  store<int32_t>(p + at_patch, h.patch, order);
+  store<int32_t>(p + at_version, h.version, order);
+  store<int32_t>(p + at_fsblksize, h.fsblksize, order);
+  store<int32_t>(p + at_ntasks, h.ntasks, order);
+  store<int32_t>(p + at_nfiles, h.nfiles, order);
+  store<int32_t>(p + at_filenumber, h.filenumber, order);
+  store<int64_t>(p + at_flag1, h.flag1, order);
+  store<int64_t>(p + at_flag2, h.flag2, order);
+  std::memcpy(p + at_prefix, h.prefix.data(), prefix_size);
+  return bytes;
+}
+
+Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
+  const std::byte* p = bytes.data();
+  if (bytes.size() < sizeof magic || std::memcmp(p, magic, sizeof magic) != 0)
+    throw file_error(Code::not_a_multifile, path, "not a SION multifile (it does not begin with \"sion\")");
+  if (bytes.size() < static_cast<size_t>(fixed_size_v2)) damaged(path, "truncated inside the header");
+
+  Header h;
+  const auto metadata = static_cast<uint8_t>(p[at_order]);
+  const auto userdata = static_cast<uint8_t>(p[at_order + 1]);
+  if (metadata > 1 || userdata > 1) damaged(path, "impossible byte-order word in the header");
+  h.metadata_order = static_cast<ByteOrder>(metadata);
+  h.userdata_order = static_cast<ByteOrder>(userdata);
+  const ByteOrder order = h.metadata_order;
+
+  h.library = load<int32_t>(p + at_library, order);
+  h.patch = load<int32_t>(p + at_patch, order);
+  h.version = load<int32_t>(p + at_version, order);
+  if (h.version < oldest_version || h.version > newest_version)
+    throw file_error(Code::unsupported, path,
+                     "file format version " + std::to_string(h.version) + " is not one of 2 to 5");
+  h.fsblksize = load<int32_t>(p + at_fsblksize, order);
+  h.ntasks = load<int32_t>(p + at_ntasks, order);
+  h.nfiles = load<int32_t>(p + at_nfiles, order);
+  if (h.version == 2) {
+    h.filenumber = 1;
+    h.flag1 = Header::flag_of(KeyvalMode::none);
+  } else {
+    if (bytes.size() < static_cast<size_t>(fixed_size)) damaged(path, "truncated inside the header");
+    h.filenumber = load<int32_t>(p + at_filenumber, order);
+    h.flag1 = load<int64_t>(p + at_flag1, order);
+    h.flag2 = load<int64_t>(p + at_flag2, order);
+  }
+  std::memcpy(h.prefix.data(), p + (h.version == 2 ? at_prefix_v2 : at_prefix), prefix_size);
+  h.prefix.back() = '\0';
+
+  if (h.fsblksize <= 0) damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
+  if (h.ntasks < 0) damaged(path, std::to_string(h.ntasks) + " tasks in the header");
+  if (h.nfiles < 1) damaged(path, std::to_string(h.nfiles) + " physical files in the header");
+  if (h.nfiles > 1 && (h.filenumber < 0 || h.filenumber >= h.nfiles))
+    damaged(path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
+  return h;
+}
+
+std::array<std::byte, pointer_size> encode(const Pointer& pointer, ByteOrder order) {
+  std::array<std::byte, pointer_size> bytes;
+  store<int32_t>(bytes.data(), pointer.maxblocks, order);
+  store<int64_t>(bytes.data() + 4, pointer.varheader, order);
+  return bytes;
+}
+
+Pointer decode_pointer(std::span<const std::byte, pointer_size> bytes, ByteOrder order) {
+  return {load<int32_t>(bytes.data(), order), load<int64_t>(bytes.data() + 4, order)};
+}
+
+void encode(std::span<const int64_t> values, ByteOrder order, std::span<std::byte> to) {
+  encode_all(values, order, to);
+}
+void decode(std::span<const std::byte> from, ByteOrder order, std::span<int64_t> values) {
+  decode_all(from, order, values);
+}
+void encode(std::span<const int32_t> values, ByteOrder order, std::span<std::byte> to) {
+  encode_all(values, order, to);
+}
+void decode(std::span<const std::byte> from, ByteOrder order, std::span<int32_t> values) {
+  decode_all(from, order, values);
+}
+
+std::string physical_name(std::string_view base, int32_t number) {
+  std::string name(base);
+  if (number > 0) {
+    char suffix[16];
+    std::snprintf(suffix, sizeof suffix, ".%06d", number);
+    name += suffix;
+  }
+  if (name.size() >= static_cast<size_t>(prefix_size))
+    throw Error(Code::invalid_argument, "file name of " + std::to_string(name.size()) +
+                                            " characters; at most 1023 fit into a multifile: '" + name + "'");
+  return name;
+}
+
+}  // namespace sheaf::format

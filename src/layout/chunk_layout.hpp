@@ -1,0 +1,42 @@
+// layout/chunk_layout: where the chunks of a task lie in its physical file (docs/format.md, section "Where data
+// go"). Pure, overflow-checked integer arithmetic; offsets and sizes in bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/checked.hpp"
+
+namespace sheaf::layout {
+
+// Chunk k of a task occupies [offset(k), offset(k) + size) of the physical file.
+struct ChunkGeometry {
+  int64_t start = 0;  // absolute offset of chunk 0
+  int64_t skip = 0;   // distance between two chunks of the task: the sum of the chunk sizes of all tasks
+  int64_t size = 0;   // bytes in each chunk
+
+  // Throws invalid_argument if the chunk would end beyond 2^63 bytes.
+  int64_t offset(int64_t chunk) const;
+};
+
+// Offset of the data area of a physical file with `ntasks` tasks: META1 rounded up to the block size.
+int64_t data_start(int64_t ntasks, int64_t fsblksize);
+
+// Bytes of META2 without the mapping: block counts and `maxblocks` rounds of block sizes.
+int64_t meta2_size(int64_t ntasks, int64_t maxblocks);
+
+// The chunk a task gets when it asks for `requested` >= 0 bytes (individual writing): rounded up to whole blocks.
+int64_t aligned_chunk(int64_t requested, int64_t fsblksize);
+
+// Where every task of a physical file begins, and the distance between rounds.
+struct FileLayout {
+  std::vector<int64_t> starts;  // one per task
+  int64_t skip = 0;
+  int64_t data_start = 0;
+};
+
+// Lays out the final chunk sizes of one physical file. Throws invalid_argument on overflow.
+FileLayout lay_out(std::span<const int64_t> chunk_sizes, int64_t fsblksize);
+
+}  // namespace sheaf::layout

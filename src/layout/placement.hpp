@@ -1,0 +1,21 @@
+// layout/placement: which task lives in which physical file (docs/format.md, section "Names").
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sheaf::layout {
+
+struct Placement {
+  int32_t file = 0;        // number of the physical file
+  int32_t local_rank = 0;  // number of the task inside that file
+};
+
+// Blockwise: floor(P/F) consecutive tasks per file, the remainder in the last. 1 <= nfiles <= ntasks.
+inline Placement place_blockwise(int32_t rank, int32_t ntasks, int32_t nfiles) {
+  const int32_t per_file = ntasks / nfiles;
+  const int32_t file = std::min(rank / per_file, nfiles - 1);
+  return {file, rank - per_file * file};
+}
+
+}  // namespace sheaf::layout

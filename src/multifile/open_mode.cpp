@@ -1,0 +1,131 @@
+#include "multifile/open_mode.hpp"
+
+#include <charconv>
+#include <functional>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using format::KeyvalMode;
+
+std::string_view trim(std::string_view s) {
+  const auto first = s.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return {};
+  return s.substr(first, s.find_last_not_of(" \t\n") - first + 1);
+}
+
+[[noreturn]] void bad_value(std::string_view word, std::string_view expected) {
+  throw Error(Code::invalid_argument,
+              "open mode: '" + std::string(word) + "' is impossible; expected " + std::string(expected));
+}
+
+// A count of bytes, with an optional suffix k, M or G (powers of 1024).
+std::optional<int64_t> parse_bytes(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value < 0) return std::nullopt;
+  const std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (suffix.empty()) return value;
+  if (suffix == "k" || suffix == "K") return value << 10;
+  if (suffix == "M") return value << 20;
+  if (suffix == "G") return value << 30;
+  return std::nullopt;
+}
+
+void set_files(OpenMode& m, std::string_view word, std::string_view value) {
+  if (value == "auto") {
+    m.file_policy = FilePolicy::automatic;
+  } else if (value == "node") {
+    m.file_policy = FilePolicy::per_node;
+  } else {
+    const auto count = parse_bytes(value);
+    if (!count || *count < 1 || *count > INT32_MAX) bad_value(word, "files=auto, files=node or files=N with N >= 1");
+    m.file_policy = FilePolicy::fixed;
+    m.files = static_cast<int32_t>(*count);
+  }
+}
+
+void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
+  if (value.empty() || value == "default" || value == "inline") {
+    m.keyval = KeyvalMode::inline_;
+  } else if (value == "none") {
+    m.keyval = KeyvalMode::none;
+  } else if (value == "unknown") {
+    m.keyval = KeyvalMode::unknown;
+  } else {
+    bad_value(word, "keyval, keyval=inline, keyval=none or keyval=unknown");
+  }
+}
+
+// One word; `key` and `value` are its halves around the first '='. False if nobody knows it.
+bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string_view value) {
+  if (word == "w" || word == "wb" || word == "bw") {
+    m.direction = Direction::write;
+  } else if (word == "r" || word == "rb" || word == "br") {
+    if (m.direction != Direction::write) m.direction = Direction::read;
+  } else if (word == "ansi") {
+    m.posix = false;
+  } else if (word == "posix") {
+    m.posix = true;
+  } else if (word == "sionfwd") {
+    throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
+  } else if (word == "buffered") {
+    m.buffered = true;
+  } else if (word == "compress") {
+    // The plain word has no effect in the API it comes from.
+  } else if (word == "durable") {
+    m.durable = true;
+  } else if (word == "strict") {
+    m.strict = true;
+  } else if (key == "endianness") {
+    m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
+  } else if (key == "keyval") {
+    set_keyval(m, word, value);
+  } else if (key == "files") {
+    set_files(m, word, value);
+  } else if (key == "buffer") {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes > (int64_t{1} << 30)) bad_value(word, "buffer=BYTES, at most 1G");
+    m.buffer_bytes = *bytes;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void parse_words(OpenMode& m, std::string_view list) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    const std::string_view word = trim(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    if (word.empty()) continue;
+    const size_t equals = word.find('=');
+    const std::string_view value = equals == std::string_view::npos ? std::string_view{} : word.substr(equals + 1);
+    if (!apply(m, word, word.substr(0, equals), value)) m.unknown.emplace_back(word);
+  }
+}
+
+}  // namespace
+
+OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
+  OpenMode m;
+  parse_words(m, mode);
+  const Direction direction = m.direction;
+  parse_words(m, additions);
+  m.direction = direction;
+  if (m.strict && !m.unknown.empty())
+    throw Error(Code::invalid_argument, "open mode: unknown word '" + m.unknown.front() + "'; the words are " +
+                                            std::string(known_words()));
+  return m;
+}
+
+std::string_view known_words() {
+  return "r, w, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
+         "files=auto|node|N, buffer=BYTES";
+}
+
+}  // namespace sheaf

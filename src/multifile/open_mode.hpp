@@ -1,0 +1,50 @@
+// multifile/open_mode: the open-mode string, a comma-separated list of words, and the environment that adds to it.
+//
+// Words of the SION API (docs/api-sion.md, "Open mode") and of Sheaf. Blanks around words are trimmed, empty words
+// skipped. A word nobody knows is kept in `unknown`: reported and ignored, or an error with the word `strict`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_order.hpp"
+#include "format/header.hpp"
+
+namespace sheaf {
+
+enum class Direction : uint8_t { none, read, write };
+
+// Who decides the number of physical files (word `files=`).
+enum class FilePolicy : uint8_t {
+  caller,     // the arguments of the open call
+  automatic,  // as many as the writers of a node can fill at once (docs/tuning.md)
+  per_node,   // one per group of tasks that share memory
+  fixed,      // OpenMode::files
+};
+
+struct OpenMode {
+  Direction direction = Direction::none;
+  bool posix = false;      // descriptors instead of FILE*
+  bool buffered = false;   // the library may buffer even where a FILE* was handed out
+  bool durable = false;    // close returns when the data would survive a loss of power
+  bool strict = false;
+  ByteOrder userdata_order = native_order;
+  format::KeyvalMode keyval = format::KeyvalMode::not_set;
+  FilePolicy file_policy = FilePolicy::caller;
+  int32_t files = 0;                 // for FilePolicy::fixed
+  int64_t buffer_bytes = 128 << 10;  // write-behind and read-ahead buffer of a task; 0: none
+  std::vector<std::string> unknown;  // words without a meaning
+
+  bool writes() const { return direction == Direction::write; }
+};
+
+// Parses `mode`, then `additions` (the environment variable SHEAF_FLAGS; it may not change the direction).
+// Throws invalid_argument for a known word with an impossible value, or any unknown word under `strict`.
+OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
+
+// The words there are, for messages: "r, w, ansi, posix, ...".
+std::string_view known_words();
+
+}  // namespace sheaf

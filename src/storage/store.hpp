@@ -1,0 +1,94 @@
+// storage/store: the only way from Sheaf to the operating system's files.
+//
+// A Store names files by path and opens them; a File does large positional transfers. Neither knows what a task,
+// a chunk or a multifile is. All offsets and lengths are in bytes. Every call either does all it says or throws
+// sheaf::Error with the path and the errno; interrupted and short transfers are continued inside. What a failed
+// transfer leaves in its byte range of the file is undefined; bytes outside the range are untouched.
+//
+// Threads: a Store may be used from several threads; so may the positional calls of one File. close() may not run
+// while another call on the same File does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+enum class Access : uint8_t {
+  read,    // the file must exist
+  write,   // read and write; the file must exist
+  create,  // read and write; created (mode 0666 less umask) if missing; contents are kept if it exists
+  fresh,   // read and write; must not exist yet: fails with EEXIST otherwise
+};
+
+struct FileStatus {
+  bool exists = false;
+  bool is_directory = false;
+  int64_t size = 0;        // bytes
+  int64_t block_size = 0;  // st_blksize in bytes: the unit in which the file system likes to be accessed
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+
+  // Writes all of `data` at `offset`.
+  virtual void write_at(std::span<const std::byte> data, int64_t offset) = 0;
+
+  // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the file.
+  virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
+
+  // Size of the file and its preferred block, both in bytes.
+  virtual FileStatus status() = 0;
+
+  // Makes the file exactly `size` bytes long; new bytes read as zero.
+  virtual void resize(int64_t size) = 0;
+
+  // Returns when all bytes written through this File would survive a loss of power.
+  virtual void sync() = 0;
+
+  // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it can.
+  // Throws Code::damaged if this file ends before.
+  virtual void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length);
+
+  // First offset >= `offset` that is not inside a hole, or the file size. Stores without holes return `offset`.
+  virtual int64_t next_data(int64_t offset) = 0;
+
+  // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
+  virtual int descriptor() const { return -1; }
+
+  // Name it was opened under, for messages.
+  virtual const std::string& path() const = 0;
+
+  // Releases the file. Throws if the operating system reports a delayed error; the file is released all the same.
+  // The destructor closes silently a file that was not closed.
+  virtual void close() = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual std::shared_ptr<File> open(const std::string& path, Access access) = 0;
+
+  // Status of a path; `exists` is false if there is nothing. Throws for any other obstacle.
+  virtual FileStatus status(const std::string& path) = 0;
+
+  // Removes a file; one that does not exist is an error (not_found).
+  virtual void remove(const std::string& path) = 0;
+
+  // Renames a file, replacing `to` atomically.
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+};
+
+// Copies `length` bytes through a buffer of bounded size; what File::copy_to falls back to.
+void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length);
+
+// The operating system's files. One object for the process; lives until exit.
+Store& posix_store();
+
+}  // namespace sheaf
