@@ -1,0 +1,72 @@
+#include "comm/comm.hpp"
+
+#include <bit>
+#include <charconv>
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/helpers.hpp"
+
+namespace sheaf {
+
+std::vector<int64_t> Gathered::offsets() const {
+  std::vector<int64_t> result;
+  result.reserve(sizes.size() + 1);
+  int64_t offset = 0;
+  for (const int64_t size : sizes) {
+    result.push_back(offset);
+    offset += size;
+  }
+  result.push_back(offset);
+  return result;
+}
+
+int tree_steps(int size) { return size <= 1 ? 0 : std::bit_width(static_cast<unsigned>(size) - 1); }
+
+void count_collective(Traffic& traffic, int size, int64_t bytes) {
+  traffic.collectives += 1;
+  traffic.steps += tree_steps(size);
+  traffic.bytes += bytes;
+}
+
+int tasks_per_node(std::string_view topology) {
+  constexpr std::string_view key = "node=";
+  while (!topology.empty()) {
+    const size_t comma = topology.find(',');
+    const std::string_view word = topology.substr(0, comma);
+    topology = comma == std::string_view::npos ? std::string_view() : topology.substr(comma + 1);
+    if (!word.starts_with(key)) continue;
+    const std::string_view digits = word.substr(key.size());
+    int value = 0;
+    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (failure != std::errc() || end != digits.data() + digits.size() || value <= 0)
+      throw Error(Code::invalid_argument,
+                  "topology '" + std::string(word) + "': the tasks per node must be a number > 0");
+    return value;
+  }
+  return 0;
+}
+
+void check_root(int root, int size) {
+  if (root < 0 || root >= size)
+    throw Error(Code::invalid_argument,
+                "root " + std::to_string(root) + " is not in a group of " + std::to_string(size));
+}
+
+bool is_consistent(const Gathered& pieces, int size) {
+  if (std::ssize(pieces.sizes) != size) return false;
+  int64_t left = std::ssize(pieces.bytes);
+  for (const int64_t piece : pieces.sizes) {
+    if (piece < 0 || piece > left) return false;
+    left -= piece;
+  }
+  return left == 0;
+}
+
+void check_pieces(const Gathered& pieces, int size) {
+  if (!is_consistent(pieces, size))
+    throw Error(Code::invalid_argument,
+                "the pieces to scatter to " + std::to_string(size) + " tasks do not match their sizes");
+}
+
+}  // namespace sheaf

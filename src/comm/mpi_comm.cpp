@@ -1,0 +1,198 @@
+#include "comm/mpi_comm.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/helpers.hpp"
+#include "comm/mpi_comm_pieces.hpp"
+
+namespace sheaf {
+namespace {
+
+using mpi::check;
+
+// What a Comm shares with those split from it on the same task.
+struct Family {
+  Traffic traffic;
+  int number = 0;   // rank in the communicator that mpi_comm() was given
+  int largest = 0;  // bytes per message
+};
+
+// Owns a communicator that is Sheaf's own.
+class Handle {
+ public:
+  explicit Handle(MPI_Comm comm) : comm_(comm) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  ~Handle() {
+    int finalized = 0;
+    if (comm_ == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+    MPI_Comm_free(&comm_);
+  }
+  MPI_Comm get() const { return comm_; }
+
+ private:
+  MPI_Comm comm_;
+};
+
+class MpiComm final : public Comm {
+ public:
+  MpiComm(Handle comm, std::shared_ptr<Family> family) : comm_(std::move(comm)), family_(std::move(family)) {
+    check(MPI_Comm_set_errhandler(comm_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void barrier() override {
+    count(0);
+    check(MPI_Barrier(comm_.get()), "MPI_Barrier");
+  }
+
+  void broadcast(std::span<std::byte> data, int root) override {
+    check_root(root, size_);
+    count(rank_ == root ? data.size() : 0);
+    mpi::broadcast(group(), data, root);
+  }
+
+  void all_max(std::span<int64_t> values) override { all_reduce(values, MPI_MAX); }
+  void all_sum(std::span<int64_t> values) override { all_reduce(values, MPI_SUM); }
+
+  void prefix_sum(std::span<int64_t> values) override {
+    count(values.size_bytes());
+    in_pieces(values, [&](std::span<int64_t> piece) {
+      check(MPI_Exscan(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, MPI_SUM,
+                       comm_.get()),
+            "MPI_Exscan");
+    });
+    if (rank_ == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
+  }
+
+  Gathered gather(std::span<const std::byte> mine, int root) override {
+    check_root(root, size_);
+    count(mine.size());
+    Gathered result;
+    if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
+    const int64_t length = std::ssize(mine);
+    check(MPI_Gather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm_.get()),
+          "MPI_Gather");
+    if (rank_ == root) result.bytes.resize(static_cast<size_t>(result.offsets().back()));
+    mpi::gather(group(), mine, result.bytes, result.sizes, root);
+    return result;
+  }
+
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    check_root(root, size_);
+    const bool is_root = rank_ == root;
+    count(is_root ? pieces.bytes.size() : 0);
+    // Pieces that do not match are told to all as length -1: every task throws and none waits for the root.
+    std::vector<int64_t> refusal;
+    if (is_root && !is_consistent(pieces, size_)) refusal.assign(static_cast<size_t>(size_), -1);
+    const std::vector<int64_t>& sizes = refusal.empty() ? pieces.sizes : refusal;
+    int64_t length = 0;
+    check(MPI_Scatter(is_root ? sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
+                      comm_.get()),
+          "MPI_Scatter");
+    if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
+    std::vector<std::byte> mine(static_cast<size_t>(length));
+    mpi::scatter(group(), mine, pieces.bytes, pieces.sizes, root);
+    return mine;
+  }
+
+  std::unique_ptr<Comm> split(int color, int key) override {
+    count(split_bytes);
+    return split_off(color, key);
+  }
+
+  std::unique_ptr<Comm> duplicate() override {
+    count(0);
+    MPI_Comm copy = MPI_COMM_NULL;
+    check(MPI_Comm_dup(comm_.get(), &copy), "MPI_Comm_dup");
+    return std::make_unique<MpiComm>(Handle(copy), family_);
+  }
+
+  std::unique_ptr<Comm> split_by_node() override {
+    count(0);
+    if (const int per_node = agreed_tasks_per_node()) return split_off(family_->number / per_node, rank_);
+    MPI_Comm node = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+          "MPI_Comm_split_type");
+    return std::make_unique<MpiComm>(Handle(node), family_);
+  }
+
+  Traffic traffic() const override { return family_->traffic; }
+
+ private:
+  void count(size_t bytes) { count_collective(family_->traffic, size_, static_cast<int64_t>(bytes)); }
+
+  mpi::Group group() const { return {comm_.get(), rank_, size_, family_->largest}; }
+
+  template <typename Call>
+  void in_pieces(std::span<int64_t> values, Call call) {
+    const size_t most = std::max<size_t>(1, static_cast<size_t>(family_->largest) / sizeof(int64_t));
+    for (; !values.empty(); values = values.subspan(std::min(most, values.size())))
+      call(values.first(std::min(most, values.size())));
+  }
+
+  void all_reduce(std::span<int64_t> values, MPI_Op operation) {
+    count(values.size_bytes());
+    in_pieces(values, [&](std::span<int64_t> piece) {
+      check(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, operation,
+                          comm_.get()),
+            "MPI_Allreduce");
+    });
+  }
+
+  std::unique_ptr<Comm> split_off(int color, int key) {
+    MPI_Comm part = MPI_COMM_NULL;
+    check(MPI_Comm_split(comm_.get(), color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
+    if (part == MPI_COMM_NULL) return nullptr;
+    return std::make_unique<MpiComm>(Handle(part), family_);
+  }
+
+  // Rank 0's SHEAF_TOPOLOGY, 0 if it has none.
+  int agreed_tasks_per_node() {
+    constexpr int bad = -1;
+    int per_node = 0;
+    if (rank_ == 0) {
+      const char* const topology = std::getenv("SHEAF_TOPOLOGY");
+      try {
+        per_node = topology ? tasks_per_node(topology) : 0;
+      } catch (const Error&) {
+        per_node = bad;
+      }
+    }
+    check(MPI_Bcast(&per_node, 1, MPI_INT, 0, comm_.get()), "MPI_Bcast");
+    if (per_node == bad)
+      throw Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks per node must be a number > 0");
+    return per_node;
+  }
+
+  Handle comm_;
+  std::shared_ptr<Family> family_;
+  int rank_ = 0;
+  int size_ = 0;
+};
+
+static_assert(sizeof(MpiComm) <= 48, "one of these exists per task and group");
+
+}  // namespace
+
+std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
+  if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "mpi_comm: MPI_COMM_NULL has no tasks");
+  if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  auto family = std::make_shared<Family>();
+  family->largest = largest_message;
+  auto result = std::make_unique<MpiComm>(Handle(copy), family);
+  family->number = result->rank();
+  return result;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,126 @@
+// comm_contract: what every kind of Comm must do, as one collective function. It throws std::logic_error on
+// the task that sees a breach, so it runs under GoogleTest, in fibers and in plain MPI programs.
+#pragma once
+
+#include "comm/comm_model.hpp"
+
+namespace sheaf::test {
+
+inline void check_reductions(Comm& comm) {
+  const int64_t me = comm.rank(), size = comm.size();
+  std::array<int64_t, 3> values{me, -me, INT64_MIN};
+  comm.all_max(values);
+  require(values == std::array<int64_t, 3>{size - 1, 0, INT64_MIN}, "all_max");
+  values = {me, 1, -me};
+  comm.all_sum(values);
+  require(values == std::array<int64_t, 3>{size * (size - 1) / 2, size, -size * (size - 1) / 2}, "all_sum");
+  values = {me, 1, -1};
+  comm.prefix_sum(values);
+  require(values == std::array<int64_t, 3>{me * (me - 1) / 2, me, -me}, "prefix_sum");
+  comm.all_max({});
+  comm.all_sum({});
+  comm.prefix_sum({});
+}
+
+inline void check_broadcast(Comm& comm) {
+  for (const int root : {0, comm.size() / 2, comm.size() - 1})
+    for (const int64_t length : {0, 1, 1000}) {
+      std::vector<std::byte> data = pattern(comm.rank() == root ? 7 : 8, length);
+      comm.broadcast(data, root);
+      require(data == pattern(7, length), "broadcast");
+    }
+}
+
+// length_of(rank): bytes of its contribution.
+template <typename LengthOf>
+void check_gather_and_scatter(Comm& comm, int root, LengthOf length_of) {
+  const std::vector<std::byte> mine = pattern(comm.rank(), length_of(comm.rank()));
+  const Gathered all = comm.gather(mine, root);
+  if (comm.rank() == root) {
+    const std::vector<int64_t> offsets = all.offsets();
+    require(std::ssize(all.sizes) == comm.size() && std::ssize(offsets) == comm.size() + 1,
+            "gather: one size per task");
+    require(offsets.back() == std::ssize(all.bytes), "gather: sizes add up");
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      const auto r = static_cast<size_t>(rank);
+      require(all.sizes[r] == length_of(rank) &&
+                  is_pattern(rank, std::span(all.bytes).subspan(static_cast<size_t>(offsets[r]),
+                                                                static_cast<size_t>(all.sizes[r]))),
+              "gather: contributions in rank order");
+    }
+  } else {
+    require(all.bytes.empty() && all.sizes.empty(), "gather: empty but at the root");
+  }
+  require(comm.scatter(all, root) == mine, "scatter reverses gather");
+}
+
+inline void check_gather_and_scatter(Comm& comm) {
+  for (const int root : {0, comm.size() - 1, comm.size() / 3}) {
+    check_gather_and_scatter(comm, root, [](int) { return 0; });
+    check_gather_and_scatter(comm, root, [](int) { return 16; });
+    check_gather_and_scatter(comm, root, [](int rank) { return rank % 3 * 5; });
+    check_gather_and_scatter(comm, root, [root](int rank) { return rank == root ? 2000 : 0; });
+    check_gather_and_scatter(comm, root, [root](int rank) { return rank == root + 1 ? 3000 : 1; });
+  }
+}
+
+inline void check_splits(Comm& comm) {
+  const int me = comm.rank(), size = comm.size();
+  const std::unique_ptr<Comm> reversed = comm.split(0, -me);
+  require(reversed->rank() == size - 1 - me && reversed->size() == size, "split orders by key");
+  const std::unique_ptr<Comm> thirds = comm.split(me % 3, 0);
+  require(thirds->rank() == me / 3 && thirds->size() == (size - me % 3 + 2) / 3,
+          "split: equal keys order by rank");
+  const std::unique_ptr<Comm> part = thirds->split(thirds->rank() % 2, -me);
+  std::array<int64_t, 2> sums{me % 6, 1};
+  part->all_sum(sums);
+  require(sums[1] == part->size() && sums[0] == int64_t{me % 6} * part->size(), "split of a split");
+  const std::unique_ptr<Comm> none = comm.split(me == 0 ? -1 : 5, 0);
+  require((none == nullptr) == (me == 0), "split: a negative color is in no group");
+  if (none) require(none->size() == size - 1 && none->rank() == me - 1, "split without one task");
+
+  const std::unique_ptr<Comm> copy = reversed->duplicate();
+  require(copy->rank() == reversed->rank() && copy->size() == size, "duplicate keeps the order");
+  const std::unique_ptr<Comm> node = comm.split_by_node();
+  std::array<int64_t, 2> previous{me, node->rank()};
+  node->prefix_sum(std::span(previous).first(1));
+  std::array<int64_t, 1> members{1};
+  node->all_sum(members);
+  require(members[0] == node->size() && node->rank() < node->size(), "split_by_node");
+  if (node->rank() == 1) require(previous[0] < me, "split_by_node keeps the order");
+}
+
+inline void check_traffic(Comm& comm) {
+  int steps = 0;
+  while (int64_t{1} << steps < comm.size()) ++steps;
+  const Traffic start = comm.traffic();
+  std::array<int64_t, 2> values{};
+  std::array<std::byte, 10> bytes{};
+  comm.all_sum(values);
+  comm.barrier();
+  comm.broadcast(bytes, 0);
+  const Gathered all = comm.gather(bytes, 0);
+  comm.scatter(all, 0);
+  const std::unique_ptr<Comm> alone = comm.split(comm.rank(), 0);
+  alone->all_max(values);
+  const Traffic end = comm.traffic();
+  const int64_t at_root = comm.rank() == 0 ? 10 + 10 * comm.size() : 0;
+  require(end.collectives - start.collectives == 7, "traffic counts collectives, those of splits too");
+  require(end.steps - start.steps == 6 * steps, "traffic counts ceil(log2(size)) steps per collective");
+  require(end.bytes - start.bytes == 16 + 10 + 8 + 16 + at_root, "traffic counts contributed bytes");
+}
+
+// All of the contract, and `steps` random calls on random groups per seed.
+inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_list<uint64_t> seeds = {1, 2}) {
+  require(comm.rank() >= 0 && comm.rank() < comm.size(), "rank is in the group");
+  comm.barrier();
+  check_reductions(comm);
+  check_broadcast(comm);
+  check_gather_and_scatter(comm);
+  check_splits(comm);
+  check_traffic(comm);
+  for (const uint64_t seed : seeds) check_random_calls(comm, seed, steps);
+  comm.barrier();
+}
+
+}  // namespace sheaf::test

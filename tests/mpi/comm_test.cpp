@@ -1,0 +1,93 @@
+// Runs the contract of Comm under MPI. Returns 0 if it holds on all ranks, else reports and aborts.
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "base/error.hpp"
+#include "comm/comm_contract.hpp"
+#include "comm/mpi_comm.hpp"
+#include "comm/mpi_comm_pieces.hpp"
+
+namespace {
+
+using sheaf::test::require;
+
+void check_topology(int per_node) {
+  setenv("SHEAF_TOPOLOGY", ("node=" + std::to_string(per_node)).c_str(), 1);
+  const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  const int me = comm->rank(), first = me / per_node * per_node;
+  const int expected = std::min(per_node, comm->size() - first);
+  const auto node = comm->split_by_node();
+  require(node->rank() == me - first && node->size() == expected,
+          "SHEAF_TOPOLOGY: consecutive ranks make a node");
+  const auto backwards = comm->split(0, -me);
+  require(backwards->split_by_node()->size() == expected, "SHEAF_TOPOLOGY: a split keeps the nodes");
+  unsetenv("SHEAF_TOPOLOGY");
+}
+
+void check_bad_topology() {
+  setenv("SHEAF_TOPOLOGY", "node=many", 1);
+  const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  bool refused = false;
+  try {
+    comm->split_by_node();
+  } catch (const sheaf::Error& error) {
+    refused = error.code() == sheaf::Code::invalid_argument;
+  }
+  require(refused, "SHEAF_TOPOLOGY: nonsense is refused on all ranks");
+  unsetenv("SHEAF_TOPOLOGY");
+}
+
+void check_bad_pieces() {
+  const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  bool refused = false;
+  try {
+    comm->scatter({{}, {3}}, 0);
+  } catch (const sheaf::Error& error) {
+    refused = error.code() == sheaf::Code::invalid_argument;
+  }
+  require(refused, "scatter: bad pieces are refused on all ranks");
+}
+
+void check_failure() {
+  bool failed = false;
+  try {
+    sheaf::mpi::check(MPI_ERR_COMM, "MPI_Xyz");
+  } catch (const sheaf::Error& error) {
+    failed =
+        error.code() == sheaf::Code::io && std::string(error.what()).find("MPI_Xyz: ") != std::string::npos;
+  }
+  require(failed, "a failing MPI call is an Error with its name");
+}
+
+void check_all() {
+  const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+  sheaf::test::check_comm_contract(*comm);
+  // Messages of a few bytes take the paths that data beyond INT_MAX take.
+  for (const int largest : {1, 64, 1000}) {
+    const auto narrow = sheaf::mpi_comm(MPI_COMM_WORLD, largest);
+    sheaf::test::check_comm_contract(*narrow, 20, {3});
+  }
+  for (const int per_node : {1, 2, 3}) check_topology(per_node);
+  check_bad_topology();
+  check_bad_pieces();
+  check_failure();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::unique_ptr<sheaf::Comm> outlives_mpi;
+  try {
+    check_all();
+    outlives_mpi = sheaf::mpi_comm(MPI_COMM_WORLD);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "comm_test: %s\n", failure.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Finalize();
+  return 0;
+}
