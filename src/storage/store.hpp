@@ -1,12 +1,13 @@
 // storage/store: the only way from Sheaf to the operating system's files.
 //
-// A Store names files by path and opens them; a File does large positional transfers. Neither knows what a task,
-// a chunk or a multifile is. All offsets and lengths are in bytes. Every call either does all it says or throws
-// sheaf::Error with the path and the errno; interrupted and short transfers are continued inside. What a failed
-// transfer leaves in its byte range of the file is undefined; bytes outside the range are untouched.
+// A Store names files by path and opens them; a File does large positional transfers. Neither knows what a
+// task, a chunk or a multifile is. All offsets and lengths are in bytes. Every call either does all it says
+// or throws sheaf::Error with the path and the errno; interrupted and short transfers are continued inside.
+// What a failed transfer leaves in its byte range of the file is undefined; bytes outside the range are
+// untouched.
 //
-// Threads: a Store may be used from several threads; so may the positional calls of one File. close() may not run
-// while another call on the same File does.
+// Threads: a Store may be used from several threads; so may the positional calls of one File. close() may not
+// run while another call on the same File does.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,11 @@ class File {
   // Writes all of `data` at `offset`.
   virtual void write_at(std::span<const std::byte> data, int64_t offset) = 0;
 
-  // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the file.
+  // Writes all of `parts`, one behind the other, from `offset`: in one request where the store can.
+  virtual void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset);
+
+  // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the
+  // file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
 
   // Size of the file and its preferred block, both in bytes.
@@ -51,11 +56,12 @@ class File {
   // Returns when all bytes written through this File would survive a loss of power.
   virtual void sync() = 0;
 
-  // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it can.
-  // Throws Code::damaged if this file ends before.
+  // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it
+  // can. Throws Code::damaged if this file ends before. Within one file the two ranges may not overlap.
   virtual void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length);
 
-  // First offset >= `offset` that is not inside a hole, or the file size. Stores without holes return `offset`.
+  // First offset >= `offset` that is not inside a hole, or the file size. Stores without holes return
+  // `offset`.
   virtual int64_t next_data(int64_t offset) = 0;
 
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
@@ -64,8 +70,8 @@ class File {
   // Name it was opened under, for messages.
   virtual const std::string& path() const = 0;
 
-  // Releases the file. Throws if the operating system reports a delayed error; the file is released all the same.
-  // The destructor closes silently a file that was not closed.
+  // Releases the file. Throws if the operating system reports a delayed error; the file is released all the
+  // same. The destructor closes silently a file that was not closed.
   virtual void close() = 0;
 };
 

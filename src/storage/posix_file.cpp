@@ -1,0 +1,183 @@
+// storage/posix_file: the system calls behind an open file.
+#include "storage/posix_file.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "base/error.hpp"
+#include "storage/posix_store.hpp"
+#include "storage/posix_transfer.hpp"
+#include "storage/range.hpp"
+
+namespace sheaf {
+
+namespace {
+
+int flags_of(Access access) {
+  switch (access) {
+    case Access::read:
+      return O_RDONLY | O_CLOEXEC;
+    case Access::write:
+      return O_RDWR | O_CLOEXEC;
+    case Access::create:
+      return O_RDWR | O_CREAT | O_CLOEXEC;
+    case Access::fresh:
+      return O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+  }
+  return O_RDONLY | O_CLOEXEC;
+}
+
+const char* failed_open(Access access) {
+  if (access == Access::read) return "cannot open";
+  return access == Access::write ? "cannot open for writing" : "cannot create";
+}
+
+// Throws unless a transfer of `length` bytes at `offset` is complete. `verb` is "read" or "write".
+void require_success(const char* verb, const std::string& path, int64_t offset, size_t length, int error) {
+  if (error != 0)
+    throw os_error("cannot " + std::string(verb) + " " + std::to_string(length) + " bytes at offset " +
+                       std::to_string(offset) + " of",
+                   path, error);
+}
+
+// Best effort: a directory that may be entered but not read cannot be synced by anyone.
+void sync_directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int fd = uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (fd < 0) return;
+  const int error = uninterrupted([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
+  ::close(fd);
+  if (error == EIO || error == ENOSPC || error == EDQUOT)
+    throw os_error("cannot sync directory", directory, error);
+}
+
+// Removes the first `bytes` bytes from the list that starts at `first`; returns the new first element.
+size_t skip(std::vector<iovec>& list, size_t first, size_t bytes) {
+  while (first < list.size() && bytes >= list[first].iov_len) bytes -= list[first++].iov_len;
+  if (bytes > 0) {
+    list[first].iov_base = static_cast<char*>(list[first].iov_base) + bytes;
+    list[first].iov_len -= bytes;
+  }
+  return first;
+}
+
+}  // namespace
+
+PosixFile::PosixFile(const std::string& path, Access access)
+    : path_(path),
+      writable_(access != Access::read),
+      name_unsynced_(access == Access::create || access == Access::fresh) {
+  fd_ = uninterrupted([&] { return ::open(path.c_str(), flags_of(access), 0666); });
+  if (fd_ < 0) throw os_error(failed_open(access), path, errno);
+  struct stat found;
+  if (::fstat(fd_, &found) == 0 && S_ISDIR(found.st_mode)) {
+    ::close(fd_);
+    throw os_error(failed_open(access), path, EISDIR);
+  }
+}
+
+PosixFile::~PosixFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
+  require_writable(path_, writable_);
+  require_range(path_, offset, data.size());
+  const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
+    return ::pwrite(fd_, data.data() + done, count, offset + static_cast<int64_t>(done));
+  });
+  const bool stuck = moved.error == 0 && moved.bytes < data.size();
+  require_success("write", path_, offset, data.size(), stuck ? EIO : moved.error);
+}
+
+void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
+  require_writable(path_, writable_);
+  std::vector<iovec> list;
+  list.reserve(parts.size());
+  size_t total = 0;
+  for (const auto& part : parts) {
+    require_range(path_, offset, part.size());
+    require_range(path_, offset + static_cast<int64_t>(part.size()), total);
+    total += part.size();
+    if (!part.empty()) list.push_back({const_cast<std::byte*>(part.data()), part.size()});
+  }
+  size_t first = 0;
+  size_t skipped = 0;
+  const Moved moved = move_all(total, [&](size_t done, size_t) {
+    first = skip(list, first, done - skipped);
+    skipped = done;
+    const auto count = static_cast<int>(std::min<size_t>(list.size() - first, IOV_MAX));
+    return ::pwritev(fd_, list.data() + first, count, offset + static_cast<int64_t>(done));
+  });
+  const bool stuck = moved.error == 0 && moved.bytes < total;
+  require_success("write", path_, offset, total, stuck ? EIO : moved.error);
+}
+
+size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
+  require_range(path_, offset, data.size());
+  const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
+    return ::pread(fd_, data.data() + done, count, offset + static_cast<int64_t>(done));
+  });
+  require_success("read", path_, offset, data.size(), moved.error);
+  return moved.bytes;
+}
+
+FileStatus PosixFile::status() {
+  struct stat found;
+  if (::fstat(fd_, &found) != 0) throw os_error("cannot get the status of", path_, errno);
+  return status_of(found);
+}
+
+void PosixFile::resize(int64_t size) {
+  require_writable(path_, writable_);
+  require_range(path_, size, 0);
+  if (uninterrupted([&] { return ::ftruncate(fd_, size); }) != 0)
+    throw os_error("cannot set to " + std::to_string(size) + " bytes the size of", path_, errno);
+}
+
+void PosixFile::sync() {
+  if (uninterrupted([&] { return ::fsync(fd_); }) != 0) throw os_error("cannot sync", path_, errno);
+  if (name_unsynced_) sync_directory_of(path_);
+  name_unsynced_ = false;
+}
+
+void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) {
+  off_t from = offset;
+  off_t to = target_offset;
+  if (target.descriptor() >= 0 && target.descriptor() != fd_ && offset >= 0 && target_offset >= 0) {
+    while (length > 0) {
+      const size_t count = std::min(static_cast<size_t>(length), most_bytes_per_call);
+      const ssize_t n =
+          uninterrupted([&] { return ::copy_file_range(fd_, &from, target.descriptor(), &to, count, 0); });
+      if (n <= 0) break;
+      length -= n;
+    }
+  }
+  // What is left the kernel cannot do, or it fails: then this says which of the two files is to blame.
+  copy_through_memory(*this, target, from, to, length);
+}
+
+int64_t PosixFile::next_data(int64_t offset) {
+  require_range(path_, offset, 0);
+  const off_t found = ::lseek(fd_, offset, SEEK_DATA);
+  if (found >= 0) return found;
+  if (errno == ENXIO) return status().size;
+  if (errno == EINVAL || errno == EOPNOTSUPP) return offset;
+  throw os_error("cannot look for data at offset " + std::to_string(offset) + " of", path_, errno);
+}
+
+void PosixFile::close() {
+  if (fd_ < 0) return;
+  const int fd = fd_;
+  fd_ = -1;
+  // Linux has released the descriptor even when it reports an error; EINTR leaves nothing undone.
+  if (::close(fd) != 0 && errno != EINTR) throw os_error("cannot close", path_, errno);
+}
+
+}  // namespace sheaf

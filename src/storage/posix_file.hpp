@@ -1,0 +1,44 @@
+// storage/posix_file: one open file of the operating system. All transfers are positional, so that the offset
+// of the descriptor means nothing and threads need no lock.
+#pragma once
+
+#include <string>
+
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class PosixFile final : public File {
+ public:
+  // Throws not_found, permission, io (EEXIST, EISDIR, ...) as the operating system refuses. `path` is opened
+  // with O_CLOEXEC and, when created, mode 0666 less umask.
+  PosixFile(const std::string& path, Access access);
+  ~PosixFile() override;
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override;
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  FileStatus status() override;
+  void resize(int64_t size) override;
+
+  // Syncs the directory too, the first time, if this open may have created the file: its bytes survive a loss
+  // of power only together with its name.
+  void sync() override;
+
+  // copy_file_range(2) where the target has a descriptor; whatever that cannot do goes through memory.
+  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
+  int64_t next_data(int64_t offset) override;
+  int descriptor() const override { return fd_; }
+  const std::string& path() const override { return path_; }
+  void close() override;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  bool writable_;
+  bool name_unsynced_;
+};
+
+}  // namespace sheaf

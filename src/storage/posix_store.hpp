@@ -1,0 +1,22 @@
+// storage/posix_store: the operating system's files by path. posix_store() (store.hpp) is the one object of
+// it.
+#pragma once
+
+#include <sys/stat.h>
+
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class PosixStore final : public Store {
+ public:
+  std::shared_ptr<File> open(const std::string& path, Access access) override;
+  FileStatus status(const std::string& path) override;
+  void remove(const std::string& path) override;
+  void rename(const std::string& from, const std::string& to) override;
+};
+
+// What stat(2) and fstat(2) found.
+FileStatus status_of(const struct stat& found);
+
+}  // namespace sheaf

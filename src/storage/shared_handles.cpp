@@ -1,0 +1,120 @@
+// storage/shared_handles: the table of open files and the File that counts its holders.
+#include "storage/shared_handles.hpp"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace sheaf {
+
+// What is open now. Handles keep it alive, so they may outlive the SharedHandles.
+class SharedHandles::Table {
+ public:
+  using Key = std::pair<std::string, bool>;  // path, writable
+  struct Entry {
+    const Handle* who;  // to compare only
+    std::weak_ptr<Handle> handle;
+  };
+
+  std::mutex mutex;  // held during opens as well: two tasks that open a path at once get one File
+  std::map<Key, Entry> open;
+
+  void forget(const std::string& path) {
+    open.erase({path, false});
+    open.erase({path, true});
+  }
+};
+
+class SharedHandles::Handle final : public File {
+ public:
+  Handle(std::shared_ptr<File> inner, bool writable, std::shared_ptr<Table> table)
+      : inner_(std::move(inner)), table_(std::move(table)), writable_(writable) {}
+  ~Handle() override {
+    const std::lock_guard lock(table_->mutex);
+    leave_table();
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override { inner_->write_at(data, offset); }
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
+    inner_->write_vector_at(parts, offset);
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
+  FileStatus status() override { return inner_->status(); }
+  void resize(int64_t size) override { inner_->resize(size); }
+  void sync() override { inner_->sync(); }
+  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
+    auto* const shared = dynamic_cast<Handle*>(&target);
+    inner_->copy_to(shared != nullptr ? *shared->inner_ : target, offset, target_offset, length);
+  }
+  int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
+  int descriptor() const override { return inner_->descriptor(); }
+  const std::string& path() const override { return inner_->path(); }
+
+  void close() override {
+    {
+      const std::lock_guard lock(table_->mutex);
+      if (holders_ == 0 || --holders_ > 0) return;
+      leave_table();
+    }
+    inner_->close();
+  }
+
+  void join() { ++holders_; }  // the caller holds the table's mutex
+
+ private:
+  // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
+  void leave_table() {
+    const auto entry = table_->open.find({inner_->path(), writable_});
+    if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
+  }
+
+  const std::shared_ptr<File> inner_;
+  const std::shared_ptr<Table> table_;
+  int64_t holders_ = 1;  // opens without their close; guarded by the table's mutex
+  const bool writable_;
+};
+
+SharedHandles::SharedHandles(Store& inner) : inner_(inner), table_(std::make_shared<Table>()) {}
+SharedHandles::~SharedHandles() = default;
+
+std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access) {
+  const bool writable = access != Access::read;
+  const std::lock_guard lock(table_->mutex);
+  if (access != Access::fresh) {
+    const auto entry = table_->open.find({path, writable});
+    if (entry != table_->open.end()) {
+      if (auto handle = entry->second.handle.lock()) {
+        handle->join();
+        return handle;
+      }
+    }
+  }
+  // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
+  auto inner = inner_.open(path, access);
+  const auto entry = table_->open.insert_or_assign({path, writable}, Table::Entry{}).first;
+  auto handle = std::make_shared<Handle>(std::move(inner), writable, table_);
+  entry->second = {handle.get(), handle};
+  return handle;
+}
+
+void SharedHandles::remove(const std::string& path) {
+  const std::lock_guard lock(table_->mutex);
+  inner_.remove(path);
+  table_->forget(path);
+}
+
+void SharedHandles::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(table_->mutex);
+  inner_.rename(from, to);
+  table_->forget(from);
+  table_->forget(to);
+}
+
+size_t SharedHandles::open_files() const {
+  const std::lock_guard lock(table_->mutex);
+  return table_->open.size();
+}
+
+}  // namespace sheaf

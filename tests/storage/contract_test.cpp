@@ -1,0 +1,323 @@
+// The contract of Store and File (storage/store.hpp), for every store and decorator.
+#include <fcntl.h>
+
+#include <functional>
+#include <thread>
+
+#include "storage/memory_store.hpp"
+#include "storage/shared_handles.hpp"
+#include "testing.hpp"
+
+namespace sheaf::testing {
+namespace {
+
+// One store under test, with the place where its files may be.
+struct Subject {
+  TemporaryDirectory temporary;
+  MemoryStore memory;
+  std::unique_ptr<Store> decorator;
+  Store* store = nullptr;
+
+  std::string operator/(std::string_view name) const { return temporary / name; }
+  Store* operator->() const { return store; }
+};
+
+struct Kind {
+  const char* name;
+  std::function<void(Subject&)> set_up;
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
+class StoreContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    GetParam().set_up(store);
+    store.memory.add_directory(store.temporary.path());
+  }
+  std::shared_ptr<File> fresh(std::string_view name, std::string_view contents = "") {
+    auto file = store->open(store / name, Access::fresh);
+    file->write_at(bytes(contents), 0);
+    return file;
+  }
+  Subject store;
+};
+
+TEST_P(StoreContract, ReadsBackWhatWasWritten) {
+  const auto file = fresh("a");
+  const auto data = pattern(100'000);
+  file->write_at(data, 12'345);
+  Bytes back(data.size());
+  EXPECT_EQ(file->read_at(back, 12'345), back.size());
+  EXPECT_EQ(back, data);
+  EXPECT_EQ(file->path(), store / "a");
+}
+
+TEST_P(StoreContract, BytesOutsideAWriteAreUntouched) {
+  const auto file = fresh("a", "0123456789");
+  file->write_at(bytes("abc"), 4);
+  EXPECT_EQ(read_text(*file, 0, 99), "0123abc789");
+}
+
+TEST_P(StoreContract, WritesPartsOneBehindTheOther) {
+  const auto file = fresh("a", "..........");
+  const auto first = bytes("ab");
+  const auto second = bytes("cde");
+  const std::vector<std::span<const std::byte>> parts{first, {}, second, {}};
+  file->write_vector_at(parts, 3);
+  EXPECT_EQ(read_text(*file, 0, 99), "...abcde..");
+  file->write_vector_at({}, 3);
+  EXPECT_EQ(file->status().size, 10);
+}
+
+TEST_P(StoreContract, WritesMorePartsThanOneSystemCallTakes) {
+  const auto file = fresh("a");
+  const auto data = pattern(5000);
+  std::vector<std::span<const std::byte>> parts;
+  for (size_t i = 0; i < data.size(); ++i) parts.push_back(std::span(data).subspan(i, 1));
+  file->write_vector_at(parts, 1);
+  Bytes back(data.size());
+  EXPECT_EQ(file->read_at(back, 1), back.size());
+  EXPECT_EQ(back, data);
+}
+
+TEST_P(StoreContract, ReadsLessOnlyAtTheEnd) {
+  const auto file = fresh("a", "0123456789");
+  EXPECT_EQ(read_text(*file, 8, 99), "89");
+  EXPECT_EQ(read_text(*file, 10, 99), "");
+  EXPECT_EQ(read_text(*file, 1'000'000, 99), "");
+  EXPECT_EQ(read_text(*file, 3, 0), "");
+}
+
+TEST_P(StoreContract, HolesReadAsZero) {
+  const auto file = fresh("a");
+  const int64_t far = int64_t{1} << 40;
+  file->write_at(bytes("x"), far);
+  EXPECT_EQ(file->status().size, far + 1);
+  EXPECT_EQ(read_text(*file, 77, 3), std::string(3, '\0'));
+  EXPECT_EQ(read_text(*file, far - 2, 9), std::string("\0\0x", 3));
+}
+
+TEST_P(StoreContract, NextDataSkipsHolesAndEndsAtTheFileSize) {
+  const auto file = fresh("a");
+  const int64_t far = int64_t{1} << 30;
+  file->write_at(bytes("x"), far);
+  file->resize(far + (1 << 20));
+  const auto found = file->next_data(0);
+  EXPECT_TRUE(found == 0 || (found > far - (1 << 20) && found <= far)) << found;
+  EXPECT_EQ(file->next_data(far), far);
+  const auto end = file->next_data(far + (1 << 19));
+  EXPECT_TRUE(end == far + (1 << 19) || end == far + (1 << 20)) << end;
+  EXPECT_EQ(file->next_data(far + (1 << 20)), far + (1 << 20));
+}
+
+TEST_P(StoreContract, ResizeCutsAndExtendsWithZeros) {
+  const auto file = fresh("a", "0123456789");
+  file->resize(4);
+  EXPECT_EQ(file->status().size, 4);
+  file->resize(6);
+  EXPECT_EQ(read_text(*file, 0, 99), std::string("0123\0\0", 6));
+  file->resize(0);
+  EXPECT_EQ(file->status().size, 0);
+}
+
+TEST_P(StoreContract, WritingNothingChangesNothing) {
+  const auto file = fresh("a");
+  file->write_at({}, 1000);
+  EXPECT_EQ(file->status().size, 0);
+}
+
+TEST_P(StoreContract, RefusesRangesThatNoFileHas) {
+  const auto file = fresh("a");
+  Bytes data(2);
+  EXPECT_EQ(error_of([&] { file->write_at(data, -1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { file->write_at(data, INT64_MAX - 1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { file->read_at(data, INT64_MIN); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { file->resize(-1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { file->next_data(-1); }).code(), Code::invalid_argument);
+}
+
+TEST_P(StoreContract, RefusesToChangeAFileOpenedForReading) {
+  fresh("a", "abc")->close();
+  const auto file = store->open(store / "a", Access::read);
+  const auto data = bytes("x");
+  const std::vector<std::span<const std::byte>> parts{data};
+  EXPECT_EQ(error_of([&] { file->write_at(data, 0); }).code(), Code::wrong_mode);
+  EXPECT_EQ(error_of([&] { file->write_vector_at(parts, 0); }).code(), Code::wrong_mode);
+  EXPECT_EQ(error_of([&] { file->resize(0); }).code(), Code::wrong_mode);
+  EXPECT_EQ(read_text(*file, 0, 9), "abc");
+}
+
+TEST_P(StoreContract, OpensAsTheAccessSays) {
+  EXPECT_EQ(error_of([&] { store->open(store / "a", Access::read); }).code(), Code::not_found);
+  EXPECT_EQ(error_of([&] { store->open(store / "a", Access::write); }).code(), Code::not_found);
+  EXPECT_FALSE(store->status(store / "a").exists);
+  store->open(store / "a", Access::create)->write_at(bytes("abc"), 0);
+  const auto error = error_of([&] { store->open(store / "a", Access::fresh); });
+  EXPECT_EQ(error.errno_value(), EEXIST);
+  EXPECT_NE(std::string(error.what()).find(store / "a"), std::string::npos) << error.what();
+  EXPECT_EQ(read_text(*store->open(store / "a", Access::create), 0, 9), "abc");
+  EXPECT_EQ(read_text(*store->open(store / "a", Access::write), 0, 9), "abc");
+  EXPECT_EQ(read_text(*store->open(store / "a", Access::read), 0, 9), "abc");
+}
+
+TEST_P(StoreContract, RefusesToOpenADirectory) {
+  for (const auto access : {Access::read, Access::write, Access::create}) {
+    const auto error = error_of([&] { store->open(store.temporary.path(), access); });
+    EXPECT_EQ(error.errno_value(), EISDIR);
+    EXPECT_NE(std::string(error.what()).find("s a directory"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(store->open(store.temporary.path(), Access::fresh), Error);
+  EXPECT_THROW(store->open("", Access::create), Error);
+}
+
+TEST_P(StoreContract, StatusTellsWhatIsThere) {
+  EXPECT_FALSE(store->status(store / "a").exists);
+  const auto file = fresh("a", "abc");
+  for (const auto& status : {store->status(store / "a"), file->status()}) {
+    EXPECT_TRUE(status.exists);
+    EXPECT_FALSE(status.is_directory);
+    EXPECT_EQ(status.size, 3);
+    EXPECT_GT(status.block_size, 0);
+  }
+  EXPECT_TRUE(store->status(store.temporary.path()).is_directory);
+  EXPECT_TRUE(store->status(store.temporary.path()).exists);
+}
+
+TEST_P(StoreContract, RemovedFilesLiveWhileOpen) {
+  const auto file = fresh("a", "abc");
+  store->remove(store / "a");
+  EXPECT_FALSE(store->status(store / "a").exists);
+  EXPECT_EQ(read_text(*file, 0, 9), "abc");
+  fresh("a", "new");
+  EXPECT_EQ(read_text(*file, 0, 9), "abc");
+  EXPECT_EQ(read_text(*store->open(store / "a", Access::write), 0, 9), "new");
+  store->remove(store / "a");
+  EXPECT_EQ(error_of([&] { store->remove(store / "a"); }).code(), Code::not_found);
+}
+
+TEST_P(StoreContract, RenameReplaces) {
+  const auto old = fresh("to", "old");
+  const auto file = fresh("from", "new");
+  store->rename(store / "from", store / "to");
+  EXPECT_FALSE(store->status(store / "from").exists);
+  EXPECT_EQ(read_text(*store->open(store / "to", Access::write), 0, 9), "new");
+  EXPECT_EQ(read_text(*old, 0, 9), "old");
+  EXPECT_EQ(error_of([&] { store->rename(store / "from", store / "to"); }).code(), Code::not_found);
+  EXPECT_THROW(store->rename(store / "to", store.temporary.path()), Error);
+  EXPECT_TRUE(store->status(store / "to").exists);
+}
+
+TEST_P(StoreContract, CopiesBetweenFiles) {
+  const auto from = fresh("from");
+  const auto to = fresh("to", "abc");
+  const auto data = pattern(9'000'000);
+  from->write_at(data, 5);
+  from->copy_to(*to, 5, 100, static_cast<int64_t>(data.size()));
+  Bytes back(data.size());
+  EXPECT_EQ(to->read_at(back, 100), back.size());
+  EXPECT_TRUE(back == data);
+  EXPECT_EQ(read_text(*to, 0, 4), std::string("abc\0", 4));
+  from->copy_to(*to, 0, 0, 0);
+}
+
+TEST_P(StoreContract, CopiesWithinAFileUnlessRangesOverlap) {
+  const auto file = fresh("a", "0123456789");
+  file->copy_to(*file, 0, 5, 5);
+  EXPECT_EQ(read_text(*file, 0, 99), "0123401234");
+  EXPECT_EQ(error_of([&] { file->copy_to(*file, 0, 4, 5); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { file->copy_to(*file, 4, 0, 5); }).code(), Code::invalid_argument);
+}
+
+TEST_P(StoreContract, CopyingBeyondTheEndIsDamage) {
+  const auto from = fresh("from", "0123456789");
+  const auto to = fresh("to");
+  const auto error = error_of([&] { from->copy_to(*to, 5, 0, 6); });
+  EXPECT_EQ(error.code(), Code::damaged);
+  EXPECT_NE(std::string(error.what()).find(store / "from"), std::string::npos) << error.what();
+  EXPECT_EQ(error_of([&] { from->copy_to(*to, 5, 0, -1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { from->copy_to(*to, -5, 0, 1); }).code(), Code::invalid_argument);
+}
+
+TEST_P(StoreContract, CopyIntoAFileOpenedForReadingIsRefused) {
+  const auto from = fresh("from", "0123456789");
+  fresh("to")->close();
+  const auto to = store->open(store / "to", Access::read);
+  EXPECT_EQ(error_of([&] { from->copy_to(*to, 0, 0, 6); }).code(), Code::wrong_mode);
+}
+
+TEST_P(StoreContract, CopiesIntoAFileOfAnotherStore) {
+  const auto from = fresh("from", "0123456789");
+  MemoryStore other;
+  const auto to = other.open("to", Access::fresh);
+  from->copy_to(*to, 2, 0, 3);
+  EXPECT_EQ(text(other.contents("to")), "234");
+  to->copy_to(*from, 0, 0, 3);
+  EXPECT_EQ(read_text(*from, 0, 99), "2343456789");
+}
+
+TEST_P(StoreContract, ContentsOutliveClose) {
+  auto file = fresh("a", "abc");
+  file->sync();
+  file->close();
+  file->close();
+  file.reset();
+  EXPECT_EQ(read_text(*store->open(store / "a", Access::read), 0, 9), "abc");
+}
+
+TEST_P(StoreContract, AClosedFileIsRefused) {
+  const auto file = fresh("a", "abc");
+  file->close();
+  Bytes data(2);
+  EXPECT_EQ(error_of([&] { file->write_at(data, 0); }).errno_value(), EBADF);
+  EXPECT_EQ(error_of([&] { file->read_at(data, 0); }).errno_value(), EBADF);
+  EXPECT_THROW(file->sync(), Error);
+  EXPECT_THROW(file->resize(1), Error);
+}
+
+TEST_P(StoreContract, ThreadsShareAFile) {
+  const auto file = fresh("a");
+  constexpr size_t count = 4;
+  constexpr size_t length = 50'000;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < count; ++i)
+    threads.emplace_back([&, i] {
+      const auto mine = store->open(store / "a", Access::write);
+      const auto data = pattern(length, static_cast<unsigned>(i));
+      for (size_t at = 0; at < length; at += 500)
+        mine->write_at(std::span(data).subspan(at, 500), static_cast<int64_t>(i * length + at));
+      mine->close();
+    });
+  for (auto& thread : threads) thread.join();
+  for (size_t i = 0; i < count; ++i) {
+    Bytes back(length);
+    file->read_at(back, static_cast<int64_t>(i * length));
+    EXPECT_TRUE(back == pattern(length, static_cast<unsigned>(i))) << i;
+  }
+}
+
+template <class Decorator>
+std::function<void(Subject&)> over_memory() {
+  return [](Subject& s) {
+    s.decorator = std::make_unique<Decorator>(s.memory);
+    s.store = s.decorator.get();
+  };
+}
+
+template <class Decorator>
+std::function<void(Subject&)> over_posix() {
+  return [](Subject& s) {
+    s.decorator = std::make_unique<Decorator>(posix_store());
+    s.store = s.decorator.get();
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
+                         ::testing::Values(Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
+                                           Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
+                                           Kind{"shared_handles_over_posix", over_posix<SharedHandles>()},
+                                           Kind{"shared_handles_over_memory", over_memory<SharedHandles>()}),
+                         [](const auto& suite) { return std::string(suite.param.name); });
+
+}  // namespace
+}  // namespace sheaf::testing

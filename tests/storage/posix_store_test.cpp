@@ -1,0 +1,172 @@
+// What only the posix store has: descriptors, limits of the operating system, interrupted and short
+// transfers.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "storage/posix_transfer.hpp"
+#include "testing.hpp"
+
+namespace sheaf::testing {
+namespace {
+
+class PosixStoreTest : public ::testing::Test {
+ protected:
+  TemporaryDirectory directory;
+  Store& store = posix_store();
+};
+
+TEST(MoveAll, ContinuesShortAndInterruptedCalls) {
+  std::deque<int> script{3, -EINTR, 1, -EINTR, -EINTR, 6};
+  std::vector<size_t> starts;
+  const Moved moved = move_all(10, [&](size_t done, size_t count) -> ssize_t {
+    starts.push_back(done);
+    EXPECT_EQ(count, 10 - done);
+    const int next = script.front();
+    script.pop_front();
+    if (next < 0) errno = -next;
+    return next < 0 ? -1 : next;
+  });
+  EXPECT_EQ(moved.bytes, 10u);
+  EXPECT_EQ(moved.error, 0);
+  EXPECT_EQ(starts, (std::vector<size_t>{0, 3, 3, 4, 4, 4}));
+}
+
+TEST(MoveAll, TellsWhatWasMovedBeforeAFailureOrTheEnd) {
+  const auto fails_at_4 = [](size_t done, size_t) -> ssize_t {
+    errno = ENOSPC;
+    return done < 4 ? 4 : -1;
+  };
+  EXPECT_EQ(move_all(10, fails_at_4).bytes, 4u);
+  EXPECT_EQ(move_all(10, fails_at_4).error, ENOSPC);
+  const auto ends_at_4 = [](size_t done, size_t) -> ssize_t { return done < 4 ? 4 : 0; };
+  EXPECT_EQ(move_all(10, ends_at_4).bytes, 4u);
+  EXPECT_EQ(move_all(10, ends_at_4).error, 0);
+}
+
+TEST(MoveAll, NeverAsksForMoreThanLinuxMoves) {
+  size_t most = 0;
+  const Moved moved = move_all(size_t{5} << 30, [&](size_t, size_t count) {
+    most = std::max(most, count);
+    return static_cast<ssize_t>(count);
+  });
+  EXPECT_EQ(moved.bytes, size_t{5} << 30);
+  EXPECT_EQ(most, most_bytes_per_call);
+}
+
+// 2.25 GiB of addresses over 64 MiB of memory.
+TEST_F(PosixStoreTest, TransfersMoreThanTwoGigabytesInOneCall) {
+  constexpr size_t piece = 64 << 20;
+  constexpr size_t total = 36 * piece;
+  const int memory = ::memfd_create("piece", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(memory, piece), 0);
+  void* const base = ::mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(base, MAP_FAILED);
+  for (size_t at = 0; at < total; at += piece)
+    ASSERT_NE(::mmap(static_cast<char*>(base) + at, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                     memory, 0),
+              MAP_FAILED);
+  const std::span all(static_cast<std::byte*>(base), total);
+  const auto null = store.open("/dev/null", Access::write);
+  null->write_at(all, 0);
+  const std::vector<std::span<const std::byte>> parts{all.first(5), all, all.first(7)};
+  null->write_vector_at(parts, 0);
+  const auto file = store.open(directory / "a", Access::fresh);
+  file->write_at(bytes("end"), static_cast<int64_t>(total) - 3);
+  EXPECT_EQ(file->read_at(all, 0), total);
+  EXPECT_EQ(text(all.last(3)), "end");
+  EXPECT_EQ(file->read_at(all, 4), total - 4);
+  ::munmap(base, total);
+  ::close(memory);
+}
+
+TEST_F(PosixStoreTest, DescriptorIsClosedOnExecAndReleasedByClose) {
+  const auto file = store.open(directory / "a", Access::fresh);
+  const int fd = file->descriptor();
+  EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  file->close();
+  EXPECT_EQ(file->descriptor(), -1);
+  EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
+}
+
+TEST_F(PosixStoreTest, DestructorReleasesTheDescriptor) {
+  auto file = store.open(directory / "a", Access::fresh);
+  const int fd = file->descriptor();
+  file.reset();
+  EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
+}
+
+TEST_F(PosixStoreTest, CreatesWithMode0666LessUmask) {
+  const mode_t before = ::umask(027);
+  store.open(directory / "a", Access::fresh);
+  ::umask(before);
+  struct stat found;
+  ASSERT_EQ(::stat((directory / "a").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0640u);
+}
+
+TEST_F(PosixStoreTest, CloseReportsADelayedError) {
+  const auto file = store.open(directory / "a", Access::fresh);
+  ::close(file->descriptor());
+  EXPECT_EQ(error_of([&] { file->close(); }).errno_value(), EBADF);
+  EXPECT_NO_THROW(file->close());
+}
+
+// A limit on the file size lets a write come back short first and fail then.
+TEST_F(PosixStoreTest, AWriteThatRunsIntoALimitNamesItsRange) {
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit low = before;
+  low.rlim_cur = 1000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
+  const auto file = store.open(directory / "a", Access::fresh);
+  const auto single = error_of([&] { file->write_at(pattern(600), 500); });
+  const auto data = pattern(300);
+  const std::vector<std::span<const std::byte>> parts{data, data};
+  const auto vector = error_of([&] { file->write_vector_at(parts, 500); });
+  const auto resize = error_of([&] { file->resize(2000); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  for (const auto& error : {single, vector}) {
+    EXPECT_EQ(error.errno_value(), EFBIG);
+    EXPECT_NE(std::string(error.what()).find("cannot write 600 bytes at offset 500 of '" + directory / "a"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(resize.errno_value(), EFBIG);
+  EXPECT_EQ(file->status().size, 1000);
+}
+
+TEST_F(PosixStoreTest, AFullDeviceIsNoSpace) {
+  const auto full = store.open("/dev/full", Access::write);
+  EXPECT_EQ(error_of([&] { full->write_at(bytes("x"), 0); }).code(), Code::no_space);
+  const auto from = store.open(directory / "a", Access::fresh);
+  from->write_at(bytes("0123456789"), 0);
+  EXPECT_EQ(error_of([&] { from->copy_to(*full, 0, 0, 10); }).code(), Code::no_space);
+}
+
+TEST_F(PosixStoreTest, StatusBelowAFileIsNothingAndOtherObstaclesAreErrors) {
+  store.open(directory / "a", Access::fresh);
+  EXPECT_FALSE(store.status(directory / "a/b").exists);
+  EXPECT_EQ(error_of([&] { store.open(directory / "a/b", Access::create); }).code(), Code::not_found);
+  EXPECT_EQ(error_of([&] { store.open(directory / "no/b", Access::create); }).code(), Code::not_found);
+  EXPECT_EQ(error_of([&] { store.status(directory / std::string(300, 'x')); }).errno_value(), ENAMETOOLONG);
+}
+
+TEST_F(PosixStoreTest, SyncOfANewFileWorksWithAndWithoutADirectoryInItsName) {
+  EXPECT_NO_THROW(store.open(directory / "a", Access::fresh)->sync());
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  EXPECT_NO_THROW(store.open("b", Access::create)->sync());
+  std::filesystem::current_path(before);
+}
+
+}  // namespace
+}  // namespace sheaf::testing
