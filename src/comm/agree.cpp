@@ -1,0 +1,47 @@
+#include "comm/agree.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace sheaf {
+
+namespace {
+
+struct Report {
+  int32_t code;
+  int32_t errno_value;
+  int32_t length;
+  char text[1012];
+};
+
+[[noreturn, gnu::noinline]] void fail_together(Comm& comm, const std::optional<Error>& mine, int failing) {
+  Report report{};
+  if (comm.rank() == failing) {
+    report.code = static_cast<int32_t>(mine->code());
+    report.errno_value = mine->errno_value();
+    report.length = static_cast<int32_t>(std::min(std::strlen(mine->what()), sizeof report.text));
+    std::memcpy(report.text, mine->what(), static_cast<size_t>(report.length));
+  }
+  comm.broadcast(std::as_writable_bytes(std::span(&report, 1)), failing);
+  if (mine) throw *mine;
+  throw Error(static_cast<Code>(report.code),
+              "task " + std::to_string(failing) + ": " + std::string(report.text, static_cast<size_t>(report.length)),
+              report.errno_value, failing);
+}
+
+}  // namespace
+
+void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values) {
+  constexpr size_t most_values = 15;
+  std::array<int64_t, most_values + 1> all{};
+  const auto used = std::span(all).first(values.size() + 1);
+  // The largest entry belongs to the lowest failing rank.
+  used[0] = mine ? comm.size() - comm.rank() : 0;
+  std::copy(values.begin(), values.end(), used.begin() + 1);
+  comm.all_max(used);
+  if (used[0] > 0) fail_together(comm, mine, comm.size() - static_cast<int>(used[0]));
+  std::copy(used.begin() + 1, used.end(), values.begin());
+}
+
+}  // namespace sheaf

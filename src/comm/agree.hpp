@@ -1,0 +1,37 @@
+// comm/agree: how the tasks of a collective call come to one outcome.
+//
+// Every task attempts its part, catches what goes wrong, and takes part in agree(): either all return or all throw.
+// No task leaves a collective call early, so none waits for one that has left.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <optional>
+#include <span>
+
+#include "base/error.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf {
+
+// Runs `part`; the error it ended with, if any.
+template <class Part>
+std::optional<Error> attempt(Part&& part) {
+  try {
+    part();
+    return std::nullopt;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::io, "out of memory");
+  } catch (const std::exception& e) {
+    return Error(Code::io, e.what());
+  }
+}
+
+// Collective. If no task brings an error, replaces `values` by their element-wise maximum over the tasks and
+// returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the lowest
+// failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more on failure.
+void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
+
+}  // namespace sheaf

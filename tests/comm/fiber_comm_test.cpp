@@ -1,0 +1,292 @@
+#include "comm/fiber_comm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/comm_contract.hpp"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t contract_stack = 32768;
+
+// What left a body, as text; empty if it returned.
+std::string text_of(const std::exception_ptr& outcome) {
+  if (!outcome) return "";
+  try {
+    std::rethrow_exception(outcome);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::string thrown_by_run(const FiberOptions& options, const std::function<void(Comm&)>& body) {
+  try {
+    run_fibers(options, body);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+using Contract = testing::TestWithParam<std::tuple<int, uint64_t>>;
+
+TEST_P(Contract, Holds) {
+  const auto [ranks, seed] = GetParam();
+  const int steps = ranks < 100 ? 200 : 15;
+  for (const int per_node : {1, 3})
+    EXPECT_NO_THROW(run_fibers({ranks, contract_stack, seed, per_node}, [&](Comm& comm) {
+      test::check_comm_contract(comm, steps, {seed + 1, seed + 7});
+    }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fibers, Contract,
+                         testing::Combine(testing::Values(1, 2, 3, 7, 64, 1000),
+                                          testing::Values(0, 1, 2, 99)));
+
+TEST(Fibers, EachRankRunsOnceWithItsOwnComm) {
+  std::vector<int> runs(50);
+  run_fibers({.ranks = 50}, [&](Comm& comm) {
+    EXPECT_EQ(comm.size(), 50);
+    ++runs[static_cast<size_t>(comm.rank())];
+  });
+  EXPECT_EQ(runs, std::vector<int>(50, 1));
+}
+
+TEST(Fibers, WithoutASeedRunInRankOrder) {
+  std::vector<int> order;
+  run_fibers({.ranks = 3}, [&](Comm& comm) {
+    order.push_back(comm.rank());
+    comm.barrier();
+    order.push_back(comm.rank());
+    yield();
+    order.push_back(comm.rank());
+  });
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2}));
+}
+
+std::vector<int> seeded_order(uint64_t seed) {
+  std::vector<int> order;
+  run_fibers({.ranks = 20, .seed = seed}, [&](Comm& comm) {
+    for (int i = 0; i < 3; ++i) {
+      comm.barrier();
+      order.push_back(comm.rank());
+    }
+  });
+  return order;
+}
+
+TEST(Fibers, ASeedDeterminesTheOrder) {
+  EXPECT_EQ(seeded_order(5), seeded_order(5));
+  EXPECT_NE(seeded_order(5), seeded_order(6));
+  EXPECT_NE(seeded_order(5), seeded_order(0));
+}
+
+TEST(Fibers, ShareNodesByConsecutiveRanks) {
+  run_fibers({.ranks = 10, .ranks_per_node = 4}, [](Comm& comm) {
+    const auto node = comm.split_by_node();
+    EXPECT_EQ(node->size(), comm.rank() < 8 ? 4 : 2);
+    EXPECT_EQ(node->rank(), comm.rank() % 4);
+    const auto odd = comm.split(comm.rank() % 2, 0);
+    EXPECT_EQ(odd->split_by_node()->size(), comm.rank() < 8 ? 2 : 1);
+  });
+}
+
+TEST(Fibers, ReportTheLargestTrafficOfAnyRank) {
+  const FiberReport report = run_fibers({.ranks = 9}, [](Comm& comm) {
+    std::vector<std::byte> data(100);
+    comm.broadcast(data, 4);
+    comm.split(comm.rank(), 0)->barrier();
+  });
+  EXPECT_EQ(report.traffic.collectives, 3);
+  EXPECT_EQ(report.traffic.steps, 8);
+  EXPECT_EQ(report.traffic.bytes, 108);
+  EXPECT_GE(report.switches, 9);
+}
+
+TEST(Fibers, DeadlockNamesWhoWaitsInWhat) {
+  const std::string text = thrown_by_run({.ranks = 6}, [](Comm& comm) {
+    const auto half = comm.split(comm.rank() / 3, 0);
+    if (comm.rank() < 2) half->barrier();
+    if (comm.rank() > 3) half->gather({}, 0);
+  });
+  EXPECT_EQ(text, "deadlock: tasks 0-1 in barrier, tasks 4-5 in gather");
+}
+
+TEST(Fibers, DeadlockUnwindsTheStacksOfThoseWhoWait) {
+  struct Counter {
+    int& count;
+    ~Counter() { ++count; }
+  };
+  int unwound = 0;
+  FiberReport report;
+  const auto outcomes = run_fibers_collect(
+      {.ranks = 3},
+      [&](Comm& comm) {
+        const Counter counter{unwound};
+        if (comm.rank() != 1) comm.barrier();
+      },
+      &report);
+  EXPECT_EQ(unwound, 3);
+  EXPECT_EQ(report.deadlock, "deadlock: task 0 in barrier, task 2 in barrier");
+  EXPECT_EQ(text_of(outcomes[0]), report.deadlock);
+  EXPECT_EQ(text_of(outcomes[1]), "");
+  EXPECT_EQ(text_of(outcomes[2]), report.deadlock);
+}
+
+TEST(Fibers, DeadlockIsReportedAlthoughBodiesSwallowIt) {
+  const std::string text = thrown_by_run({.ranks = 2}, [](Comm& comm) {
+    try {
+      if (comm.rank() == 0) comm.barrier();
+    } catch (const Error&) {
+    }
+  });
+  EXPECT_EQ(text, "deadlock: task 0 in barrier");
+}
+
+TEST(Fibers, DeadlockNamesTheExceptionBeforeIt) {
+  const std::string text = thrown_by_run({.ranks = 3}, [](Comm& comm) {
+    if (comm.rank() == 2) throw std::runtime_error("disk on fire");
+    comm.barrier();
+  });
+  EXPECT_EQ(text, "deadlock: tasks 0-1 in barrier; before that, task 2 threw: disk on fire");
+}
+
+// One rank makes another call than the rest; all must see it, whoever comes first.
+void expect_mismatch(const std::function<void(Comm&, bool odd_one)>& body) {
+  for (const uint64_t seed : {0, 1, 2, 3})
+    for (const int odd_one : {0, 2}) {
+      FiberReport report;
+      const auto outcomes = run_fibers_collect(
+          {.ranks = 3, .seed = seed}, [&](Comm& comm) { body(comm, comm.rank() == odd_one); }, &report);
+      EXPECT_EQ(report.deadlock, "");
+      for (const auto& outcome : outcomes) {
+        ASSERT_NE(outcome, nullptr);
+        EXPECT_NE(text_of(outcome).find("had called"), std::string::npos) << text_of(outcome);
+      }
+    }
+}
+
+TEST(Fibers, MismatchedOperationsAreFound) {
+  expect_mismatch([](Comm& comm, bool odd_one) { odd_one ? comm.barrier() : comm.all_sum({}); });
+}
+
+TEST(Fibers, MismatchedRootsAreFound) {
+  expect_mismatch([](Comm& comm, bool odd_one) { comm.gather({}, odd_one); });
+}
+
+TEST(Fibers, MismatchedLengthsAreFound) {
+  expect_mismatch([](Comm& comm, bool odd_one) {
+    std::array<int64_t, 2> values{};
+    comm.all_max(std::span(values).first(odd_one ? 2 : 1));
+  });
+  expect_mismatch([](Comm& comm, bool odd_one) {
+    std::array<std::byte, 2> bytes{};
+    comm.broadcast(std::span(bytes).first(odd_one ? 2 : 1), 1);
+  });
+}
+
+TEST(Fibers, AMismatchDoesNotTouchTheCallBefore) {
+  const auto outcomes = run_fibers_collect({.ranks = 4}, [](Comm& comm) {
+    Gathered pieces;
+    if (comm.rank() == 0) pieces = {std::vector<std::byte>(4), {1, 1, 1, 1}};
+    EXPECT_NO_THROW(comm.scatter(pieces, 0));
+    comm.rank() == 1 ? comm.barrier() : comm.all_sum({});
+  });
+  for (const auto& outcome : outcomes) EXPECT_NE(outcome, nullptr);
+}
+
+TEST(Fibers, PiecesThatDoNotMatchTheirSizesAreRefusedOnAllRanks) {
+  const auto outcomes = run_fibers_collect({.ranks = 4}, [](Comm& comm) { comm.scatter({{}, {7}}, 2); });
+  for (const auto& outcome : outcomes) EXPECT_NE(text_of(outcome).find("do not match"), std::string::npos);
+}
+
+TEST(Fibers, TheExceptionOfTheLowestRankIsThrown) {
+  const auto body = [](Comm& comm) {
+    comm.barrier();
+    if (comm.rank() == 3 || comm.rank() == 1) throw std::runtime_error("rank " + std::to_string(comm.rank()));
+  };
+  for (const uint64_t seed : {0, 1, 2, 3}) {
+    EXPECT_EQ(thrown_by_run({.ranks = 4, .seed = seed}, body), "rank 1");
+    const auto outcomes = run_fibers_collect({.ranks = 4, .seed = seed}, body);
+    EXPECT_EQ(text_of(outcomes[0]), "");
+    EXPECT_EQ(text_of(outcomes[3]), "rank 3");
+  }
+}
+
+TEST(Fibers, MayMeetWhileExceptionsAreInFlight) {
+  struct MeetsWhenDestroyed {
+    Comm& comm;
+    ~MeetsWhenDestroyed() {
+      EXPECT_EQ(std::uncaught_exceptions(), 1);
+      comm.barrier();
+      EXPECT_EQ(std::uncaught_exceptions(), 1);
+    }
+  };
+  run_fibers({.ranks = 10, .seed = 4}, [](Comm& comm) {
+    for (int i = 0; i < 3; ++i) try {
+        if (comm.rank() % 2 == 0) {
+          const MeetsWhenDestroyed meets{comm};
+          throw comm.rank();
+        }
+        EXPECT_EQ(std::uncaught_exceptions(), 0);
+        comm.barrier();
+        throw comm.rank();
+      } catch (int rank) {
+        comm.barrier();
+        EXPECT_EQ(rank, comm.rank());
+        try {
+          throw;  // the one being handled here, not another fiber's
+        } catch (int again) {
+          EXPECT_EQ(again, comm.rank());
+        }
+      }
+  });
+}
+
+TEST(Fibers, NeedAtLeastOneRank) {
+  EXPECT_THROW(run_fibers({.ranks = 0}, [](Comm&) {}), Error);
+  EXPECT_THROW(run_fibers({.ranks = 1, .ranks_per_node = 0}, [](Comm&) {}), Error);
+}
+
+TEST(Fibers, YieldOutsideDoesNothing) { yield(); }
+
+TEST(Fibers, RunsNest) {
+  int inner_ranks = 0;
+  run_fibers({.ranks = 2, .stack_bytes = 65536}, [&](Comm& outer) {
+    run_fibers({.ranks = 3}, [&](Comm& inner) {
+      inner.barrier();
+      ++inner_ranks;
+    });
+    yield();
+    outer.barrier();
+  });
+  EXPECT_EQ(inner_ranks, 6);
+}
+
+// Touches all of `depth` kilobytes below the caller, from the top down.
+[[gnu::noinline]] int dig(int depth) {
+  volatile char kilobyte[1024];
+  for (size_t i = sizeof kilobyte; i-- > 0;) kilobyte[i] = static_cast<char>(depth);
+  return depth == 0 ? kilobyte[0] : dig(depth - 1) + kilobyte[5];
+}
+
+TEST(FibersDeathTest, AStackOverflowEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto overflow = [](int rank) {
+    run_fibers({.ranks = 3}, [rank](Comm& comm) {
+      if (comm.rank() == rank) dig(16);
+      comm.barrier();
+    });
+  };
+  EXPECT_DEATH(overflow(1), "task 1 overflowed its stack");
+  EXPECT_NO_THROW(run_fibers({.ranks = 3}, [](Comm& comm) {
+    dig(10);
+    comm.barrier();
+  }));
+}
+
+}  // namespace
+}  // namespace sheaf
