@@ -1,0 +1,99 @@
+"""A whole multifile: its physical files and the logical streams of its tasks (docs/format.md, sections 7 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from .errors import FormatError
+from .keyval import Record, scan
+from .layout import physical_name
+from .physical import PhysicalFile
+
+
+@dataclass(frozen=True)
+class Task:
+    """Place of one logical task: its rank, and the physical file and local rank that hold its stream."""
+
+    rank: int
+    file: int
+    lrank: int
+
+
+class Multifile:
+    """A multifile opened for reading through one of its physical files.
+
+    Opening file 0 of a set opens the set; every other file is viewed alone. Owns its open files: use `with`.
+    One thread at a time. Raises FormatError for any broken rule, OSError if a file cannot be read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with ExitStack() as stack:
+            first = stack.enter_context(PhysicalFile(path))
+            self.files = [first]
+            if first.mapping is not None:
+                for number in range(1, first.header.nfiles):
+                    self.files.append(stack.enter_context(self._member(number)))
+                self._check_mapping(first.mapping)
+                places = first.mapping
+            else:
+                places = [(0, lrank) for lrank in range(first.header.ntasks)]
+            self.tasks = [Task(rank, file, lrank) for rank, (file, lrank) in enumerate(places)]
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Multifile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _member(self, number: int) -> PhysicalFile:
+        path, nfiles = physical_name(self.path, number), self.files[0].header.nfiles
+        try:
+            member = PhysicalFile(path)
+        except FileNotFoundError:
+            raise FormatError(path, f"physical file {number} of a set of {nfiles} is missing") from None
+        if (member.header.nfiles, member.header.filenumber) != (nfiles, number):
+            member.close()
+            raise FormatError(path, f"is file {member.header.filenumber} of {member.header.nfiles}, "
+                                    f"expected {number} of {nfiles}")
+        return member
+
+    def _check_mapping(self, mapping: list[tuple[int, int]]) -> None:
+        for rank, (file, lrank) in enumerate(mapping):
+            if not 0 <= file < len(self.files):
+                raise FormatError(self.path, f"the mapping sends task {rank} to physical file {file}")
+            if not 0 <= lrank < self.files[file].header.ntasks:
+                raise FormatError(self.path, f"the mapping sends task {rank} to local task {lrank} of file {file}")
+
+    def blocks(self, rank: int) -> list[tuple[int, int]]:
+        """(offset in the physical file, bytes) of every counted block of a task."""
+        task = self.tasks[rank]
+        return self.files[task.file].blocks(task.lrank)
+
+    def length(self, rank: int) -> int:
+        """Bytes in the stream of a task."""
+        return sum(size for _, size in self.blocks(rank))
+
+    def stream(self, rank: int) -> Iterator[bytes]:
+        """The stream of a task in pieces of at most 1 MiB."""
+        file = self.files[self.tasks[rank].file]
+        for offset, size in self.blocks(rank):
+            yield from file.read_range(offset, size)
+
+    def records(self, rank: int) -> Iterator[Record]:
+        """The key-value records of a task in the order they were written. The file must be a key-value file."""
+        task = self.tasks[rank]
+        return scan(self.files[task.file], task.lrank)
+
+    def check_records(self) -> None:
+        """Scans all records of key-value files; does nothing for other files."""
+        for task in self.tasks:
+            if self.files[task.file].header.is_keyval:
+                for _ in self.records(task.rank):
+                    pass

@@ -1,0 +1,189 @@
+"""Strict reader of one physical file (docs/format.md, sections 3 to 6, 9 and 13).
+
+Time and memory are bounded by the size of the file: every count is checked against it before it is used.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from . import header as meta1
+from .errors import FormatError
+from .layout import I64_MAX, align_up, chunk_starts, meta1_size
+
+_PIECE = 1 << 20  # bytes read at a time
+
+
+class PhysicalFile:
+    """One checked physical file. The object owns its open file; close() or `with` releases it. One thread at a time.
+
+    Lists are indexed by local rank; `block_sizes[k]` holds round k as stored, so entries of unused rounds are 0 or -1.
+    `mapping` is None unless the file opens a set. Raises FormatError if a rule is broken, OSError if reading fails.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file: BinaryIO = open(path, "rb", buffering=0)
+        try:
+            self.size = self._file.seek(0, 2)
+            self.header = self._read_header()
+            self._read_arrays()
+            self._check_layout()
+            self._read_meta2()
+            self.mapping = self._read_mapping() if self.header.opens_set else None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> PhysicalFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    # --- parsing -----------------------------------------------------------------------------------------------
+
+    def _fail(self, finding: str) -> FormatError:
+        return FormatError(self.path, finding)
+
+    def _read(self, offset: int, size: int, what: str) -> bytes:
+        """Exactly `size` bytes at `offset`; tests against the file size before it allocates."""
+        if offset + size > self.size:
+            raise self._fail(f"{what} ends at byte {offset + size}, the file at {self.size}")
+        data = bytearray()
+        self._file.seek(offset)
+        while len(data) < size:
+            piece = self._file.read(size - len(data))
+            if not piece:
+                raise self._fail(f"{what} could not be read completely")
+            data += piece
+        return bytes(data)
+
+    def _read_i64(self, offset: int, count: int, what: str) -> array[int]:
+        values = array("q", self._read(offset, 8 * count, what))
+        if self.header.byte_order != sys.byteorder:
+            values.byteswap()
+        return values
+
+    def _read_header(self) -> meta1.Header:
+        start = self._read(0, 32, "the fixed part of META1")
+        if start[:4] != meta1.MAGIC:
+            raise self._fail("the magic is not 'sion'")
+        if start[4] > 1 or start[5] > 1:
+            raise self._fail(f"the byte order word is {start[4:8].hex()}")
+        header = meta1.unpack_start(start)
+        if not 2 <= header.format_version <= 5:
+            raise self._fail(f"format version {header.format_version} is not one of 2 to 5")
+        meta1.unpack_rest(header, self._read(0, header.arrays_offset, "the fixed part of META1"))
+        for name in ("fsblksize", "ntasks", "nfiles"):
+            if getattr(header, name) <= 0:
+                raise self._fail(f"{name} is {getattr(header, name)}")
+        if header.filenumber < 0 or (header.nfiles > 1 and header.filenumber >= header.nfiles):
+            raise self._fail(f"file number {header.filenumber} in a set of {header.nfiles}")
+        if header.keyval_mode not in (meta1.KEYVAL_UNSET, meta1.KEYVAL_NONE, meta1.KEYVAL_INLINE):
+            raise self._fail(f"unknown key-value mode {header.keyval_mode}")
+        return header
+
+    def _read_arrays(self) -> None:
+        header, n = self.header, self.header.ntasks
+        arrays = self._read_i64(header.arrays_offset, 2 * n, f"META1 of {n} tasks")
+        self.globalranks, self.stored_chunks = arrays[:n], arrays[n:]
+        closing = header.closing_offset
+        if self.size < closing + 12:
+            raise self._fail("the file was never closed: META1 lacks its last 12 bytes")
+        closing_bytes = self._read(closing, 12, "META1")
+        self.maxblocks, self.start_of_meta2 = struct.unpack(meta1.prefix_of(header.byte_order) + "iq", closing_bytes)
+        if self.start_of_meta2 == 0:
+            raise self._fail("the file was never closed: start_of_varheader is 0")
+
+    def _check_layout(self) -> None:
+        header = self.header
+        for lrank, chunk in enumerate(self.stored_chunks):
+            if chunk < 0:
+                raise self._fail(f"chunk size {chunk} of local task {lrank}")
+        # Before version 4 the sizes were stored as requested.
+        aligned = header.format_version >= 4
+        self.chunks = [chunk if aligned else align_up(chunk, header.fsblksize) for chunk in self.stored_chunks]
+        self.starts, self.globalskip = chunk_starts(self.chunks, header.fsblksize)
+        if self.maxblocks < 1:
+            raise self._fail(f"maxblocks is {self.maxblocks}")
+        first = align_up(meta1_size(header.ntasks), header.fsblksize)
+        expected = first + self.maxblocks * self.globalskip
+        if expected > I64_MAX:
+            raise self._fail("chunk sizes and maxblocks exceed 64-bit offsets")
+        if self.start_of_meta2 != expected:
+            raise self._fail(f"start_of_varheader is {self.start_of_meta2}, chunks and maxblocks give {expected}")
+
+    def _read_meta2(self) -> None:
+        n, begin = self.header.ntasks, self.start_of_meta2
+        self.meta2_end = begin + 8 * n * (1 + self.maxblocks)
+        if self.meta2_end > self.size:
+            raise self._fail(f"META2 of {self.maxblocks} blocks ends at byte {self.meta2_end}, the file at {self.size}")
+        self.block_counts = self._read_i64(begin, n, "the block counts")
+        for lrank, count in enumerate(self.block_counts):
+            if not 1 <= count <= self.maxblocks:
+                raise self._fail(f"local task {lrank} has block count {count}, maxblocks is {self.maxblocks}")
+        self.block_sizes: list[array[int]] = []
+        for k in range(self.maxblocks):
+            self.block_sizes.append(self._read_i64(begin + 8 * n * (1 + k), n, f"the block sizes of round {k}"))
+            for lrank, count in enumerate(self.block_counts):
+                if k < count:
+                    self._check_block(lrank, k)
+
+    def _check_block(self, lrank: int, k: int) -> None:
+        size = self.block_sizes[k][lrank]
+        if size < 0:
+            raise self._fail(f"block {k} of local task {lrank} has size {size}")
+        if size > self.chunks[lrank]:
+            if self.header.is_keyval:
+                raise self._fail(f"block {k} of local task {lrank} exceeds its chunk in a key-value file")
+            if self.block_offset(lrank, k) + size > self.start_of_meta2:
+                raise self._fail(f"block {k} of local task {lrank}, {size} bytes, leaves the data area")
+
+    def _read_mapping(self) -> list[tuple[int, int]]:
+        order = meta1.prefix_of(self.header.byte_order)
+        (count,) = struct.unpack(order + "i", self._read(self.meta2_end, 4, "the mapping size"))
+        if count < 1:
+            raise self._fail(f"mapping size is {count}")
+        data = self._read(self.meta2_end + 4, 8 * count, f"the mapping of {count} tasks")
+        return list(struct.iter_unpack(order + "ii", data))
+
+    # --- contents ----------------------------------------------------------------------------------------------
+
+    def block_offset(self, lrank: int, k: int) -> int:
+        """Offset in the file of chunk k of a local task."""
+        return self.starts[lrank] + k * self.globalskip
+
+    def blocks(self, lrank: int) -> list[tuple[int, int]]:
+        """(offset in the file, bytes) of every counted block of a local task."""
+        return [(self.block_offset(lrank, k), self.block_sizes[k][lrank]) for k in range(self.block_counts[lrank])]
+
+    def read_range(self, offset: int, size: int) -> Iterator[bytes]:
+        """Bytes [offset, offset+size) of the file in pieces of bounded size."""
+        while size > 0:
+            piece = self._read(offset, min(size, _PIECE), "a block")
+            yield piece
+            offset += len(piece)
+            size -= len(piece)
+
+    def unread_mapping(self) -> list[tuple[int, int]] | None:
+        """The mapping field of a file that opens no set, where readers ignore it: [] if it is present and empty,
+        None if it is absent or what follows META2 is no such field. For descriptions only."""
+        if self.header.nfiles > 1 or self.size < self.meta2_end + 4:
+            return None
+        order = meta1.prefix_of(self.header.byte_order)
+        (count,) = struct.unpack(order + "i", self._read(self.meta2_end, 4, "the mapping size"))
+        n = self.header.ntasks
+        if count == 0:
+            return []
+        if count != n or self.size < self.meta2_end + 4 + 8 * n:
+            return None
+        pairs = list(struct.iter_unpack(order + "ii", self._read(self.meta2_end + 4, 8 * n, "the mapping")))
+        return pairs if sorted(pairs) == [(0, lrank) for lrank in range(n)] else None

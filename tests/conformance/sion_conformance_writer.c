@@ -1,0 +1,26 @@
+/* sion_conformance_writer < DESCRIPTION: writes one multifile through the serial SION interface, as a
+ * description (sion_conformance_script.h) says. Exit status 0, or 1 with a message. */
+#include "sion_conformance_script.h"
+
+int main(void) {
+  char* text = read_all(stdin);
+  struct script script = parse_script(text);
+  struct progress* done = allocate((size_t)script.ntasks, sizeof *done);
+  int nfiles = 1;
+  FILE* fileptr = NULL;
+  const int sid =
+      sion_open(script.name, script.mode, &script.ntasks, &nfiles, &script.chunks, &script.fsblksize,
+                &script.globalranks, strcmp(script.via, "file") ? NULL : &fileptr);
+  if (sid < 0) fail(0, "sion_open failed");
+  for (size_t i = 0; i < script.nops; i++) {
+    const struct op* op = &script.ops[i];
+    if (op->kind == OP_COLLWRITE) fail(op->line, "collwrite needs a parallel writer");
+    if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS)) fail(op->line, "sion_seek failed");
+    apply_op(&script, op, op->rank, sid, &done[op->rank]);
+  }
+  if (sion_close(sid) != SION_SUCCESS) fail(0, "sion_close failed");
+  free(done);
+  free_script(&script);
+  free(text);
+  return 0;
+}

@@ -1,0 +1,199 @@
+"""Multifiles written by programs through Sheaf's SION interface, byte for byte against the independent Python writer.
+
+$SHEAF_BIN is the directory of the built programs sion_conformance_writer and sion_conformance_writer_mpi_<MPI>. Without
+it all tests are skipped, and those of an MPI whose program is not there.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(REPO / "python"), str(Path(__file__).resolve().parent)]
+
+from sheaf_format import Multifile, describe
+from writer_case import Case, random_case
+
+BIN = os.environ.get("SHEAF_BIN")
+SCRIPT_FILE = "script.txt"
+SECONDS = 60
+
+
+def clean_environment() -> dict[str, str]:
+    """This environment without what changes how the library writes."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SION_") and name != "SHEAF_FLAGS"}
+
+
+class WriterTest(unittest.TestCase):
+    """Runs a writer program on cases; subclasses say how it is started."""
+
+    def command(self, case: Case) -> list[str]:
+        raise NotImplementedError
+
+    def check(self, case: Case) -> None:
+        """The program must leave exactly the expected files, and they must read back."""
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
+            script = folder / SCRIPT_FILE
+            script.write_text(case.script())
+            with script.open() as text:
+                run = subprocess.run(self.command(case), stdin=text, cwd=folder, env=clean_environment(), timeout=SECONDS,
+                                     capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 0, f"{run.stdout}{run.stderr}\n{case.script()}")
+            script.unlink()
+            fsblksize = None
+            if case.fsblksize <= 0:
+                preferred = os.stat(folder / case.name).st_blksize
+                fsblksize = preferred if 0 <= preferred <= 32 << 20 else 2 << 20
+            expected = case.expected(fsblksize)
+            self.assertEqual(sorted(os.listdir(folder)), sorted(expected))
+            for name, data in expected.items():
+                found = (folder / name).read_bytes()
+                self.assertTrue(found == data, f"{name}: {difference(found, data)}\n{case.script()}")
+            with Multifile(str(folder / case.name)) as multifile:
+                describe(multifile)
+
+
+def difference(found: bytes, expected: bytes) -> str:
+    common = min(len(found), len(expected))
+    offset = next((i for i in range(common) if found[i] != expected[i]), common)
+    return (f"{len(found)} bytes, expected {len(expected)}; from byte {offset}: {found[offset:offset + 16].hex(' ')}, "
+            f"expected {expected[offset:offset + 16].hex(' ')}")
+
+
+@unittest.skipUnless(BIN, "SHEAF_BIN is not set")
+class SerialWriter(WriterTest):
+    def command(self, case: Case) -> list[str]:
+        return [str(Path(BIN or "") / "sion_conformance_writer")]
+
+    def test_one_task(self) -> None:
+        self.check(Case([1000], [("write", 0, 700)], 512))
+
+    def test_nobody_writes(self) -> None:
+        self.check(Case([10, 20]))
+
+    def test_chunk_size_zero_takes_nothing(self) -> None:
+        self.check(Case([0, 64], [("refuse", 0, 1), ("write", 1, 64)]))
+        self.check(Case([0, 0]))
+
+    def test_tasks_take_turns(self) -> None:
+        writes = [("write", k % 3, 40 + k) for k in range(12)]
+        for mode in ("wb", "wb,posix", "w,ansi"):
+            self.check(Case([64, 100, 200], writes, mode=mode, globalranks=[30, 20, 10]))
+
+    def test_a_request_that_fits_no_more_begins_the_next_chunk(self) -> None:
+        self.check(Case([128], [("write", 0, 100), ("write", 0, 29), ("write", 0, 99), ("write", 0, 1)], 128))
+
+    def test_a_request_larger_than_a_chunk_fills_chunks(self) -> None:
+        self.check(Case([64, 64], [("write", 0, 10), ("write", 0, 300), ("write", 1, 65), ("write", 0, 60)]))
+        self.check(Case([64], [("write", 0, 64), ("write", 0, 128), ("write", 0, 1)]))
+
+    def test_an_ensured_chunk_counts_though_it_stays_empty(self) -> None:
+        self.check(Case([128, 128], [("write", 0, 100), ("ensure", 0, 29), ("ensure", 0, 128), ("ensure", 1, 128)], 128))
+        self.check(Case([64], [("refuse", 0, 65), ("write", 0, 3), ("refuse", 0, 65)]))
+
+    def test_many_chunks(self) -> None:
+        self.check(Case([1, 8], [("write", 0, 1)] * 250 + [("write", 1, 900)], 1))
+
+    def test_direct_writes_through_stream_and_descriptor(self) -> None:
+        writes = [("write", k % 2, 30) for k in range(9)]
+        self.check(Case([64, 80], writes, mode="wb", via="file"))
+        self.check(Case([64, 80], writes, mode="wb,posix", via="fd"))
+
+    def test_key_value_records(self) -> None:
+        records = [("record", 0, 7, 10), ("record", 0, 2**64 - 16, 10), ("record", 1, 1, 48), ("record", 0, 7, 200),
+                   ("record", 0, 9, 0), ("record", 0, 8, 3), ("record", 1, 2, 4)]
+        self.check(Case([64, 64], records, mode="wb,keyval=inline,keyval"))
+
+    def test_user_data_order_is_only_a_flag(self) -> None:
+        self.check(Case([64], [("write", 0, 9)], mode="wb,endianness=big"))
+        self.check(Case([64], [("write", 0, 9)], mode="wb,endianness=little"))
+
+    def test_automatic_block_size(self) -> None:
+        self.check(Case([10, 5000], [("write", 1, 5000)], fsblksize=0))
+        self.check(Case([10], [("write", 0, 5)], fsblksize=-1))
+
+    def test_random_cases(self) -> None:
+        for seed in range(40):
+            rng = random.Random(seed)
+            with self.subTest(seed=seed):
+                self.check(random_case(rng, parallel=False, ntasks=rng.randint(1, 6)))
+
+
+class MpiWriter:
+    """Tests that run under every MPI; `most` limits the processes."""
+
+    mpi = ""
+    most = 0
+
+    def setUp(self) -> None:
+        if not self.program().exists():
+            self.skipTest(f"{self.program().name} was not built")
+
+    def program(self) -> Path:
+        return Path(BIN or "") / f"sion_conformance_writer_mpi_{self.mpi}"
+
+    def command(self, case: Case) -> list[str]:
+        return [str(REPO / "scripts/mpirun.sh"), self.mpi, str(case.ntasks), str(self.program()), SCRIPT_FILE]
+
+    def try_case(self, chunks: list[int], operations: list, fsblksize: int = 64, **others) -> None:
+        if len(chunks) <= self.most:
+            self.check(Case(chunks, operations, fsblksize, others.pop("mode", "bw"), parallel=True, **others))
+
+    def test_one_file(self) -> None:
+        self.try_case([100] * 2, [("write", 0, 90), ("write", 1, 100), ("write", 1, 40)])
+        self.try_case([1, 511, 512, 513, 0, 5000], [("write", 5, 4000), ("write", 0, 100), ("refuse", 4, 1)], 512)
+
+    def test_several_files(self) -> None:
+        self.try_case([100, 200], [("write", 1, 300), ("write", 0, 20)], numfiles=2)
+        self.try_case([100] * 5, [("write", 4, 90), ("write", 4, 90), ("write", 0, 1)], 128, numfiles=2)
+
+    def test_one_file_per_group(self) -> None:
+        self.try_case([30, 40], [("write", 0, 30), ("write", 1, 41)], 16, groups=[1, 0])
+        self.try_case([30] * 5, [("write", rank, 10 + rank) for rank in range(5)], 16, groups=[7, 3, 7, 3, 5])
+
+    def test_key_value_records(self) -> None:
+        records = [("record", 0, 7, 10), ("record", 1, 1, 200), ("record", 0, 7, 0), ("record", 0, 2**40, 70)]
+        self.try_case([64, 64], records, mode="bw,keyval")
+
+    def test_collective_writes_enlarge_the_last_chunk_of_a_group(self) -> None:
+        writes = [("collwrite", *[150] * 6), ("collwrite", *[10 * rank for rank in range(6)]), ("collwrite", *[120] * 6)]
+        self.try_case([200] * 6, writes, 256, mode="bw,collective,collsize=3")
+        self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,collsize=2")
+        self.try_case([100, 100], [("collwrite", 70, 71)], mode="bw,collective")
+        self.try_case([0, 0], [("collwrite", 0, 0)], mode="bw,collective")
+
+    def test_merged_writes_go_to_the_collector(self) -> None:
+        writes = [("collwrite", *[150] * 6), ("collwrite", *[10 * rank for rank in range(6)]), ("collwrite", *[120] * 6)]
+        self.try_case([200] * 6, writes, 256, mode="bw,collective,cmerge,collsize=3")
+        self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,cmerge,collsize=2")
+
+    def test_buddy_copies(self) -> None:
+        self.try_case([100] * 4, [("collwrite", 70, 71, 72, 73)], mode="bw,buddy", groups=[0, 0, 1, 1])
+        self.try_case([100] * 2, [("collwrite", 70, 71)], mode="bw,buddy", groups=[0, 1])
+
+    def test_random_cases(self) -> None:
+        for seed in range(6):
+            rng = random.Random(f"mpi {seed}")
+            with self.subTest(seed=seed):
+                self.check(random_case(rng, parallel=True, ntasks=rng.randint(1, self.most)))
+
+
+@unittest.skipUnless(BIN, "SHEAF_BIN is not set")
+class OpenMpiWriter(MpiWriter, WriterTest):
+    mpi, most = "openmpi", 6
+
+
+@unittest.skipUnless(BIN, "SHEAF_BIN is not set")
+class MpichWriter(MpiWriter, WriterTest):
+    mpi, most = "mpich", 2  # its waiting processes never yield the processor
+
+
+if __name__ == "__main__":
+    unittest.main()

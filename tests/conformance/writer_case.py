@@ -1,0 +1,174 @@
+"""Cases for the conformance writers: the description a program gets, and the bytes it has to produce."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from content import content, record_value
+from sheaf_format import KEYVAL_INLINE, KEYVAL_NONE, ChunkFiller, Kind, MultifileSpec, TaskSpec, encode
+from sheaf_format.keyval import encode as encode_records
+from sheaf_format.layout import align_up, buddy_name, collective_chunks, collective_groups, split_evenly
+
+Operation = tuple[str | int, ...]
+
+
+@dataclass
+class Case:
+    """One multifile to be written. The fields are the statements of sion_conformance_script.h; sizes in bytes.
+
+    With `parallel` it is written by sion_paropen_mpi; `groups` (a color per task) makes one file per group.
+    """
+
+    chunks: Sequence[int]
+    operations: Sequence[Operation] = ()
+    fsblksize: int = 64
+    mode: str = "wb"
+    via: str = "fwrite"
+    parallel: bool = False
+    numfiles: int = 1
+    globalranks: Sequence[int] | None = None
+    groups: Sequence[int] | None = None
+    name: str = "case.sion"
+    words: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.words = self.mode.split(",")
+
+    @property
+    def ntasks(self) -> int:
+        return len(self.chunks)
+
+    def script(self) -> str:
+        """The description that the writer programs read."""
+        lines: list[Operation] = [
+            ("name", self.name), ("mode", self.mode), ("tasks", self.ntasks), ("fsblksize", self.fsblksize),
+            ("numfiles", -1 if self.groups else self.numfiles), ("chunks", *self.chunks), ("via", self.via),
+        ]
+        if self.globalranks is not None:
+            lines.append(("globalranks", *self.globalranks))
+        if self.groups is not None:
+            lines.append(("groups", *self.groups))
+        return "".join(" ".join(map(str, line)) + "\n" for line in [*lines, *self.operations])
+
+    def _places(self) -> list[tuple[int, int]]:
+        """(file, local rank) of each task."""
+        if self.groups is None:
+            return split_evenly(self.ntasks, self.numfiles)
+        seen: dict[int, int] = {}  # files follow the lowest rank of each group
+        members: dict[int, int] = {}
+        places = []
+        for color in self.groups:
+            file = seen.setdefault(color, len(seen))
+            places.append((file, members.get(file, 0)))
+            members[file] = members.get(file, 0) + 1
+        return places
+
+    def _collsize(self) -> int:
+        """Tasks per collector as the mode words say, 0 for automatic; buddy alone makes one group of each file."""
+        sizes = [int(word.removeprefix("collsize=")) for word in self.words if word.startswith("collsize=")]
+        return sizes[0] if sizes else 0
+
+    @property
+    def _collective(self) -> bool:
+        return "collective" in self.words or "buddy" in self.words
+
+    def _layout(self, places: list[tuple[int, int]], fsblksize: int) -> tuple[list[int], list[int]]:
+        """Final chunk size of each task, and the rank that collects for it in merge mode."""
+        final = [align_up(chunk, fsblksize) for chunk in self.chunks]
+        collectors = list(range(self.ntasks))
+        if not self._collective:
+            return final, collectors
+        merge = "cmerge" in self.words
+        for number in range(1 + max(file for file, _ in places)):
+            ranks = [rank for rank, (file, _) in enumerate(places) if file == number]
+            requests = [self.chunks[rank] for rank in ranks]
+            collsize = self._collsize() or (len(ranks) if "buddy" in self.words else 0)
+            for rank, chunk in zip(ranks, collective_chunks(requests, fsblksize, collsize, merge)):
+                final[rank] = chunk
+            for group in collective_groups(requests, fsblksize, collsize):
+                for lrank in group:
+                    collectors[ranks[lrank]] = ranks[group[0]] if merge else ranks[lrank]
+        return final, collectors
+
+    def expected(self, fsblksize: int | None = None) -> dict[str, bytes]:
+        """Name and bytes of every file there must be. `fsblksize` replaces an automatic one."""
+        fsblksize = fsblksize or self.fsblksize
+        places = self._places()
+        final, collectors = self._layout(places, fsblksize)
+        blocks = self._run(final, collectors)
+        ranks = self.globalranks if self.globalranks is not None else range(self.ntasks)
+        tasks = [TaskSpec(final[rank], ranks[rank], blocks[rank], *places[rank]) for rank in range(self.ntasks)]
+        files = encode(self._spec(tasks, fsblksize))
+        if "buddy" in self.words:
+            copy = encode(self._spec(self._buddy_tasks(tasks), fsblksize))
+            files |= {name.replace(self.name, buddy_name(self.name, 0), 1): data for name, data in copy.items()}
+        return files
+
+    def _spec(self, tasks: list[TaskSpec], fsblksize: int) -> MultifileSpec:
+        return MultifileSpec(
+            self.name, tasks, fsblksize, Kind.PARALLEL if self.parallel else Kind.SERIAL,
+            userdata_order="big" if "endianness=big" in self.words else "little",
+            keyval_mode=KEYVAL_INLINE if "keyval" in self.words else KEYVAL_NONE, aligned=True)
+
+    @staticmethod
+    def _buddy_tasks(tasks: list[TaskSpec]) -> list[TaskSpec]:
+        """The tasks of copy 0: in each file the dummies of the storing group, then the file's own tasks."""
+        nfiles = 1 + max(task.file for task in tasks)
+        copy = []
+        for number in range(nfiles):
+            storing = (number - 1) % nfiles
+            copy += [TaskSpec(0, -(task.globalrank + 1), file=number, listed=False)
+                     for task in tasks if task.file == storing]
+            copy += [TaskSpec(task.chunk, task.globalrank, task.blocks, number) for task in tasks if task.file == number]
+        return copy
+
+    def _run(self, final: list[int], collectors: list[int]) -> list[list[bytes]]:
+        """The blocks of every task after all operations."""
+        fillers = [ChunkFiller(chunk) for chunk in final]
+        written, records = [0] * self.ntasks, [0] * self.ntasks
+
+        def append(rank: int, size: int, target: int) -> None:
+            fillers[target].write(content(rank, written[rank], size))
+            written[rank] += size
+
+        for word, *numbers in self.operations:
+            if word == "collwrite":
+                for rank, size in enumerate(numbers):
+                    append(rank, int(size), collectors[rank])
+                continue
+            rank, size = int(numbers[0]), int(numbers[-1])
+            if word == "write":
+                append(rank, size, rank)
+            elif word == "ensure":
+                fillers[rank].ensure(size)
+            elif word == "record":
+                key = int(numbers[1])
+                fillers[rank].fill(encode_records([(key, record_value(key, records[rank], size))], "little"))
+                records[rank] += 1
+        return [filler.blocks() for filler in fillers]
+
+
+def random_case(rng: random.Random, parallel: bool, ntasks: int) -> Case:
+    """A random mixture of writes and ensures, or of key-value records."""
+    fsblksize = rng.choice([1, 10, 64, 100, 512])
+    chunks = [rng.choice([0, 1, 64, 130, rng.randint(1, 700)]) for _ in range(ntasks)]
+    keyval = rng.random() < 0.25
+    io = rng.choice(["", ",posix", ",ansi"])
+    via = "fwrite" if keyval else rng.choice(["fwrite", "fwrite", "fd" if io == ",posix" else "file"])
+    operations: list[Operation] = []
+    for _ in range(rng.randint(0, 12)):
+        rank = rng.randrange(ntasks)
+        chunk = align_up(chunks[rank], fsblksize)
+        if chunk == 0:
+            operations.append(("refuse", rank, rng.randint(1, 100)))
+        elif keyval:
+            operations.append(("record", rank, rng.choice([1, 7, rng.getrandbits(64)]), rng.randint(0, 3 * chunk)))
+        elif rng.random() < 0.2:
+            operations.append(("ensure", rank, rng.randint(1, chunk)))
+        else:
+            most = chunk if via != "fwrite" else rng.choice([chunk, 4 * chunk])
+            operations.append(("write", rank, rng.randint(1, most)))
+    mode = ("bw" if parallel else "wb") + io + (",keyval" if keyval else "") + rng.choice(["", ",endianness=big"])
+    return Case(chunks, operations, fsblksize, mode, via, parallel, rng.randint(1, ntasks) if parallel else 1)
