@@ -69,18 +69,22 @@ size_t skip(std::vector<iovec>& list, size_t first, size_t bytes) {
 
 }  // namespace
 
-PosixFile::PosixFile(const std::string& path, Access access)
-    : path_(path),
-      writable_(access != Access::read),
-      name_unsynced_(access == Access::create || access == Access::fresh) {
-  fd_ = uninterrupted([&] { return ::open(path.c_str(), flags_of(access), 0666); });
-  if (fd_ < 0) throw os_error(failed_open(access), path, errno);
+int open_descriptor(const std::string& path, Access access) {
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), flags_of(access), 0666); });
+  if (fd < 0) throw os_error(failed_open(access), path, errno);
   struct stat found;
-  if (::fstat(fd_, &found) == 0 && S_ISDIR(found.st_mode)) {
-    ::close(fd_);
+  if (::fstat(fd, &found) == 0 && S_ISDIR(found.st_mode)) {
+    ::close(fd);
     throw os_error(failed_open(access), path, EISDIR);
   }
+  return fd;
 }
+
+PosixFile::PosixFile(const std::string& path, Access access)
+    : path_(path),
+      fd_(open_descriptor(path, access)),
+      writable_(access != Access::read),
+      name_unsynced_(access == Access::create || access == Access::fresh) {}
 
 PosixFile::~PosixFile() {
   if (fd_ >= 0) ::close(fd_);

@@ -8,10 +8,14 @@
 
 namespace sheaf {
 
+// A new descriptor, closed on exec; the caller owns it. Throws not_found, permission, io (EEXIST, EISDIR,
+// ...) as the operating system refuses; a directory is refused for any access. Created files get mode 0666
+// less umask.
+int open_descriptor(const std::string& path, Access access);
+
 class PosixFile final : public File {
  public:
-  // Throws not_found, permission, io (EEXIST, EISDIR, ...) as the operating system refuses. `path` is opened
-  // with O_CLOEXEC and, when created, mode 0666 less umask.
+  // Throws what open_descriptor() throws.
   PosixFile(const std::string& path, Access access);
   ~PosixFile() override;
   PosixFile(const PosixFile&) = delete;
@@ -36,7 +40,7 @@ class PosixFile final : public File {
 
  private:
   std::string path_;
-  int fd_ = -1;
+  int fd_;
   bool writable_;
   bool name_unsynced_;
 };

@@ -4,7 +4,9 @@
 #include <functional>
 #include <thread>
 
+#include "storage/faulty_store.hpp"
 #include "storage/memory_store.hpp"
+#include "storage/recording_store.hpp"
 #include "storage/shared_handles.hpp"
 #include "testing.hpp"
 
@@ -316,7 +318,11 @@ INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
                          ::testing::Values(Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
                                            Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
                                            Kind{"shared_handles_over_posix", over_posix<SharedHandles>()},
-                                           Kind{"shared_handles_over_memory", over_memory<SharedHandles>()}),
+                                           Kind{"shared_handles_over_memory", over_memory<SharedHandles>()},
+                                           Kind{"faulty_over_posix", over_posix<FaultyStore>()},
+                                           Kind{"faulty_over_memory", over_memory<FaultyStore>()},
+                                           Kind{"recording_over_posix", over_posix<RecordingStore>()},
+                                           Kind{"recording_over_memory", over_memory<RecordingStore>()}),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 }  // namespace

@@ -1,0 +1,154 @@
+// storage/stdio_handle: keeping stdio's idea of the position and the kernel's the same.
+//
+// fflush makes them agree: it writes what is pending, moves the descriptor back over what was read ahead, and
+// makes glibc ask the kernel for the position the next time. After that an lseek on the descriptor moves
+// both. fseeko is of no use on our own stream: on an input stream glibc reads ahead to a page boundary and
+// leaves the descriptor there.
+#include "storage/stdio_handle.hpp"
+
+#include <stdio_ext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/error.hpp"
+#include "storage/posix_file.hpp"
+#include "storage/posix_transfer.hpp"
+#include "storage/range.hpp"
+
+namespace sheaf {
+
+StdioHandle::StdioHandle(const std::string& path, bool writable, bool with_stream)
+    : path_(path), fd_(open_descriptor(path, writable ? Access::write : Access::read)) {
+  if (!with_stream) return;
+  own_ = ::fdopen(fd_, writable ? "r+" : "r");
+  if (own_ == nullptr) {
+    const int error = errno;
+    ::close(fd_);
+    throw os_error("cannot make a stream of", path, error);
+  }
+}
+
+StdioHandle::~StdioHandle() {
+  if (own_ != nullptr) {
+    std::fclose(own_);
+  } else if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+int64_t StdioHandle::position() {
+  flush();
+  const off_t found = second_ != nullptr ? ::ftello(second_) : ::lseek(fd_, 0, SEEK_CUR);
+  if (found < 0) throw os_error("cannot get the position in", path_, errno);
+  return found;
+}
+
+void StdioHandle::move_to(int64_t position) {
+  require_range(path_, position, 0);
+  if (second_ != nullptr) {
+    if (::fseeko(second_, position, SEEK_SET) != 0)
+      throw os_error("cannot move to offset " + std::to_string(position) + " of", path_, errno);
+    std::clearerr(second_);
+    return;
+  }
+  flush();
+  if (own_ != nullptr) std::clearerr(own_);
+  if (::lseek(fd_, position, SEEK_SET) < 0)
+    throw os_error("cannot move to offset " + std::to_string(position) + " of", path_, errno);
+}
+
+size_t StdioHandle::write(std::span<const std::byte> data) {
+  if (FILE* const stream = stream_in_use()) return std::fwrite(data.data(), 1, data.size(), stream);
+  const Moved moved = move_all(
+      data.size(), [&](size_t done, size_t count) { return ::write(fd_, data.data() + done, count); });
+  transfer_failed_ = moved.error != 0;
+  return moved.bytes;
+}
+
+size_t StdioHandle::read(std::span<std::byte> data) {
+  if (FILE* const stream = stream_in_use()) return std::fread(data.data(), 1, data.size(), stream);
+  const Moved moved = move_all(
+      data.size(), [&](size_t done, size_t count) { return ::read(fd_, data.data() + done, count); });
+  transfer_failed_ = moved.error != 0;
+  return moved.bytes;
+}
+
+void StdioHandle::set_buffer(size_t bytes) {
+  if (own_ == nullptr) return;
+  flush_own();
+  auto buffer = bytes > 0 ? std::make_unique<char[]>(bytes) : nullptr;
+  if (std::setvbuf(own_, buffer.get(), bytes > 0 ? _IOFBF : _IONBF, bytes) != 0)
+    throw Error(Code::io, "cannot set the buffer of the stream on '" + path_ + "'");
+  buffer_ = std::move(buffer);
+}
+
+void StdioHandle::flush() {
+  if (second_ != nullptr) {
+    flush_second();
+  } else if (own_ != nullptr) {
+    flush_own();
+  }
+}
+
+void StdioHandle::flush_own() {
+  // Where characters were pushed back with ungetc, fflush gets the position wrong; ftello does not.
+  const off_t reading_at = ::__freading(own_) != 0 ? ::ftello(own_) : -1;
+  if (reading_at >= 0) ::__fpurge(own_);
+  if (std::fflush(own_) != 0) throw os_error("cannot flush the stream on", path_, errno);
+  if (reading_at >= 0 && ::lseek(fd_, reading_at, SEEK_SET) < 0)
+    throw os_error("cannot give back what was read ahead of", path_, errno);
+}
+
+void StdioHandle::flush_second() {
+  if (std::fflush(second_) != 0) throw os_error("cannot flush the second stream on", path_, errno);
+}
+
+void StdioHandle::sync() {
+  flush();
+  const int second = second_ != nullptr ? ::fileno(second_) : -1;
+  for (const int fd : {fd_, second})
+    if (fd >= 0 && uninterrupted([&] { return ::fsync(fd); }) != 0)
+      throw os_error("cannot sync", path_, errno);
+}
+
+bool StdioHandle::failed() const {
+  FILE* const stream = stream_in_use();
+  return stream != nullptr ? std::ferror(stream) != 0 : transfer_failed_;
+}
+
+void StdioHandle::close() {
+  FILE* const stream = own_;
+  const int fd = fd_;
+  forget();
+  int error = 0;
+  if (stream != nullptr) {
+    if (std::fflush(stream) != 0) error = errno;
+    if (std::fclose(stream) != 0 && error == 0) error = errno;
+    buffer_.reset();
+  } else if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) {
+    error = errno;
+  }
+  if (error != 0) throw os_error("cannot close", path_, error);
+}
+
+void StdioHandle::forget() {
+  own_ = nullptr;
+  second_ = nullptr;
+  fd_ = -1;
+}
+
+void StdioHandle::use_stream(FILE* second) {
+  if (second == nullptr) throw Error(Code::invalid_argument, "no stream given for '" + path_ + "'");
+  flush();
+  second_ = second;
+}
+
+void StdioHandle::use_own_stream() {
+  if (second_ == nullptr) return;
+  FILE* const second = std::exchange(second_, nullptr);
+  if (std::fflush(second) != 0) throw os_error("cannot flush the second stream on", path_, errno);
+}
+
+}  // namespace sheaf
