@@ -20,7 +20,6 @@ const char* name_of(Code code) {
     case Code::unclosed: return "unclosed";
     case Code::out_of_range: return "out_of_range";
     case Code::mismatch: return "mismatch";
-    case Code::remote: return "remote";
   }
   return "unknown";
 }

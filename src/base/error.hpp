@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 enum class Code : int {
@@ -26,13 +28,12 @@ enum class Code : int {
   unclosed,          // a multifile that was never closed: no trailer
   out_of_range,      // a task, block or position that the multifile does not have
   mismatch,          // tasks of one collective call disagree about its arguments
-  remote,            // another task of the collective call failed; its message is included
 };
 
 // Short lower-case name of a code, for example "no_space". Static storage.
 const char* name_of(Code code);
 
-class Error : public std::exception {
+class SHEAF_EXPORT Error : public std::exception {
  public:
   static constexpr int no_task = -1;
 
@@ -52,7 +53,7 @@ class Error : public std::exception {
 };
 
 // An error of the operating system: "<doing> '<path>': <strerror>". The code follows from errno_value.
-Error os_error(std::string_view doing, std::string_view path, int errno_value);
+SHEAF_EXPORT Error os_error(std::string_view doing, std::string_view path, int errno_value);
 
 // Error for a file whose contents are wrong: "'<path>': <finding>".
 Error file_error(Code code, std::string_view path, std::string_view finding);

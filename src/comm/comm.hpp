@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 // What a task has done on a Comm and on those split from it.
@@ -26,7 +28,7 @@ struct Traffic {
 };
 
 // One contribution per task of the group, joined in rank order. Filled at the root only.
-struct Gathered {
+struct SHEAF_EXPORT Gathered {
   std::vector<std::byte> bytes;  // all contributions, one behind the other
   std::vector<int64_t> sizes;    // bytes of each contribution, size() entries
 
@@ -34,7 +36,7 @@ struct Gathered {
   std::vector<int64_t> offsets() const;
 };
 
-class Comm {
+class SHEAF_EXPORT Comm {
  public:
   virtual ~Comm() = default;
 

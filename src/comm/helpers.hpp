@@ -11,25 +11,25 @@
 namespace sheaf {
 
 // Rounds of messages of a binary tree over `size` tasks: ceil(log2(size)); 0 for one task.
-int tree_steps(int size);
+SHEAF_EXPORT int tree_steps(int size);
 
 // Adds one tree collective over `size` tasks to which this task contributed `bytes`.
-void count_collective(Traffic& traffic, int size, int64_t bytes);
+SHEAF_EXPORT void count_collective(Traffic& traffic, int size, int64_t bytes);
 
 // Bytes of (color, key), a task's contribution to a split.
 inline constexpr int64_t split_bytes = 2 * sizeof(int32_t);
 
 // K of the word "node=K" in a comma-separated topology; 0 if there is no such word.
 // Throws Error invalid_argument if K is not an integer > 0.
-int tasks_per_node(std::string_view topology);
+SHEAF_EXPORT int tasks_per_node(std::string_view topology);
 
 // Throws Error invalid_argument unless 0 <= root < size.
-void check_root(int root, int size);
+SHEAF_EXPORT void check_root(int root, int size);
 
 // Whether `pieces` has one size >= 0 per task and the sizes add up to its bytes.
-bool is_consistent(const Gathered& pieces, int size);
+SHEAF_EXPORT bool is_consistent(const Gathered& pieces, int size);
 
 // Throws Error invalid_argument unless is_consistent(pieces, size).
-void check_pieces(const Gathered& pieces, int size);
+SHEAF_EXPORT void check_pieces(const Gathered& pieces, int size);
 
 }  // namespace sheaf

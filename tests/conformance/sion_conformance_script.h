@@ -17,11 +17,8 @@
  *   write RANK BYTES
  *   ensure RANK BYTES      sion_ensure_free_space, which must succeed
  *   refuse RANK BYTES      sion_ensure_free_space, which must return 0
- *   record RANK KEY BYTES  sion_fwrite_key
- *   collwrite BYTES ...    parallel only: one sion_coll_fwrite, a size for each task
  *
- * Task r writes the bytes f(r,k) = (17r + 5k + floor(k/251)) mod 256, k counting what the task has written so
- * far; byte q of the value of a task's i-th record is f((key mod 256) + i, q). */
+ * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py. */
 #ifndef SION_CONFORMANCE_SCRIPT_H
 #define SION_CONFORMANCE_SCRIPT_H
 
@@ -33,15 +30,13 @@
 
 #include "sion.h"
 
-enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE, OP_RECORD, OP_COLLWRITE };
+enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE };
 
 struct op {
   enum op_kind kind;
   int line;
   int rank;
-  uint64_t key;
   long long bytes;
-  long long* sizes; /* OP_COLLWRITE: per task */
 };
 
 struct script {
@@ -57,7 +52,6 @@ struct script {
 /* What one task has written so far. */
 struct progress {
   long long bytes;
-  int records;
 };
 
 static inline void fail(int line, const char* what) {
@@ -120,8 +114,8 @@ static inline void set_tasks(struct script* script, int ntasks) {
 }
 
 static inline int op_kind_of(const char* word) {
-  static const char* const names[] = {"write", "ensure", "refuse", "record", "collwrite"};
-  for (int kind = 0; kind < 5; kind++)
+  static const char* const names[] = {"write", "ensure", "refuse"};
+  for (int kind = 0; kind < 3; kind++)
     if (!strcmp(word, names[kind])) return kind;
   return -1;
 }
@@ -130,17 +124,7 @@ static inline void parse_op(struct script* script, enum op_kind kind, char** sta
   struct op* op = &script->ops[script->nops++];
   op->kind = kind;
   op->line = line;
-  if (kind == OP_COLLWRITE) {
-    op->sizes = allocate((size_t)script->ntasks, sizeof *op->sizes);
-    for (int rank = 0; rank < script->ntasks; rank++) op->sizes[rank] = next_number(state, line);
-    return;
-  }
   op->rank = next_rank(script, state, line);
-  if (kind == OP_RECORD) {
-    const char* word = strtok_r(NULL, " ", state);
-    if (!word) fail(line, "a key is missing");
-    op->key = strtoull(word, NULL, 10);
-  }
   op->bytes = next_number(state, line);
 }
 
@@ -188,7 +172,6 @@ static inline struct script parse_script(char* text) {
 }
 
 static inline void free_script(struct script* script) {
-  for (size_t i = 0; i < script->nops; i++) free(script->ops[i].sizes);
   free(script->ops);
   free(script->chunks);
   free(script->globalranks);
@@ -216,24 +199,15 @@ static inline int write_direct(const struct script* script, const void* data, si
 /* Carries out one operation for the current task of `sid`, which is `rank`. */
 static inline void apply_op(const struct script* script, const struct op* op, int rank, int sid,
                             struct progress* done) {
-  const long long bytes = op->kind == OP_COLLWRITE ? op->sizes[rank] : op->bytes;
+  const long long bytes = op->bytes;
   const size_t size = (size_t)bytes;
-  unsigned char* data = op->kind == OP_RECORD ? content((long long)(op->key & 255) + done->records, 0, bytes)
-                                              : content(rank, done->bytes, bytes);
+  unsigned char* data = content(rank, done->bytes, bytes);
   switch (op->kind) {
     case OP_WRITE:
       if (!strcmp(script->via, "fwrite") ? sion_fwrite(data, 1, size, sid) != size
                                          : !write_direct(script, data, size, sid))
         fail(op->line, "the write failed");
       done->bytes += bytes;
-      break;
-    case OP_COLLWRITE:
-      if (sion_coll_fwrite(data, 1, size, sid) != size) fail(op->line, "the collective write failed");
-      done->bytes += bytes;
-      break;
-    case OP_RECORD:
-      if (sion_fwrite_key(data, op->key, 1, size, sid) != size) fail(op->line, "the record was not written");
-      done->records++;
       break;
     case OP_ENSURE:
       if (!sion_ensure_free_space(sid, bytes)) fail(op->line, "the space was refused");

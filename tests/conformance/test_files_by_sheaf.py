@@ -106,11 +106,6 @@ class SerialWriter(WriterTest):
         self.check(Case([64, 80], writes, mode="wb", via="file"))
         self.check(Case([64, 80], writes, mode="wb,posix", via="fd"))
 
-    def test_key_value_records(self) -> None:
-        records = [("record", 0, 7, 10), ("record", 0, 2**64 - 16, 10), ("record", 1, 1, 48), ("record", 0, 7, 200),
-                   ("record", 0, 9, 0), ("record", 0, 8, 3), ("record", 1, 2, 4)]
-        self.check(Case([64, 64], records, mode="wb,keyval=inline,keyval"))
-
     def test_user_data_order_is_only_a_flag(self) -> None:
         self.check(Case([64], [("write", 0, 9)], mode="wb,endianness=big"))
         self.check(Case([64], [("write", 0, 9)], mode="wb,endianness=little"))
@@ -157,26 +152,6 @@ class MpiWriter:
     def test_one_file_per_group(self) -> None:
         self.try_case([30, 40], [("write", 0, 30), ("write", 1, 41)], 16, groups=[1, 0])
         self.try_case([30] * 5, [("write", rank, 10 + rank) for rank in range(5)], 16, groups=[7, 3, 7, 3, 5])
-
-    def test_key_value_records(self) -> None:
-        records = [("record", 0, 7, 10), ("record", 1, 1, 200), ("record", 0, 7, 0), ("record", 0, 2**40, 70)]
-        self.try_case([64, 64], records, mode="bw,keyval")
-
-    def test_collective_writes_enlarge_the_last_chunk_of_a_group(self) -> None:
-        writes = [("collwrite", *[150] * 6), ("collwrite", *[10 * rank for rank in range(6)]), ("collwrite", *[120] * 6)]
-        self.try_case([200] * 6, writes, 256, mode="bw,collective,collsize=3")
-        self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,collsize=2")
-        self.try_case([100, 100], [("collwrite", 70, 71)], mode="bw,collective")
-        self.try_case([0, 0], [("collwrite", 0, 0)], mode="bw,collective")
-
-    def test_merged_writes_go_to_the_collector(self) -> None:
-        writes = [("collwrite", *[150] * 6), ("collwrite", *[10 * rank for rank in range(6)]), ("collwrite", *[120] * 6)]
-        self.try_case([200] * 6, writes, 256, mode="bw,collective,cmerge,collsize=3")
-        self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,cmerge,collsize=2")
-
-    def test_buddy_copies(self) -> None:
-        self.try_case([100] * 4, [("collwrite", 70, 71, 72, 73)], mode="bw,buddy", groups=[0, 0, 1, 1])
-        self.try_case([100] * 2, [("collwrite", 70, 71)], mode="bw,buddy", groups=[0, 1])
 
     def test_random_cases(self) -> None:
         for seed in range(6):

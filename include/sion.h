@@ -1,0 +1,15 @@
+/* sion.h: the only header a client of the SION interface needs. Which parts it brings follows from the macros
+ * MPI_VERSION (mpi.h was included before), SION_MPI, SION_OMP and SION_OMPI. */
+#ifndef SION_H
+#define SION_H
+
+#include "sion_const.h"
+
+#include "sion_common.h"
+#include "sion_serial.h"
+#if defined(MPI_VERSION) || defined(SION_MPI)
+#include "sion_mpi.h"
+#endif
+#include "sion_libversion_rep.h"
+
+#endif

@@ -1,0 +1,123 @@
+/* Calls on an open multifile that are the same however it was opened. All are local. sid is a handle returned by an
+ * open call; all sizes and positions are in bytes. "Current task" is the own task of a parallel handle, and the one
+ * selected with sion_seek otherwise. Failing calls print a message on stderr (see sheaf.h to read or silence it). */
+#ifndef SION_COMMON_H
+#define SION_COMMON_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sion_datatypes.h"
+
+/* Debug hooks that client code in circulation contains; they do nothing. */
+#ifndef DPRINTF
+#define DPRINTF(A)
+#define DPRINTFP(A)
+#define DPRINTTS(A, B)
+#define DPRINTFTS2(A, B)
+#endif
+
+#define _sion_stat_file _sion_file_stat_file
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- reading and writing ------------------------------------------------------------------------------------ */
+
+/* Appends size*nitems bytes to the stream of the current task. A request that fits a chunk is kept in one; a larger
+ * one is continued in further chunks. Returns nitems, 0 on error or for size 0. */
+size_t sion_fwrite(const void *data, size_t size, size_t nitems, int sid);
+
+/* Reads up to size*nitems bytes from the stream of the current task, over chunk borders. Returns the complete items
+ * read, fewer than nitems only at the end of the task; the position advances by those. */
+size_t sion_fread(void *data, size_t size, size_t nitems, int sid);
+
+/* Hands everything written so far to the operating system (posix mode: also to the disk). 1 or 0. */
+int sion_flush(int sid);
+
+/* --- chunk border, end of file, positions --------------------------------------------------------------------- */
+
+/* Write: makes sure the next `bytes` bytes lie in one chunk, beginning a new one if they would not; to be called
+ * before writing through the FILE* or the descriptor. 1; 0 if bytes exceeds the chunk size. */
+int sion_ensure_free_space(int sid, sion_int64 bytes);
+
+/* Read: 1 at the end of the task, else 0; at the end of a block it moves to the next. Write: 1. -1 invalid. */
+int sion_feof(int sid);
+
+/* Read: bytes of the current block not read yet. -1 invalid handle. The same under two names. */
+sion_int64 sion_bytes_avail_in_block(int sid);
+sion_int64 sion_bytes_avail_in_chunk(int sid);
+
+/* Absolute offset in the physical file. -1 invalid. */
+sion_int64 sion_get_position(int sid);
+
+/* Write: bytes in the stream of the current task, those written through FILE* included. -1 in read mode. */
+sion_int64 sion_get_bytes_written(int sid);
+
+/* Read: offset in the stream of the current task. -1 in write mode. */
+sion_int64 sion_get_bytes_read(int sid);
+
+/* Moves to (task, block, position in it). rank: a task or SION_CURRENT_RANK; currentblocknr: a block,
+ * SION_CURRENT_BLK, SION_ABSOLUTE_POS (posinblk counts from the start of the stream) or SION_END_POS (posinblk <= 0
+ * from its end); posinblk: bytes or SION_CURRENT_POS. Write mode only selects tasks:
+ * (rank, SION_CURRENT_BLK, SION_CURRENT_POS). 1, or 0 with nothing changed. */
+int sion_seek(int sid, int rank, int currentblocknr, sion_int64 posinblk);
+
+/* The same; *fileptr (argument may be NULL) is the stream of the task's physical file, NULL in posix mode. */
+int sion_seek_fp(int sid, int rank, int currentblocknr, sion_int64 posinblk, FILE **fileptr);
+
+/* --- information ---------------------------------------------------------------------------------------------- */
+
+/* Arrays over all tasks of a serial handle, owned by the library until close: chunk size, global rank, number of
+ * blocks, and blocksizes[ntasks*block + task]. Serial write: *maxblocks and *start_of_varheader are -1. Parallel
+ * handles: arrays NULL. 1 or 0. */
+int sion_get_locations(int sid, int *ntasks, int *maxblocks, sion_int64 *globalskip, sion_int64 *start_of_varheader,
+                       sion_int64 **sion_chunksizes, sion_int64 **sion_globalranks, sion_int64 **sion_blockcount,
+                       sion_int64 **sion_blocksizes);
+
+/* Current task: block, offset in it, number of blocks, and (despite the name) the sizes of its blocks. 1 or 0. */
+int sion_get_current_location(int sid, int *currentblock, sion_int64 *currentpos, int *maxchunks,
+                              sion_int64 **chunksizes);
+
+/* Serial handles: absolute offset and block where each task stands. 1 or 0. */
+int sion_get_current_locations(int sid, int *ntasks, sion_int64 **sion_currentpos, sion_int64 **sion_currentblocknr);
+
+/* Set of files: pairs (file, local rank) for each task. Single file: *mapping_size = -1. 1 or 0. */
+int sion_get_mapping(int sid, int *mapping_size, sion_int32 **mapping, int *numfiles);
+
+int sion_get_number_of_files(int sid);                          /* physical files; -1 invalid */
+int sion_get_filenumber(int sid);                               /* that of the current task; -1 invalid */
+int sion_is_serial_opened(int sid);                             /* 1, 0; -1 invalid */
+int sion_using_hints(int sid);                                  /* 0: no file-system hints are used; -1 invalid */
+int sion_get_sizeof(int sid, int *numbytes, int *numfds);       /* bytes held, physical files open; 1 or -1 */
+int sion_get_version(int *main_version, int *sub_version, int *patch_level, int *fileformat_version); /* 1 */
+int sion_is_thread_safe(void);                                  /* 1: handles may be used from different threads */
+int sion_get_keyval_mode(int sid);                              /* SION_KEYVAL_...; SION_KEYVAL_UNKNOWN invalid */
+char *sion_keyval_type_to_str(int type);                        /* static string */
+
+/* --- FILE*, descriptors --------------------------------------------------------------------------------------- */
+
+FILE *sion_get_fp(int sid);                  /* stream of the current task; NULL in posix mode or invalid */
+int sion_get_fd(int sid);                    /* descriptor in posix mode; -1 in ansi mode or invalid */
+int sion_set_fp_closed(int sid);             /* the program has closed the stream itself; 1 or 0 */
+int sion_set_second_fp(int sid, FILE *fp);   /* all transfers go through fp from now on; closed with the handle */
+int sion_unset_second_fp(int sid);           /* back to the library's own stream; fp stays open */
+int sion_optimize_fp_buffer(int sid);        /* gives the stream a buffer of one file-system block; 1 or 0 */
+int _sion_file_stat_file(const char *fname); /* 1 if the file exists, else 0 */
+int _sion_close_sid(int sid);                /* as sion_close */
+
+/* --- byte order ----------------------------------------------------------------------------------------------- */
+
+int sion_get_endianness(void);             /* this machine: 1 big, 0 little */
+int sion_get_file_endianness(int sid);     /* user data of the file: 1 big, 0 little; -1 invalid */
+int sion_endianness_swap_needed(int sid);  /* 1 if the two differ */
+
+/* Copies n items of `size` bytes, reversing the bytes of each if do_swap is not 0. target == source is allowed. */
+void sion_swap(void *target, void *source, int size, int n, int do_swap);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

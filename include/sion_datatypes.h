@@ -1,0 +1,12 @@
+/* Integer types of the SION interface: macros, so that %lld prints the 64-bit ones. */
+#ifndef SION_DATATYPES_H
+#define SION_DATATYPES_H
+
+#include "sion_platform.h"
+
+#define sion_int32 int
+#define sion_uint32 unsigned int
+#define sion_int64 long long
+#define sion_uint64 unsigned long long
+
+#endif

@@ -1,0 +1,1 @@
+/* Nothing is renamed in the ordinary library. */

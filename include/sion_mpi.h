@@ -1,0 +1,57 @@
+/* Multifiles in MPI programs: every process is one task. Collective over the communicator given at open, unless
+ * marked local; collective calls return the same outcome on every task. */
+#ifndef SION_MPI_H
+#define SION_MPI_H
+
+#include <mpi.h>
+#include <stdio.h>
+
+#include "sion_datatypes.h"
+#include "sion_datatypes_mpi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opens a multifile for writing (wb) or reading (rb); see docs/api-sion.md for the words of file_mode.
+ * Write. In: *numFiles > 0: that many physical files, filled with consecutive tasks; <= 0: one per *lComm
+ *   (MPI_COMM_NULL: all tasks share one). *chunksize: bytes of this task, >= 0. *fsblksize: bytes, or -1 for the file
+ *   system's; the same everywhere. Out: *numFiles, *fsblksize, *globalrank.
+ * Read: as many tasks as the multifile has. Out: *numFiles, *chunksize, *fsblksize, *globalrank.
+ * fileptr: NULL if not wanted (faster); else out: a stdio stream at the task's first byte, NULL in posix mode.
+ * newfname: NULL, or out: name of this task's physical file, allocated with malloc for the caller to free.
+ * Returns a handle >= 0, or -1 on every task; fileptr and newfname are not touched then. */
+int sion_paropen_mpi(const char *fname, const char *file_mode, int *numFiles, MPI_Comm gComm, const MPI_Comm *lComm,
+                     sion_int64 *chunksize, sion_int32 *fsblksize, int *globalrank, FILE **fileptr, char **newfname);
+
+/* Closes; in write mode this completes the files. 1, -1 invalid handle, 0 otherwise. */
+int sion_parclose_mpi(int sid);
+
+/* Write mode, before anything was written: gives this task another chunk size in bytes. 1, 0 or -1 as above. */
+int sion_parreinit_mpi(int sid, sion_int64 chunksize);
+
+/* Deprecated forms of sion_paropen_mpi; newfname is ignored. The first one writes one file per lComm. */
+int sion_paropen_comms_mpi(char *fname, const char *file_mode, int *numFiles, MPI_Comm gComm, MPI_Comm lComm,
+                           sion_int64 *chunksize, sion_int32 *fsblksize, int *globalrank, FILE **fileptr,
+                           char *newfname);
+int sion_paropen_multi_mpi(char *fname, const char *file_mode, int *numFiles, MPI_Comm gComm, MPI_Comm *lComm,
+                           sion_int64 *chunksize, sion_int32 *fsblksize, int *globalrank, FILE **fileptr,
+                           char *newfname);
+
+/* Deprecated: let the tasks of a physical file through in steps of SION_SERBLOCKSIZE tasks. 1 or 0. */
+int sion_startof_transaction_mpi(int sid);
+int sion_endof_transaction_mpi(int sid);
+
+/* Arguments of sion_file_check_par_cb_mpi. Local; NULL on failure. */
+typedef struct _sion_file_check_par_args_mpi_struct sion_file_check_par_args_mpi;
+sion_file_check_par_args_mpi *sion_file_check_par_args_init_mpi(const char *file_mode, MPI_Comm gComm, int numfiles,
+                                                                MPI_Comm lComm);
+int sion_file_check_par_args_free_mpi(sion_file_check_par_args_mpi *args);
+
+/* Whether the multifile can be opened, without messages: 1 or 0. Shaped as a callback of checkpoint managers. */
+int sion_file_check_par_cb_mpi(char *fname, void *args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

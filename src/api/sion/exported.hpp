@@ -1,0 +1,7 @@
+// api/sion/exported: the public headers, with the functions they declare made visible in the shared library.
+#pragma once
+
+#pragma GCC visibility push(default)
+#include "sheaf.h"
+#include "sion.h"
+#pragma GCC visibility pop

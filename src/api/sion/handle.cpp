@@ -1,0 +1,118 @@
+#include "api/sion/handle.hpp"
+
+#include <mutex>
+#include <type_traits>
+
+namespace sheaf::api {
+
+std::atomic<Handle*> handle_table[most_handles];
+
+namespace {
+
+std::mutex table_mutex;
+int next_sid = 0;
+Window no_window;  // always empty
+
+// Calls f with the open file itself.
+template <class F>
+decltype(auto) visit(Handle::Opened& opened, F&& f) {
+  return std::visit([&](auto& held) -> decltype(auto) { return f(*held); }, opened);
+}
+
+}  // namespace
+
+Handle::Handle(Opened file, bool posix_mode) : out(&no_window), in(&no_window), opened(std::move(file)), posix(posix_mode) {
+  visit(opened, [this](auto& f) {
+    if constexpr (std::is_same_v<decltype(f.stream()), WriteStream&>) {
+      writer = &f.stream();
+      out = &writer->window();
+    } else {
+      reader = &f.stream();
+      in = &reader->window();
+    }
+  });
+}
+
+int Handle::task() {
+  return visit(opened, [](auto& f) { return static_cast<int>(f.task()); });
+}
+
+int Handle::ntasks() {
+  return visit(opened, [](auto& f) { return static_cast<int>(f.ntasks()); });
+}
+
+FileFacts Handle::facts() {
+  return visit(opened, [](auto& f) -> FileFacts { return f.facts(); });
+}
+
+int Handle::open_files() {
+  auto* all = as<SerialReader>();
+  return all ? static_cast<int>(all->multifile().files.size()) : 1;
+}
+
+int64_t Handle::bytes_held() {
+  int64_t bytes = sizeof *this + (writer ? writer->buffer_capacity() : 0);
+  if (as<SerialWriter>()) bytes += ntasks() * int64_t{sizeof(TaskBlocks) + 3 * sizeof(int64_t)};
+  if (auto* all = as<SerialReader>())
+    for (const PhysicalFile& f : all->multifile().files)
+      bytes += 8 * static_cast<int64_t>(4 * f.globalranks.size() + f.block_sizes.size());
+  return bytes;
+}
+
+StdioHandle& Handle::share() {
+  return visit(opened, [this](auto& f) -> StdioHandle& { return f.share_handle(!posix); });
+}
+
+StdioHandle* Handle::shared() {
+  return visit(opened, [](auto& f) -> StdioHandle* { return f.shared_handle(); });
+}
+
+void Handle::select(int64_t task) {
+  visit(opened, [task](auto& f) { f.select(task); });
+}
+
+std::vector<int64_t> Handle::block_sizes() {
+  std::vector<int64_t> sizes;
+  if (writer) {
+    const TaskBlocks& blocks = writer->blocks();
+    for (int64_t b = 0; b < blocks.count(); ++b) sizes.push_back(blocks.size_of(b));
+  } else {
+    for (int64_t b = 0; b < reader->sizes().count; ++b) sizes.push_back(reader->sizes()[b]);
+  }
+  return sizes;
+}
+
+int add_handle(std::unique_ptr<Handle> handle) {
+  const std::lock_guard lock(table_mutex);
+  for (int tries = 0; tries < most_handles; ++tries) {
+    const int sid = next_sid;
+    next_sid = (next_sid + 1) % most_handles;
+    if (handle_table[sid].load(std::memory_order_relaxed) != nullptr) continue;
+    handle_table[sid].store(handle.release(), std::memory_order_release);
+    return sid;
+  }
+  throw Error(Code::io, "too many open handles (" + std::to_string(most_handles) + ")");
+}
+
+std::unique_ptr<Handle> remove_handle(int sid) {
+  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  return std::unique_ptr<Handle>(handle_table[sid].exchange(nullptr, std::memory_order_acq_rel));
+}
+
+Handle& get_handle(int sid) {
+  Handle* handle = find_handle(sid);
+  if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
+  return *handle;
+}
+
+WriteStream& get_writer(Handle& handle) {
+  if (!handle.writer) throw Error(Code::wrong_mode, "the multifile is open for reading");
+  return *handle.writer;
+}
+
+ReadStream& get_reader(Handle& handle) {
+  if (!handle.reader) throw Error(Code::wrong_mode, "the multifile is open for writing");
+  return *handle.reader;
+}
+
+}  // namespace sheaf::api

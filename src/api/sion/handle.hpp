@@ -1,0 +1,91 @@
+// api/sion/handle: what a sid stands for, and the table of them.
+//
+// The table is lock-free to look up: one atomic load. Opening and closing take a mutex. A number that was closed is
+// given out again only when all others have been used. Different threads may use different handles; one handle is
+// used by one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "base/export.hpp"
+#include "multifile/parallel_reader.hpp"
+#include "multifile/parallel_writer.hpp"
+#include "multifile/serial_reader.hpp"
+#include "multifile/serial_writer.hpp"
+
+namespace sheaf::api {
+
+// Arrays that the location queries hand out; they live as long as the handle.
+struct Tables {
+  std::vector<long long> chunk_sizes;
+  std::vector<long long> globalranks;
+  std::vector<long long> block_counts;
+  std::vector<long long> block_sizes;
+  std::vector<long long> positions;
+  std::vector<long long> block_numbers;
+  std::vector<long long> current_sizes;
+  std::vector<int> mapping;
+};
+
+class Handle {
+ public:
+  using Opened = std::variant<std::unique_ptr<SerialWriter>, std::unique_ptr<SerialReader>,
+                              std::unique_ptr<TaskReader>, std::unique_ptr<ParallelWriter>,
+                              std::unique_ptr<ParallelReader>>;
+
+  Handle(Opened opened, bool posix);
+
+  // Windows of the fast path; never null (an empty one where the direction does not fit).
+  Window* out;
+  Window* in;
+
+  WriteStream* writer = nullptr;  // exactly one of the two is set
+  ReadStream* reader = nullptr;
+  Opened opened;
+  bool posix;
+  FILE* second = nullptr;  // stream registered by the program
+  Tables tables;
+
+  bool is_serial() const { return opened.index() <= 2; }
+  template <class Kind>
+  Kind* as() {
+    auto* held = std::get_if<std::unique_ptr<Kind>>(&opened);
+    return held ? held->get() : nullptr;
+  }
+
+  // The same questions to whatever is open.
+  int task();    // number of the current task
+  int ntasks();  // of the whole multifile
+  FileFacts facts();
+  int open_files();
+  int64_t bytes_held();         // by metadata and buffers, roughly
+  StdioHandle& share();       // the program's stream (ansi) or descriptor (posix), made if need be
+  StdioHandle* shared();      // null if the program has none
+  void select(int64_t task);  // throws out_of_range
+  std::vector<int64_t> block_sizes();  // of the current task
+};
+
+// Adds a handle; returns its sid.
+SHEAF_EXPORT int add_handle(std::unique_ptr<Handle> handle);
+
+// The handle of a sid, or null. Inline for the fast path.
+inline constexpr int most_handles = 1 << 16;
+extern SHEAF_EXPORT std::atomic<Handle*> handle_table[most_handles];
+
+inline Handle* find_handle(int sid) {
+  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  return handle_table[sid].load(std::memory_order_acquire);
+}
+
+// Takes a handle out of the table; null if there is none.
+SHEAF_EXPORT std::unique_ptr<Handle> remove_handle(int sid);
+
+// The handle, or an error "invalid file identifier".
+Handle& get_handle(int sid);
+WriteStream& get_writer(Handle& handle);  // throws wrong_mode
+ReadStream& get_reader(Handle& handle);
+
+}  // namespace sheaf::api

@@ -1,0 +1,230 @@
+// The calls that say something about an open multifile, and those about byte order.
+#include <algorithm>
+#include <cstring>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/report.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+// Runs `body` on the handle; `failure` if there is none or something goes wrong.
+template <class Result, class Body>
+Result ask(const char* function, int sid, Result failure, Body&& body) {
+  Handle* h = find_handle(sid);
+  return guarded(function, h ? h->task() : -1, failure, [&]() -> Result { return body(get_handle(sid)); });
+}
+
+template <class T>
+void give(T* out, T value) {
+  if (out) *out = value;
+}
+
+// One column over all tasks of a serial handle.
+template <class Value>
+std::vector<long long> column(int ntasks, Value&& value) {
+  std::vector<long long> values(static_cast<size_t>(ntasks));
+  for (int t = 0; t < ntasks; ++t) values[static_cast<size_t>(t)] = value(t);
+  return values;
+}
+
+// Fills the arrays of a file opened for reading; they do not change until close.
+void tabulate(Handle& handle, const Multifile& m) {
+  Tables& tables = handle.tables;
+  if (!tables.chunk_sizes.empty()) return;
+  const int n = handle.ntasks();
+  tables.chunk_sizes = column(n, [&](int t) { return m.geometry(t).size; });
+  tables.globalranks = column(n, [&](int t) { return m.globalrank(t); });
+  tables.block_counts = column(n, [&](int t) { return m.sizes_of(t).count; });
+  const auto blocks = static_cast<size_t>(m.maxblocks());
+  if (!m.is_set()) {
+    const auto& stored = m.files.front().block_sizes;
+    tables.block_sizes.assign(stored.begin(), stored.end());
+    return;
+  }
+  tables.block_sizes.assign(static_cast<size_t>(n) * blocks, -1);
+  for (int t = 0; t < n; ++t) {
+    const BlockSizes sizes = m.sizes_of(t);
+    for (int64_t b = 0; b < sizes.count; ++b) tables.block_sizes[static_cast<size_t>(n * b + t)] = sizes[b];
+  }
+}
+
+void tabulate(Handle& handle, SerialWriter& writer) {
+  Tables& tables = handle.tables;
+  const int n = handle.ntasks();
+  tables.chunk_sizes.assign(writer.chunk_sizes().begin(), writer.chunk_sizes().end());
+  tables.globalranks.assign(writer.globalranks().begin(), writer.globalranks().end());
+  tables.block_counts = column(n, [&](int t) { return writer.blocks_of(t).count(); });
+  const long long rounds = n == 0 ? 0 : *std::max_element(tables.block_counts.begin(), tables.block_counts.end());
+  tables.block_sizes.assign(static_cast<size_t>(n * rounds), 0);
+  for (int t = 0; t < n; ++t) {
+    const TaskBlocks& blocks = writer.blocks_of(t);
+    for (int64_t b = 0; b < blocks.count(); ++b) tables.block_sizes[static_cast<size_t>(n * b + t)] = blocks.size_of(b);
+  }
+}
+
+}  // namespace
+
+int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globalskip, sion_int64* start_of_varheader,
+                       sion_int64** sion_chunksizes, sion_int64** sion_globalranks, sion_int64** sion_blockcount,
+                       sion_int64** sion_blocksizes) {
+  return ask("sion_get_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+    sion_int64 skip = -1;
+    sion_int64 varheader = -1;
+    int blocks = -1;
+    const int n = handle.ntasks();
+    if (auto* reader = handle.as<SerialReader>()) {
+      const Multifile& m = reader->multifile();
+      tabulate(handle, m);
+      const PhysicalFile& first = n > 0 ? m.file_of(0) : m.files.front();
+      skip = first.layout.skip;
+      varheader = first.pointer.varheader;
+      blocks = static_cast<int>(m.maxblocks());
+    } else if (auto* writer = handle.as<SerialWriter>()) {
+      tabulate(handle, *writer);
+      skip = writer->skip();
+    } else {
+      skip = handle.writer ? handle.writer->geometry().skip : handle.reader->geometry().skip;
+    }
+    const auto array = [](std::vector<long long>& values) { return values.empty() ? nullptr : values.data(); };
+    give(ntasks, n);
+    give(maxblocks, blocks);
+    give(globalskip, skip);
+    give(start_of_varheader, varheader);
+    give(sion_chunksizes, array(handle.tables.chunk_sizes));
+    give(sion_globalranks, array(handle.tables.globalranks));
+    give(sion_blockcount, array(handle.tables.block_counts));
+    give(sion_blocksizes, array(handle.tables.block_sizes));
+    return SION_SUCCESS;
+  });
+}
+
+int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos, int* maxchunks,
+                              sion_int64** chunksizes) {
+  return ask("sion_get_current_location", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+    if (handle.writer) handle.writer->flush();
+    const int64_t block = handle.writer ? handle.writer->chunk() : handle.reader->block();
+    const int64_t position = handle.writer ? handle.writer->position() : handle.reader->position();
+    const std::vector<int64_t> sizes = handle.block_sizes();
+    handle.tables.current_sizes.assign(sizes.begin(), sizes.end());
+    give(currentblock, static_cast<int>(block));
+    give(currentpos, static_cast<sion_int64>(position));
+    give(maxchunks, static_cast<int>(sizes.size()));
+    give(chunksizes, handle.tables.current_sizes.data());
+    return SION_SUCCESS;
+  });
+}
+
+int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpos, sion_int64** sion_currentblocknr) {
+  return ask("sion_get_current_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+    const int n = handle.ntasks();
+    Tables& tables = handle.tables;
+    if (auto* reader = handle.as<SerialReader>()) {
+      tables.block_numbers = column(n, [&](int t) { return reader->position_of(t).block; });
+      tables.positions = column(n, [&](int t) {
+        const ReadPosition at = reader->position_of(t);
+        return reader->multifile().geometry(t).offset(at.block) + at.offset;
+      });
+    } else if (auto* writer = handle.as<SerialWriter>()) {
+      writer->stream().flush();
+      tables.block_numbers = column(n, [&](int t) { return writer->blocks_of(t).count() - 1; });
+      tables.positions = column(n, [&](int t) {
+        const TaskBlocks& blocks = writer->blocks_of(t);
+        return writer->geometry(t).offset(blocks.count() - 1) + blocks.position;
+      });
+    } else {
+      throw Error(Code::wrong_mode, "only handles of sion_open know where every task stands");
+    }
+    give(ntasks, n);
+    give(sion_currentpos, tables.positions.data());
+    give(sion_currentblocknr, tables.block_numbers.data());
+    return SION_SUCCESS;
+  });
+}
+
+int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numfiles) {
+  return ask("sion_get_mapping", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+    give(numfiles, static_cast<int>(handle.facts().nfiles));
+    give(mapping_size, -1);
+    auto* reader = handle.as<SerialReader>();
+    if (!reader || !reader->multifile().is_set()) return SION_SUCCESS;
+    std::vector<int>& pairs = handle.tables.mapping;
+    pairs.clear();
+    for (const layout::Placement& at : reader->multifile().mapping) {
+      pairs.push_back(at.file);
+      pairs.push_back(at.local_rank);
+    }
+    give(mapping_size, static_cast<int>(pairs.size() / 2));
+    give(mapping, pairs.data());
+    return SION_SUCCESS;
+  });
+}
+
+int sion_get_number_of_files(int sid) {
+  return ask("sion_get_number_of_files", sid, -1, [](Handle& h) { return int{h.facts().nfiles}; });
+}
+
+int sion_get_filenumber(int sid) {
+  return ask("sion_get_filenumber", sid, -1, [](Handle& h) { return int{h.facts().filenumber}; });
+}
+
+int sion_is_serial_opened(int sid) {
+  return ask("sion_is_serial_opened", sid, -1, [](Handle& h) { return int{h.is_serial()}; });
+}
+
+int sion_using_hints(int sid) {
+  return ask("sion_using_hints", sid, -1, [](Handle&) { return 0; });
+}
+
+int sion_get_sizeof(int sid, int* numbytes, int* numfds) {
+  return ask("sion_get_sizeof", sid, -1, [&](Handle& h) {
+    give(numbytes, static_cast<int>(std::min<int64_t>(h.bytes_held(), INT32_MAX)));
+    give(numfds, h.open_files());
+    return 1;
+  });
+}
+
+int sion_get_version(int* main_version, int* sub_version, int* patch_level, int* fileformat_version) {
+  give(main_version, SION_MAIN_VERSION);
+  give(sub_version, SION_SUB_VERSION);
+  give(patch_level, SION_VERSION_PATCHLEVEL);
+  give(fileformat_version, SION_FILEFORMAT_VERSION);
+  return SION_SUCCESS;
+}
+
+int sion_is_thread_safe(void) { return 1; }
+
+int sion_get_keyval_mode(int sid) {
+  return ask("sion_get_keyval_mode", sid, SION_KEYVAL_UNKNOWN,
+             [](Handle& h) { return h.facts().keyval ? SION_KEYVAL_INLINE : SION_KEYVAL_NONE; });
+}
+
+char* sion_keyval_type_to_str(int type) {
+  static char names[][24] = {"SION_KEYVAL_NONE", "SION_KEYVAL_INLINE", "SION_KEYVAL_META", "SION_KEYVAL_HASH",
+                             "SION_KEYVAL_UNKNOWN"};
+  static char other[] = "unknown";
+  return type >= SION_KEYVAL_NONE && type <= SION_KEYVAL_UNKNOWN ? names[type - SION_KEYVAL_NONE] : other;
+}
+
+int sion_get_endianness(void) { return native_order == ByteOrder::big; }
+
+int sion_get_file_endianness(int sid) {
+  return ask("sion_get_file_endianness", sid, -1, [](Handle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
+}
+
+int sion_endianness_swap_needed(int sid) {
+  return ask("sion_endianness_swap_needed", sid, 1, [](Handle& h) { return int{h.facts().userdata_order != native_order}; });
+}
+
+void sion_swap(void* target, void* source, int size, int n, int do_swap) {
+  if (!target || !source || size <= 0 || n <= 0) return;
+  const auto bytes = static_cast<size_t>(size);
+  const auto items = static_cast<size_t>(n);
+  if (target != source) std::memmove(target, source, bytes * items);
+  if (!do_swap) return;
+  auto* p = static_cast<unsigned char*>(target);
+  for (size_t i = 0; i < items; ++i, p += bytes) std::reverse(p, p + bytes);
+}

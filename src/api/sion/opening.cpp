@@ -1,0 +1,135 @@
+#include "api/sion/opening.hpp"
+
+#include <cstring>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/report.hpp"
+
+namespace sheaf::api {
+
+void report_unknown_words(const char* function, const OpenMode& mode, int task) {
+  for (const std::string& word : mode.unknown)
+    warn(function, "unknown word '" + word + "' in the open mode is ignored; the words are " +
+                       std::string(known_words()), task);
+}
+
+void give_stream(Handle& handle, FILE** fileptr) {
+  if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
+}
+
+namespace {
+
+std::optional<Error> check_arguments(const ParallelOpen& call) {
+  return attempt([&] {
+    const auto need = [](const void* pointer, const char* text) {
+      if (!pointer) throw Error(Code::invalid_argument, text);
+    };
+    need(call.fname, "No file name given");
+    need(call.numfiles, "No numFiles variable given");
+    need(call.chunksize, "No chunksize variable given");
+    need(call.fsblksize, "No fsblksize variable given");
+    if (!call.has_local) throw Error(Code::invalid_argument, "No lComm variable given");
+  });
+}
+
+std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
+  ParallelWriteRequest request;
+  request.path = call.fname;
+  request.nfiles = *call.numfiles;
+  request.chunk_size = *call.chunksize;
+  request.fsblksize = *call.fsblksize;
+  if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) request.local = call.local();
+  auto writer = std::make_unique<ParallelWriter>(posix_store(), std::move(comm), std::move(request), mode);
+  *call.numfiles = writer->facts().nfiles;
+  *call.fsblksize = writer->facts().fsblksize;
+  return std::make_unique<Handle>(std::move(writer), mode.posix);
+}
+
+std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
+  auto reader = std::make_unique<ParallelReader>(posix_store(), std::move(comm), call.fname, mode);
+  *call.numfiles = reader->facts().nfiles;
+  *call.fsblksize = reader->facts().fsblksize;
+  *call.chunksize = reader->stream().geometry().size;
+  return std::make_unique<Handle>(std::move(reader), mode.posix);
+}
+
+const std::string& path_of(Handle& handle) {
+  if (auto* writer = handle.as<ParallelWriter>()) return writer->path();
+  return handle.as<ParallelReader>()->path();
+}
+
+}  // namespace
+
+int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
+  const int task = owned->rank();
+  return guarded(call.function, task, -1, [&] {
+    std::optional<Error> problem = check_arguments(call);
+    OpenMode own;
+    if (!problem) problem = attempt([&] { own = parse_open_mode(call.file_mode ? call.file_mode : ""); });
+    if (!problem && own.writes() && *call.chunksize < 0)
+      problem = Error(Code::invalid_argument, std::string("'") + call.fname + "': chunk size " +
+                                                  std::to_string(*call.chunksize) + " of task " +
+                                                  std::to_string(task) + " is negative", 0, task);
+    // Reading takes these two as results; whatever they hold before does not matter.
+    const int64_t same[2] = {own.writes() ? *call.numfiles : 0, own.writes() ? *call.fsblksize : 0};
+    const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
+                                        same, problem);
+    if (task == 0) report_unknown_words(call.function, mode, task);
+    Comm& comm = *owned;
+    auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode)
+                                : open_to_read(std::move(owned), call, mode);
+    // The last local steps can fail on one task only.
+    FILE* stream = nullptr;
+    char* name = nullptr;
+    problem = attempt([&] {
+      give_stream(*handle, call.fileptr ? &stream : nullptr);
+      if (call.newfname && !(name = strdup(path_of(*handle).c_str()))) throw std::bad_alloc();
+    });
+    try {
+      agree(comm, problem);
+    } catch (...) {
+      std::free(name);
+      throw;
+    }
+    if (call.fileptr) *call.fileptr = stream;
+    if (call.newfname) *call.newfname = name;
+    if (call.globalrank) *call.globalrank = task;
+    return add_handle(std::move(handle));
+  });
+}
+
+int close_parallel(const char* function, int sid) {
+  Handle* h = find_handle(sid);
+  if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
+  return guarded(function, h->task(), 0, [&] {
+    if (h->is_serial()) throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
+    const std::unique_ptr<Handle> handle = remove_handle(sid);
+    const SecondStream second(*handle);
+    if (auto* writer = handle->as<ParallelWriter>()) {
+      writer->close();
+    } else {
+      handle->as<ParallelReader>()->close();
+    }
+    return 1;
+  });
+}
+
+int reinit_parallel(const char* function, int sid, long long chunksize) {
+  Handle* h = find_handle(sid);
+  if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
+  return guarded(function, h->task(), 0, [&] {
+    auto* writer = h->as<ParallelWriter>();
+    if (!writer) throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
+    writer->resize_chunks(chunksize);
+    return 1;
+  });
+}
+
+Comm* comm_of(int sid) {
+  Handle* h = find_handle(sid);
+  if (!h || h->is_serial()) return nullptr;
+  if (auto* writer = h->as<ParallelWriter>()) return &writer->comm();
+  return &h->as<ParallelReader>()->comm();
+}
+
+}  // namespace sheaf::api

@@ -1,0 +1,60 @@
+// api/sion/opening: what the open calls of all families share. The families differ in where their Comm comes from.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/sion/handle.hpp"
+#include "base/export.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf::api {
+
+// Warns about words of the open mode that nobody knows.
+void report_unknown_words(const char* function, const OpenMode& mode, int task);
+
+// Sets *fileptr (if wanted) to the program's stream, NULL in posix mode.
+void give_stream(Handle& handle, FILE** fileptr);
+
+// Closes the program's second stream, if any, when the handle goes.
+class SecondStream {
+ public:
+  explicit SecondStream(Handle& handle) : stream_(handle.second) {}
+  SecondStream(const SecondStream&) = delete;
+  SecondStream& operator=(const SecondStream&) = delete;
+  ~SecondStream() {
+    if (stream_) std::fclose(stream_);
+  }
+
+ private:
+  FILE* stream_;
+};
+
+// Arguments of a parallel open, as the C interface has them (sion_mpi.h).
+struct ParallelOpen {
+  const char* function;
+  const char* fname;
+  const char* file_mode;
+  int* numfiles;
+  bool has_local;                                   // the caller named a variable for the local communicator
+  std::function<std::unique_ptr<Comm>()> local;     // makes the local group; returns null if all tasks are one
+  long long* chunksize;
+  int* fsblksize;
+  int* globalrank;
+  FILE** fileptr;
+  char** newfname;
+};
+
+// Collective over `comm`. Returns a sid, or -1 on every task.
+SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);
+
+// Collective. 1; -1 for an invalid handle, 0 otherwise.
+SHEAF_EXPORT int close_parallel(const char* function, int sid);
+SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
+
+// The Comm of a parallel handle (all tasks of the multifile), or null.
+SHEAF_EXPORT Comm* comm_of(int sid);
+
+}  // namespace sheaf::api

@@ -1,0 +1,32 @@
+// api/sion/report: how an error leaves the library through the C interface: remembered per thread, printed on
+// stderr unless switched off, turned into the documented return value. Nothing is ever thrown across the border.
+#pragma once
+
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/export.hpp"
+
+namespace sheaf::api {
+
+// Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>". task: -1 if unknown. Honours
+// SION_ERROR_MSG_RANK.
+SHEAF_EXPORT void report(std::string_view function, const Error& error, int task, int return_code);
+
+// The same as a warning: the call goes on.
+SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
+
+// Runs a call of the interface; `failure` is what it returns after an error.
+template <class Result, class Body>
+Result guarded(const char* function, int task, Result failure, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    report(function, e, task, static_cast<int>(failure));
+  } catch (const std::exception& e) {
+    report(function, Error(Code::io, e.what()), task, static_cast<int>(failure));
+  }
+  return failure;
+}
+
+}  // namespace sheaf::api

@@ -1,0 +1,116 @@
+// Serial open and close.
+#include <cstdlib>
+#include <limits>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/opening.hpp"
+#include "api/sion/report.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+OpenMode serial_mode(const char* function, const char* file_mode) {
+  const char* additions = std::getenv("SHEAF_FLAGS");
+  OpenMode mode = parse_open_mode(file_mode ? file_mode : "", additions ? additions : "");
+  if (mode.direction == Direction::none) mode.direction = Direction::read;
+  report_unknown_words(function, mode, -1);
+  return mode;
+}
+
+// Gives `count` values to a caller: skipped, allocated or filled (sion_serial.h).
+template <class T, class Value>
+void give_array(T** array, int64_t count, Value&& value) {
+  if (!array) return;
+  if (!*array) {
+    *array = static_cast<T*>(std::malloc(sizeof(T) * static_cast<size_t>(std::max<int64_t>(count, 1))));
+    if (!*array) throw std::bad_alloc();
+  }
+  for (int64_t t = 0; t < count; ++t) (*array)[t] = static_cast<T>(value(t));
+}
+
+void require(const void* pointer, const char* name) {
+  if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
+}
+
+std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, const int* ntasks, const int* nfiles,
+                                      sion_int64* const* chunksizes, sion_int32* fsblksize, int* const* globalranks) {
+  require(ntasks, "ntasks");
+  require(fsblksize, "fsblksize");
+  if (nfiles && *nfiles > 1)
+    throw Error(Code::invalid_argument, "a serial program writes one physical file, not " + std::to_string(*nfiles));
+  if (*ntasks < 0) throw Error(Code::invalid_argument, std::to_string(*ntasks) + " tasks");
+  if (!chunksizes || !*chunksizes) throw Error(Code::invalid_argument, "no chunk sizes given");
+  if (!globalranks || !*globalranks) throw Error(Code::invalid_argument, "no global ranks given");
+  const auto n = static_cast<size_t>(*ntasks);
+  const std::vector<int64_t> sizes(*chunksizes, *chunksizes + n);
+  const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
+  SerialWriteRequest request;
+  request.path = fname;
+  request.chunk_sizes = sizes;
+  request.globalranks = ranks;
+  request.fsblksize = *fsblksize;
+  auto writer = std::make_unique<SerialWriter>(posix_store(), request, mode);
+  *fsblksize = writer->facts().fsblksize;
+  return std::make_unique<Handle>(std::move(writer), mode.posix);
+}
+
+std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
+                                     sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
+  auto reader = std::make_unique<SerialReader>(posix_store(), fname, mode);
+  const Multifile& m = reader->multifile();
+  if (ntasks) *ntasks = static_cast<int>(m.ntasks());
+  if (nfiles) *nfiles = reader->facts().nfiles;
+  if (fsblksize) *fsblksize = reader->facts().fsblksize;
+  give_array(chunksizes, m.ntasks(), [&](int64_t t) { return m.geometry(t).size; });
+  give_array(globalranks, m.ntasks(), [&](int64_t t) { return m.globalrank(t); });
+  return std::make_unique<Handle>(std::move(reader), mode.posix);
+}
+
+}  // namespace
+
+int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion_int64** chunksizes,
+              sion_int32* fsblksize, int** globalranks, FILE** fileptr) {
+  return guarded("sion_open", -1, -1, [&] {
+    require(fname, "fname");
+    const OpenMode mode = serial_mode("sion_open", file_mode);
+    auto handle = mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
+                                : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
+    give_stream(*handle, fileptr);
+    return add_handle(std::move(handle));
+  });
+}
+
+int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize, int* rank,
+                   FILE** fileptr) {
+  return guarded("sion_open_rank", rank ? *rank : -1, -1, [&] {
+    require(fname, "fname");
+    require(rank, "rank");
+    const OpenMode mode = serial_mode("sion_open_rank", file_mode);
+    if (mode.writes())
+      throw Error(Code::wrong_mode, std::string("'") + fname + "': a single task can be opened for reading only");
+    auto reader = std::make_unique<TaskReader>(posix_store(), fname, *rank, mode);
+    if (chunksize) *chunksize = reader->stream().geometry().size;
+    if (fsblksize) *fsblksize = reader->facts().fsblksize;
+    auto handle = std::make_unique<Handle>(std::move(reader), mode.posix);
+    give_stream(*handle, fileptr);
+    return add_handle(std::move(handle));
+  });
+}
+
+int sion_close(int sid) {
+  Handle* h = find_handle(sid);
+  const int task = h ? h->task() : -1;
+  return guarded("sion_close", task, SION_NOT_SUCCESS, [&] {
+    if (!get_handle(sid).is_serial())
+      throw Error(Code::wrong_mode, "the handle was opened in parallel; close it with the call that fits its open");
+    const std::unique_ptr<Handle> handle = remove_handle(sid);
+    const SecondStream second(*handle);
+    if (auto* writer = handle->as<SerialWriter>()) writer->close();
+    return SION_SUCCESS;
+  });
+}
+
+int _sion_close_sid(int sid) { return sion_close(sid); }

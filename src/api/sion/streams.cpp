@@ -1,0 +1,88 @@
+// The calls that hand out and exchange FILE* and descriptors.
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/report.hpp"
+#include "storage/store.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+// The program's stream; throws in posix mode.
+StdioHandle& ansi_stream(Handle& handle) {
+  if (handle.posix) throw Error(Code::wrong_mode, "there is no FILE* in posix mode");
+  return handle.share();
+}
+
+template <class Result, class Body>
+Result on_stream(const char* function, int sid, Result failure, Body&& body) {
+  Handle* h = find_handle(sid);
+  return guarded(function, h ? h->task() : -1, failure, [&]() -> Result { return body(get_handle(sid)); });
+}
+
+}  // namespace
+
+FILE* sion_get_fp(int sid) {
+  Handle* h = find_handle(sid);
+  if (h && h->posix) return nullptr;
+  FILE* stream = nullptr;
+  guarded("sion_get_fp", h ? h->task() : -1, 0, [&] {
+    Handle& handle = get_handle(sid);
+    stream = handle.second ? handle.second : handle.share().stream();
+    return 1;
+  });
+  return stream;
+}
+
+int sion_get_fd(int sid) {
+  Handle* h = find_handle(sid);
+  if (h && !h->posix) return -1;
+  return on_stream("sion_get_fd", sid, -1, [](Handle& handle) { return handle.share().descriptor(); });
+}
+
+int sion_set_fp_closed(int sid) {
+  return on_stream("sion_set_fp_closed", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+    if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
+    if (handle.writer) handle.writer->detach();
+    if (handle.reader) handle.reader->detach();
+    handle.shared()->forget();
+    return SION_SUCCESS;
+  });
+}
+
+int sion_set_second_fp(int sid, FILE* fp) {
+  return on_stream("sion_set_second_fp", sid, SION_NOT_SUCCESS, [fp](Handle& handle) {
+    if (!fp) throw Error(Code::invalid_argument, "the second stream is NULL");
+    if (handle.second) throw Error(Code::wrong_mode, "a second stream is registered already");
+    StdioHandle& own = ansi_stream(handle);
+    const int64_t position = own.position();
+    own.use_stream(fp);
+    own.move_to(position);
+    handle.second = fp;
+    return SION_SUCCESS;
+  });
+}
+
+int sion_unset_second_fp(int sid) {
+  return on_stream("sion_unset_second_fp", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+    if (!handle.second) throw Error(Code::wrong_mode, "no second stream is registered");
+    const int64_t position = handle.share().position();
+    handle.share().use_own_stream();
+    handle.share().move_to(position);
+    handle.second = nullptr;
+    return SION_SUCCESS;
+  });
+}
+
+int sion_optimize_fp_buffer(int sid) {
+  return on_stream("sion_optimize_fp_buffer", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+    ansi_stream(handle).set_buffer(static_cast<size_t>(handle.facts().fsblksize));
+    return SION_SUCCESS;
+  });
+}
+
+int _sion_file_stat_file(const char* fname) {
+  return guarded("_sion_file_stat_file", -1, 0,
+                 [&] { return int{fname != nullptr && posix_store().status(fname).exists}; });
+}

@@ -1,0 +1,221 @@
+// The calls that move bytes and positions of the current task.
+#include <cstring>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/report.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+// size * nitems, or an error.
+size_t bytes_of(size_t size, size_t nitems) {
+  size_t bytes;
+  if (__builtin_mul_overflow(size, nitems, &bytes) || bytes > static_cast<size_t>(INT64_MAX))
+    throw Error(Code::invalid_argument, "a request of " + std::to_string(nitems) + " items of " +
+                                            std::to_string(size) + " bytes exceeds 2^63 bytes");
+  return bytes;
+}
+
+// Reports what a program did to its neighbour through its own stream, once per chunk.
+void check_overrun(Handle& handle, const char* function) {
+  if (handle.writer->take_overrun())
+    warn(function,
+         "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
+             std::to_string(handle.writer->geometry().size) +
+             " bytes through its own stream, into the chunk of another task; call sion_ensure_free_space first",
+         handle.task());
+}
+
+[[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_fwrite", h ? h->task() : -1, size_t{0}, [&]() -> size_t {
+    WriteStream& stream = get_writer(get_handle(sid));
+    const size_t bytes = bytes_of(size, nitems);
+    if (bytes == 0) return 0;
+    if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
+    stream.write({static_cast<const std::byte*>(data), bytes});
+    check_overrun(*h, "sion_fwrite");
+    return nitems;
+  });
+}
+
+[[gnu::noinline]] size_t read_slowly(void* data, size_t size, size_t nitems, int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_fread", h ? h->task() : -1, size_t{0}, [&]() -> size_t {
+    ReadStream& stream = get_reader(get_handle(sid));
+    const size_t bytes = bytes_of(size, nitems);
+    if (bytes == 0 || !data) return 0;
+    const auto there = static_cast<size_t>(stream.available(static_cast<int64_t>(bytes)));
+    const size_t whole = there / size;
+    return stream.read({static_cast<std::byte*>(data), whole * size}) / size;
+  });
+}
+
+// Copies a small record without the cost of a call for the commonest sizes.
+inline void copy_record(void* to, const void* from, size_t bytes) {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);
+  } else if (bytes == 64) {
+    std::memcpy(to, from, 64);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace
+
+size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
+  if (Handle* h = find_handle(sid)) [[likely]] {
+    Window& w = *h->out;
+    size_t bytes;
+    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at)) [[likely]] {
+      copy_record(w.at, data, bytes);
+      w.at += bytes;
+      return nitems;
+    }
+  }
+  return write_slowly(data, size, nitems, sid);
+}
+
+size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
+  if (Handle* h = find_handle(sid)) [[likely]] {
+    Window& w = *h->in;
+    size_t bytes;
+    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at)) [[likely]] {
+      copy_record(data, w.at, bytes);
+      w.at += bytes;
+      return nitems;
+    }
+  }
+  return read_slowly(data, size, nitems, sid);
+}
+
+int sion_flush(int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_flush", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
+    Handle& handle = get_handle(sid);
+    if (!handle.writer) return SION_SUCCESS;
+    handle.writer->flush();
+    check_overrun(handle, "sion_flush");
+    if (handle.posix) handle.writer->sync();
+    return SION_SUCCESS;
+  });
+}
+
+int sion_ensure_free_space(int sid, sion_int64 bytes) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_ensure_free_space", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
+    Handle& handle = get_handle(sid);
+    get_writer(handle).ensure_free_space(bytes);
+    check_overrun(handle, "sion_ensure_free_space");
+    return SION_SUCCESS;
+  });
+}
+
+int sion_feof(int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_feof", h ? h->task() : -1, -1, [&] {
+    Handle& handle = get_handle(sid);
+    return handle.reader ? handle.reader->at_end() : 1;
+  });
+}
+
+sion_int64 sion_bytes_avail_in_block(int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_bytes_avail_in_block", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
+    Handle& handle = get_handle(sid);
+    return handle.reader ? handle.reader->available_in_block() : 0;
+  });
+}
+
+sion_int64 sion_bytes_avail_in_chunk(int sid) { return sion_bytes_avail_in_block(sid); }
+
+sion_int64 sion_get_position(int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_get_position", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
+    Handle& handle = get_handle(sid);
+    if (handle.reader) return handle.reader->file_position();
+    handle.writer->flush();
+    return handle.writer->file_position();
+  });
+}
+
+sion_int64 sion_get_bytes_written(int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_get_bytes_written", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
+    WriteStream& stream = get_writer(get_handle(sid));
+    stream.flush();
+    return stream.bytes_written();
+  });
+}
+
+sion_int64 sion_get_bytes_read(int sid) {
+  Handle* h = find_handle(sid);
+  return guarded("sion_get_bytes_read", h ? h->task() : -1, -1LL,
+                 [&]() -> sion_int64 { return get_reader(get_handle(sid)).bytes_read(); });
+}
+
+namespace {
+
+void seek_in_writing(Handle& handle, int rank, int block, sion_int64 position) {
+  const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
+  const int64_t before = handle.task();
+  handle.select(rank == SION_CURRENT_RANK ? before : rank);
+  if (stays) return;
+  // A place other than the end of the stream cannot be written; naming that place is harmless.
+  handle.writer->flush();
+  const bool same_block = block == SION_CURRENT_BLK || block == handle.writer->chunk();
+  const bool same_position = position == SION_CURRENT_POS || position == handle.writer->position();
+  if (same_block && same_position) return;
+  handle.select(before);
+  throw Error(Code::wrong_mode, "writing goes on at the end of a task's stream: position (" + std::to_string(block) +
+                                    ", " + std::to_string(position) + ") of task " + std::to_string(rank) +
+                                    " cannot be chosen; use SION_CURRENT_BLK, SION_CURRENT_POS");
+}
+
+void seek_in_reading(Handle& handle, int rank, int block, sion_int64 position) {
+  const int64_t before = handle.task();
+  const bool switches = rank != SION_CURRENT_RANK && rank != before;
+  if (switches) handle.select(rank);
+  ReadStream& stream = *handle.reader;
+  bool found;
+  if (block == SION_ABSOLUTE_POS) {
+    found = stream.seek_absolute(position);
+  } else if (block == SION_END_POS) {
+    found = stream.seek_from_end(position);
+  } else if (block == SION_CURRENT_BLK && position == SION_CURRENT_POS) {
+    found = !switches || !stream.at_end();
+    if (found) stream.settle();
+  } else {
+    found = stream.seek_block(block == SION_CURRENT_BLK ? stream.block() : block,
+                              position == SION_CURRENT_POS ? stream.position() : position);
+  }
+  if (found) return;
+  Error error(Code::out_of_range, "task " + std::to_string(handle.task()) + " has no position (" +
+                                      std::to_string(block) + ", " + std::to_string(position) + ")");
+  if (switches) handle.select(before);
+  throw error;
+}
+
+int seek(const char* function, int sid, int rank, int block, sion_int64 position, FILE** fileptr) {
+  Handle* h = find_handle(sid);
+  return guarded(function, h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
+    Handle& handle = get_handle(sid);
+    (handle.writer ? seek_in_writing : seek_in_reading)(handle, rank, block, position);
+    if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
+    return SION_SUCCESS;
+  });
+}
+
+}  // namespace
+
+int sion_seek(int sid, int rank, int currentblocknr, sion_int64 posinblk) {
+  return seek("sion_seek", sid, rank, currentblocknr, posinblk, nullptr);
+}
+
+int sion_seek_fp(int sid, int rank, int currentblocknr, sion_int64 posinblk, FILE** fileptr) {
+  return seek("sion_seek_fp", sid, rank, currentblocknr, posinblk, fileptr);
+}

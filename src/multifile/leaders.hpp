@@ -1,0 +1,47 @@
+// multifile/leaders: slices of consecutive tasks of a physical file, each with a leader that reads or writes the
+// slice's part of the metadata arrays. A member holds O(1) bytes, a leader O(tasks / leaders).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "multifile/parallel_open.hpp"
+
+namespace sheaf {
+
+class Leaders {
+ public:
+  // Collective over `comm`, which outlives the object.
+  explicit Leaders(Comm& comm) : comm_(comm), group_(leader_group(comm.size())) {
+    if (group_ < comm.size()) slice_ = comm.split(comm.rank() / group_, comm.rank());
+  }
+
+  bool is_leader() const { return slice().rank() == 0; }
+  int64_t first() const { return comm_.rank() - slice().rank(); }  // rank of the leader
+  size_t count() const { return static_cast<size_t>(slice().size()); }
+
+  // Values of all tasks of the slice at the leader (row by row, one row per task); elsewhere empty.
+  // Every task brings the same number of values.
+  template <class T>
+  std::vector<T> gather(std::span<const T> mine) {
+    const Gathered all = slice().gather(std::as_bytes(mine), 0);
+    std::vector<T> values(all.bytes.size() / sizeof(T));
+    std::memcpy(values.data(), all.bytes.data(), all.bytes.size());
+    return values;
+  }
+
+  // Any number of values per task.
+  Gathered gather_any(std::span<const std::byte> mine) { return slice().gather(mine, 0); }
+  std::vector<std::byte> scatter(const Gathered& pieces) { return slice().scatter(pieces, 0); }
+
+ private:
+  Comm& slice() const { return slice_ ? *slice_ : comm_; }
+
+  Comm& comm_;
+  int group_;
+  std::unique_ptr<Comm> slice_;
+};
+
+}  // namespace sheaf

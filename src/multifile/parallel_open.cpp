@@ -1,0 +1,111 @@
+#include "multifile/parallel_open.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace sheaf {
+
+namespace {
+
+// SHEAF_FLAGS of rank 0, the same everywhere.
+std::string shared_flags(Comm& comm) {
+  const char* set = comm.rank() == 0 ? std::getenv("SHEAF_FLAGS") : nullptr;
+  std::string flags = set ? set : "";
+  int64_t length = static_cast<int64_t>(flags.size());
+  comm.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
+  if (length == 0) return flags;
+  flags.resize(static_cast<size_t>(length));
+  comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
+  return flags;
+}
+
+int64_t hash_of(const std::string& text) { return static_cast<int64_t>(XXH3_64bits(text.data(), text.size())); }
+
+}  // namespace
+
+OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
+                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine) {
+  const std::string flags = shared_flags(comm);
+  OpenMode parsed;
+  std::optional<Error> problem = mine;
+  if (!problem) {
+    problem = attempt([&] {
+      parsed = parse_open_mode(mode, flags);
+      if (parsed.direction == Direction::none)
+        throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
+                                                "': it must contain a word to read (rb) or to write (wb)");
+    });
+  }
+  // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
+  std::array<int64_t, 12> pairs{};
+  size_t used = 0;
+  const auto add = [&](int64_t value) {
+    pairs[used++] = value;
+    pairs[used++] = ~value;
+  };
+  add(hash_of(path));
+  add(hash_of(mode));
+  for (const int64_t value : same_everywhere) add(value);
+  agree(comm, problem, std::span(pairs).first(used));
+  for (size_t i = 0; i < used; i += 2) {
+    if (pairs[i] == ~pairs[i + 1]) continue;
+    const char* what = i == 0 ? "file name" : i == 2 ? "open mode" : i == 4 ? "number of files" : "block size";
+    throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
+                                    "; it must be the same on every task");
+  }
+  return parsed;
+}
+
+int leader_group(int ntasks) {
+  constexpr int most_leaders = 64;
+  constexpr int fewest_tasks = 1024;
+  const int leaders = std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, most_leaders);
+  return (ntasks + leaders - 1) / leaders;
+}
+
+void check_own_task(int64_t wanted, int64_t own, const std::string& path) {
+  if (wanted != own)
+    throw Error(Code::out_of_range, "'" + path + "': this handle gives access to task " + std::to_string(own) +
+                                        " only, not to task " + std::to_string(wanted));
+}
+
+PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
+  // Halves of 32 bits cannot overflow in sums over fewer than 2^31 tasks.
+  const std::array<int64_t, 2> halves{mine >> 32, mine & 0xffffffff};
+  std::array<int64_t, 2> before = halves;
+  std::array<int64_t, 2> total = halves;
+  comm.prefix_sum(before);
+  comm.all_sum(total);
+  const auto join = [](const std::array<int64_t, 2>& h) {
+    const auto upper = checked_mul(h[0], int64_t{1} << 32);
+    return must_fit(upper ? checked_add(*upper, h[1]) : upper, "the sum of the chunk sizes");
+  };
+  const int64_t sum = join(total);
+  return {join(before), sum};
+}
+
+TravellingHeader pack(const format::Header& h, const format::Pointer& p) {
+  return {{static_cast<int64_t>(h.metadata_order), static_cast<int64_t>(h.userdata_order), h.version, h.fsblksize,
+           h.ntasks, h.nfiles, h.filenumber, h.flag1, h.flag2, p.maxblocks, p.varheader}};
+}
+
+void unpack(const TravellingHeader& facts, format::Header& h, format::Pointer& p) {
+  const auto& v = facts.values;
+  h.metadata_order = static_cast<ByteOrder>(v[0]);
+  h.userdata_order = static_cast<ByteOrder>(v[1]);
+  h.version = static_cast<int32_t>(v[2]);
+  h.fsblksize = static_cast<int32_t>(v[3]);
+  h.ntasks = static_cast<int32_t>(v[4]);
+  h.nfiles = static_cast<int32_t>(v[5]);
+  h.filenumber = static_cast<int32_t>(v[6]);
+  h.flag1 = v[7];
+  h.flag2 = v[8];
+  p.maxblocks = static_cast<int32_t>(v[9]);
+  p.varheader = v[10];
+}
+
+}  // namespace sheaf

@@ -1,0 +1,43 @@
+// multifile/parallel_open: what parallel writing and reading share. No task ever holds what all tasks know: numbers
+// travel by reductions and prefix sums, arrays in slices through a few leaders per physical file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "comm/agree.hpp"
+#include "comm/comm.hpp"
+#include "multifile/metadata_io.hpp"
+#include "multifile/open_mode.hpp"
+
+namespace sheaf {
+
+// Collective. Parses the mode with the additions of SHEAF_FLAGS (read on rank 0 only) and checks that every task
+// called with the same path and mode, and the same `same_everywhere` numbers (at most 4). `mine`: what this task
+// has found wrong so far. Throws on every task alike.
+OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
+                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine);
+
+// Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a leader. At
+// most 64 leaders, none with fewer than 1024 tasks unless it is the only one.
+int leader_group(int ntasks);
+
+// Throws out_of_range unless `wanted` is the one task a parallel handle gives access to.
+void check_own_task(int64_t wanted, int64_t own, const std::string& path);
+
+// Sum of 63-bit numbers over the tasks of lower rank, and over all tasks, checked for overflow. Two collectives.
+struct PrefixedSum {
+  int64_t before = 0;
+  int64_t total = 0;
+};
+PrefixedSum prefixed_sum(Comm& comm, int64_t mine);
+
+// A header small enough to travel: everything but the prefix.
+struct TravellingHeader {
+  int64_t values[11];
+};
+TravellingHeader pack(const format::Header& header, const format::Pointer& pointer);
+void unpack(const TravellingHeader& facts, format::Header& header, format::Pointer& pointer);
+
+}  // namespace sheaf

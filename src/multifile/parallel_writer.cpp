@@ -1,0 +1,295 @@
+#include "multifile/parallel_writer.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "layout/placement.hpp"
+#include "multifile/block_size.hpp"
+#include "multifile/leaders.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// Physical files that the writers of one node are given by files=auto: enough that two that run at the same time
+// rarely meet at one inode (docs/tuning.md, "How many physical files").
+int64_t files_of_node(int tasks) {
+  const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  return std::min<int64_t>(tasks, 4 * int64_t{cores});
+}
+
+}  // namespace
+
+ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request,
+                               const OpenMode& mode)
+    : store_(&store),
+      comm_(std::move(comm)),
+      durable_(mode.durable) {
+  facts_.userdata_order = mode.userdata_order;
+  facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
+  choose_files(request, mode);
+  bool created = false;
+  std::string name;
+  try {
+    int64_t aligned = 0;
+    const auto problem = attempt([&] { name = format::physical_name(request.path, facts_.filenumber); });
+    agree(*comm_, problem);
+    open_file(name, request.fsblksize, created, aligned, request.chunk_size);
+    stream_.bind(*file_, mode.buffer_bytes);
+    lay_out(aligned, request.path);
+  } catch (...) {
+    if (created) store.remove(name);
+    throw;
+  }
+}
+
+void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
+  FilePolicy policy = mode.file_policy;
+  if (policy == FilePolicy::caller && request.nfiles > 0) {
+    policy = FilePolicy::fixed;
+    facts_.nfiles = request.nfiles;
+  } else if (policy == FilePolicy::fixed) {
+    facts_.nfiles = mode.files;
+  } else if (policy == FilePolicy::automatic) {
+    const auto node = comm_->split_by_node();
+    int64_t files = node->rank() == 0 ? files_of_node(node->size()) : 0;
+    comm_->all_sum(std::span(&files, 1));
+    facts_.nfiles = static_cast<int32_t>(std::min<int64_t>(files, ntasks()));
+    policy = FilePolicy::fixed;
+  } else if (policy == FilePolicy::per_node) {
+    local_ = comm_->split_by_node();
+  } else {
+    int64_t given[2] = {request.local != nullptr, request.local == nullptr};
+    agree(*comm_, std::nullopt, given);
+    if (given[0] && given[1])
+      throw Error(Code::mismatch, "'" + request.path + "': some tasks named a local communicator and some did not");
+    local_ = std::move(request.local);
+    policy = local_ ? FilePolicy::per_node : FilePolicy::fixed;
+  }
+
+  if (policy == FilePolicy::per_node) return number_local_groups();
+  if (facts_.nfiles > ntasks())
+    throw Error(Code::invalid_argument, "'" + request.path + "': " + std::to_string(facts_.nfiles) +
+                                            " physical files for " + std::to_string(ntasks()) + " tasks");
+  if (facts_.nfiles == 1) return;
+  facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
+  local_ = comm_->split(facts_.filenumber, task());
+}
+
+// Groups are numbered in the order of the global ranks of their first tasks.
+void ParallelWriter::number_local_groups() {
+  int64_t number = local_->rank() == 0;
+  int64_t groups = number;
+  comm_->prefix_sum(std::span(&number, 1));
+  comm_->all_sum(std::span(&groups, 1));
+  local_->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
+  facts_.filenumber = static_cast<int32_t>(number);
+  facts_.nfiles = static_cast<int32_t>(groups);
+}
+
+// The first task of each file creates it without truncating; only when every task has its file open does anything
+// change on disk.
+void ParallelWriter::open_file(const std::string& name, int32_t fsblksize, bool& created, int64_t& aligned,
+                               int64_t requested) {
+  std::optional<Error> problem;
+  const bool root = local().rank() == 0;
+  if (root) {
+    problem = attempt([&] {
+      const bool existed = store_->status(name).exists;
+      file_ = store_->open(name, Access::create);
+      created = !existed;
+      facts_.fsblksize = choose_block_size(*file_, fsblksize);
+    });
+  }
+  local().broadcast(std::as_writable_bytes(std::span(&facts_.fsblksize, 1)), 0);
+  if (!problem && facts_.fsblksize > 0) {
+    problem = attempt([&] {
+      if (!root) file_ = store_->open(name, Access::write);
+      aligned = layout::aligned_chunk(requested, facts_.fsblksize);
+    });
+  }
+  agree(*comm_, problem);
+}
+
+// Collective over all tasks: places the chunks and writes META1.
+void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base) {
+  layout::ChunkGeometry geometry;
+  auto problem = attempt([&] {
+    const PrefixedSum sum = prefixed_sum(local(), chunk_size);
+    const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
+    must_fit(checked_add(begin, sum.total), "the multifile");
+    geometry = {begin + sum.before, sum.total, chunk_size};
+  });
+  agree(*comm_, problem);
+  problem = attempt([&] { write_metadata(chunk_size, base); });
+  agree(*comm_, problem);
+  stream_.load(geometry, {});
+}
+
+void ParallelWriter::write_metadata(int64_t chunk_size, std::string_view base) {
+  std::optional<Error> problem;
+  format::Header head;
+  if (local().rank() == 0) {
+    problem = attempt([&] {
+      head = header();
+      head.set_name(base);
+      file_->resize(0);
+      MetadataWriter(*file_, head).write_header();
+    });
+  }
+  // Slices may be written only behind the truncation; after a failure this broadcast keeps everyone in step.
+  int64_t ready = !problem;
+  local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);
+  if (problem) throw *problem;
+  if (!ready) return;
+
+  Leaders leaders(local());
+  const int64_t row[2] = {task(), chunk_size};
+  const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
+  if (!leaders.is_leader()) return;
+  std::vector<int64_t> ranks(leaders.count());
+  std::vector<int64_t> sizes(leaders.count());
+  for (size_t t = 0; t < leaders.count(); ++t) {
+    ranks[t] = rows[2 * t];
+    sizes[t] = rows[2 * t + 1];
+  }
+  const format::Header h = header();
+  MetadataWriter(*file_, h).write_ranks_and_sizes(leaders.first(), ranks, sizes);
+}
+
+format::Header ParallelWriter::header() const {
+  format::Header h;
+  h.userdata_order = facts_.userdata_order;
+  h.fsblksize = facts_.fsblksize;
+  h.ntasks = local_ ? local_->size() : comm_->size();
+  h.nfiles = facts_.nfiles;
+  h.filenumber = facts_.filenumber;
+  if (facts_.keyval) h.flag1 = format::Header::flag_of(format::KeyvalMode::inline_);
+  return h;
+}
+
+std::string ParallelWriter::base_name() const {
+  const std::string& own = path();
+  return own.substr(0, own.size() - format::physical_name("", facts_.filenumber).size());
+}
+
+void ParallelWriter::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }
+
+StdioHandle& ParallelWriter::share_handle(bool with_stream) {
+  if (!handle_) {
+    auto handle = std::make_unique<StdioHandle>(path(), true, with_stream);
+    stream_.attach(handle.get());
+    handle_ = std::move(handle);
+  }
+  return *handle_;
+}
+
+void ParallelWriter::resize_chunks(int64_t chunk_size) {
+  int64_t aligned = 0;
+  const auto problem = attempt([&] {
+    if (chunk_size < 0)
+      throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
+    stream_.flush();
+    if (stream_.blocks().count() > 1 || stream_.bytes_written() > 0)
+      throw Error(Code::wrong_mode, "'" + path() + "': chunk sizes can change only before anything is written");
+    aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
+  });
+  agree(*comm_, problem);
+  lay_out(aligned, base_name());
+}
+
+void ParallelWriter::close() {
+  try {
+    finish();
+  } catch (...) {
+    if (handle_) handle_->close();
+    throw;
+  }
+}
+
+// Order on disk: data, then block table and mapping, then the pointer that makes the file complete.
+void ParallelWriter::finish() {
+  TaskBlocks blocks;
+  auto problem = attempt([&] {
+    blocks = stream_.park();
+    stream_.attach(nullptr);
+    if (handle_) std::exchange(handle_, nullptr)->close();
+    if (durable_) file_->sync();
+  });
+
+  int64_t maxblocks = blocks.count();
+  local().all_max(std::span(&maxblocks, 1));
+  format::Pointer p;
+  if (!problem) {
+    problem = attempt([&] {
+      p.maxblocks = static_cast<int32_t>(maxblocks);
+      const auto rounds = checked_mul(maxblocks, stream_.geometry().skip);
+      const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
+      p.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
+    });
+  }
+  // Everybody learns where file 0 keeps the mapping.
+  const bool lead = facts_.filenumber == 0;
+  int64_t values[3] = {lead ? p.varheader : 0, lead ? p.maxblocks : 0, lead ? local().size() : 0};
+  agree(*comm_, problem, values);
+
+  problem = attempt([&] { write_block_tables(p, blocks); });
+  if (facts_.nfiles > 1) {
+    const auto second = attempt([&] {
+      write_mapping({static_cast<int32_t>(values[1]), values[0]}, static_cast<int32_t>(values[2]));
+    });
+    if (!problem) problem = second;
+  }
+  agree(*comm_, problem);
+
+  problem = attempt([&] {
+    if (local().rank() == 0) {
+      const format::Header h = header();
+      MetadataWriter(*file_, h).write_pointer(p);
+      if (durable_) file_->sync();
+    }
+    file_->close();
+  });
+  agree(*comm_, problem);
+}
+
+void ParallelWriter::write_block_tables(const format::Pointer& p, const TaskBlocks& blocks) {
+  Leaders leaders(local());
+  Gathered all;
+  if (blocks.count() == 1) {
+    all = leaders.gather_any(std::as_bytes(std::span(&blocks.high, 1)));
+  } else {
+    std::vector<int64_t> sizes(*blocks.finished);
+    sizes.push_back(blocks.high);
+    all = leaders.gather_any(std::as_bytes(std::span(sizes)));
+  }
+  if (!leaders.is_leader()) return;
+
+  const std::vector<int64_t> offsets = all.offsets();
+  std::vector<int64_t> counts(leaders.count());
+  for (size_t t = 0; t < counts.size(); ++t) counts[t] = all.sizes[t] / 8;
+  const auto size_of = [&](size_t t, int64_t block) {
+    return load<int64_t>(all.bytes.data() + offsets[t] + 8 * block, native_order);
+  };
+  const format::Header h = header();
+  MetadataWriter writer(*file_, h);
+  write_block_table(writer, p, leaders.first(), counts, size_of, 0);
+  if (durable_) file_->sync();
+}
+
+void ParallelWriter::write_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
+  Leaders leaders(*comm_);
+  const layout::Placement mine{facts_.filenumber, local().rank()};
+  const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
+  if (!leaders.is_leader()) return;
+  const std::shared_ptr<File> file = facts_.filenumber == 0 ? file_ : store_->open(base_name(), Access::write);
+  format::Header h = header();
+  h.ntasks = lead_ntasks;
+  MetadataWriter writer(*file, h);
+  if (leaders.first() == 0) writer.write_mapping_size(lead, ntasks());
+  writer.write_mapping(lead, leaders.first(), entries);
+  if (durable_) file->sync();
+  if (facts_.filenumber != 0) file->close();
+}
+
+}  // namespace sheaf

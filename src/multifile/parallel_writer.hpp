@@ -1,0 +1,76 @@
+// multifile/parallel_writer: a multifile written by many tasks, each appending to a stream of its own.
+//
+// Opening and closing are collective and cost O(log P) rounds of messages, whatever the number of chunks; writing is
+// local. On disk nothing says that the file is complete until every task's bytes and the block table are written.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/comm.hpp"
+#include "multifile/facts.hpp"
+#include "multifile/metadata_io.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/write_stream.hpp"
+
+namespace sheaf {
+
+struct ParallelWriteRequest {
+  std::string path;
+  // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode
+  // (files=) may decide otherwise.
+  int32_t nfiles = 1;
+  std::unique_ptr<Comm> local;  // the group this task belongs to if nfiles <= 0; null: all tasks are one group
+  int64_t chunk_size = 0;       // requested bytes of this task, >= 0
+  int32_t fsblksize = -1;       // bytes; <= 0: the file system's
+};
+
+class ParallelWriter {
+ public:
+  // Collective over `comm`; every task has agreed on `mode` (agree_on_call). Throws on every task alike; nothing
+  // that existed has been truncated if an argument was wrong or a file could not be opened.
+  ParallelWriter(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode);
+
+  int task() const { return comm_->rank(); }
+  int ntasks() const { return comm_->size(); }
+  const FileFacts& facts() const { return facts_; }
+  // Only the own task can be selected. Throws out_of_range for any other.
+  void select(int64_t task) const;
+  const std::string& path() const { return file_->path(); }  // of this task's physical file
+  Comm& comm() { return *comm_; }
+  WriteStream& stream() { return stream_; }
+
+  // A handle for the program on the current position, made at the first call; owned by the writer. Local.
+  StdioHandle& share_handle(bool with_stream);
+  StdioHandle* shared_handle() { return handle_.get(); }
+
+  // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has written.
+  void resize_chunks(int64_t chunk_size);
+
+  // Collective. Throws on every task alike; the object is closed all the same.
+  void close();
+
+ private:
+  Comm& local() { return local_ ? *local_ : *comm_; }
+  void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
+  void number_local_groups();
+  void open_file(const std::string& name, int32_t fsblksize, bool& created, int64_t& aligned, int64_t requested);
+  void lay_out(int64_t chunk_size, std::string_view base);
+  void write_metadata(int64_t chunk_size, std::string_view base);
+  std::string base_name() const;
+  format::Header header() const;
+  void finish();
+  void write_block_tables(const format::Pointer& p, const TaskBlocks& blocks);
+  void write_mapping(const format::Pointer& lead, int32_t lead_ntasks);
+
+  Store* store_;
+  std::unique_ptr<Comm> comm_;
+  std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
+  std::shared_ptr<File> file_;
+  std::unique_ptr<StdioHandle> handle_;
+  WriteStream stream_;
+  FileFacts facts_;
+  bool durable_;
+};
+
+}  // namespace sheaf

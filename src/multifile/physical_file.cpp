@@ -1,0 +1,110 @@
+#include "multifile/physical_file.hpp"
+
+#include <algorithm>
+
+namespace sheaf {
+
+layout::ChunkGeometry PhysicalFile::geometry(int64_t local_rank) const {
+  const auto t = static_cast<size_t>(local_rank);
+  return {layout.starts[t], layout.skip, chunk_sizes[t]};
+}
+
+BlockSizes PhysicalFile::sizes_of(int64_t local_rank) const {
+  return {block_sizes.data() + local_rank, header.ntasks, block_counts[static_cast<size_t>(local_rank)]};
+}
+
+PhysicalFile load_physical_file(Store& store, const std::string& path) {
+  PhysicalFile f;
+  f.file = store.open(path, Access::read);
+  MetadataReader reader(*f.file);
+  f.header = reader.header();
+  const auto n = static_cast<size_t>(f.header.ntasks);
+  f.pointer = reader.read_pointer();
+
+  f.globalranks.resize(n);
+  f.chunk_sizes.resize(n);
+  reader.read_globalranks(0, f.globalranks);
+  reader.read_chunk_sizes(0, f.chunk_sizes);
+  try {
+    f.layout = layout::lay_out(f.chunk_sizes, f.header.fsblksize);
+  } catch (const Error&) {
+    reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+  }
+  reader.check_pointer(f.pointer, f.layout.skip);
+
+  f.block_counts.resize(n);
+  f.block_sizes.resize(n * static_cast<size_t>(f.pointer.maxblocks));
+  reader.read_block_counts(f.pointer, 0, f.block_counts);
+  reader.read_block_sizes(f.pointer, 0, 0, f.block_sizes);
+  for (size_t t = 0; t < n; ++t) {
+    const auto task = static_cast<int64_t>(t);
+    const BlockSizes sizes = f.sizes_of(task);
+    for (int64_t b = 0; b < sizes.count; ++b) reader.check_block(f.pointer, f.geometry(task), task, b, sizes[b]);
+  }
+  return f;
+}
+
+int64_t Multifile::ntasks() const {
+  return is_set() ? static_cast<int64_t>(mapping.size()) : files.front().header.ntasks;
+}
+
+layout::Placement Multifile::place(int64_t task) const {
+  return is_set() ? mapping[static_cast<size_t>(task)] : layout::Placement{0, static_cast<int32_t>(task)};
+}
+
+layout::ChunkGeometry Multifile::geometry(int64_t task) const {
+  return file_of(task).geometry(place(task).local_rank);
+}
+
+BlockSizes Multifile::sizes_of(int64_t task) const { return file_of(task).sizes_of(place(task).local_rank); }
+
+int64_t Multifile::globalrank(int64_t task) const {
+  return file_of(task).globalranks[static_cast<size_t>(place(task).local_rank)];
+}
+
+int64_t Multifile::maxblocks() const {
+  int32_t most = 0;
+  for (const PhysicalFile& f : files) most = std::max(most, f.pointer.maxblocks);
+  return most;
+}
+
+int64_t Multifile::data_bytes() const {
+  int64_t sum = 0;
+  for (int64_t t = 0; t < ntasks(); ++t) sum += sizes_of(t).total();
+  return sum;
+}
+
+Multifile load_multifile(Store& store, const std::string& path) {
+  Multifile m;
+  m.path = path;
+  m.files.push_back(load_physical_file(store, path));
+  const format::Header& lead = m.files.front().header;
+  if (!lead.leads_set()) return m;
+
+  MetadataReader reader(*m.files.front().file, lead);
+  const int64_t ntasks = reader.read_mapping_size(m.files.front().pointer);
+  m.mapping.resize(static_cast<size_t>(ntasks));
+  reader.read_mapping(m.files.front().pointer, 0, m.mapping);
+  if (m.mapping.empty()) reader.damaged("a set of several files with an empty mapping");
+
+  const int32_t nfiles = lead.nfiles;
+  for (int32_t k = 1; k < nfiles; ++k) {
+    m.files.push_back(load_physical_file(store, format::physical_name(path, k)));
+    const PhysicalFile& f = m.files.back();
+    if (f.header.nfiles != nfiles || f.header.filenumber != k)
+      throw file_error(Code::damaged, f.path(),
+                       "is file " + std::to_string(f.header.filenumber) + " of " + std::to_string(f.header.nfiles) +
+                           ", not file " + std::to_string(k) + " of the set '" + path + "' of " +
+                           std::to_string(nfiles));
+  }
+  for (int64_t t = 0; t < ntasks; ++t) {
+    const layout::Placement at = m.mapping[static_cast<size_t>(t)];
+    const PhysicalFile& f = m.files[static_cast<size_t>(at.file)];
+    if (at.local_rank >= f.header.ntasks)
+      reader.damaged("the mapping sends task " + std::to_string(t) + " to task " + std::to_string(at.local_rank) +
+                     " of '" + f.path() + "', which has only " + std::to_string(f.header.ntasks));
+  }
+  return m;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,52 @@
+// multifile/physical_file: the whole metadata of one physical file, or of a set of them, in memory. For the serial
+// handles and the tools; parallel tasks read their own slices instead (multifile/parallel_reader.hpp).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multifile/metadata_io.hpp"
+#include "multifile/read_stream.hpp"
+
+namespace sheaf {
+
+struct PhysicalFile {
+  std::shared_ptr<File> file;
+  format::Header header;
+  format::Pointer pointer;
+  layout::FileLayout layout;
+  std::vector<int64_t> globalranks;  // one per local task, as the next two
+  std::vector<int64_t> chunk_sizes;
+  std::vector<int64_t> block_counts;
+  std::vector<int64_t> block_sizes;  // [block * ntasks + local task]; unused entries as stored (0 or -1)
+
+  const std::string& path() const { return file->path(); }
+  layout::ChunkGeometry geometry(int64_t local_rank) const;
+  BlockSizes sizes_of(int64_t local_rank) const;
+};
+
+// Loads and checks everything. Memory: bounded by the size of the file. Throws what MetadataReader throws.
+PhysicalFile load_physical_file(Store& store, const std::string& path);
+
+// A multifile: the set that `path` leads, or the single physical file that `path` is.
+struct Multifile {
+  std::string path;
+  std::vector<PhysicalFile> files;
+  std::vector<layout::Placement> mapping;  // one per task of a set; empty for a single file
+
+  int64_t ntasks() const;
+  bool is_set() const { return !mapping.empty(); }
+  layout::Placement place(int64_t task) const;
+  const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
+  layout::ChunkGeometry geometry(int64_t task) const;
+  BlockSizes sizes_of(int64_t task) const;
+  int64_t globalrank(int64_t task) const;
+  int64_t maxblocks() const;  // largest of all files
+  int64_t data_bytes() const;
+};
+
+// Loads all physical files. Throws damaged if the files do not belong together.
+Multifile load_multifile(Store& store, const std::string& path);
+
+}  // namespace sheaf

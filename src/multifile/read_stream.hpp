@@ -1,0 +1,100 @@
+// multifile/read_stream: the stream of bytes of one task, read back from its blocks.
+//
+// The logical stream of a task is the recorded bytes of its blocks, joined; blocks may be empty, also in the
+// middle. Small requests are served from a read-ahead buffer that never crosses a block; large ones go straight to
+// the caller's memory. Local to a task; one thread at a time. All sizes in bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "layout/chunk_layout.hpp"
+#include "multifile/write_stream.hpp"
+#include "storage/stdio_handle.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// The recorded sizes of one task's blocks inside a larger table that somebody else owns.
+struct BlockSizes {
+  const int64_t* first = nullptr;
+  int64_t stride = 1;  // elements between the sizes of two blocks
+  int64_t count = 0;
+
+  int64_t operator[](int64_t block) const { return first[block * stride]; }
+  int64_t total() const;
+};
+
+struct ReadPosition {
+  int64_t block = 0;
+  int64_t offset = 0;  // inside the block
+};
+
+class ReadStream {
+ public:
+  // Bytes of the read-ahead buffer; 0: none.
+  void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
+
+  // Makes the blocks of a task current, at `position`. The file and the table behind `sizes` outlive their use.
+  void load(File& file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position);
+  // Where the current task stands.
+  ReadPosition park();
+
+  // Fills `out` from the stream, over block borders; returns the bytes read, fewer only at the end of the task.
+  // Throws damaged if the physical file ends inside a block.
+  size_t read(std::span<std::byte> out);
+
+  // Bytes left in the stream, counted only as far as `limit`.
+  int64_t available(int64_t limit);
+  // Bytes of the current block not read yet.
+  int64_t available_in_block();
+
+  // True at the end of the task. At the end of a block with another one behind it: moves there, false.
+  bool at_end();
+
+  // Positioning; false (and nothing changed) if there is no such place. Block b, offset p with 0 <= p <= its size.
+  bool seek_block(int64_t block, int64_t offset);
+  // Offset in the stream; one that is the end of a block stays in that block.
+  bool seek_absolute(int64_t offset);
+  // Offset <= 0 relative to the end of the stream.
+  bool seek_from_end(int64_t offset);
+  // Stays, but the end of a block becomes the start of the next one if there is one.
+  void settle();
+
+  // Shares position with a handle of the program; null: none.
+  void attach(StdioHandle* handle);
+  // Forgets the handle without asking it: the program has closed it.
+  void detach() { handle_ = nullptr; }
+
+  Window& window() { return window_; }
+  const layout::ChunkGeometry& geometry() const { return geometry_; }
+  const BlockSizes& sizes() const { return sizes_; }
+  int64_t block() const { return block_; }
+  // In the current block, brought up to date with the handle.
+  int64_t position();
+  int64_t file_position() { return geometry_.offset(block_) + position(); }
+  // Offset in the logical stream.
+  int64_t bytes_read();
+
+ private:
+  int64_t waiting() const { return window_.end - window_.at; }
+  void learn_from_handle();
+  void move(int64_t block, int64_t offset);
+  void refill();
+  size_t transfer(std::span<std::byte> out);
+
+  Window window_;
+  std::unique_ptr<std::byte[]> buffer_;
+  File* file_ = nullptr;
+  StdioHandle* handle_ = nullptr;
+  layout::ChunkGeometry geometry_;
+  BlockSizes sizes_;
+  int64_t block_ = 0;
+  int64_t fetched_ = 0;  // offset in the block of the end of the window
+  uint32_t capacity_ = 0;
+  uint32_t ahead_ = 0;  // bytes of the next read-ahead: small after a jump, doubled while reading goes on
+  uint32_t max_buffer_ = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,90 @@
+#include "multifile/serial_reader.hpp"
+
+namespace sheaf {
+
+SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode& mode)
+    : multifile_(load_multifile(store, path)),
+      positions_(static_cast<size_t>(multifile_.ntasks())),
+      handles_(multifile_.files.size()) {
+  stream_.set_max_buffer(mode.buffer_bytes);
+  if (ntasks() > 0) stream_.load(*multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {});
+}
+
+void SerialReader::select(int64_t task) {
+  if (task < 0 || task >= ntasks())
+    throw Error(Code::out_of_range, "'" + multifile_.path + "': there is no task " + std::to_string(task) + " of " +
+                                        std::to_string(ntasks()));
+  if (task == task_) return;
+  positions_[static_cast<size_t>(task_)] = stream_.park();
+  stream_.attach(nullptr);
+  task_ = task;
+  stream_.load(*multifile_.file_of(task).file, multifile_.geometry(task), multifile_.sizes_of(task),
+               positions_[static_cast<size_t>(task)]);
+  if (sharing_) share_handle(with_stream_);
+}
+
+FileFacts SerialReader::facts() const {
+  FileFacts facts = facts_of(multifile_.files.front().header);
+  if (multifile_.is_set()) facts.filenumber = multifile_.place(task_).file;
+  return facts;
+}
+
+ReadPosition SerialReader::position_of(int64_t task) {
+  return task == task_ ? stream_.park() : positions_[static_cast<size_t>(task)];
+}
+
+StdioHandle& SerialReader::share_handle(bool with_stream) {
+  auto& handle = handles_[file_index()];
+  if (!handle) handle = std::make_unique<StdioHandle>(multifile_.files[file_index()].path(), false, with_stream);
+  sharing_ = true;
+  with_stream_ = with_stream;
+  stream_.attach(handle.get());
+  return *handle;
+}
+
+StdioHandle* SerialReader::shared_handle() { return handles_[file_index()].get(); }
+
+namespace {
+
+// The physical file that holds `task`, its number in there in `local_rank`.
+std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t task, int64_t& local_rank,
+                                int64_t& ntasks) {
+  auto file = store.open(path, Access::read);
+  MetadataReader reader(*file);
+  local_rank = task;
+  ntasks = reader.header().ntasks;
+  if (!reader.header().leads_set()) return file;
+  const format::Pointer p = reader.read_pointer();
+  ntasks = reader.read_mapping_size(p);
+  if (task < 0 || task >= ntasks)
+    throw Error(Code::out_of_range, "'" + path + "': there is no task " + std::to_string(task) +
+                                        "; the multifile holds tasks 0 to " + std::to_string(ntasks - 1));
+  layout::Placement at;
+  reader.read_mapping(p, task, std::span(&at, 1));
+  local_rank = at.local_rank;
+  return at.file == 0 ? file : store.open(format::physical_name(path, at.file), Access::read);
+}
+
+}  // namespace
+
+TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode)
+    : task_(task), file_(find_task(store, path, task, local_rank_, ntasks_)) {
+  stream_.set_max_buffer(mode.buffer_bytes);
+  MetadataReader reader(*file_);
+  header_ = reader.header();
+  const format::Pointer p = reader.read_pointer();
+  const layout::ChunkGeometry geometry = read_geometry(reader, p, local_rank_);
+  sizes_ = read_blocks_of_task(reader, p, geometry, local_rank_);
+  reader.read_globalranks(local_rank_, std::span(&globalrank_, 1));
+  stream_.load(*file_, geometry, {sizes_.data(), 1, static_cast<int64_t>(sizes_.size())}, {});
+}
+
+StdioHandle& TaskReader::share_handle(bool with_stream) {
+  if (!handle_) {
+    handle_ = std::make_unique<StdioHandle>(path(), false, with_stream);
+    stream_.attach(handle_.get());
+  }
+  return *handle_;
+}
+
+}  // namespace sheaf

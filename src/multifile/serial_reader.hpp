@@ -1,0 +1,79 @@
+// multifile/serial_reader: a closed multifile read by one process; all tasks (global view) or one (local view).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multifile/facts.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/parallel_open.hpp"
+#include "multifile/physical_file.hpp"
+#include "multifile/read_stream.hpp"
+
+namespace sheaf {
+
+// Global view: every task, one of them current. Task 0 at its first byte after opening.
+class SerialReader {
+ public:
+  SerialReader(Store& store, const std::string& path, const OpenMode& mode);
+
+  const Multifile& multifile() const { return multifile_; }
+  int64_t ntasks() const { return multifile_.ntasks(); }
+
+  FileFacts facts() const;
+  int64_t task() const { return task_; }  // the current one
+  // Makes another task current, where it was left. Throws out_of_range.
+  void select(int64_t task);
+  ReadStream& stream() { return stream_; }
+  ReadPosition position_of(int64_t task);
+
+  // A handle for the program on the file of the current task, at its position; owned by the reader. From then on
+  // every task that becomes current has one.
+  StdioHandle& share_handle(bool with_stream);
+  StdioHandle* shared_handle();
+
+ private:
+  size_t file_index() const { return static_cast<size_t>(multifile_.place(task_).file); }
+
+  Multifile multifile_;
+  ReadStream stream_;
+  std::vector<ReadPosition> positions_;  // parked; the entry of the current task is stale
+  std::vector<std::unique_ptr<StdioHandle>> handles_;  // one per physical file, made when needed
+  bool sharing_ = false;
+  bool with_stream_ = false;
+  int64_t task_ = 0;
+};
+
+// Local view: one task, found without loading what belongs to the others.
+class TaskReader {
+ public:
+  // `task` counts over the whole set. Throws out_of_range if the multifile has no such task.
+  TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode);
+
+  const format::Header& header() const { return header_; }
+  const std::string& path() const { return file_->path(); }
+  FileFacts facts() const { return facts_of(header_); }
+  int64_t task() const { return task_; }
+  int64_t ntasks() const { return ntasks_; }  // of the whole multifile
+  void select(int64_t task) const { check_own_task(task, task_, path()); }
+  int64_t local_rank() const { return local_rank_; }
+  int64_t globalrank() const { return globalrank_; }
+  ReadStream& stream() { return stream_; }
+
+  StdioHandle& share_handle(bool with_stream);
+  StdioHandle* shared_handle() { return handle_.get(); }
+
+ private:
+  int64_t task_;
+  int64_t local_rank_ = 0;  // this and the next are set while file_ is found: they must come before it
+  int64_t ntasks_ = 0;
+  int64_t globalrank_ = 0;
+  std::shared_ptr<File> file_;
+  format::Header header_;
+  std::vector<int64_t> sizes_;
+  std::unique_ptr<StdioHandle> handle_;
+  ReadStream stream_;
+};
+
+}  // namespace sheaf

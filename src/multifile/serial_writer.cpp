@@ -1,0 +1,131 @@
+#include "multifile/serial_writer.hpp"
+
+#include <algorithm>
+
+#include "multifile/block_size.hpp"
+
+namespace sheaf {
+
+namespace {
+
+void check(const SerialWriteRequest& request) {
+  const std::string where = " ('" + request.path + "')";
+  if (request.chunk_sizes.size() != request.globalranks.size())
+    throw Error(Code::invalid_argument, "as many global ranks as chunk sizes are needed" + where);
+  if (request.chunk_sizes.size() > INT32_MAX)
+    throw Error(Code::invalid_argument, "more than 2^31-1 tasks" + where);
+  for (size_t t = 0; t < request.chunk_sizes.size(); ++t)
+    if (request.chunk_sizes[t] < 0)
+      throw Error(Code::invalid_argument, "chunk size " + std::to_string(request.chunk_sizes[t]) + " of task " +
+                                              std::to_string(t) + " is negative" + where);
+}
+
+}  // namespace
+
+// Opens without truncating: a name that turns out to be unusable has lost nothing.
+SerialWriter::OpenedFile SerialWriter::open_for_writing(Store& store, const SerialWriteRequest& request) {
+  check(request);
+  format::physical_name(request.path, 0);
+  const bool existed = store.status(request.path).exists;
+  return {store.open(request.path, Access::create), existed};
+}
+
+SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
+    : SerialWriter(store, request, mode, open_for_writing(store, request)) {}
+
+SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode,
+                           const OpenedFile& opened)
+    : file_(opened.file), durable_(mode.durable) {
+  try {
+    header_.fsblksize = choose_block_size(*file_, request.fsblksize);
+    header_.userdata_order = mode.userdata_order;
+    header_.ntasks = static_cast<int32_t>(request.chunk_sizes.size());
+    header_.filenumber = 1;  // what serial writers of the format have always stored
+    if (mode.keyval == format::KeyvalMode::inline_) header_.flag1 = format::Header::flag_of(mode.keyval);
+    header_.set_name(request.path);
+    chunk_sizes_.assign(request.chunk_sizes.begin(), request.chunk_sizes.end());
+    globalranks_.assign(request.globalranks.begin(), request.globalranks.end());
+    if (!request.keep_sizes)
+      for (int64_t& size : chunk_sizes_) size = layout::aligned_chunk(size, header_.fsblksize);
+    layout_ = layout::lay_out(chunk_sizes_, header_.fsblksize);
+    tasks_.resize(chunk_sizes_.size());
+
+    file_->resize(0);
+    MetadataWriter writer(*file_, header_);
+    writer.write_header();
+    writer.write_ranks_and_sizes(0, globalranks_, chunk_sizes_);
+  } catch (...) {
+    if (!opened.existed) store.remove(request.path);
+    throw;
+  }
+  stream_.bind(*file_, mode.buffer_bytes);
+  stream_.load(geometry(0), {});
+}
+
+layout::ChunkGeometry SerialWriter::geometry(int64_t task) const {
+  const auto t = static_cast<size_t>(task);
+  if (t >= chunk_sizes_.size()) return {};  // a multifile without tasks
+  return {layout_.starts[t], layout_.skip, chunk_sizes_[t]};
+}
+
+void SerialWriter::select(int64_t task) {
+  if (task < 0 || task >= ntasks())
+    throw Error(Code::out_of_range, "'" + path() + "': there is no task " + std::to_string(task) + " of " +
+                                        std::to_string(ntasks()));
+  if (task == task_) return;
+  tasks_[static_cast<size_t>(task_)] = stream_.park();
+  task_ = task;
+  stream_.load(geometry(task), std::move(tasks_[static_cast<size_t>(task)]));
+}
+
+const TaskBlocks& SerialWriter::blocks_of(int64_t task) {
+  return task == task_ ? stream_.blocks() : tasks_[static_cast<size_t>(task)];
+}
+
+StdioHandle& SerialWriter::share_handle(bool with_stream) {
+  if (!handle_) {
+    auto handle = std::make_unique<StdioHandle>(path(), true, with_stream);
+    stream_.attach(handle.get());
+    handle_ = std::move(handle);
+  }
+  return *handle_;
+}
+
+void SerialWriter::close() {
+  try {
+    finish();
+  } catch (...) {
+    if (handle_) handle_->close();
+    throw;
+  }
+}
+
+void SerialWriter::finish() {
+  if (ntasks() > 0) {
+    tasks_[static_cast<size_t>(task_)] = stream_.park();
+    stream_.attach(nullptr);
+  }
+  if (handle_) handle_->close();
+  if (durable_) file_->sync();
+
+  format::Pointer p;
+  std::vector<int64_t> counts;
+  counts.reserve(tasks_.size());
+  for (const TaskBlocks& t : tasks_) {
+    counts.push_back(t.count());
+    p.maxblocks = std::max(p.maxblocks, static_cast<int32_t>(t.count()));
+  }
+  const auto rounds = checked_mul(p.maxblocks, layout_.skip);
+  p.varheader = must_fit(rounds ? checked_add(layout_.data_start, *rounds) : rounds, "the multifile");
+
+  MetadataWriter writer(*file_, header_);
+  write_block_table(
+      writer, p, 0, counts, [&](size_t t, int64_t block) { return tasks_[t].size_of(block); }, 0);
+  writer.write_mapping_size(p, 0);
+  if (durable_) file_->sync();
+  writer.write_pointer(p);
+  if (durable_) file_->sync();
+  file_->close();
+}
+
+}  // namespace sheaf

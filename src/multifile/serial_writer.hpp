@@ -1,0 +1,77 @@
+// multifile/serial_writer: a multifile written by one process that has all tasks in its hands, one of them current.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multifile/facts.hpp"
+#include "multifile/metadata_io.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/write_stream.hpp"
+
+namespace sheaf {
+
+struct SerialWriteRequest {
+  std::string path;
+  std::span<const int64_t> chunk_sizes;   // requested bytes per task, >= 0
+  std::span<const int64_t> globalranks;   // one per task
+  int32_t fsblksize = -1;                 // bytes; <= 0: the file system's
+  bool keep_sizes = false;                // store the sizes as they are instead of rounding them up to blocks
+};
+
+class SerialWriter {
+ public:
+  // Creates (or truncates) the file and writes META1; task 0 becomes current. Nothing on disk is touched if an
+  // argument is wrong; a file that did not exist is removed again if the header cannot be written.
+  SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode);
+
+  int64_t ntasks() const { return static_cast<int64_t>(chunk_sizes_.size()); }
+  FileFacts facts() const { return facts_of(header_); }
+  const format::Header& header() const { return header_; }
+  int64_t skip() const { return layout_.skip; }
+  const std::string& path() const { return file_->path(); }
+  File& file() { return *file_; }
+
+  int64_t task() const { return task_; }  // the current one
+  // Makes another task current, where it was left. Throws out_of_range.
+  void select(int64_t task);
+  WriteStream& stream() { return stream_; }
+
+  // State of any task, the current one included.
+  const TaskBlocks& blocks_of(int64_t task);
+  std::vector<int64_t>& chunk_sizes() { return chunk_sizes_; }
+  std::vector<int64_t>& globalranks() { return globalranks_; }
+
+  // A handle for the program on the current position, made at the first call; owned by the writer.
+  StdioHandle& share_handle(bool with_stream);
+  StdioHandle* shared_handle() { return handle_.get(); }
+
+  // Writes META2 and completes the file. Throws; the object is closed all the same.
+  void close();
+
+  layout::ChunkGeometry geometry(int64_t task) const;
+
+ private:
+  struct OpenedFile {
+    std::shared_ptr<File> file;
+    bool existed;
+  };
+  SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode, const OpenedFile& opened);
+  static OpenedFile open_for_writing(Store& store, const SerialWriteRequest& request);
+  void finish();
+
+  std::shared_ptr<File> file_;
+  format::Header header_;
+  bool durable_ = false;
+  std::vector<int64_t> chunk_sizes_;
+  std::vector<int64_t> globalranks_;
+  layout::FileLayout layout_;
+  std::vector<TaskBlocks> tasks_;  // parked states; the entry of the current task is stale
+  std::unique_ptr<StdioHandle> handle_;
+  WriteStream stream_;
+  int64_t task_ = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,168 @@
+#include "multifile/write_stream.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+namespace sheaf {
+
+namespace {
+constexpr uint32_t first_buffer = 64;
+constexpr int64_t page = 4096;  // transfers end on multiples of this where the stream allows it
+}  // namespace
+
+int64_t TaskBlocks::total() const {
+  return finished ? std::accumulate(finished->begin(), finished->end(), high) : high;
+}
+
+void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks) {
+  geometry_ = geometry;
+  blocks_ = std::move(blocks);
+  stored_ = blocks_.position;
+  close_window();
+  if (handle_) handle_->move_to(file_position());
+}
+
+TaskBlocks WriteStream::park() {
+  flush();
+  blocks();
+  return std::move(blocks_);
+}
+
+const TaskBlocks& WriteStream::blocks() {
+  blocks_.position = position();
+  blocks_.high = std::max(blocks_.high, blocks_.position);
+  return blocks_;
+}
+
+int64_t WriteStream::bytes_written() const {
+  return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high);
+}
+
+void WriteStream::attach(StdioHandle* handle) {
+  if (handle_) learn_from_handle();
+  flush_buffer();
+  handle_ = handle;
+  close_window();
+  if (handle_) handle_->move_to(file_position());
+}
+
+void WriteStream::learn_from_handle() {
+  if (!handle_) return;
+  const int64_t position = handle_->position() - geometry_.offset(chunk());
+  if (position < 0)
+    throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved to offset " +
+                                        std::to_string(handle_->position()) +
+                                        ", in front of the current chunk of the task");
+  if (position > geometry_.size && position > blocks_.high) overrun_ = true;
+  stored_ = position;
+  blocks_.high = std::max(blocks_.high, position);
+}
+
+void WriteStream::too_large(int64_t bytes) const {
+  throw Error(Code::out_of_range, "could not write " + std::to_string(bytes) + " bytes, chunksize=" +
+                                      std::to_string(geometry_.size) + " ('" + file_->path() + "')");
+}
+
+void WriteStream::begin_next_chunk() {
+  flush_buffer();
+  geometry_.offset(chunk() + 1);  // throws before anything changes if the chunk would lie beyond 2^63
+  blocks();
+  if (!blocks_.finished) blocks_.finished = std::make_unique<std::vector<int64_t>>();
+  blocks_.finished->push_back(blocks_.high);
+  blocks_.position = blocks_.high = stored_ = 0;
+  close_window();
+  if (handle_) handle_->move_to(file_position());
+}
+
+void WriteStream::ensure_free_space(int64_t bytes) {
+  learn_from_handle();
+  if (bytes < 0 || bytes > geometry_.size) too_large(bytes);
+  if (bytes > geometry_.size - position()) begin_next_chunk();
+}
+
+void WriteStream::write(std::span<const std::byte> data) {
+  learn_from_handle();
+  if (geometry_.size == 0 && !data.empty()) too_large(static_cast<int64_t>(data.size()));
+  const auto bytes = static_cast<int64_t>(data.size());
+  if (bytes > geometry_.size - position() && bytes <= geometry_.size) begin_next_chunk();
+  while (!data.empty()) {
+    if (position() >= geometry_.size) begin_next_chunk();
+    const int64_t left = geometry_.size - position();
+    const auto piece = data.first(static_cast<size_t>(std::min<int64_t>(left, static_cast<int64_t>(data.size()))));
+    put(piece);
+    data = data.subspan(piece.size());
+  }
+}
+
+void WriteStream::put(std::span<const std::byte> piece) {
+  const auto bytes = static_cast<int64_t>(piece.size());
+  if (handle_ || max_buffer_ == 0 || bytes >= std::min<int64_t>(direct_bytes, max_buffer_)) {
+    flush_buffer();
+    transfer(piece);
+    close_window();
+    return;
+  }
+  while (!piece.empty()) {
+    if (window_.at == window_.end) make_room(static_cast<int64_t>(piece.size()));
+    const auto n = std::min(piece.size(), static_cast<size_t>(window_.end - window_.at));
+    std::memcpy(window_.at, piece.data(), n);
+    window_.at += n;
+    piece = piece.subspan(n);
+  }
+}
+
+void WriteStream::transfer(std::span<const std::byte> bytes) {
+  const int64_t at = geometry_.offset(chunk()) + stored_;
+  if (handle_ && handle_->second_stream()) {
+    if (handle_->write(bytes) < bytes.size()) throw os_error("cannot write through the second stream of", file_->path(), errno);
+    handle_->flush();
+  } else {
+    file_->write_at(bytes, at);
+    if (handle_) handle_->move_to(at + static_cast<int64_t>(bytes.size()));
+  }
+  stored_ += static_cast<int64_t>(bytes.size());
+}
+
+void WriteStream::flush_buffer() {
+  const int64_t bytes = buffered();
+  if (bytes == 0) return;
+  transfer(std::span(buffer_.get(), static_cast<size_t>(bytes)));
+  close_window();
+}
+
+void WriteStream::flush() {
+  learn_from_handle();
+  flush_buffer();
+}
+
+void WriteStream::close_window() { window_.at = window_.end = buffer_.get(); }
+
+// The window ends at the end of the buffer or of the chunk, or so that the transfer ends on a page border.
+void WriteStream::set_window_end() {
+  int64_t usable = capacity_;
+  if (usable > page) usable -= (geometry_.offset(chunk()) + stored_) % page;
+  usable = std::min(usable, geometry_.size - stored_);
+  window_.end = buffer_.get() + usable;
+}
+
+// Called with a full window: grows the buffer, or empties it once it has its full size.
+void WriteStream::make_room(int64_t wanted) {
+  const int64_t held = buffered();
+  if (capacity_ < max_buffer_ && (held == capacity_ || capacity_ == 0 || capacity_ <= page)) {
+    uint32_t grown = std::max<uint32_t>(first_buffer, capacity_ * 4);
+    while (grown < held + wanted && grown < max_buffer_) grown *= 2;
+    grown = std::min(grown, max_buffer_);
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
+    if (held > 0) std::memcpy(larger.get(), buffer_.get(), static_cast<size_t>(held));
+    buffer_ = std::move(larger);
+    capacity_ = grown;
+    window_.at = buffer_.get() + held;
+  } else {
+    flush_buffer();
+  }
+  set_window_end();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,109 @@
+// multifile/write_stream: the stream of bytes one task writes into its chunks.
+//
+// Path of a byte: window of the buffer -> File, in transfers that end on page borders; large requests skip the
+// buffer. The buffer starts at nothing and grows with what is written, so that a task that writes little holds
+// little. Local to a task; one thread at a time. All sizes in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "layout/chunk_layout.hpp"
+#include "storage/stdio_handle.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// Free (write) or waiting (read) bytes that a caller may use without a call: the fast path of small records.
+struct Window {
+  std::byte* at = nullptr;
+  std::byte* end = nullptr;
+};
+
+// What has been written of one task: enough to park a stream and to write its row of the block table.
+struct TaskBlocks {
+  std::unique_ptr<std::vector<int64_t>> finished;  // sizes of the blocks before the current one; null: none
+  int64_t position = 0;                            // next byte in the current chunk
+  int64_t high = 0;                                // bytes used of the current chunk, >= position
+
+  int64_t count() const { return (finished ? static_cast<int64_t>(finished->size()) : 0) + 1; }
+  int64_t size_of(int64_t block) const { return block + 1 < count() ? (*finished)[static_cast<size_t>(block)] : high; }
+  int64_t total() const;
+};
+
+class WriteStream {
+ public:
+  // Requests of at least this many bytes are written from the caller's memory (docs/tuning.md).
+  static constexpr int64_t direct_bytes = 64 << 10;
+
+  // The file to write to, which outlives the stream. `max_buffer` 0: no buffer at all.
+  void bind(File& file, int64_t max_buffer) {
+    file_ = &file;
+    max_buffer_ = static_cast<uint32_t>(max_buffer);
+  }
+
+  // Makes `blocks` of a task laid out by `geometry` the current ones. The stream must be flushed.
+  void load(const layout::ChunkGeometry& geometry, TaskBlocks blocks);
+  // Flushes and hands the state of the current task out.
+  TaskBlocks park();
+
+  // Appends. A request that fits a chunk is kept in one: a new chunk is begun if the rest of the current one is too
+  // small. A larger request fills the rest and goes on over as many chunks as it needs. Throws out_of_range for a
+  // task of chunk size 0; after a failed transfer the bytes that were buffered are still there.
+  void write(std::span<const std::byte> data);
+
+  // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit none.
+  void ensure_free_space(int64_t bytes);
+
+  // Brings buffered bytes into the file and learns what the program wrote itself.
+  void flush();
+  // Returns when what has been flushed would survive a loss of power.
+  void sync() { file_->sync(); }
+
+  // Routes all transfers through a handle that the program shares, positioned at the next byte; null: none.
+  void attach(StdioHandle* handle);
+  // Forgets the handle without asking it: the program has closed it.
+  void detach() { handle_ = nullptr; }
+
+  Window& window() { return window_; }
+  const layout::ChunkGeometry& geometry() const { return geometry_; }
+  int64_t chunk() const { return blocks_.count() - 1; }
+  int64_t position() const { return stored_ + buffered(); }  // in the current chunk
+  int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
+  int64_t bytes_written() const;
+  int64_t buffer_capacity() const { return capacity_; }
+  // True once after the program wrote beyond its chunk through the handle.
+  bool take_overrun() { return std::exchange(overrun_, false); }
+
+  // State with the current position brought up to date; the stream must be flushed.
+  const TaskBlocks& blocks();
+
+ private:
+  int64_t buffered() const { return window_.at - buffer_.get(); }
+  void learn_from_handle();
+  void begin_next_chunk();
+  void put(std::span<const std::byte> piece);
+  void transfer(std::span<const std::byte> bytes);
+  void flush_buffer();
+  void make_room(int64_t wanted);
+  void close_window();
+  void set_window_end();
+  [[noreturn]] void too_large(int64_t bytes) const;
+
+  Window window_;
+  std::unique_ptr<std::byte[]> buffer_;
+  File* file_ = nullptr;
+  StdioHandle* handle_ = nullptr;
+  layout::ChunkGeometry geometry_;
+  TaskBlocks blocks_;
+  int64_t stored_ = 0;  // bytes of the current chunk in front of the buffer
+  uint32_t capacity_ = 0;
+  uint32_t max_buffer_ = 0;
+  bool overrun_ = false;
+};
+
+}  // namespace sheaf
