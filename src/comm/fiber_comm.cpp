@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "comm/fiber_group.hpp"
+#include "comm/fiber_report.hpp"
 #include "comm/fiber_scheduler.hpp"
 #include "comm/helpers.hpp"
 
@@ -99,7 +100,7 @@ class FiberComm final : public Comm {
     return std::make_unique<FiberComm>(slot.family->groups[0], rank_, task_);
   }
 
-  Traffic traffic() const override { return world().traffic[static_cast<size_t>(task_)]; }
+  Traffic traffic() const override { return scheduler().task(task_).traffic; }
 
  private:
   World& world() const { return *group_->world; }
@@ -110,7 +111,7 @@ class FiberComm final : public Comm {
   }
 
   Slot& come(const Call& call, size_t contributed) {
-    count_collective(world().traffic[static_cast<size_t>(task_)], size(), static_cast<int64_t>(contributed));
+    count_collective(scheduler().task(task_).traffic, size(), static_cast<int64_t>(contributed));
     return group_->come(task_, call);
   }
 
@@ -177,40 +178,6 @@ class FiberComm final : public Comm {
 
 static_assert(sizeof(FiberComm) <= 32, "one of these exists per task and group");
 
-// "tasks 0-3 in barrier, task 4 in gather": the first dozen runs of tasks.
-std::string who_waits(const std::vector<Task>& tasks) {
-  std::string text;
-  int runs = 0;
-  for (size_t from = 0; from < tasks.size();) {
-    size_t end = from + 1;
-    if (tasks[from].waits_for) {
-      while (end < tasks.size() && tasks[end].waits_for && tasks[end].operation == tasks[from].operation)
-        ++end;
-      if (++runs > 12) return text + " and others";
-      text += runs > 1 ? ", " : "";
-      text += end - from == 1 ? "task " + std::to_string(from)
-                              : "tasks " + std::to_string(from) + "-" + std::to_string(end - 1);
-      text += " in " + std::string(tasks[from].operation);
-    }
-    from = end;
-  }
-  return text;
-}
-
-// "; before that, task 3: <what>", for the lowest task whose body has thrown.
-std::string who_threw(const std::vector<std::exception_ptr>& outcomes) {
-  const auto first = std::ranges::find_if(outcomes, [](const std::exception_ptr& e) { return e != nullptr; });
-  if (first == outcomes.end()) return "";
-  std::string text = "; before that, task " + std::to_string(first - outcomes.begin()) + " threw";
-  try {
-    std::rethrow_exception(*first);
-  } catch (const std::exception& error) {
-    return text + ": " + error.what();
-  } catch (...) {
-    return text;
-  }
-}
-
 // Makes `scheduler` the one that yield() means.
 class Current {
  public:
@@ -233,17 +200,6 @@ Family* make_first_family(World& world, int tasks) {
   return family.release();
 }
 
-FiberReport report_of(const World& world) {
-  FiberReport report;
-  report.switches = world.scheduler->switches();
-  for (const Traffic& task : world.traffic) {
-    report.traffic.collectives = std::max(report.traffic.collectives, task.collectives);
-    report.traffic.steps = std::max(report.traffic.steps, task.steps);
-    report.traffic.bytes = std::max(report.traffic.bytes, task.bytes);
-  }
-  return report;
-}
-
 }  // namespace
 
 std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
@@ -258,7 +214,6 @@ std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
     body(comm);
   });
   world.scheduler = &scheduler;
-  world.traffic.resize(static_cast<size_t>(options.ranks));
   world.ranks_per_node = options.ranks_per_node;
   all = &make_first_family(world, options.ranks)->groups[0];
 
@@ -269,7 +224,7 @@ std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
     scheduler.fail(std::make_exception_ptr(Error(Code::mismatch, deadlock)));
   }
   if (report) {
-    *report = report_of(world);
+    *report = report_of(scheduler);
     report->deadlock = deadlock;
   }
   return std::move(scheduler.outcomes());

@@ -10,8 +10,9 @@
 // Memory: one lazily touched stack per task (usually one or two pages resident), 24 bytes per Comm, about 80
 // bytes of bookkeeping per task, state per group. Stacks have no guard pages (the kernel limits mappings): an
 // overflow is found by a canary at the next switch and ends the process. Under AddressSanitizer stacks are
-// eight times as large. Measured (1,048,576 tasks, 2.x GHz cloud core): see docs of
-// tests/comm/fiber_comm_test.cpp.
+// eight times as large. Measured on a shared virtual machine (Xeon, 2 cores): a switch costs 65 ns among
+// 1,000 tasks; among 1,048,576 (4.2 GiB resident, one page each) about 260 ns in rank order and 1.3 us in
+// seeded order, all of it misses on the stacks, which prefetching did not hide.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +34,10 @@ struct FiberOptions {
 };
 
 struct FiberReport {
-  Traffic traffic;       // the largest of each count over the tasks
-  int64_t switches = 0;  // from task to task
-  std::string deadlock;  // who waits in what; empty if all tasks ended by themselves
+  Traffic traffic;         // the largest of each count over the tasks
+  int64_t switches = 0;    // from task to task
+  size_t stack_bytes = 0;  // reserved per task
+  std::string deadlock;    // who waits in what; empty if all tasks ended by themselves
 };
 
 // Runs body on `ranks` tasks and returns when all have ended. Throws, first match:

@@ -86,7 +86,6 @@ struct Family {
 // What all tasks of a run share.
 struct World {
   Scheduler* scheduler = nullptr;
-  std::vector<Traffic> traffic;  // by task
   int ranks_per_node = 1;
   Slot alone;  // for groups of one, whose meetings begin and end within a call
 };

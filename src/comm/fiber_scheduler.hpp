@@ -20,13 +20,14 @@ namespace sheaf::fibers {
 
 inline constexpr int nobody = -1;  // the thread's own stack
 
-// What a task does while it does not run. Read by the group that it waits in.
-struct Task {
+// What is known of a task beside its stack: one cache line, since a million of them fit into no cache.
+struct alignas(64) Task {
   void* context = nullptr;          // where it goes on; null before it starts
-  const void* waits_for = nullptr;  // the group, null if it does not wait
+  const void* waits_for = nullptr;  // a group or slot, null if it does not wait
   const char* operation = nullptr;  // what it waits in
   const std::byte* data = nullptr;  // what it offers to that group
   int64_t length = 0;
+  Traffic traffic;
 };
 
 // A ring of task numbers, each in it at most once.
@@ -48,9 +49,6 @@ class ReadyTasks {
     --count_;
     return task;
   }
-
-  // The task that is popped after `more` others in round robin; some task otherwise.
-  int peek(size_t more) const { return ring_[ahead(more < ring_.size() ? more : 0)]; }
 
  private:
   size_t ahead(size_t distance) const {
@@ -130,6 +128,7 @@ class Scheduler {
   std::vector<std::exception_ptr>& outcomes() { return outcomes_; }
   bool is_running() const { return running_ != nobody; }
   int64_t switches() const { return switches_; }
+  size_t stack_bytes() const { return stacks_.each(); }
 
  private:
   // What the C++ runtime keeps per thread about exceptions in flight; every fiber has its own.
@@ -169,17 +168,8 @@ class Scheduler {
       Task& next = tasks_[static_cast<size_t>(to)];
       if (next.context == nullptr) start(to);
       context = next.context;
-      prefetch();
     }
     arrived(boost::context::detail::jump_fcontext(context, this).fctx);
-  }
-
-  // A million stacks do not fit into any cache: fetch those that run soon.
-  void prefetch() const {
-    if (const void* const soon = tasks_[static_cast<size_t>(ready_.peek(2))].context) {
-      __builtin_prefetch(soon);
-      __builtin_prefetch(static_cast<const std::byte*>(soon) + 64);
-    }
   }
 
   // First thing on the stack jumped to: keeps where the one left goes on.

@@ -39,7 +39,6 @@ class Stacks {
 #ifdef SHEAF_FIBER_ASAN
     bytes *= 8;
 #endif
-    // One page more than a stack needs at least: the top holds a canary and the colouring gap.
     each_ = std::max((bytes + page - 1) / page, size_t{1}) * page;
     length_ = page + each_ * static_cast<size_t>(count);
     void* const region =
@@ -58,13 +57,15 @@ class Stacks {
     munmap(region_, length_);
   }
 
+  size_t each() const { return each_; }
+
   std::byte* bottom(int task) const { return first_ + each_ * static_cast<size_t>(task); }
 
-  // Where frames start. Stacks lie at multiples of a page, so without different gaps at the top ("colours")
+  // Where frames start. Stacks lie at multiples of a page, so without different gaps at the top ("colors")
   // all hot lines would compete for the same few cache sets.
   std::byte* top(int task) const {
-    const size_t colours = each_ >= 8192 ? 16 : 1;
-    return bottom(task) + each_ - canary_bytes - 64 * (static_cast<size_t>(task) % colours);
+    const size_t colors = each_ >= 8192 ? 16 : 1;
+    return bottom(task) + each_ - canary_bytes - 64 * (static_cast<size_t>(task) % colors);
   }
 
   size_t usable(int task) const { return static_cast<size_t>(top(task) - bottom(task)); }
