@@ -176,6 +176,12 @@ int64_t PosixFile::next_data(int64_t offset) {
   throw os_error("cannot look for data at offset " + std::to_string(offset) + " of", path_, errno);
 }
 
+int64_t PosixFile::next_hole(int64_t offset) {
+  require_range(path_, offset, 0);
+  const off_t found = ::lseek(fd_, offset, SEEK_HOLE);
+  return found >= 0 ? found : File::next_hole(offset);
+}
+
 void PosixFile::close() {
   if (fd_ < 0) return;
   const int fd = fd_;

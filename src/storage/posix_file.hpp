@@ -34,6 +34,7 @@ class PosixFile final : public File {
   // copy_file_range(2) where the target has a descriptor; whatever that cannot do goes through memory.
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
   int64_t next_data(int64_t offset) override;
+  int64_t next_hole(int64_t offset) override;
   int descriptor() const override { return fd_; }
   const std::string& path() const override { return path_; }
   void close() override;

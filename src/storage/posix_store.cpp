@@ -20,6 +20,8 @@ FileStatus status_of(const struct stat& found) {
   status.exists = true;
   status.is_directory = S_ISDIR(found.st_mode);
   status.size = found.st_size;
+  status.allocated = found.st_blocks * 512;
+  status.is_special = !S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode);
   status.block_size = found.st_blksize > 0 ? found.st_blksize : usual_block_bytes;
   return status;
 }

@@ -124,8 +124,7 @@ void StdioHandle::close() {
   forget();
   int error = 0;
   if (stream != nullptr) {
-    if (std::fflush(stream) != 0) error = errno;
-    if (std::fclose(stream) != 0 && error == 0) error = errno;
+    if (std::fclose(stream) != 0) error = errno;
     buffer_.reset();
   } else if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) {
     error = errno;

@@ -25,6 +25,8 @@ void File::write_vector_at(std::span<const std::span<const std::byte>> parts, in
   }
 }
 
+int64_t File::next_hole(int64_t offset) { return std::max(offset, status().size); }
+
 void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length) {
   if (length < 0) throw Error(Code::invalid_argument, "cannot copy a negative number of bytes");
   require_range(source.path(), offset, static_cast<uint64_t>(length));

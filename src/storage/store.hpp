@@ -31,6 +31,8 @@ struct FileStatus {
   bool is_directory = false;
   int64_t size = 0;        // bytes
   int64_t block_size = 0;  // st_blksize in bytes: the unit in which the file system likes to be accessed
+  int64_t allocated = 0;   // bytes it takes on disk; 0 where the store does not know
+  bool is_special = false;  // a device, pipe or socket: not to be replaced by a file
 };
 
 class File {
@@ -63,6 +65,10 @@ class File {
   // First offset >= `offset` that is not inside a hole, or the file size. Stores without holes return
   // `offset`.
   virtual int64_t next_data(int64_t offset) = 0;
+
+  // First offset >= `offset` inside a hole, or the file size. Stores may be unaware of holes that next_data()
+  // knows of.
+  virtual int64_t next_hole(int64_t offset);
 
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }

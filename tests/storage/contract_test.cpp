@@ -111,6 +111,7 @@ TEST_P(StoreContract, NextDataSkipsHolesAndEndsAtTheFileSize) {
   const auto end = file->next_data(far + (1 << 19));
   EXPECT_TRUE(end == far + (1 << 19) || end == far + (1 << 20)) << end;
   EXPECT_EQ(file->next_data(far + (1 << 20)), far + (1 << 20));
+  EXPECT_EQ(file->next_data(far + (1 << 20) + 99), far + (1 << 20)) << "beyond the end";
 }
 
 TEST_P(StoreContract, ResizeCutsAndExtendsWithZeros) {

@@ -64,6 +64,8 @@ TEST_F(RecordingStoreTest, EveryPrefixCanBeRebuilt) {
   note();
   file->write_at(bytes("after the rename"), 1);
   note();
+  store.open("old", Access::write)->write_at(bytes("by the new name"), 5);
+  note();
   old->write_at(bytes("replaced"), 0);
   note();
   store.remove("old");

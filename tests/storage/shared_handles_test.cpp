@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "storage/memory_store.hpp"
+#include "storage/faulty_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing {
@@ -74,6 +74,7 @@ TEST_F(SharedHandlesTest, RemovedNamesAreForgotten) {
   const auto old = store.open(path, Access::fresh);
   old->write_at(bytes("old"), 0);
   store.remove(path);
+  EXPECT_EQ(error_of([&] { store.open(path, Access::write); }).code(), Code::not_found);
   const auto file = store.open(path, Access::fresh);
   EXPECT_NE(file, old);
   old->close();
@@ -90,10 +91,14 @@ TEST_F(SharedHandlesTest, RenamedNamesAreForgotten) {
 }
 
 TEST_F(SharedHandlesTest, FailedRemovesForgetNothing) {
-  const auto file = store.open(path, Access::fresh);
-  EXPECT_THROW(store.remove(directory / "b"), Error);
-  EXPECT_THROW(store.rename(directory / "b", path), Error);
-  EXPECT_EQ(store.open(path, Access::write), file);
+  FaultyStore faulty(posix_store());
+  SharedHandles shared(faulty);
+  const auto file = shared.open(path, Access::fresh);
+  faulty.set_plan({.fail_at = 0, .from_then_on = true, .kind = {}, .path_contains = {}});
+  EXPECT_THROW(shared.remove(path), Error);
+  EXPECT_THROW(shared.rename(path, directory / "b"), Error);
+  EXPECT_THROW(shared.rename(directory / "b", path), Error);
+  EXPECT_EQ(shared.open(path, Access::write), file);
 }
 
 TEST_F(SharedHandlesTest, FilesOutliveTheDecorator) {

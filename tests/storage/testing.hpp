@@ -34,7 +34,7 @@ inline Bytes pattern(size_t count, unsigned seed = 1) {
 }
 
 inline std::string read_text(File& file, int64_t offset, size_t count) {
-  Bytes buffer(count);
+  Bytes buffer(count, std::byte{'?'});
   buffer.resize(file.read_at(buffer, offset));
   return text(buffer);
 }
