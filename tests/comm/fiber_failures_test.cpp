@@ -115,17 +115,19 @@ TEST(Fibers, MismatchedLengthsAreFound) {
 
 TEST(Fibers, AMismatchDoesNotTouchTheCallBefore) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const auto outcomes = run_fibers_collect({.ranks = 8, .seed = seed}, [](Comm& comm) {
-      std::vector<std::byte> mine;
-      {
-        Gathered pieces;
-        if (comm.rank() == 0) pieces = {std::vector<std::byte>(8, std::byte{7}), std::vector<int64_t>(8, 1)};
-        EXPECT_NO_THROW(mine = comm.scatter(pieces, 0));
-        std::ranges::fill(pieces.bytes, std::byte{0});  // too late for those who have taken theirs
-      }
-      EXPECT_EQ(mine, std::vector<std::byte>{std::byte{7}});
-      comm.rank() % 2 == 1 ? comm.barrier() : comm.all_sum({});
-    });
+    const auto outcomes =
+        run_fibers_collect({.ranks = 8, .stack_bytes = 65536, .seed = seed}, [](Comm& comm) {
+          std::vector<std::byte> mine;
+          {
+            Gathered pieces;
+            if (comm.rank() == 0)
+              pieces = {std::vector<std::byte>(8, std::byte{7}), std::vector<int64_t>(8, 1)};
+            EXPECT_NO_THROW(mine = comm.scatter(pieces, 0));
+            std::ranges::fill(pieces.bytes, std::byte{0});  // too late for those who have taken theirs
+          }
+          EXPECT_EQ(mine, std::vector<std::byte>{std::byte{7}});
+          comm.rank() % 2 == 1 ? comm.barrier() : comm.all_sum({});
+        });
     for (const auto& outcome : outcomes) EXPECT_NE(text_of(outcome).find("had called"), std::string::npos);
   }
 }
@@ -157,7 +159,7 @@ TEST(Fibers, MayMeetWhileExceptionsAreInFlight) {
       EXPECT_EQ(std::uncaught_exceptions(), 1);
     }
   };
-  run_fibers({.ranks = 10, .seed = 4}, [](Comm& comm) {
+  run_fibers({.ranks = 10, .stack_bytes = 65536, .seed = 4}, [](Comm& comm) {
     for (int i = 0; i < 3; ++i) try {
         if (comm.rank() % 2 == 0) {
           const MeetsWhenDestroyed meets{comm};
