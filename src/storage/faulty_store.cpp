@@ -86,6 +86,12 @@ class FaultyFile final : public File {
     return inner_->next_data(offset);
   }
 
+  // One kind with next_data: both are one lseek.
+  int64_t next_hole(int64_t offset) override {
+    ledger_->require(Operation::next_data, path(), offset);
+    return inner_->next_hole(offset);
+  }
+
   const std::string& path() const override { return inner_->path(); }
 
   void close() override {

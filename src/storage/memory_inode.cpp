@@ -66,14 +66,26 @@ int64_t MemoryStore::Inode::next_data(int64_t offset) const {
   return std::max(offset, page->first * page_size_);
 }
 
-FileStatus MemoryStore::Inode::status() const {
+int64_t MemoryStore::Inode::next_hole(int64_t offset) const {
   const std::shared_lock lock(mutex_);
-  return {.exists = true, .is_directory = false, .size = size_, .block_size = block_size_};
+  if (offset >= size_) return offset;
+  auto page = pages_.find(offset / page_size_);
+  while (page != pages_.end() && page->first == offset / page_size_) {
+    if (page->first >= (size_ - 1) / page_size_) return size_;
+    offset = (page->first + 1) * page_size_;
+    ++page;
+  }
+  return offset;
 }
 
-int64_t MemoryStore::Inode::allocated() const {
+FileStatus MemoryStore::Inode::status() const {
   const std::shared_lock lock(mutex_);
-  return static_cast<int64_t>(pages_.size()) * page_size_;
+  return {.exists = true,
+          .is_directory = false,
+          .size = size_,
+          .block_size = block_size_,
+          .allocated = static_cast<int64_t>(pages_.size()) * page_size_,
+          .is_special = false};
 }
 
 }  // namespace sheaf

@@ -19,8 +19,8 @@ struct MemoryStore::Inode {
   size_t read(std::span<std::byte> data, int64_t offset) const;
   void resize(int64_t size);
   int64_t next_data(int64_t offset) const;
+  int64_t next_hole(int64_t offset) const;
   FileStatus status() const;
-  int64_t allocated() const;
 
  private:
   const int64_t block_size_;

@@ -36,6 +36,10 @@ class MemoryFile final : public File {
     require_range(path_, offset, 0);
     return inode().next_data(offset);
   }
+  int64_t next_hole(int64_t offset) override {
+    require_range(path_, offset, 0);
+    return inode().next_hole(offset);
+  }
   const std::string& path() const override { return path_; }
   void close() override { inode_.reset(); }
 
@@ -122,7 +126,7 @@ std::vector<std::string> MemoryStore::paths() const {
 int64_t MemoryStore::allocated() const {
   const std::lock_guard lock(mutex_);
   int64_t sum = 0;
-  for (const auto& [name, inode] : files_) sum += inode->allocated();
+  for (const auto& [name, inode] : files_) sum += inode->status().allocated;
   return sum;
 }
 

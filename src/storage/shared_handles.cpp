@@ -49,6 +49,7 @@ class SharedHandles::Handle final : public File {
     inner_->copy_to(shared != nullptr ? *shared->inner_ : target, offset, target_offset, length);
   }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
+  int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }
 

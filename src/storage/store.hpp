@@ -29,9 +29,9 @@ enum class Access : uint8_t {
 struct FileStatus {
   bool exists = false;
   bool is_directory = false;
-  int64_t size = 0;        // bytes
-  int64_t block_size = 0;  // st_blksize in bytes: the unit in which the file system likes to be accessed
-  int64_t allocated = 0;   // bytes it takes on disk; 0 where the store does not know
+  int64_t size = 0;         // bytes
+  int64_t block_size = 0;   // st_blksize in bytes: the unit in which the file system likes to be accessed
+  int64_t allocated = 0;    // bytes it takes on disk; 0 where the store does not know
   bool is_special = false;  // a device, pipe or socket: not to be replaced by a file
 };
 

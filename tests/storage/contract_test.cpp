@@ -114,6 +114,21 @@ TEST_P(StoreContract, NextDataSkipsHolesAndEndsAtTheFileSize) {
   EXPECT_EQ(file->next_data(far + (1 << 20) + 99), far + (1 << 20)) << "beyond the end";
 }
 
+TEST_P(StoreContract, NextHoleEndsTheData) {
+  const auto file = fresh("a");
+  const int64_t length = 1 << 20;
+  file->write_at(pattern(length), 0);
+  file->resize(16 * length);
+  file->write_at(bytes("x"), 16 * length - 1);
+  file->sync();
+  const auto hole = file->next_hole(5);
+  EXPECT_TRUE((hole >= length && hole < 2 * length) || hole == 16 * length) << hole;
+  const auto inside = file->next_hole(8 * length);
+  EXPECT_TRUE(inside == 8 * length || inside == 16 * length) << inside;
+  EXPECT_EQ(file->next_hole(16 * length - 1), 16 * length);
+  EXPECT_EQ(error_of([&] { file->next_hole(-1); }).code(), Code::invalid_argument);
+}
+
 TEST_P(StoreContract, ResizeCutsAndExtendsWithZeros) {
   const auto file = fresh("a", "0123456789");
   file->resize(4);

@@ -24,6 +24,11 @@ TEST(MemoryStoreTest, NextDataWorksByPage) {
   EXPECT_EQ(file->next_data(0), 5 * 512);
   EXPECT_EQ(file->next_data(5 * 512 + 100), 5 * 512 + 100);
   EXPECT_EQ(file->next_data(6 * 512), 9 * 512);
+  EXPECT_EQ(file->next_hole(7), 7);
+  EXPECT_EQ(file->next_hole(5 * 512 + 100), 6 * 512);
+  file->write_at(bytes("x"), 9 * 512 - 1);
+  EXPECT_EQ(file->next_hole(8 * 512), 9 * 512);
+  EXPECT_EQ(file->status().allocated, 2 * 512);
 }
 
 TEST(MemoryStoreTest, CutPagesAreReleasedAndReadAsZeroAfterGrowth) {

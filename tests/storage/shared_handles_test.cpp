@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "storage/faulty_store.hpp"
+#include "storage/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing {
@@ -28,6 +29,15 @@ TEST_F(SharedHandlesTest, OpensOfOnePathShareAFile) {
   EXPECT_EQ(store.open(path, Access::read), reader);
   EXPECT_EQ(store.open_files(), 2u);
   EXPECT_NE(store.open(directory / "b", Access::create), creator);
+}
+
+TEST_F(SharedHandlesTest, HolesAreSeenThroughIt) {
+  MemoryStore memory;
+  SharedHandles shared(memory);
+  const auto file = shared.open("a", Access::fresh);
+  file->resize(10'000);
+  EXPECT_EQ(file->next_hole(7), 7);
+  EXPECT_EQ(file->next_data(7), 10'000);
 }
 
 TEST_F(SharedHandlesTest, FreshNeverJoins) {
