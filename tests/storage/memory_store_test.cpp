@@ -29,6 +29,8 @@ TEST(MemoryStoreTest, NextDataWorksByPage) {
   file->write_at(bytes("x"), 9 * 512 - 1);
   EXPECT_EQ(file->next_hole(8 * 512), 9 * 512);
   EXPECT_EQ(file->status().allocated, 2 * 512);
+  file->resize(9 * 512 - 100);
+  EXPECT_EQ(file->next_hole(8 * 512), 9 * 512 - 100) << "no hole begins beyond the end";
 }
 
 TEST(MemoryStoreTest, CutPagesAreReleasedAndReadAsZeroAfterGrowth) {
