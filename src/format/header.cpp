@@ -119,6 +119,10 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   if (h.nfiles < 1) damaged(path, std::to_string(h.nfiles) + " physical files in the header");
   if (h.nfiles > 1 && (h.filenumber < 0 || h.filenumber >= h.nfiles))
     damaged(path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
+  const auto mode = static_cast<int32_t>(h.flag1 >> 32);
+  if (h.version >= 5 && mode != 0 && mode != static_cast<int32_t>(KeyvalMode::none) &&
+      mode != static_cast<int32_t>(KeyvalMode::inline_))
+    throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(mode) + " is not one of 0, 50, 51");
   return h;
 }
 

@@ -1,0 +1,176 @@
+// programs: runs the programs of multifile_model.hpp through the writers, and compares what the readers find.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "comm/fiber_comm.hpp"
+#include "multifile/parallel_reader.hpp"
+#include "multifile/parallel_writer.hpp"
+#include "multifile/serial_reader.hpp"
+#include "multifile/serial_writer.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/shared_handles.hpp"
+#include "support/multifile_model.hpp"
+
+namespace sheaf::test {
+
+// The code of the Error that `call` ends with, Code::ok if it returns.
+template <class Call>
+Code code_of(Call&& call) {
+  const auto error = attempt(call);
+  return error ? error->code() : Code::ok;
+}
+
+inline OpenMode mode_of(const std::string& words, int64_t buffer = 128 << 10) {
+  OpenMode mode = parse_open_mode(words);
+  mode.buffer_bytes = buffer;
+  return mode;
+}
+
+inline FiberOptions fibers(int ranks, uint64_t seed = 0) {
+  FiberOptions options;
+  options.ranks = ranks;
+  options.stack_bytes = 128 << 10;
+  options.seed = seed;
+  return options;
+}
+
+// One task's steps. Steps that the model refuses must be refused, with nothing changed.
+class Writing {
+ public:
+  Writing(int64_t task, int64_t chunk) : task_(task), model_{chunk, {0}} {}
+
+  void step(WriteStream& stream, const Step& s) {
+    const Code expected = model_.accepts(s) ? Code::ok : Code::out_of_range;
+    const int64_t done = model_.total();
+    const Code found = code_of([&] {
+      if (s.kind == Step::write) stream.write(content(task_, done, s.bytes));
+      if (s.kind == Step::ensure) stream.ensure_free_space(s.bytes);
+      if (s.kind == Step::flush) stream.flush();
+    });
+    if (found != expected) throw std::logic_error("a step was wrongly accepted or refused");
+    model_.apply(s);
+    if (stream.bytes_written() != model_.total() || stream.chunk() + 1 != std::ssize(model_.blocks) ||
+        stream.position() != model_.blocks.back())
+      throw std::logic_error("the position is wrong after a step");
+  }
+
+ private:
+  int64_t task_;
+  TaskModel model_;
+};
+
+// Tasks take turns at random.
+inline void write_serially(Store& store, const std::string& path, const Program& p, uint64_t seed = 1) {
+  const auto n = static_cast<size_t>(p.ntasks());
+  std::vector<int64_t> ranks(n);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  SerialWriter writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of("w", p.buffer));
+  Random random(seed);
+  std::vector<Writing> tasks;
+  std::vector<size_t> next(n, 0);
+  std::vector<int64_t> unfinished = ranks;
+  for (size_t t = 0; t < n; ++t) tasks.emplace_back(t, p.chunk(static_cast<int64_t>(t)));
+  while (!unfinished.empty()) {
+    const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
+    const auto t = static_cast<size_t>(*at);
+    if (next[t] == p.steps[t].size()) {
+      unfinished.erase(at);
+      continue;
+    }
+    writer.select(*at);
+    tasks[t].step(writer.stream(), p.steps[t][next[t]++]);
+  }
+  writer.close();
+}
+
+// One fiber per task. nfiles <= 0: groups of consecutive tasks in reversed order inside, see group_of().
+inline int group_of(int rank, int ntasks) { return rank / std::max(1, ntasks / 2); }
+
+inline ParallelWriteRequest request_of(const std::string& path, const Program& p, Comm& comm) {
+  ParallelWriteRequest request;
+  request.path = path;
+  request.nfiles = p.nfiles;
+  request.fsblksize = p.fsblksize;
+  request.chunk_size = p.requests[static_cast<size_t>(comm.rank())];
+  if (p.nfiles <= 0) request.local = comm.split(group_of(comm.rank(), comm.size()), -comm.rank());
+  return request;
+}
+
+// The part of one task. Collective.
+inline void write_as_task(Store& store, const std::string& path, const Program& p, Comm& comm,
+                          const std::string& words = "w") {
+  const int me = comm.rank();
+  ParallelWriter writer(store, comm.duplicate(), request_of(path, p, comm), mode_of(words, p.buffer));
+  Writing task(me, p.chunk(me));
+  for (const Step& step : p.steps[static_cast<size_t>(me)]) {
+    task.step(writer.stream(), step);
+    yield();
+  }
+  writer.close();
+}
+
+inline void write_in_parallel(Store& inner, const std::string& path, const Program& p, uint64_t seed = 0,
+                              const std::string& words = "w") {
+  SharedHandles store(inner);
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) { write_as_task(store, path, p, comm, words); });
+}
+
+// What a stream holds, and how its blocks are cut. Throws std::logic_error, as fibers have no EXPECT.
+inline void require(bool holds, const std::string& what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t task, int64_t piece = 1 << 20) {
+  require(stream.sizes().count == std::ssize(model.blocks), "task " + std::to_string(task) + ": number of blocks");
+  for (int64_t b = 0; b < stream.sizes().count; ++b)
+    require(stream.sizes()[b] == model.blocks[static_cast<size_t>(b)], "task " + std::to_string(task) + ": size of block " + std::to_string(b));
+  std::vector<std::byte> found(static_cast<size_t>(piece));
+  int64_t at = 0;
+  while (const auto n = static_cast<int64_t>(stream.read(found))) {
+    require(std::equal(found.begin(), found.begin() + n, content(task, at, n).begin()),
+            "task " + std::to_string(task) + ": bytes at " + std::to_string(at));
+    at += n;
+  }
+  require(at == model.total(), "task " + std::to_string(task) + ": length");
+  require(stream.at_end(), "task " + std::to_string(task) + ": end");
+}
+
+inline void check_serially(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
+  SerialReader all(store, path, mode_of("r", buffer));
+  require(all.ntasks() == p.ntasks(), "number of tasks");
+  for (int64_t t = 0; t < p.ntasks(); ++t) {
+    all.select(t);
+    require(all.multifile().globalrank(t) == t, "global rank");
+    require(all.multifile().geometry(t).size == p.chunk(t), "chunk size");
+    check_stream(all.stream(), p.expected(t), t, 1 + 977 * t);
+  }
+}
+
+inline void check_by_task(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
+  for (int64_t t = 0; t < p.ntasks(); ++t) {
+    TaskReader one(store, path, t, mode_of("r", buffer));
+    require(one.ntasks() == p.ntasks() && one.globalrank() == t, "one task");
+    check_stream(one.stream(), p.expected(t), t, 4096);
+  }
+}
+
+inline void check_in_parallel(Store& inner, const std::string& path, const Program& p, int64_t buffer = 128 << 10,
+                              uint64_t seed = 0) {
+  SharedHandles store(inner);
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+    const int me = comm.rank();
+    ParallelReader reader(store, comm.duplicate(), path, mode_of("r", buffer));
+    require(reader.stream().geometry().size == p.chunk(me), "chunk size");
+    check_stream(reader.stream(), p.expected(me), me, 1000);
+    reader.close();
+  });
+}
+
+inline void check_every_way(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
+  check_serially(store, path, p, buffer);
+  check_by_task(store, path, p, buffer);
+  check_in_parallel(store, path, p, buffer);
+}
+
+}  // namespace sheaf::test
