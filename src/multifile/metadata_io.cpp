@@ -41,11 +41,11 @@ Pointer MetadataReader::read_pointer() {
   std::array<std::byte, format::pointer_size> bytes{};
   const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
-  if (!present || (p.varheader == 0 && p.maxblocks == 0))
+  if (!present || p.varheader == 0)
     throw file_error(Code::unclosed, file_.path(),
                      "the multifile was never closed (its block table is missing); `sheaf repair` can recover it");
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
-  if (p.maxblocks < 0 || p.varheader < begin)
+  if (p.maxblocks < (header_.ntasks > 0) || p.varheader < begin)
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
             std::to_string(p.varheader));
   const auto rows = checked_mul(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks});
@@ -132,6 +132,9 @@ void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& 
   if (!end || *end > p.varheader)
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
             std::to_string(bytes) + " bytes, which reach beyond the data");
+  if (bytes > g.size && header_.keyval() == format::KeyvalMode::inline_)
+    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
+            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) + " in a key-value file");
 }
 
 void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values) {

@@ -46,7 +46,7 @@ class MetadataReader {
   // Throws unless `p` points exactly behind the chunks: data_start + maxblocks * skip.
   void check_pointer(const format::Pointer& p, int64_t skip) const;
   // Throws unless the block lies inside the data area. A block larger than its chunk is legal in files that were
-  // written through FILE* (docs/format.md, section "Overrun").
+  // written through FILE*, but not in key-value files (docs/format.md, section 9).
   void check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
                    int64_t bytes) const;
 

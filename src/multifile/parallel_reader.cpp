@@ -36,11 +36,13 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
   layout::ChunkGeometry geometry;
   geometry.size = read_row(header, pointer);
   const auto problem = attempt([&] {
-    const PrefixedSum sum = prefixed_sum(local(), geometry.size);
+    PrefixedSum sum;
+    const auto overflow = attempt([&] { sum = prefixed_sum(local(), geometry.size); });
+    const MetadataReader checker(*file_, header);
+    if (overflow) checker.damaged(overflow->what());
+    checker.check_pointer(pointer, sum.total);
     geometry.start = layout::data_start(header.ntasks, header.fsblksize) + sum.before;
     geometry.skip = sum.total;
-    const MetadataReader checker(*file_, header);
-    checker.check_pointer(pointer, geometry.skip);
     for (size_t b = 0; b < sizes_.size(); ++b)
       checker.check_block(pointer, geometry, place.local_rank, static_cast<int64_t>(b), sizes_[b]);
   });

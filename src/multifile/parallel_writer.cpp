@@ -32,7 +32,13 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   std::string name;
   try {
     int64_t aligned = 0;
-    const auto problem = attempt([&] { name = format::physical_name(request.path, facts_.filenumber); });
+    const auto problem = attempt([&] {
+      if (request.chunk_size < 0)
+        throw Error(Code::invalid_argument, "'" + request.path + "': chunk size " +
+                                                std::to_string(request.chunk_size) + " of task " +
+                                                std::to_string(task()) + " is negative");
+      name = format::physical_name(request.path, facts_.filenumber);
+    });
     agree(*comm_, problem);
     open_file(name, request.fsblksize, created, aligned, request.chunk_size);
     stream_.bind(*file_, mode.buffer_bytes);

@@ -99,13 +99,24 @@ bool ReadStream::seek_absolute(int64_t offset) {
 }
 
 bool ReadStream::seek_from_end(int64_t offset) {
-  if (offset > 0) return false;
+  if (offset > 0 || sizes_.count == 0) return false;
   if (offset == 0) return seek_block(sizes_.count - 1, sizes_[sizes_.count - 1]);
   return seek_absolute(sizes_.total() + offset);
 }
 
 size_t ReadStream::read(std::span<std::byte> out) {
+  if (sizes_.count == 0) return 0;
   learn_from_handle();
+  const ReadPosition begin{block_, fetched_ - waiting()};
+  try {
+    return fetch(out);
+  } catch (...) {
+    move(begin.block, begin.offset);
+    throw;
+  }
+}
+
+size_t ReadStream::fetch(std::span<std::byte> out) {
   size_t done = 0;
   while (done < out.size()) {
     if (waiting() > 0) {

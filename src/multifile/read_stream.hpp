@@ -42,7 +42,7 @@ class ReadStream {
   ReadPosition park();
 
   // Fills `out` from the stream, over block borders; returns the bytes read, fewer only at the end of the task.
-  // Throws damaged if the physical file ends inside a block.
+  // Throws damaged if the physical file ends inside a block; after an error the position is where it was.
   size_t read(std::span<std::byte> out);
 
   // Bytes left in the stream, counted only as far as `limit`.
@@ -81,6 +81,7 @@ class ReadStream {
   int64_t waiting() const { return window_.end - window_.at; }
   void learn_from_handle();
   void move(int64_t block, int64_t offset);
+  size_t fetch(std::span<std::byte> out);
   void refill();
   size_t transfer(std::span<std::byte> out);
 

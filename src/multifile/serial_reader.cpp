@@ -62,7 +62,15 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
   layout::Placement at;
   reader.read_mapping(p, task, std::span(&at, 1));
   local_rank = at.local_rank;
-  return at.file == 0 ? file : store.open(format::physical_name(path, at.file), Access::read);
+  if (at.file != 0) file = store.open(format::physical_name(path, at.file), Access::read);
+  MetadataReader member(*file);
+  const format::Header& h = member.header();
+  if (h.nfiles != reader.header().nfiles || h.filenumber != at.file || local_rank >= h.ntasks)
+    member.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " with " +
+                   std::to_string(h.ntasks) + " tasks, where the mapping of '" + path + "' has task " +
+                   std::to_string(local_rank) + " of file " + std::to_string(at.file) + " of " +
+                   std::to_string(reader.header().nfiles));
+  return file;
 }
 
 }  // namespace

@@ -85,6 +85,16 @@ void WriteStream::ensure_free_space(int64_t bytes) {
 void WriteStream::write(std::span<const std::byte> data) {
   learn_from_handle();
   if (geometry_.size == 0 && !data.empty()) too_large(static_cast<int64_t>(data.size()));
+  const Mark before{chunk(), position(), blocks_.high};
+  try {
+    append(data);
+  } catch (...) {
+    return_to(before);
+    throw;
+  }
+}
+
+void WriteStream::append(std::span<const std::byte> data) {
   const auto bytes = static_cast<int64_t>(data.size());
   if (bytes > geometry_.size - position() && bytes <= geometry_.size) begin_next_chunk();
   while (!data.empty()) {
@@ -94,6 +104,18 @@ void WriteStream::write(std::span<const std::byte> data) {
     put(piece);
     data = data.subspan(piece.size());
   }
+}
+
+void WriteStream::return_to(const Mark& mark) {
+  if (chunk() == mark.chunk && mark.position >= stored_) {
+    window_.at = buffer_.get() + (mark.position - stored_);
+  } else {  // everything in front of the mark is in the file
+    if (chunk() > mark.chunk) blocks_.finished->resize(static_cast<size_t>(mark.chunk));
+    stored_ = mark.position;
+    close_window();
+  }
+  blocks_.high = mark.high;
+  if (handle_) handle_->move_to(file_position());
 }
 
 void WriteStream::put(std::span<const std::byte> piece) {

@@ -53,7 +53,8 @@ class WriteStream {
 
   // Appends. A request that fits a chunk is kept in one: a new chunk is begun if the rest of the current one is too
   // small. A larger request fills the rest and goes on over as many chunks as it needs. Throws out_of_range for a
-  // task of chunk size 0; after a failed transfer the bytes that were buffered are still there.
+  // task of chunk size 0. After an error the stream is as it was before the call, buffered bytes included: a program
+  // may try again or close.
   void write(std::span<const std::byte> data);
 
   // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit none.
@@ -84,6 +85,14 @@ class WriteStream {
 
  private:
   int64_t buffered() const { return window_.at - buffer_.get(); }
+  struct Mark {
+    int64_t chunk;
+    int64_t position;
+    int64_t high;
+  };
+
+  void append(std::span<const std::byte> data);
+  void return_to(const Mark& mark);
   void learn_from_handle();
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
