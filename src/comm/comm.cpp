@@ -69,4 +69,10 @@ void check_pieces(const Gathered& pieces, int size) {
                 "the pieces to scatter to " + std::to_string(size) + " tasks do not match their sizes");
 }
 
+void check_equal_pieces(size_t have, size_t piece, int size) {
+  if (have != piece * static_cast<size_t>(size))
+    throw Error(Code::invalid_argument, std::to_string(have) + " bytes are not " + std::to_string(size) +
+                                            " pieces of " + std::to_string(piece) + " bytes");
+}
+
 }  // namespace sheaf

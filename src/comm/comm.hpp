@@ -61,6 +61,10 @@ class SHEAF_EXPORT Comm {
   // The reverse: at `root`, piece r goes to task r (pieces are only looked at there). Returns this task's piece.
   virtual std::vector<std::byte> scatter(const Gathered& pieces, int root) = 0;
 
+  // Pieces of equal length: bytes [r*n, (r+1)*n) of `pieces` at `root` (only looked at there) to task r, where n is
+  // the length of `mine`, the same everywhere.
+  virtual void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) = 0;
+
   // A group per distinct color (>= 0), ordered by (key, rank).
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
 

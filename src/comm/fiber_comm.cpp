@@ -35,7 +35,10 @@ class FiberComm final : public Comm {
     check_root(root, size());
     const bool is_root = rank_ == root;
     Slot& slot = come({"broadcast", root, std::ssize(data)}, is_root ? data.size() : 0);
-    if (is_root) slot.bytes.assign(data.begin(), data.end());
+    if (is_root) {
+      const Billing network(nobody);
+      slot.bytes.assign(data.begin(), data.end());
+    }
     group_->meet([] {});
     if (!is_root) std::ranges::copy(slot.bytes, data.begin());
   }
@@ -51,7 +54,7 @@ class FiberComm final : public Comm {
   void prefix_sum(std::span<int64_t> values) override {
     const size_t width = values.size();
     Slot& slot = come({"prefix_sum", 0, length_of(values)}, values.size_bytes());
-    slot.values.resize(width * static_cast<size_t>(size()));
+    resize(slot.values, width * static_cast<size_t>(size()));
     const auto mine = slot.values.begin() + rank_ * std::ssize(values);
     std::ranges::copy(values, mine);
     std::vector<int64_t>& all = slot.values;
@@ -70,7 +73,7 @@ class FiberComm final : public Comm {
     Task& offer = scheduler().task(task_);
     offer.data = mine.data();
     offer.length = std::ssize(mine);
-    group_->meet([&] { join(slot.gathered); });
+    group_->meet([&] { join(slot.gathered, root); });
     return rank_ == root ? std::exchange(slot.gathered, {}) : Gathered();
   }
 
@@ -80,10 +83,24 @@ class FiberComm final : public Comm {
     Slot& slot = come({"scatter", root}, is_root ? pieces.bytes.size() : 0);
     if (is_root) {
       slot.pieces = is_consistent(pieces, size()) ? &pieces : nullptr;
+      const Billing network(nobody);
       if (slot.pieces) slot.values = pieces.offsets();
     }
     group_->meet([&] { slot.readers = size(); });
     return take_piece(slot, root);
+  }
+
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    check_root(root, size());
+    const bool is_root = rank_ == root;
+    if (is_root) check_equal_pieces(pieces.size(), mine.size(), size());
+    Slot& slot = come({"scatter_equal", root, std::ssize(mine)}, is_root ? pieces.size() : 0);
+    if (is_root) {
+      const Billing network(nobody);
+      slot.bytes.assign(pieces.begin(), pieces.end());
+    }
+    group_->meet([] {});
+    std::copy_n(slot.bytes.begin() + rank_ * std::ssize(mine), mine.size(), mine.begin());
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -96,7 +113,10 @@ class FiberComm final : public Comm {
 
   std::unique_ptr<Comm> duplicate() override {
     Slot& slot = come({"duplicate"}, 0);
-    group_->meet([&] { slot.family = make_copy(*group_); });
+    group_->meet([&] {
+      const Billing network(nobody);
+      slot.family = make_copy(*group_);
+    });
     return std::make_unique<FiberComm>(slot.family->groups[0], rank_, task_);
   }
 
@@ -112,22 +132,31 @@ class FiberComm final : public Comm {
 
   Slot& come(const Call& call, size_t contributed) {
     count_collective(scheduler().task(task_).traffic, size(), static_cast<int64_t>(contributed));
+    const Billing network(nobody);
     return group_->come(task_, call);
+  }
+
+  static void resize(std::vector<int64_t>& values, size_t count) {
+    const Billing network(nobody);
+    values.resize(count);
   }
 
   template <typename Combine>
   void reduce(const char* operation, std::span<int64_t> values, Combine combine) {
     Slot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
-    if (group_->arrived == 1)
+    if (group_->arrived == 1) {
+      const Billing network(nobody);
       slot.values.assign(values.begin(), values.end());
-    else
+    } else {
       std::ranges::transform(slot.values, values, slot.values.begin(), combine);
+    }
     group_->meet([] {});
     std::ranges::copy(slot.values, values.begin());
   }
 
   // Copies the members' contributions, which wait on their stacks, straight to where the root takes them.
-  void join(Gathered& to) const {
+  void join(Gathered& to, int root) const {
+    const Billing receiver(group_->task_of(root));
     to = {};
     to.sizes.reserve(static_cast<size_t>(size()));
     size_t total = 0;
@@ -162,9 +191,12 @@ class FiberComm final : public Comm {
 
   std::unique_ptr<Comm> split_as(const char* operation, int64_t contributed, int color, int key) {
     Slot& slot = come({operation}, static_cast<size_t>(contributed));
-    slot.values.resize(static_cast<size_t>(size()));
+    resize(slot.values, static_cast<size_t>(size()));
     slot.values[static_cast<size_t>(rank_)] = pack(color, key);
-    group_->meet([&] { slot.family = make_family(*group_, slot.values); });
+    group_->meet([&] {
+      const Billing network(nobody);
+      slot.family = make_family(*group_, slot.values);
+    });
     const int64_t place = slot.values[static_cast<size_t>(rank_)];
     if (place < 0) return nullptr;
     return std::make_unique<FiberComm>(slot.family->groups[static_cast<size_t>(high(place))], low(place),
@@ -241,6 +273,11 @@ FiberReport run_fibers(const FiberOptions& options, const std::function<void(Com
 
 void yield() {
   if (current_scheduler && current_scheduler->is_running()) current_scheduler->yield();
+}
+
+int memory_owner() {
+  if (!current_scheduler || !current_scheduler->is_running()) return -1;
+  return fibers::billed ? *fibers::billed : current_scheduler->running();
 }
 
 }  // namespace sheaf

@@ -21,6 +21,22 @@ namespace sheaf::fibers {
 struct World;
 struct Family;
 
+// Task to which allocations count instead of the running one (memory_owner() in fiber_comm.hpp); null: the running one.
+inline thread_local const int* billed = nullptr;
+
+// Sets it for a scope in which no other task runs.
+class Billing {
+ public:
+  explicit Billing(int task) : task_(task), outer_(std::exchange(billed, &task_)) {}
+  Billing(const Billing&) = delete;
+  Billing& operator=(const Billing&) = delete;
+  ~Billing() { billed = outer_; }
+
+ private:
+  int task_;
+  const int* outer_;
+};
+
 // What a call must have in common with those of the other members. `operation` is a literal: equal if
 // identical.
 struct Call {

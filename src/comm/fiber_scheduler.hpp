@@ -127,6 +127,7 @@ class Scheduler {
   const std::vector<Task>& tasks() const { return tasks_; }
   std::vector<std::exception_ptr>& outcomes() { return outcomes_; }
   bool is_running() const { return running_ != nobody; }
+  int running() const { return running_; }
   int64_t switches() const { return switches_; }
   size_t stack_bytes() const { return stacks_.each(); }
 

@@ -32,4 +32,7 @@ SHEAF_EXPORT bool is_consistent(const Gathered& pieces, int size);
 // Throws Error invalid_argument unless is_consistent(pieces, size).
 SHEAF_EXPORT void check_pieces(const Gathered& pieces, int size);
 
+// Throws Error invalid_argument unless `have` bytes are `size` pieces of `piece` bytes.
+SHEAF_EXPORT void check_equal_pieces(size_t have, size_t piece, int size);
+
 }  // namespace sheaf

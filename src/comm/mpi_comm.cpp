@@ -104,6 +104,16 @@ class MpiComm final : public Comm {
     return mine;
   }
 
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    check_root(root, size_);
+    if (rank_ == root) check_equal_pieces(pieces.size(), mine.size(), size_);
+    count(rank_ == root ? pieces.size() : 0);
+    if (mine.size() > INT_MAX) throw Error(Code::invalid_argument, "equal pieces may have 2 GiB at most");
+    const auto length = static_cast<int>(mine.size());
+    check(MPI_Scatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm_.get()),
+          "MPI_Scatter");
+  }
+
   std::unique_ptr<Comm> split(int color, int key) override {
     count(split_bytes);
     return split_off(color, key);

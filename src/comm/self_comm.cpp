@@ -43,6 +43,13 @@ class SelfComm final : public Comm {
     return pieces.bytes;
   }
 
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    check_root(root, 1);
+    check_equal_pieces(pieces.size(), mine.size(), 1);
+    count(pieces.size());
+    std::ranges::copy(pieces, mine.begin());
+  }
+
   std::unique_ptr<Comm> split(int color, int) override {
     count(split_bytes);
     return color < 0 ? nullptr : std::make_unique<SelfComm>(traffic_);

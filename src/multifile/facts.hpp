@@ -13,10 +13,11 @@ struct FileFacts {
   int32_t fsblksize = 0;  // bytes
   ByteOrder userdata_order = native_order;
   bool keyval = false;
+  bool durable = false;  // writing: close() returns when the data would survive a loss of power
 };
 
 inline FileFacts facts_of(const format::Header& h) {
-  return {h.nfiles, h.filenumber, h.fsblksize, h.userdata_order, h.keyval() == format::KeyvalMode::inline_};
+  return {h.nfiles, h.filenumber, h.fsblksize, h.userdata_order, h.keyval() == format::KeyvalMode::inline_, false};
 }
 
 }  // namespace sheaf

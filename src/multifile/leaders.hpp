@@ -2,6 +2,7 @@
 // slice's part of the metadata arrays. A member holds O(1) bytes, a leader O(tasks / leaders).
 #pragma once
 
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -32,9 +33,19 @@ class Leaders {
     return values;
   }
 
+  // The reverse: entry t of `rows` at the leader goes to task t of the slice. Rows that are not as many as tasks
+  // (after a failure of the leader, which an agreement must follow) arrive as zeros.
+  template <class T>
+  void scatter(std::span<const T> rows, T& mine) {
+    std::vector<T> zeros;
+    if (is_leader() && rows.size() != count()) zeros.resize(count());
+    slice().scatter_equal(std::as_bytes(zeros.empty() ? rows : std::span<const T>(zeros)),
+                          std::as_writable_bytes(std::span(&mine, 1)), 0);
+  }
+
   // Any number of values per task.
   Gathered gather_any(std::span<const std::byte> mine) { return slice().gather(mine, 0); }
-  std::vector<std::byte> scatter(const Gathered& pieces) { return slice().scatter(pieces, 0); }
+  std::vector<std::byte> scatter_any(const Gathered& pieces) { return slice().scatter(pieces, 0); }
 
  private:
   Comm& slice() const { return slice_ ? *slice_ : comm_; }

@@ -18,45 +18,50 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
                                const OpenMode& mode)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.buffer_bytes);
-  TravellingHeader facts = read_lead(store, path);
+  std::shared_ptr<File> file;
+  TravellingHeader facts = read_lead(store, path, file);
   Header header;
   Pointer pointer;
   unpack(facts, header, pointer);
-  facts_.nfiles = header.nfiles;
-  const bool is_set = header.leads_set();
+  facts_ = facts_of(header);
   Placement place{0, task()};
-  if (is_set) {
+  if (header.leads_set()) {
     place = find_place(store, path, facts);
     local_ = comm_->split(place.file, place.local_rank);
   }
-  open_file(store, is_set ? format::physical_name(path, place.file) : path, facts, place);
+  open_file(store, path, facts, place, file);
   unpack(facts, header, pointer);
   facts_ = facts_of(header);
 
   layout::ChunkGeometry geometry;
-  geometry.size = read_row(header, pointer);
+  geometry.size = read_row(*file, header, pointer);
   const auto problem = attempt([&] {
     PrefixedSum sum;
     const auto overflow = attempt([&] { sum = prefixed_sum(local(), geometry.size); });
-    const MetadataReader checker(*file_, header);
+    const MetadataReader checker(*file, header);
     if (overflow) checker.damaged(overflow->what());
     checker.check_pointer(pointer, sum.total);
     geometry.start = layout::data_start(header.ntasks, header.fsblksize) + sum.before;
     geometry.skip = sum.total;
-    for (size_t b = 0; b < sizes_.size(); ++b)
-      checker.check_block(pointer, geometry, place.local_rank, static_cast<int64_t>(b), sizes_[b]);
+    const BlockSizes sizes = block_sizes();
+    for (int64_t b = 0; b < sizes.count; ++b) checker.check_block(pointer, geometry, place.local_rank, b, sizes[b]);
   });
   agree(*comm_, problem);
-  stream_.load(*file_, geometry, {sizes_.data(), 1, static_cast<int64_t>(sizes_.size())}, {});
+  stream_.load(std::move(file), geometry, block_sizes(), {});
+}
+
+BlockSizes ParallelReader::block_sizes() const {
+  if (many_sizes_) return {many_sizes_.get(), 1, static_cast<int32_t>(one_size_)};
+  return {&one_size_, 1, 1};
 }
 
 // Rank 0 reads the head of the multifile for all.
-TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path) {
+TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path, std::shared_ptr<File>& file) {
   TravellingHeader facts{};
   const auto problem = attempt([&] {
     if (task() != 0) return;
-    file_ = store.open(path, Access::read);
-    MetadataReader reader(*file_);
+    file = store.open(path, Access::read);
+    MetadataReader reader(*file);
     const Pointer p = reader.read_pointer();
     const int64_t tasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
     if (tasks != ntasks())
@@ -72,36 +77,35 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
 // Leaders read slices of the mapping in file 0 and tell every task where its stream is.
 Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead) {
   Leaders leaders(*comm_);
-  Gathered pieces;
+  std::vector<Placement> entries;
   auto problem = attempt([&] {
     if (!leaders.is_leader()) return;
+    entries.resize(leaders.count());
     Header header;
     Pointer p;
     unpack(lead, header, p);
-    const auto file = task() == 0 ? file_ : store.open(path, Access::read);
-    MetadataReader reader(*file, header);
-    std::vector<Placement> entries(leaders.count());
-    reader.read_mapping(p, leaders.first(), entries);
-    const auto bytes = std::as_bytes(std::span(entries));
-    pieces.bytes.assign(bytes.begin(), bytes.end());
-    pieces.sizes.assign(leaders.count(), sizeof(Placement));
+    const auto file = store.open(path, Access::read);
+    MetadataReader(*file, header).read_mapping(p, leaders.first(), entries);
   });
-  if (problem) pieces = {{}, std::vector<int64_t>(leaders.count(), 0)};
-  const std::vector<std::byte> mine = leaders.scatter(pieces);
-  agree(*comm_, problem);
   Placement place;
-  std::memcpy(&place, mine.data(), sizeof place);
+  leaders.scatter(std::span<const Placement>(entries), place);
+  agree(*comm_, problem);
   return place;
 }
 
 // The first task of each physical file reads its head for the others; all open it.
-void ParallelReader::open_file(Store& store, const std::string& name, TravellingHeader& facts, Placement place) {
+void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
+                               std::shared_ptr<File>& file) {
+  const auto open = [&] {
+    if (place.file != 0) file = store.open(format::physical_name(path, place.file), Access::read);
+    if (!file) file = store.open(path, Access::read);
+  };
   std::optional<Error> problem;
   if (local().rank() == 0) {
     problem = attempt([&] {
-      if (!file_ || file_->path() != name) file_ = store.open(name, Access::read);
+      open();
       if (!local_) return;  // a single file: the facts of the lead are its own
-      MetadataReader reader(*file_);
+      MetadataReader reader(*file);
       facts = pack(reader.header(), reader.read_pointer());
       const Header& h = reader.header();
       if (h.nfiles != facts_.nfiles || h.filenumber != place.file || h.ntasks != local().size())
@@ -114,64 +118,75 @@ void ParallelReader::open_file(Store& store, const std::string& name, Travelling
   if (local_) broadcast(local(), facts);
   if (!problem) {
     problem = attempt([&] {
-      if (!file_ || file_->path() != name) file_ = store.open(name, Access::read);
+      if (local().rank() != 0) open();
       if (local().rank() != place.local_rank)
-        throw file_error(Code::damaged, name, "the mapping of the set leaves out or repeats a task of this file");
+        throw file_error(Code::damaged, file->path(), "the mapping of the set leaves out or repeats a task of this file");
     });
   }
   agree(*comm_, problem);
 }
 
-// This task's row of the arrays: fills sizes_ and returns the chunk size.
-int64_t ParallelReader::read_row(const Header& header, const Pointer& p) {
+// This task's row of the arrays: fills its block sizes and returns the chunk size.
+int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer& p) {
+  struct Row {
+    int64_t chunk_size;
+    int64_t count;
+    int64_t first_size;
+  };
   Leaders leaders(local());
-  Gathered pieces;
-  const auto problem = attempt([&] {
+  std::vector<Row> rows;
+  Gathered more;  // sizes of the blocks behind the first
+  auto problem = attempt([&] {
     if (!leaders.is_leader()) return;
-    MetadataReader reader(*file_, header);
     const size_t n = leaders.count();
-    std::vector<int64_t> chunks(n);
-    std::vector<int64_t> counts(n);
-    std::vector<int64_t> round_sizes(n);
-    reader.read_chunk_sizes(leaders.first(), chunks);
-    reader.read_block_counts(p, leaders.first(), counts);
-    for (size_t t = 0; t < n; ++t) pieces.sizes.push_back(8 * (1 + counts[t]));
-    const std::vector<int64_t> offsets = pieces.offsets();
-    pieces.bytes.resize(static_cast<size_t>(offsets.back()));
-    const auto put = [&](size_t t, int64_t at, int64_t value) {
-      store<int64_t>(pieces.bytes.data() + offsets[t] + 8 * at, value, native_order);
+    rows.resize(n);
+    more.sizes.resize(n);
+    MetadataReader reader(file, header);
+    std::vector<int64_t> values(n);
+    const auto each = [&](auto&& set) {
+      for (size_t t = 0; t < n; ++t) set(t, values[t]);
     };
-    for (size_t t = 0; t < n; ++t) put(t, 0, chunks[t]);
-    for (int64_t round = 0; round < p.maxblocks; ++round) {
-      reader.read_block_sizes(p, round, leaders.first(), round_sizes);
-      for (size_t t = 0; t < n; ++t)
-        if (round < counts[t]) put(t, 1 + round, round_sizes[t]);
+    reader.read_chunk_sizes(leaders.first(), values);
+    each([&](size_t t, int64_t value) { rows[t].chunk_size = value; });
+    reader.read_block_counts(p, leaders.first(), values);
+    each([&](size_t t, int64_t value) {
+      rows[t].count = value;
+      more.sizes[t] = 8 * (value - 1);
+    });
+    if (p.maxblocks > 0) reader.read_block_sizes(p, 0, leaders.first(), values);
+    each([&](size_t t, int64_t value) { rows[t].first_size = value; });
+    if (p.maxblocks <= 1) return;
+    const std::vector<int64_t> offsets = more.offsets();
+    more.bytes.resize(static_cast<size_t>(offsets.back()));
+    for (int64_t round = 1; round < p.maxblocks; ++round) {
+      reader.read_block_sizes(p, round, leaders.first(), values);
+      each([&](size_t t, int64_t value) {
+        if (round < rows[t].count) store<int64_t>(more.bytes.data() + offsets[t] + 8 * (round - 1), value, native_order);
+      });
     }
   });
-  if (problem) pieces = {{}, std::vector<int64_t>(leaders.count(), 0)};
-  const std::vector<std::byte> row = leaders.scatter(pieces);
+  Row mine{};
+  leaders.scatter(std::span<const Row>(rows), mine);
   agree(*comm_, problem);
-  sizes_.resize(row.size() / 8 - 1);
-  std::memcpy(sizes_.data(), row.data() + 8, row.size() - 8);
-  return load<int64_t>(row.data(), native_order);
+  one_size_ = mine.first_size;
+  if (p.maxblocks > 1) {
+    const std::vector<std::byte> rest = leaders.scatter_any(more);
+    if (mine.count > 1) {
+      many_sizes_ = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(mine.count));
+      many_sizes_[0] = mine.first_size;
+      std::memcpy(&many_sizes_[1], rest.data(), rest.size());
+      one_size_ = mine.count;
+    }
+  }
+  return mine.chunk_size;
 }
 
 void ParallelReader::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }
 
-StdioHandle& ParallelReader::share_handle(bool with_stream) {
-  if (!handle_) {
-    auto handle = std::make_unique<StdioHandle>(path(), false, with_stream);
-    stream_.attach(handle.get());
-    handle_ = std::move(handle);
-  }
-  return *handle_;
-}
-
 void ParallelReader::close() {
   const auto problem = attempt([&] {
-    stream_.attach(nullptr);
-    if (handle_) std::exchange(handle_, nullptr)->close();
-    file_->close();
+    if (const auto handle = stream_.release_handle()) handle->close();
+    stream_.file().close();
   });
   agree(*comm_, problem);
 }

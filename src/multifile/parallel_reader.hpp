@@ -27,29 +27,27 @@ class ParallelReader {
   const FileFacts& facts() const { return facts_; }
   // Only the own task can be selected. Throws out_of_range for any other.
   void select(int64_t task) const;
-  const std::string& path() const { return file_->path(); }  // of this task's physical file
+  const std::string& path() const { return stream_.file().path(); }  // of this task's physical file
   Comm& comm() { return *comm_; }
   ReadStream& stream() { return stream_; }
-
-  // A handle for the program on the current position, made at the first call; owned by the reader. Local.
-  StdioHandle& share_handle(bool with_stream);
-  StdioHandle* shared_handle() { return handle_.get(); }
 
   // Collective. Throws on every task alike; the object is closed all the same.
   void close();
 
  private:
   Comm& local() { return local_ ? *local_ : *comm_; }
-  TravellingHeader read_lead(Store& store, const std::string& path);
+  TravellingHeader read_lead(Store& store, const std::string& path, std::shared_ptr<File>& file);
   layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead);
-  void open_file(Store& store, const std::string& name, TravellingHeader& facts, layout::Placement place);
-  int64_t read_row(const format::Header& header, const format::Pointer& p);
+  void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
+                 std::shared_ptr<File>& file);
+  int64_t read_row(File& file, const format::Header& header, const format::Pointer& p);
+  BlockSizes block_sizes() const;
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
-  std::shared_ptr<File> file_;
-  std::unique_ptr<StdioHandle> handle_;
-  std::vector<int64_t> sizes_;
+  // Sizes of the blocks of this task: most tasks have one.
+  std::unique_ptr<int64_t[]> many_sizes_;
+  int64_t one_size_ = 0;  // or, with many, their number
   ReadStream stream_;
   FileFacts facts_;
 };

@@ -22,29 +22,26 @@ int64_t files_of_node(int tasks) {
 
 ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request,
                                const OpenMode& mode)
-    : store_(&store),
-      comm_(std::move(comm)),
-      durable_(mode.durable) {
+    : store_(&store), comm_(std::move(comm)) {
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
+  facts_.durable = mode.durable;
   choose_files(request, mode);
+  agree(*comm_, attempt([&] {
+          if (request.chunk_size < 0)
+            throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
+                                                    std::to_string(request.chunk_size) + " of task " +
+                                                    std::to_string(task()) + " is negative");
+          format::physical_name(request.path, facts_.filenumber);
+        }));
   bool created = false;
-  std::string name;
   try {
     int64_t aligned = 0;
-    const auto problem = attempt([&] {
-      if (request.chunk_size < 0)
-        throw Error(Code::invalid_argument, "'" + request.path + "': chunk size " +
-                                                std::to_string(request.chunk_size) + " of task " +
-                                                std::to_string(task()) + " is negative");
-      name = format::physical_name(request.path, facts_.filenumber);
-    });
-    agree(*comm_, problem);
-    open_file(name, request.fsblksize, created, aligned, request.chunk_size);
-    stream_.bind(*file_, mode.buffer_bytes);
+    auto opened = open_file(request, created, aligned);
+    stream_.bind(std::move(opened), mode.buffer_bytes);
     lay_out(aligned, request.path);
   } catch (...) {
-    if (created) store.remove(name);
+    if (created) store.remove(format::physical_name(request.path, facts_.filenumber));
     throw;
   }
 }
@@ -68,14 +65,14 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     int64_t given[2] = {request.local != nullptr, request.local == nullptr};
     agree(*comm_, std::nullopt, given);
     if (given[0] && given[1])
-      throw Error(Code::mismatch, "'" + request.path + "': some tasks named a local communicator and some did not");
+      throw Error(Code::mismatch, "'" + std::string(request.path) + "': some tasks named a local communicator and some did not");
     local_ = std::move(request.local);
     policy = local_ ? FilePolicy::per_node : FilePolicy::fixed;
   }
 
   if (policy == FilePolicy::per_node) return number_local_groups();
   if (facts_.nfiles > ntasks())
-    throw Error(Code::invalid_argument, "'" + request.path + "': " + std::to_string(facts_.nfiles) +
+    throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(facts_.nfiles) +
                                             " physical files for " + std::to_string(ntasks()) + " tasks");
   if (facts_.nfiles == 1) return;
   facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
@@ -95,26 +92,29 @@ void ParallelWriter::number_local_groups() {
 
 // The first task of each file creates it without truncating; only when every task has its file open does anything
 // change on disk.
-void ParallelWriter::open_file(const std::string& name, int32_t fsblksize, bool& created, int64_t& aligned,
-                               int64_t requested) {
+std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& request, bool& created,
+                                                int64_t& aligned) {
+  std::shared_ptr<File> file;
   std::optional<Error> problem;
   const bool root = local().rank() == 0;
   if (root) {
     problem = attempt([&] {
+      const std::string name = format::physical_name(request.path, facts_.filenumber);
       const bool existed = store_->status(name).exists;
-      file_ = store_->open(name, Access::create);
+      file = store_->open(name, Access::create);
       created = !existed;
-      facts_.fsblksize = choose_block_size(*file_, fsblksize);
+      facts_.fsblksize = choose_block_size(*file, request.fsblksize);
     });
   }
   local().broadcast(std::as_writable_bytes(std::span(&facts_.fsblksize, 1)), 0);
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
-      if (!root) file_ = store_->open(name, Access::write);
-      aligned = layout::aligned_chunk(requested, facts_.fsblksize);
+      if (!root) file = store_->open(format::physical_name(request.path, facts_.filenumber), Access::write);
+      aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
   agree(*comm_, problem);
+  return file;
 }
 
 // Collective over all tasks: places the chunks and writes META1.
@@ -139,8 +139,8 @@ void ParallelWriter::write_metadata(int64_t chunk_size, std::string_view base) {
     problem = attempt([&] {
       head = header();
       head.set_name(base);
-      file_->resize(0);
-      MetadataWriter(*file_, head).write_header();
+      file().resize(0);
+      MetadataWriter(file(), head).write_header();
     });
   }
   // Slices may be written only behind the truncation; after a failure this broadcast keeps everyone in step.
@@ -160,7 +160,7 @@ void ParallelWriter::write_metadata(int64_t chunk_size, std::string_view base) {
     sizes[t] = rows[2 * t + 1];
   }
   const format::Header h = header();
-  MetadataWriter(*file_, h).write_ranks_and_sizes(leaders.first(), ranks, sizes);
+  MetadataWriter(file(), h).write_ranks_and_sizes(leaders.first(), ranks, sizes);
 }
 
 format::Header ParallelWriter::header() const {
@@ -181,15 +181,6 @@ std::string ParallelWriter::base_name() const {
 
 void ParallelWriter::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }
 
-StdioHandle& ParallelWriter::share_handle(bool with_stream) {
-  if (!handle_) {
-    auto handle = std::make_unique<StdioHandle>(path(), true, with_stream);
-    stream_.attach(handle.get());
-    handle_ = std::move(handle);
-  }
-  return *handle_;
-}
-
 void ParallelWriter::resize_chunks(int64_t chunk_size) {
   int64_t aligned = 0;
   const auto problem = attempt([&] {
@@ -208,7 +199,7 @@ void ParallelWriter::close() {
   try {
     finish();
   } catch (...) {
-    if (handle_) handle_->close();
+    if (stream_.handle()) stream_.handle()->close();
     throw;
   }
 }
@@ -218,9 +209,8 @@ void ParallelWriter::finish() {
   TaskBlocks blocks;
   auto problem = attempt([&] {
     blocks = stream_.park();
-    stream_.attach(nullptr);
-    if (handle_) std::exchange(handle_, nullptr)->close();
-    if (durable_) file_->sync();
+    if (const auto handle = stream_.release_handle()) handle->close();
+    if (facts_.durable) file().sync();
   });
 
   int64_t maxblocks = blocks.count();
@@ -251,10 +241,10 @@ void ParallelWriter::finish() {
   problem = attempt([&] {
     if (local().rank() == 0) {
       const format::Header h = header();
-      MetadataWriter(*file_, h).write_pointer(p);
-      if (durable_) file_->sync();
+      MetadataWriter(file(), h).write_pointer(p);
+      if (facts_.durable) file().sync();
     }
-    file_->close();
+    file().close();
   });
   agree(*comm_, problem);
 }
@@ -278,9 +268,9 @@ void ParallelWriter::write_block_tables(const format::Pointer& p, const TaskBloc
     return load<int64_t>(all.bytes.data() + offsets[t] + 8 * block, native_order);
   };
   const format::Header h = header();
-  MetadataWriter writer(*file_, h);
+  MetadataWriter writer(file(), h);
   write_block_table(writer, p, leaders.first(), counts, size_of, 0);
-  if (durable_) file_->sync();
+  if (facts_.durable) file().sync();
 }
 
 void ParallelWriter::write_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
@@ -288,14 +278,16 @@ void ParallelWriter::write_mapping(const format::Pointer& lead, int32_t lead_nta
   const layout::Placement mine{facts_.filenumber, local().rank()};
   const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
   if (!leaders.is_leader()) return;
-  const std::shared_ptr<File> file = facts_.filenumber == 0 ? file_ : store_->open(base_name(), Access::write);
+  const bool own = facts_.filenumber == 0;
+  const std::shared_ptr<File> other = own ? nullptr : store_->open(base_name(), Access::write);
+  File& target = own ? file() : *other;
   format::Header h = header();
   h.ntasks = lead_ntasks;
-  MetadataWriter writer(*file, h);
+  MetadataWriter writer(target, h);
   if (leaders.first() == 0) writer.write_mapping_size(lead, ntasks());
   writer.write_mapping(lead, leaders.first(), entries);
-  if (durable_) file->sync();
-  if (facts_.filenumber != 0) file->close();
+  if (facts_.durable) target.sync();
+  if (other) other->close();
 }
 
 }  // namespace sheaf

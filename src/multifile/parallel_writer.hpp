@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "comm/comm.hpp"
 #include "multifile/facts.hpp"
@@ -16,7 +17,7 @@
 namespace sheaf {
 
 struct ParallelWriteRequest {
-  std::string path;
+  std::string_view path;  // outlives the open
   // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode
   // (files=) may decide otherwise.
   int32_t nfiles = 1;
@@ -36,13 +37,9 @@ class ParallelWriter {
   const FileFacts& facts() const { return facts_; }
   // Only the own task can be selected. Throws out_of_range for any other.
   void select(int64_t task) const;
-  const std::string& path() const { return file_->path(); }  // of this task's physical file
+  const std::string& path() const { return stream_.file().path(); }  // of this task's physical file
   Comm& comm() { return *comm_; }
   WriteStream& stream() { return stream_; }
-
-  // A handle for the program on the current position, made at the first call; owned by the writer. Local.
-  StdioHandle& share_handle(bool with_stream);
-  StdioHandle* shared_handle() { return handle_.get(); }
 
   // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has written.
   void resize_chunks(int64_t chunk_size);
@@ -54,7 +51,7 @@ class ParallelWriter {
   Comm& local() { return local_ ? *local_ : *comm_; }
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
-  void open_file(const std::string& name, int32_t fsblksize, bool& created, int64_t& aligned, int64_t requested);
+  std::shared_ptr<File> open_file(const ParallelWriteRequest& request, bool& created, int64_t& aligned);
   void lay_out(int64_t chunk_size, std::string_view base);
   void write_metadata(int64_t chunk_size, std::string_view base);
   std::string base_name() const;
@@ -63,14 +60,13 @@ class ParallelWriter {
   void write_block_tables(const format::Pointer& p, const TaskBlocks& blocks);
   void write_mapping(const format::Pointer& lead, int32_t lead_ntasks);
 
+  File& file() { return stream_.file(); }
+
   Store* store_;
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
-  std::shared_ptr<File> file_;
-  std::unique_ptr<StdioHandle> handle_;
   WriteStream stream_;
   FileFacts facts_;
-  bool durable_;
 };
 
 }  // namespace sheaf

@@ -10,7 +10,8 @@ layout::ChunkGeometry PhysicalFile::geometry(int64_t local_rank) const {
 }
 
 BlockSizes PhysicalFile::sizes_of(int64_t local_rank) const {
-  return {block_sizes.data() + local_rank, header.ntasks, block_counts[static_cast<size_t>(local_rank)]};
+  const auto count = static_cast<int32_t>(block_counts[static_cast<size_t>(local_rank)]);
+  return {block_sizes.data() + local_rank, header.ntasks, count};
 }
 
 PhysicalFile load_physical_file(Store& store, const std::string& path) {

@@ -15,8 +15,8 @@ int64_t BlockSizes::total() const {
   return sum;
 }
 
-void ReadStream::load(File& file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position) {
-  file_ = &file;
+void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position) {
+  file_ = std::move(file);
   geometry_ = geometry;
   sizes_ = sizes;
   move(position.block, position.offset);
@@ -32,10 +32,25 @@ void ReadStream::move(int64_t block, int64_t offset) {
   if (handle_) handle_->move_to(geometry_.offset(block_) + offset);
 }
 
-void ReadStream::attach(StdioHandle* handle) {
+StdioHandle& ReadStream::share(bool with_stream) {
+  if (!handle_) attach(std::make_unique<StdioHandle>(file_->path(), false, with_stream));
+  return *handle_;
+}
+
+void ReadStream::attach(std::unique_ptr<StdioHandle> handle) {
   const int64_t offset = position();
-  handle_ = handle;
+  handle_ = std::move(handle);
   move(block_, offset);
+}
+
+std::unique_ptr<StdioHandle> ReadStream::release_handle() {
+  learn_from_handle();
+  return std::move(handle_);
+}
+
+void ReadStream::forget_handle() {
+  if (handle_) handle_->forget();
+  handle_.reset();
 }
 
 void ReadStream::learn_from_handle() {
@@ -133,7 +148,8 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
       continue;
     }
     const auto want = static_cast<int64_t>(out.size() - done);
-    if (handle_ || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
+    // Nothing is left to read ahead when all of the block is wanted.
+    if (handle_ || want >= left || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
       done += transfer(out.subspan(done, static_cast<size_t>(std::min(want, left))));
     } else {
       refill();

@@ -19,8 +19,8 @@ namespace sheaf {
 // The recorded sizes of one task's blocks inside a larger table that somebody else owns.
 struct BlockSizes {
   const int64_t* first = nullptr;
-  int64_t stride = 1;  // elements between the sizes of two blocks
-  int64_t count = 0;
+  int32_t stride = 1;  // elements between the sizes of two blocks
+  int32_t count = 0;
 
   int64_t operator[](int64_t block) const { return first[block * stride]; }
   int64_t total() const;
@@ -36,8 +36,8 @@ class ReadStream {
   // Bytes of the read-ahead buffer; 0: none.
   void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
 
-  // Makes the blocks of a task current, at `position`. The file and the table behind `sizes` outlive their use.
-  void load(File& file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position);
+  // Makes the blocks of a task current, at `position`. The table behind `sizes` outlives its use.
+  void load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position);
   // Where the current task stands.
   ReadPosition park();
 
@@ -62,10 +62,15 @@ class ReadStream {
   // Stays, but the end of a block becomes the start of the next one if there is one.
   void settle();
 
-  // Shares position with a handle of the program; null: none.
-  void attach(StdioHandle* handle);
-  // Forgets the handle without asking it: the program has closed it.
-  void detach() { handle_ = nullptr; }
+  // The handle through which the program shares the position; made at the first call.
+  StdioHandle& share(bool with_stream);
+  StdioHandle* handle() const { return handle_.get(); }
+  // Takes the handle away, up to date or (the program has closed its stream) unasked. Null if there is none.
+  std::unique_ptr<StdioHandle> release_handle();
+  void forget_handle();
+  // Gives one back, which moves to the stream's position.
+  void attach(std::unique_ptr<StdioHandle> handle);
+  File& file() const { return *file_; }
 
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
@@ -87,8 +92,8 @@ class ReadStream {
 
   Window window_;
   std::unique_ptr<std::byte[]> buffer_;
-  File* file_ = nullptr;
-  StdioHandle* handle_ = nullptr;
+  std::shared_ptr<File> file_;
+  std::unique_ptr<StdioHandle> handle_;
   layout::ChunkGeometry geometry_;
   BlockSizes sizes_;
   int64_t block_ = 0;

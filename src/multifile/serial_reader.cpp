@@ -7,7 +7,7 @@ SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode
       positions_(static_cast<size_t>(multifile_.ntasks())),
       handles_(multifile_.files.size()) {
   stream_.set_max_buffer(mode.buffer_bytes);
-  if (ntasks() > 0) stream_.load(*multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {});
+  if (ntasks() > 0) stream_.load(multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {});
 }
 
 void SerialReader::select(int64_t task) {
@@ -16,11 +16,19 @@ void SerialReader::select(int64_t task) {
                                         std::to_string(ntasks()));
   if (task == task_) return;
   positions_[static_cast<size_t>(task_)] = stream_.park();
-  stream_.attach(nullptr);
+  auto shared = stream_.release_handle();
+  const bool sharing = shared != nullptr;
+  const bool with_stream = sharing && shared->stream();
+  handles_[file_index()] = std::move(shared);
   task_ = task;
-  stream_.load(*multifile_.file_of(task).file, multifile_.geometry(task), multifile_.sizes_of(task),
+  stream_.load(multifile_.file_of(task).file, multifile_.geometry(task), multifile_.sizes_of(task),
                positions_[static_cast<size_t>(task)]);
-  if (sharing_) share_handle(with_stream_);
+  if (!sharing) return;
+  if (auto& own = handles_[file_index()]) {
+    stream_.attach(std::move(own));
+  } else {
+    stream_.share(with_stream);
+  }
 }
 
 FileFacts SerialReader::facts() const {
@@ -32,17 +40,6 @@ FileFacts SerialReader::facts() const {
 ReadPosition SerialReader::position_of(int64_t task) {
   return task == task_ ? stream_.park() : positions_[static_cast<size_t>(task)];
 }
-
-StdioHandle& SerialReader::share_handle(bool with_stream) {
-  auto& handle = handles_[file_index()];
-  if (!handle) handle = std::make_unique<StdioHandle>(multifile_.files[file_index()].path(), false, with_stream);
-  sharing_ = true;
-  with_stream_ = with_stream;
-  stream_.attach(handle.get());
-  return *handle;
-}
-
-StdioHandle* SerialReader::shared_handle() { return handles_[file_index()].get(); }
 
 namespace {
 
@@ -75,24 +72,16 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
 
 }  // namespace
 
-TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode)
-    : task_(task), file_(find_task(store, path, task, local_rank_, ntasks_)) {
+TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) : task_(task) {
   stream_.set_max_buffer(mode.buffer_bytes);
-  MetadataReader reader(*file_);
+  auto file = find_task(store, path, task, local_rank_, ntasks_);
+  MetadataReader reader(*file);
   header_ = reader.header();
   const format::Pointer p = reader.read_pointer();
   const layout::ChunkGeometry geometry = read_geometry(reader, p, local_rank_);
   sizes_ = read_blocks_of_task(reader, p, geometry, local_rank_);
   reader.read_globalranks(local_rank_, std::span(&globalrank_, 1));
-  stream_.load(*file_, geometry, {sizes_.data(), 1, static_cast<int64_t>(sizes_.size())}, {});
-}
-
-StdioHandle& TaskReader::share_handle(bool with_stream) {
-  if (!handle_) {
-    handle_ = std::make_unique<StdioHandle>(path(), false, with_stream);
-    stream_.attach(handle_.get());
-  }
-  return *handle_;
+  stream_.load(std::move(file), geometry, {sizes_.data(), 1, static_cast<int32_t>(sizes_.size())}, {});
 }
 
 }  // namespace sheaf

@@ -28,20 +28,15 @@ class SerialReader {
   ReadStream& stream() { return stream_; }
   ReadPosition position_of(int64_t task);
 
-  // A handle for the program on the file of the current task, at its position; owned by the reader. From then on
-  // every task that becomes current has one.
-  StdioHandle& share_handle(bool with_stream);
-  StdioHandle* shared_handle();
-
  private:
   size_t file_index() const { return static_cast<size_t>(multifile_.place(task_).file); }
 
   Multifile multifile_;
   ReadStream stream_;
   std::vector<ReadPosition> positions_;  // parked; the entry of the current task is stale
-  std::vector<std::unique_ptr<StdioHandle>> handles_;  // one per physical file, made when needed
-  bool sharing_ = false;
-  bool with_stream_ = false;
+  // What the program shares of each physical file; the entry of the current one is in the stream. Once the program
+  // has one, every task that becomes current gets one.
+  std::vector<std::unique_ptr<StdioHandle>> handles_;
   int64_t task_ = 0;
 };
 
@@ -52,7 +47,7 @@ class TaskReader {
   TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode);
 
   const format::Header& header() const { return header_; }
-  const std::string& path() const { return file_->path(); }
+  const std::string& path() const { return stream_.file().path(); }
   FileFacts facts() const { return facts_of(header_); }
   int64_t task() const { return task_; }
   int64_t ntasks() const { return ntasks_; }  // of the whole multifile
@@ -60,19 +55,15 @@ class TaskReader {
   int64_t local_rank() const { return local_rank_; }
   int64_t globalrank() const { return globalrank_; }
   ReadStream& stream() { return stream_; }
-
-  StdioHandle& share_handle(bool with_stream);
-  StdioHandle* shared_handle() { return handle_.get(); }
+  File& file() { return stream_.file(); }  // the physical file that holds the task
 
  private:
   int64_t task_;
-  int64_t local_rank_ = 0;  // this and the next are set while file_ is found: they must come before it
+  int64_t local_rank_ = 0;
   int64_t ntasks_ = 0;
   int64_t globalrank_ = 0;
-  std::shared_ptr<File> file_;
   format::Header header_;
   std::vector<int64_t> sizes_;
-  std::unique_ptr<StdioHandle> handle_;
   ReadStream stream_;
 };
 

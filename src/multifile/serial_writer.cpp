@@ -35,9 +35,10 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
 
 SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode,
                            const OpenedFile& opened)
-    : file_(opened.file), durable_(mode.durable) {
+    : durable_(mode.durable) {
+  File& file = *opened.file;
   try {
-    header_.fsblksize = choose_block_size(*file_, request.fsblksize);
+    header_.fsblksize = choose_block_size(file, request.fsblksize);
     header_.userdata_order = mode.userdata_order;
     header_.ntasks = static_cast<int32_t>(request.chunk_sizes.size());
     header_.filenumber = 1;  // what serial writers of the format have always stored
@@ -50,15 +51,15 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     layout_ = layout::lay_out(chunk_sizes_, header_.fsblksize);
     tasks_.resize(chunk_sizes_.size());
 
-    file_->resize(0);
-    MetadataWriter writer(*file_, header_);
+    file.resize(0);
+    MetadataWriter writer(file, header_);
     writer.write_header();
     writer.write_ranks_and_sizes(0, globalranks_, chunk_sizes_);
   } catch (...) {
     if (!opened.existed) store.remove(request.path);
     throw;
   }
-  stream_.bind(*file_, mode.buffer_bytes);
+  stream_.bind(opened.file, mode.buffer_bytes);
   stream_.load(geometry(0), {});
 }
 
@@ -82,20 +83,11 @@ const TaskBlocks& SerialWriter::blocks_of(int64_t task) {
   return task == task_ ? stream_.blocks() : tasks_[static_cast<size_t>(task)];
 }
 
-StdioHandle& SerialWriter::share_handle(bool with_stream) {
-  if (!handle_) {
-    auto handle = std::make_unique<StdioHandle>(path(), true, with_stream);
-    stream_.attach(handle.get());
-    handle_ = std::move(handle);
-  }
-  return *handle_;
-}
-
 void SerialWriter::close() {
   try {
     finish();
   } catch (...) {
-    if (handle_) handle_->close();
+    if (stream_.handle()) stream_.handle()->close();
     throw;
   }
 }
@@ -103,10 +95,10 @@ void SerialWriter::close() {
 void SerialWriter::finish() {
   if (ntasks() > 0) {
     tasks_[static_cast<size_t>(task_)] = stream_.park();
-    stream_.attach(nullptr);
+    if (const auto handle = stream_.release_handle()) handle->close();
   }
-  if (handle_) handle_->close();
-  if (durable_) file_->sync();
+  File& file = stream_.file();
+  if (durable_) file.sync();
 
   format::Pointer p;
   std::vector<int64_t> counts;
@@ -118,14 +110,14 @@ void SerialWriter::finish() {
   const auto rounds = checked_mul(p.maxblocks, layout_.skip);
   p.varheader = must_fit(rounds ? checked_add(layout_.data_start, *rounds) : rounds, "the multifile");
 
-  MetadataWriter writer(*file_, header_);
+  MetadataWriter writer(file, header_);
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t block) { return tasks_[t].size_of(block); }, 0);
   writer.write_mapping_size(p, 0);
-  if (durable_) file_->sync();
+  if (durable_) file.sync();
   writer.write_pointer(p);
-  if (durable_) file_->sync();
-  file_->close();
+  if (durable_) file.sync();
+  file.close();
 }
 
 }  // namespace sheaf

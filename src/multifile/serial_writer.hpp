@@ -31,8 +31,8 @@ class SerialWriter {
   FileFacts facts() const { return facts_of(header_); }
   const format::Header& header() const { return header_; }
   int64_t skip() const { return layout_.skip; }
-  const std::string& path() const { return file_->path(); }
-  File& file() { return *file_; }
+  const std::string& path() const { return stream_.file().path(); }
+  File& file() { return stream_.file(); }
 
   int64_t task() const { return task_; }  // the current one
   // Makes another task current, where it was left. Throws out_of_range.
@@ -43,10 +43,6 @@ class SerialWriter {
   const TaskBlocks& blocks_of(int64_t task);
   std::vector<int64_t>& chunk_sizes() { return chunk_sizes_; }
   std::vector<int64_t>& globalranks() { return globalranks_; }
-
-  // A handle for the program on the current position, made at the first call; owned by the writer.
-  StdioHandle& share_handle(bool with_stream);
-  StdioHandle* shared_handle() { return handle_.get(); }
 
   // Writes META2 and completes the file. Throws; the object is closed all the same.
   void close();
@@ -62,14 +58,12 @@ class SerialWriter {
   static OpenedFile open_for_writing(Store& store, const SerialWriteRequest& request);
   void finish();
 
-  std::shared_ptr<File> file_;
   format::Header header_;
   bool durable_ = false;
   std::vector<int64_t> chunk_sizes_;
   std::vector<int64_t> globalranks_;
   layout::FileLayout layout_;
   std::vector<TaskBlocks> tasks_;  // parked states; the entry of the current task is stale
-  std::unique_ptr<StdioHandle> handle_;
   WriteStream stream_;
   int64_t task_ = 0;
 };

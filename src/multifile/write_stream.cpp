@@ -8,7 +8,7 @@
 namespace sheaf {
 
 namespace {
-constexpr uint32_t first_buffer = 64;
+constexpr int64_t first_buffer = 40;
 constexpr int64_t page = 4096;  // transfers end on multiples of this where the stream allows it
 }  // namespace
 
@@ -19,20 +19,20 @@ int64_t TaskBlocks::total() const {
 void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks) {
   geometry_ = geometry;
   blocks_ = std::move(blocks);
-  stored_ = blocks_.position;
   close_window();
   if (handle_) handle_->move_to(file_position());
 }
 
 TaskBlocks WriteStream::park() {
   flush();
-  blocks();
-  return std::move(blocks_);
+  buffer_.reset();
+  capacity_ = 0;
+  close_window();
+  return std::exchange(blocks_, {});
 }
 
 const TaskBlocks& WriteStream::blocks() {
-  blocks_.position = position();
-  blocks_.high = std::max(blocks_.high, blocks_.position);
+  blocks_.high = std::max(blocks_.high, position());
   return blocks_;
 }
 
@@ -40,12 +40,25 @@ int64_t WriteStream::bytes_written() const {
   return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high);
 }
 
-void WriteStream::attach(StdioHandle* handle) {
-  if (handle_) learn_from_handle();
-  flush_buffer();
-  handle_ = handle;
-  close_window();
-  if (handle_) handle_->move_to(file_position());
+StdioHandle& WriteStream::share(bool with_stream) {
+  if (!handle_) {
+    flush_buffer();
+    auto handle = std::make_unique<StdioHandle>(file_->path(), true, with_stream);
+    handle->move_to(file_position());
+    handle_ = std::move(handle);
+    close_window();
+  }
+  return *handle_;
+}
+
+std::unique_ptr<StdioHandle> WriteStream::release_handle() {
+  learn_from_handle();
+  return std::move(handle_);
+}
+
+void WriteStream::forget_handle() {
+  if (handle_) handle_->forget();
+  handle_.reset();
 }
 
 void WriteStream::learn_from_handle() {
@@ -55,8 +68,8 @@ void WriteStream::learn_from_handle() {
     throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved to offset " +
                                         std::to_string(handle_->position()) +
                                         ", in front of the current chunk of the task");
-  if (position > geometry_.size && position > blocks_.high) overrun_ = true;
-  stored_ = position;
+  if (position > geometry_.size && position > blocks_.high) overrun_ = 1;
+  blocks_.position = position;
   blocks_.high = std::max(blocks_.high, position);
 }
 
@@ -71,7 +84,7 @@ void WriteStream::begin_next_chunk() {
   blocks();
   if (!blocks_.finished) blocks_.finished = std::make_unique<std::vector<int64_t>>();
   blocks_.finished->push_back(blocks_.high);
-  blocks_.position = blocks_.high = stored_ = 0;
+  blocks_.position = blocks_.high = 0;
   close_window();
   if (handle_) handle_->move_to(file_position());
 }
@@ -136,7 +149,7 @@ void WriteStream::put(std::span<const std::byte> piece) {
 }
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {
-  const int64_t at = geometry_.offset(chunk()) + stored_;
+  const int64_t at = geometry_.offset(chunk()) + blocks_.position;
   if (handle_ && handle_->second_stream()) {
     if (handle_->write(bytes) < bytes.size()) throw os_error("cannot write through the second stream of", file_->path(), errno);
     handle_->flush();
@@ -144,7 +157,8 @@ void WriteStream::transfer(std::span<const std::byte> bytes) {
     file_->write_at(bytes, at);
     if (handle_) handle_->move_to(at + static_cast<int64_t>(bytes.size()));
   }
-  stored_ += static_cast<int64_t>(bytes.size());
+  blocks_.position += static_cast<int64_t>(bytes.size());
+  blocks_.high = std::max(blocks_.high, blocks_.position);
 }
 
 void WriteStream::flush_buffer() {
@@ -164,8 +178,8 @@ void WriteStream::close_window() { window_.at = window_.end = buffer_.get(); }
 // The window ends at the end of the buffer or of the chunk, or so that the transfer ends on a page border.
 void WriteStream::set_window_end() {
   int64_t usable = capacity_;
-  if (usable > page) usable -= (geometry_.offset(chunk()) + stored_) % page;
-  usable = std::min(usable, geometry_.size - stored_);
+  if (usable > page) usable -= (geometry_.offset(chunk()) + blocks_.position) % page;
+  usable = std::min(usable, geometry_.size - blocks_.position);
   window_.end = buffer_.get() + usable;
 }
 
@@ -173,9 +187,8 @@ void WriteStream::set_window_end() {
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
   if (capacity_ < max_buffer_ && (held == capacity_ || capacity_ == 0 || capacity_ <= page)) {
-    uint32_t grown = std::max<uint32_t>(first_buffer, capacity_ * 4);
-    while (grown < held + wanted && grown < max_buffer_) grown *= 2;
-    grown = std::min(grown, max_buffer_);
+    const int64_t needed = std::max(first_buffer, held + wanted);
+    const auto grown = static_cast<uint32_t>(std::min<int64_t>(max_buffer_, std::max<int64_t>(needed, 4 * int64_t{capacity_})));
     auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
     if (held > 0) std::memcpy(larger.get(), buffer_.get(), static_cast<size_t>(held));
     buffer_ = std::move(larger);

@@ -40,9 +40,9 @@ class WriteStream {
   // Requests of at least this many bytes are written from the caller's memory (docs/tuning.md).
   static constexpr int64_t direct_bytes = 64 << 10;
 
-  // The file to write to, which outlives the stream. `max_buffer` 0: no buffer at all.
-  void bind(File& file, int64_t max_buffer) {
-    file_ = &file;
+  // The file to write to. `max_buffer` 0: no buffer at all.
+  void bind(std::shared_ptr<File> file, int64_t max_buffer) {
+    file_ = std::move(file);
     max_buffer_ = static_cast<uint32_t>(max_buffer);
   }
 
@@ -64,23 +64,30 @@ class WriteStream {
   void flush();
   // Returns when what has been flushed would survive a loss of power.
   void sync() { file_->sync(); }
+  File& file() const { return *file_; }
 
-  // Routes all transfers through a handle that the program shares, positioned at the next byte; null: none.
-  void attach(StdioHandle* handle);
-  // Forgets the handle without asking it: the program has closed it.
-  void detach() { handle_ = nullptr; }
+  // The handle through which the program shares the position, positioned at the next byte; made at the first call.
+  StdioHandle& share(bool with_stream);
+  StdioHandle* handle() const { return handle_.get(); }
+  // Takes the handle away, up to date or (the program has closed its stream) unasked. Null if there is none.
+  std::unique_ptr<StdioHandle> release_handle();
+  void forget_handle();
 
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }
   int64_t chunk() const { return blocks_.count() - 1; }
-  int64_t position() const { return stored_ + buffered(); }  // in the current chunk
+  int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
   int64_t bytes_written() const;
   int64_t buffer_capacity() const { return capacity_; }
   // True once after the program wrote beyond its chunk through the handle.
-  bool take_overrun() { return std::exchange(overrun_, false); }
+  bool take_overrun() {
+    const bool overrun = overrun_;
+    overrun_ = 0;
+    return overrun;
+  }
 
-  // State with the current position brought up to date; the stream must be flushed.
+  // State of the current task, of which the stream keeps none of its own.
   const TaskBlocks& blocks();
 
  private:
@@ -105,14 +112,13 @@ class WriteStream {
 
   Window window_;
   std::unique_ptr<std::byte[]> buffer_;
-  File* file_ = nullptr;
-  StdioHandle* handle_ = nullptr;
+  std::shared_ptr<File> file_;
+  std::unique_ptr<StdioHandle> handle_;
   layout::ChunkGeometry geometry_;
-  TaskBlocks blocks_;
-  int64_t stored_ = 0;  // bytes of the current chunk in front of the buffer
+  TaskBlocks blocks_;  // its position is that of the first byte in the buffer
   uint32_t capacity_ = 0;
-  uint32_t max_buffer_ = 0;
-  bool overrun_ = false;
+  uint32_t max_buffer_ : 31 = 0;
+  uint32_t overrun_ : 1 = 0;
 };
 
 }  // namespace sheaf

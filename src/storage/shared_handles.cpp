@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace sheaf {
@@ -10,18 +11,35 @@ namespace sheaf {
 // What is open now. Handles keep it alive, so they may outlive the SharedHandles.
 class SharedHandles::Table {
  public:
-  using Key = std::pair<std::string, bool>;  // path, writable
+  struct Key {
+    std::string path;
+    bool writable;
+  };
+  // A key to look for, which copies nothing.
+  struct Sought {
+    std::string_view path;
+    bool writable;
+  };
+  struct Order {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return std::pair<std::string_view, bool>(a.path, a.writable) < std::pair<std::string_view, bool>(b.path, b.writable);
+    }
+  };
   struct Entry {
     const Handle* who;  // to compare only
     std::weak_ptr<Handle> handle;
   };
 
   std::mutex mutex;  // held during opens as well: two tasks that open a path at once get one File
-  std::map<Key, Entry> open;
+  std::map<Key, Entry, Order> open;
 
   void forget(const std::string& path) {
-    open.erase({path, false});
-    open.erase({path, true});
+    for (const bool writable : {false, true}) {
+      const auto entry = open.find(Sought{path, writable});
+      if (entry != open.end()) open.erase(entry);
+    }
   }
 };
 
@@ -67,7 +85,7 @@ class SharedHandles::Handle final : public File {
  private:
   // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
   void leave_table() {
-    const auto entry = table_->open.find({inner_->path(), writable_});
+    const auto entry = table_->open.find(Table::Sought{inner_->path(), writable_});
     if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
   }
 
@@ -84,7 +102,7 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
   const bool writable = access != Access::read;
   const std::lock_guard lock(table_->mutex);
   if (access != Access::fresh) {
-    const auto entry = table_->open.find({path, writable});
+    const auto entry = table_->open.find(Table::Sought{path, writable});
     if (entry != table_->open.end()) {
       if (auto handle = entry->second.handle.lock()) {
         handle->join();
@@ -94,7 +112,7 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
   }
   // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
   auto inner = inner_.open(path, access);
-  const auto entry = table_->open.insert_or_assign({path, writable}, Table::Entry{}).first;
+  const auto entry = table_->open.insert_or_assign(Table::Key{path, writable}, Table::Entry{}).first;
   auto handle = std::make_shared<Handle>(std::move(inner), writable, table_);
   entry->second = {handle.get(), handle};
   return handle;

@@ -54,7 +54,19 @@ void check_gather_and_scatter(Comm& comm, int root, LengthOf length_of) {
   require(comm.scatter(all, root) == mine, "scatter reverses gather");
 }
 
+inline void check_scatter_equal(Comm& comm, int root, size_t length) {
+  std::vector<std::byte> pieces;
+  if (comm.rank() == root)
+    for (size_t i = 0; i < length * static_cast<size_t>(comm.size()); ++i) pieces.push_back(static_cast<std::byte>(i * 7));
+  std::vector<std::byte> mine(length);
+  comm.scatter_equal(pieces, mine, root);
+  for (size_t i = 0; i < length; ++i)
+    require(mine[i] == static_cast<std::byte>((length * static_cast<size_t>(comm.rank()) + i) * 7),
+            "scatter_equal gives every task its piece");
+}
+
 inline void check_gather_and_scatter(Comm& comm) {
+  for (const size_t length : {0, 1, 24}) check_scatter_equal(comm, comm.size() - 1, length);
   for (const int root : {0, comm.size() - 1, comm.size() / 3}) {
     check_gather_and_scatter(comm, root, [](int) { return 0; });
     check_gather_and_scatter(comm, root, [](int) { return 16; });

@@ -60,11 +60,11 @@ int64_t Handle::bytes_held() {
 }
 
 StdioHandle& Handle::share() {
-  return visit(opened, [this](auto& f) -> StdioHandle& { return f.share_handle(!posix); });
+  return writer ? writer->share(!posix) : reader->share(!posix);
 }
 
 StdioHandle* Handle::shared() {
-  return visit(opened, [](auto& f) -> StdioHandle* { return f.shared_handle(); });
+  return writer ? writer->handle() : reader->handle();
 }
 
 void Handle::select(int64_t task) {

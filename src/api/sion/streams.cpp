@@ -44,9 +44,8 @@ int sion_get_fd(int sid) {
 int sion_set_fp_closed(int sid) {
   return on_stream("sion_set_fp_closed", sid, SION_NOT_SUCCESS, [](Handle& handle) {
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
-    if (handle.writer) handle.writer->detach();
-    if (handle.reader) handle.reader->detach();
-    handle.shared()->forget();
+    if (handle.writer) handle.writer->forget_handle();
+    if (handle.reader) handle.reader->forget_handle();
     return SION_SUCCESS;
   });
 }

@@ -1,0 +1,163 @@
+// The real open, write, close and read of a multifile with as many tasks as the machine of the paper had cores, and
+// with a million: every task a fiber. What counts is memory per task, and messages; both are exact.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "comm/fiber_comm.hpp"
+#include "multifile/parallel_reader.hpp"
+#include "multifile/parallel_writer.hpp"
+#include "multifile/serial_reader.hpp"
+#include "scale/counting_heap.hpp"
+#include "storage/shared_handles.hpp"
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t record_bytes = 48;
+constexpr int64_t member_limit = 256;  // heap bytes of a task that leads no slice
+
+int64_t value_of(int task) { return 1000003 * int64_t{task} + 17; }
+
+// Heap in use by tasks that lead no slice, the largest; and by leaders per task of their slice.
+struct Memory {
+  int64_t member = 0;
+  int64_t leader = 0;
+};
+
+Memory measure(int ntasks) {
+  Memory m;
+  const int group = leader_group(ntasks);
+  for (int t = 0; t < ntasks; ++t) {
+    int64_t& most = t % group == 0 ? m.leader : m.member;
+    most = std::max(most, counting_heap::most_held(t));
+  }
+  return m;
+}
+
+struct Outcome {
+  Memory memory;
+  Traffic traffic;
+  double seconds;
+};
+
+// Runs `body` on every task with the heap counted.
+template <class Body>
+Outcome simulate(int ntasks, Body&& body) {
+  Outcome run{};
+  counting_heap::start(ntasks);
+  const auto begin = std::chrono::steady_clock::now();
+  FiberOptions options;
+  options.ranks = ntasks;
+  const FiberReport report = run_fibers(options, [&](Comm& world) {
+    body(world.duplicate(), world.rank());
+  });
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  run.memory = measure(ntasks);
+  run.traffic = report.traffic;
+  counting_heap::stop();
+  return run;
+}
+
+void print(const char* what, int ntasks, const Outcome& run) {
+  std::printf("%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a leader of %d, %lld collectives, %lld steps\n",
+              what, ntasks, run.seconds, static_cast<long long>(run.memory.member),
+              static_cast<long long>(run.memory.leader), leader_group(ntasks),
+              static_cast<long long>(run.traffic.collectives), static_cast<long long>(run.traffic.steps));
+}
+
+class Scale : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("sheaf-scale-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string path() const { return directory_ / "s"; }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+// Collective calls of one open or close may not depend on the number of tasks; each takes O(log P) rounds.
+void expect_logarithmic(const Traffic& traffic, int ntasks, int64_t most_collectives) {
+  int64_t rounds = 0;
+  while ((int64_t{1} << rounds) < ntasks) ++rounds;
+  EXPECT_LE(traffic.collectives, most_collectives);
+  EXPECT_LE(traffic.steps, traffic.collectives * rounds);
+}
+
+TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
+  const int ntasks = GetParam();
+  SharedHandles store(posix_store());
+  const std::string name = path();
+  const OpenMode write_mode = parse_open_mode("w");
+  const OpenMode read_mode = parse_open_mode("r");
+
+  const Outcome writing = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
+    ParallelWriteRequest request;
+    request.path = name;
+    request.chunk_size = record_bytes;
+    request.fsblksize = 64;
+    auto writer = std::make_unique<ParallelWriter>(store, std::move(comm), std::move(request), write_mode);
+    int64_t record[record_bytes / 8];
+    std::fill(std::begin(record), std::end(record), value_of(task));
+    writer->stream().write(std::as_bytes(std::span(record)));
+    writer->close();
+  });
+  print("write", ntasks, writing);
+  EXPECT_LE(writing.memory.member, member_limit);
+  expect_logarithmic(writing.traffic, ntasks, 24);
+
+  const Outcome reading = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
+    auto reader = std::make_unique<ParallelReader>(store, std::move(comm), name, read_mode);
+    int64_t record[record_bytes / 8];
+    const size_t got = reader->stream().read(std::as_writable_bytes(std::span(record)));
+    ASSERT_EQ(got, sizeof record);
+    for (const int64_t value : record) ASSERT_EQ(value, value_of(task));
+    reader->close();
+  });
+  print("read", ntasks, reading);
+  EXPECT_LE(reading.memory.member, member_limit);
+  expect_logarithmic(reading.traffic, ntasks, 20);
+
+  // Leaders hold a bounded number of bytes for each task of their slice.
+  const int64_t slice = leader_group(ntasks);
+  EXPECT_LE(writing.memory.leader, 4096 + 128 * slice);
+  EXPECT_LE(reading.memory.leader, 4096 + 128 * slice);
+
+  TaskReader last(posix_store(), name, ntasks - 1, read_mode);
+  EXPECT_EQ(last.globalrank(), ntasks - 1);
+  int64_t value = 0;
+  last.stream().read(std::as_writable_bytes(std::span(&value, 1)));
+  EXPECT_EQ(value, value_of(ntasks - 1));
+}
+
+TEST(Messages, DoNotDependOnTheNumberOfChunks) {
+  const auto collectives = [](int chunks) {
+    SharedHandles store(posix_store());
+    const std::string name = std::filesystem::temp_directory_path() / ("sheaf-chunks-" + std::to_string(::getpid()));
+    const Outcome run = simulate(100, [&](std::unique_ptr<Comm> comm, int) {
+      ParallelWriteRequest request;
+      request.path = name;
+      request.chunk_size = 16;
+      request.fsblksize = 16;
+      ParallelWriter writer(store, std::move(comm), std::move(request), parse_open_mode("w"));
+      const std::vector<std::byte> bytes(static_cast<size_t>(16 * chunks));
+      writer.stream().write(bytes);
+      writer.close();
+    });
+    std::filesystem::remove(name);
+    return run.traffic.collectives;
+  };
+  EXPECT_EQ(collectives(1), collectives(1000));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, Scale, ::testing::Values(1, 1000, 5000, 294912, 1048576));
+
+}  // namespace
+}  // namespace sheaf
