@@ -120,11 +120,11 @@ void WriteStream::append(std::span<const std::byte> data) {
 }
 
 void WriteStream::return_to(const Mark& mark) {
-  if (chunk() == mark.chunk && mark.position >= stored_) {
-    window_.at = buffer_.get() + (mark.position - stored_);
+  if (chunk() == mark.chunk && mark.position >= blocks_.position) {
+    window_.at = buffer_.get() + (mark.position - blocks_.position);
   } else {  // everything in front of the mark is in the file
     if (chunk() > mark.chunk) blocks_.finished->resize(static_cast<size_t>(mark.chunk));
-    stored_ = mark.position;
+    blocks_.position = mark.position;
     close_window();
   }
   blocks_.high = mark.high;

@@ -87,7 +87,7 @@ inline void write_serially(Store& store, const std::string& path, const Program&
 // One fiber per task. nfiles <= 0: groups of consecutive tasks in reversed order inside, see group_of().
 inline int group_of(int rank, int ntasks) { return rank / std::max(1, ntasks / 2); }
 
-inline ParallelWriteRequest request_of(const std::string& path, const Program& p, Comm& comm) {
+inline ParallelWriteRequest request_of(std::string_view path, const Program& p, Comm& comm) {
   ParallelWriteRequest request;
   request.path = path;
   request.nfiles = p.nfiles;
