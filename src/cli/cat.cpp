@@ -1,0 +1,113 @@
+// cli/cat: streams of tasks, joined, to stdout or into a file.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "cli/commands.hpp"
+#include "cli/terminal.hpp"
+#include "multifile/copy_stream.hpp"
+#include "multifile/output_set.hpp"
+#include "multifile/serial_reader.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+// Where the bytes go.
+class Sink {
+ public:
+  explicit Sink(const CatOptions& options)
+      : outputs_(posix_store(),
+                 options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse) {
+    if (options.output.empty()) return;
+    outputs_.check(options.output);
+    catch_signals();
+    name_ = options.output;
+  }
+
+  void append(File& source, int64_t offset, int64_t bytes) {
+    if (!name_.empty()) {
+      open();
+      copy_range(source, *file_, offset, written_, bytes, progress_);
+      written_ += bytes;
+      return;
+    }
+    buffer_.resize(
+        static_cast<size_t>(std::max(static_cast<int64_t>(buffer_.size()), std::min(bytes, buffer_bytes))));
+    while (bytes > 0) {
+      const auto piece = std::span(buffer_).first(static_cast<size_t>(std::min(bytes, buffer_bytes)));
+      if (source.read_at(piece, offset) < piece.size())
+        throw file_error(Code::damaged, source.path(),
+                         "ends inside the data at offset " + std::to_string(offset));
+      if (std::fwrite(piece.data(), 1, piece.size(), stdout) < piece.size())
+        throw os_error("cannot write to", "standard output", errno);
+      offset += static_cast<int64_t>(piece.size());
+      bytes -= static_cast<int64_t>(piece.size());
+    }
+  }
+
+  void finish() {
+    if (name_.empty()) return;
+    open();
+    if (file_->status().size < written_) file_->resize(written_);  // it ends in a hole
+    file_->close();
+    outputs_.commit();
+  }
+
+ private:
+  static constexpr int64_t buffer_bytes = 1 << 20;
+
+  // Not before the input has turned out to be readable.
+  void open() {
+    if (!file_) file_ = outputs_.add(name_);
+  }
+
+  OutputSet outputs_;
+  std::string name_;
+  std::shared_ptr<File> file_;
+  int64_t written_ = 0;
+  std::vector<std::byte> buffer_;
+  TerminalProgress progress_{"cat"};
+};
+
+void check_block(const std::string& path, int64_t block, int64_t count) {
+  if (block < 0 || block >= count)
+    throw Error(Code::out_of_range, "'" + path + "': there is no block " + std::to_string(block) +
+                                        "; blocks are numbered 0 to " + std::to_string(count - 1));
+}
+
+void append_task(Sink& sink, File& source, const layout::ChunkGeometry& geometry, const BlockSizes& sizes,
+                 const CatOptions& options, int64_t task) {
+  if (options.verbose)
+    std::fprintf(stderr, "task %lld: %lld bytes in %lld blocks of '%s'\n", static_cast<long long>(task),
+                 static_cast<long long>(sizes.total()), static_cast<long long>(sizes.count),
+                 source.path().c_str());
+  if (!options.block) {
+    for_each_extent(geometry, sizes,
+                    [&](int64_t offset, int64_t bytes) { sink.append(source, offset, bytes); });
+  } else if (*options.block < sizes.count) {
+    sink.append(source, geometry.offset(*options.block), sizes[*options.block]);
+  }
+}
+
+}  // namespace
+
+int cat(const CatOptions& options) {
+  Sink sink(options);
+  if (options.task) {
+    TaskReader reader(posix_store(), options.path, *options.task, OpenMode{});
+    const ReadStream& stream = reader.stream();
+    if (options.block) check_block(options.path, *options.block, stream.sizes().count);
+    append_task(sink, reader.file(), stream.geometry(), stream.sizes(), options, *options.task);
+  } else {
+    raise_descriptor_limit();
+    const Multifile m = load_multifile(posix_store(), options.path);
+    if (options.block) check_block(options.path, *options.block, m.maxblocks());
+    for (int64_t t = 0; t < m.ntasks(); ++t)
+      append_task(sink, *m.file_of(t).file, m.geometry(t), m.sizes_of(t), options, t);
+  }
+  sink.finish();
+  return 0;
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,71 @@
+// cli/commands: what each subcommand does, for `sheaf` and the classic names alike. Each returns the exit
+// code: 0, or 1 for a problem that has been reported; all throw sheaf::Error for what has not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multifile/defrag.hpp"
+#include "multifile/split.hpp"
+
+namespace sheaf::cli {
+
+struct DumpOptions {
+  std::string path;
+  bool blocks = false;           // -a
+  bool bytes = false;            // -l
+  bool mapping = false;          // -m
+  bool mapping_by_file = false;  // -M
+  bool keys = false;             // -k
+  bool records = false;          // -K
+  bool internals = false;        // -S
+  bool json = false;
+};
+int dump(const DumpOptions& options);
+void dump_text(const Multifile& multifile, const DumpOptions& options);
+void dump_json(const Multifile& multifile, bool with_records);
+
+struct CatOptions {
+  std::string path;
+  std::optional<int64_t> task;
+  std::optional<int64_t> block;
+  std::string output;  // empty: stdout
+  bool replace = false;
+  bool verbose = false;
+};
+int cat(const CatOptions& options);
+
+struct SplitOptions {
+  std::string path;
+  SplitRequest request;
+};
+int split(const SplitOptions& options);
+
+struct DefragOptions {
+  std::string path;
+  DefragRequest request;
+};
+int defrag(const DefragOptions& options);
+
+struct InfoOptions {
+  std::string path;  // empty: about Sheaf itself
+  bool json = false;
+};
+int info(const InfoOptions& options);
+
+struct VerifyOptions {
+  std::vector<std::string> paths;
+  bool metadata_only = false;
+  bool json = false;
+};
+int verify(const VerifyOptions& options);
+
+// The programs siondump, sionsplit, siondefrag, sioncat, sionversion; nullopt: `name` is none of them.
+std::optional<int> run_classic(const std::string& name, int argc, char** argv);
+
+// The whole `sheaf` command line.
+int run_sheaf(int argc, char** argv);
+
+}  // namespace sheaf::cli

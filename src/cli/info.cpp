@@ -1,0 +1,169 @@
+// cli/info: about Sheaf itself, or a summary of one multifile.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/terminal.hpp"
+#include "multifile/defaults.hpp"
+#include "multifile/keyval_check.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/usage.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
+
+std::string sized(int64_t bytes) {
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} bytes", bytes)
+                   : fmt::format("{} bytes ({:.1f} {})", bytes, value, units[unit]);
+}
+
+void print(const char* label, const std::string& value) { fmt::print("{:<22}{}\n", label, value); }
+
+Json about_sheaf() {
+  Json table = Json::array();
+  for (const Default& d : defaults())
+    table.push_back({{"name", d.name}, {"value", d.value}, {"change", d.change}});
+  const char* flags = std::getenv("SHEAF_FLAGS");
+  return {
+      {"version", SHEAF_VERSION},
+      {"build", SHEAF_BUILD},
+      {"mpi", SHEAF_MPIS},
+      {"format_versions", fmt::format("writes {}, reads {} to {}", format::newest_version,
+                                      format::oldest_version, format::newest_version)},
+      {"byte_order", name_of(native_order)},
+      {"defaults", table},
+      {"open_mode_words", std::string(known_words())},
+      {"environment", {{"SHEAF_FLAGS", flags ? Json(flags) : Json()}}},
+  };
+}
+
+void print_about() {
+  const Json about = about_sheaf();
+  const auto text = [&](const char* key) { return about[key].get<std::string>(); };
+  print("sheaf", text("version"));
+  print("build", text("build"));
+  const std::string mpis = text("mpi");
+  print("MPI", mpis.empty() ? "none" : mpis);
+  print("file format", text("format_versions"));
+  print("byte order", text("byte_order"));
+  fmt::print("\ndefaults\n");
+  for (const Default& d : defaults())
+    fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");
+  fmt::print("\nwords of the open mode\n  {}\n", known_words());
+  const char* flags = std::getenv("SHEAF_FLAGS");
+  fmt::print("\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
+             flags ? fmt::format("; now \"{}\"", flags) : "; not set");
+}
+
+struct Extremes {
+  int64_t largest = 0;  // tasks
+  int64_t smallest = 0;
+};
+
+Extremes extremes_of(const Multifile& m) {
+  Extremes e;
+  for (int64_t t = 0; t < m.ntasks(); ++t) {
+    const int64_t length = m.sizes_of(t).total();
+    if (length > m.sizes_of(e.largest).total()) e.largest = t;
+    if (length < m.sizes_of(e.smallest).total()) e.smallest = t;
+  }
+  return e;
+}
+
+Json about_file(const Multifile& m) {
+  const format::Header& h = m.files.front().header;
+  const Usage usage = usage_of(m);
+  int64_t size = 0;
+  int64_t allocated = 0;
+  for (const PhysicalFile& f : m.files) {
+    const FileStatus status = f.file->status();
+    size += status.size;
+    allocated += status.allocated;
+  }
+  Json json = {
+      {"file", m.path},
+      {"state", "complete"},
+      {"tasks", m.ntasks()},
+      {"physical_files", m.files.size()},
+      {"files_of_the_set", h.nfiles},
+      {"data_bytes", usage.data_bytes},
+      {"file_bytes", size},
+      {"allocated_bytes", allocated},
+      {"efficiency",
+       allocated > 0 ? Json(static_cast<double>(usage.data_bytes) / static_cast<double>(allocated)) : Json()},
+      {"chunk_bytes", usage.chunk_bytes},
+      {"block_size", h.fsblksize},
+      {"blocks", m.maxblocks()},
+      {"keyval", has_records(m)},
+      {"metadata_byte_order", name_of(h.metadata_order)},
+      {"userdata_byte_order", name_of(h.userdata_order)},
+      {"format_version", h.version},
+      {"written_by", fmt::format("{}.{}.{}", h.library / 1000, h.library % 1000, h.patch)},
+      {"prefix", h.prefix.data()},
+  };
+  if (m.ntasks() > 0) {
+    const Extremes e = extremes_of(m);
+    json["largest_task"] = {{"task", e.largest}, {"bytes", m.sizes_of(e.largest).total()}};
+    json["smallest_task"] = {{"task", e.smallest}, {"bytes", m.sizes_of(e.smallest).total()}};
+  }
+  return json;
+}
+
+void print_summary(const Json& j) {
+  const auto number = [&](const char* key) { return j[key].get<int64_t>(); };
+  const auto text = [&](const char* key) { return j[key].get<std::string>(); };
+  print("file", text("file"));
+  print("state", text("state"));
+  print("tasks", fmt::format("{}", number("tasks")));
+  const bool alone = number("files_of_the_set") > number("physical_files");
+  print("physical files", alone ? fmt::format("1, a member of a set of {}", number("files_of_the_set"))
+                                : fmt::format("{}", number("physical_files")));
+  print("data", sized(number("data_bytes")));
+  print("size of the files", sized(number("file_bytes")));
+  print("on disk", sized(number("allocated_bytes")));
+  if (!j["efficiency"].is_null())
+    print("efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>()));
+  print("blocks", fmt::format("{} of {} bytes of chunks in all", number("blocks"), number("chunk_bytes")));
+  print("block size", sized(number("block_size")));
+  print("key-value records", j["keyval"].get<bool>() ? "yes" : "no");
+  print("byte order",
+        fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order")));
+  print("format version",
+        fmt::format("{}, written by library {}", number("format_version"), text("written_by")));
+  print("stored name", text("prefix"));
+  for (const char* key : {"largest_task", "smallest_task"})
+    if (j.contains(key))
+      print(key == std::string_view("largest_task") ? "largest task" : "smallest task",
+            fmt::format("{} with {}", j[key]["task"].get<int64_t>(), sized(j[key]["bytes"].get<int64_t>())));
+}
+
+}  // namespace
+
+int info(const InfoOptions& options) {
+  if (options.path.empty()) {
+    if (options.json)
+      fmt::print("{}\n", text_of(about_sheaf(), 1));
+    else
+      print_about();
+    return 0;
+  }
+  raise_descriptor_limit();
+  const Json json = about_file(load_multifile(posix_store(), options.path));
+  if (options.json)
+    fmt::print("{}\n", text_of(json, 1));
+  else
+    print_summary(json);
+  return 0;
+}
+
+}  // namespace sheaf::cli

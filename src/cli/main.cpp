@@ -1,0 +1,53 @@
+// cli: the `sheaf` command and the classic tools, one program that looks at the name it was called by.
+//
+// Reads command lines and prints; what is done to multifiles is done in multifile/ (split, defrag, verify,
+// usage).
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/terminal.hpp"
+
+namespace {
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// What a user can do about it, where the message itself does not say.
+const char* advice(sheaf::Code code) {
+  switch (code) {
+    case sheaf::Code::damaged:
+      return "\n  (`sheaf verify` lists everything that is wrong with a multifile)";
+    case sheaf::Code::not_a_multifile:
+      return "\n  (give physical file 0 of a multifile: the name without .000001)";
+    case sheaf::Code::no_space:
+      return "\n  (nothing was left behind; free some space and run it again)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 0 ? base_name(argv[0]) : "sheaf";
+  try {
+    const auto classic = sheaf::cli::run_classic(name, argc, argv);
+    const int status = classic ? *classic : sheaf::cli::run_sheaf(argc, argv);
+    sheaf::cli::finish_stdout();
+    return status;
+  } catch (const sheaf::Error& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: %s%s\n", name.c_str(), error.what(), advice(error.code()));
+  } catch (const sheaf::cli::Interrupted& interrupted) {
+    std::fprintf(stderr, "%s: interrupted\n", name.c_str());
+    sheaf::cli::die_of(interrupted.signal);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: out of memory\n", name.c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+  }
+  return 1;
+}

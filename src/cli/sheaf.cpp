@@ -1,0 +1,131 @@
+// cli/sheaf: the command line of `sheaf`.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/commands.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+const char* const exit_codes =
+    "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
+
+void add_dump(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("dump", "Print all metadata of a multifile, as siondump does or as JSON");
+  auto o = std::make_shared<DumpOptions>();
+  sub->add_option("FILE", o->path, "physical file 0 of a multifile, or any one physical file")->required();
+  sub->add_flag("-a", o->blocks, "table of the blocks of every task");
+  sub->add_flag("-l", o->bytes, "that table in bytes instead of MB");
+  sub->add_flag("-m", o->mapping, "mapping of tasks to physical files as a list");
+  sub->add_flag("-M", o->mapping_by_file, "mapping per physical file");
+  sub->add_flag("-k", o->keys, "key-value statistics per task");
+  sub->add_flag("-K", o->records, "key-value records per task");
+  sub->add_flag("-S", o->internals, "memory and descriptors in use");
+  sub->add_flag("--json", o->json, "everything as JSON; with -K including the key-value records");
+  sub->footer(std::string("Example: sheaf dump -a -l restart.sion\n") + exit_codes);
+  sub->callback([o, &status] { status = dump(*o); });
+}
+
+void add_split(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("split", "Write the stream of every task into a file of its own");
+  auto o = std::make_shared<SplitOptions>();
+  sub->add_option("FILE", o->path, "the multifile")->required();
+  sub->add_option("PREFIX", o->request.prefix,
+                  "begin of the names of the outputs; task number, and for key-value multifiles _KEY, follow")
+      ->required();
+  sub->add_flag("-g", o->request.global_ranks, "number the outputs by the stored global rank");
+  sub->add_option("-d", o->request.digits, "digits of the task number")
+      ->check(CLI::Range(1, 200))
+      ->capture_default_str();
+  sub->add_option("-t,--task", o->request.tasks, "only these tasks: N or N,N,...; may be repeated")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  sub->add_flag("--force", o->request.replace, "replace outputs that exist");
+  sub->footer(std::string("Example: sheaf split restart.sion out/task.\n") + exit_codes);
+  sub->callback([o, &status] { status = split(*o); });
+}
+
+void add_defrag(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("defrag", "Copy a multifile into one file with one chunk per task");
+  auto o = std::make_shared<DefragOptions>();
+  auto megabytes = std::make_shared<int32_t>(0);
+  sub->add_option("IN", o->path, "the multifile")->required();
+  sub->add_option("OUT", o->request.output, "the new multifile")->required();
+  auto* bytes =
+      sub->add_option("-q", o->request.fsblksize,
+                      "block size of the new file in bytes (default: that of IN); 1: no gaps at all");
+  bytes->check(CLI::Range(1, INT32_MAX));
+  auto* mb = sub->add_option("-Q", *megabytes, "block size of the new file in MB");
+  mb->check(CLI::Range(1, INT32_MAX >> 20))->excludes(bytes);
+  sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
+  sub->footer(std::string("Example: sheaf defrag -q 1 restart.sion packed.sion\n") + exit_codes);
+  sub->callback([o, megabytes, &status] {
+    if (*megabytes > 0) o->request.fsblksize = *megabytes << 20;
+    status = defrag(*o);
+  });
+}
+
+void add_cat(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("cat", "Write the streams of tasks to standard output or into a file");
+  auto o = std::make_shared<CatOptions>();
+  sub->add_option("FILE", o->path, "the multifile")->required();
+  sub->add_option("-t,--task", o->task, "only this task");
+  sub->add_option("-b,--block", o->block, "only this block of each task");
+  sub->add_option("-o,--output", o->output, "write into this file");
+  sub->add_flag("--force", o->replace, "replace that file if it exists");
+  sub->add_flag("-v", o->verbose, "say on stderr what is written");
+  sub->footer(std::string("Example: sheaf cat --task 3 restart.sion | xxd | head\n") + exit_codes);
+  sub->callback([o, &status] { status = cat(*o); });
+}
+
+void add_info(CLI::App& app, int& status) {
+  auto* sub =
+      app.add_subcommand("info", "Summary of a multifile; without one: version, defaults, environment");
+  auto o = std::make_shared<InfoOptions>();
+  sub->add_option("FILE", o->path, "the multifile");
+  sub->add_flag("--json", o->json, "as JSON");
+  sub->footer(std::string("Example: sheaf info restart.sion\n") + exit_codes);
+  sub->callback([o, &status] { status = info(*o); });
+}
+
+void add_verify(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("verify", "Check multifiles: all metadata, and that all data can be read");
+  auto o = std::make_shared<VerifyOptions>();
+  sub->add_option("FILE", o->paths, "multifiles: physical file 0 of each, or any one physical file")
+      ->required();
+  sub->add_flag("--metadata-only", o->metadata_only,
+                "do not read the data (key-value records are scanned all the same)");
+  sub->add_flag("--json", o->json, "the findings as JSON");
+  sub->footer(std::string("Example: sheaf verify checkpoints/*.sion\n") + exit_codes);
+  sub->callback([o, &status] { status = verify(*o); });
+}
+
+}  // namespace
+
+int run_sheaf(int argc, char** argv) {
+  CLI::App app("Sheaf: many task-local files in one. Looks into multifiles and takes them apart.", "sheaf");
+  int status = 0;
+  app.set_version_flag("--version", "sheaf " SHEAF_VERSION);
+  app.require_subcommand(1);
+  app.footer(std::string("`sheaf COMMAND --help` explains a command; `man sheaf-COMMAND` says more.\n") +
+             exit_codes);
+  add_dump(app, status);
+  add_split(app, status);
+  add_defrag(app, status);
+  add_cat(app, status);
+  add_info(app, status);
+  add_verify(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+    std::fprintf(stderr,
+                 "sheaf: %s\n  (`sheaf --help` shows the commands, `sheaf COMMAND --help` their options)\n",
+                 error.what());
+    return 2;
+  }
+  return status;
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,36 @@
+#include "multifile/defaults.hpp"
+
+#include "multifile/block_size.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/parallel_open.hpp"
+#include "multifile/write_stream.hpp"
+
+namespace sheaf {
+
+std::vector<Default> defaults() {
+  const OpenMode mode;
+  constexpr int many = 1 << 20;
+  const auto kib = [](int64_t bytes) { return std::to_string(bytes >> 10) + " KiB"; };
+  return {
+      {"stream buffer", kib(mode.buffer_bytes) + " per task that reads or writes, grown as needed",
+       "open mode: buffer=BYTES"},
+      {"unbuffered transfers", "requests of " + kib(WriteStream::direct_bytes) + " and more", ""},
+      {"block size",
+       "st_blksize of the new file; " + kib(fallback_block_size) + " if that is not in 1.." +
+           kib(largest_block_size),
+       "argument fsblksize of the open calls"},
+      {"physical files", "as the arguments of the open call say", "open mode: files=auto|node|N"},
+      {"leaders of a physical file",
+       "one per " + std::to_string(leader_group(1024)) + " tasks, at most " +
+           std::to_string(many / leader_group(many)),
+       ""},
+      {"byte order of user data", native_order == ByteOrder::big ? "big" : "little",
+       "open mode: endianness=big|little"},
+      {"key-value records", "none", "open mode: keyval=inline"},
+      {"durable", mode.durable ? "yes" : "no", "open mode: durable"},
+      {"unknown words of the open mode", mode.strict ? "an error" : "reported and ignored",
+       "open mode: strict"},
+  };
+}
+
+}  // namespace sheaf

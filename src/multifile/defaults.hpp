@@ -1,0 +1,17 @@
+// multifile/defaults: the table of what Sheaf does where it is not told otherwise; printed by `sheaf info`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+struct Default {
+  std::string name;
+  std::string value;
+  std::string change;  // how to change it; empty: fixed
+};
+
+std::vector<Default> defaults();
+
+}  // namespace sheaf

@@ -1,0 +1,74 @@
+#include "multifile/defrag.hpp"
+
+#include "multifile/copy_stream.hpp"
+#include "multifile/keyval_check.hpp"
+#include "multifile/output_set.hpp"
+
+namespace sheaf {
+
+namespace {
+
+format::Header header_of_result(const Multifile& m, const DefragRequest& request) {
+  if (m.ntasks() > INT32_MAX) throw file_error(Code::invalid_argument, m.path, "more than 2^31-1 tasks");
+  const format::Header& first = m.files.front().header;
+  format::Header h;
+  if (has_records(m)) {
+    // The words in front of each record are metadata and are copied as they are.
+    h.metadata_order = first.metadata_order;
+    for (const PhysicalFile& f : m.files)
+      if (f.header.metadata_order != h.metadata_order)
+        throw file_error(
+            Code::unsupported, f.path(),
+            "has another byte order than '" + m.path + "': their records do not fit into one file");
+  }
+  h.userdata_order = first.userdata_order;
+  h.fsblksize = request.fsblksize > 0 ? request.fsblksize : first.fsblksize;
+  h.ntasks = static_cast<int32_t>(m.ntasks());
+  h.filenumber = 1;  // as the serial writers of the format
+  h.flag1 = format::Header::flag_of(first.keyval());
+  h.set_name(format::physical_name(request.output, 0));
+  return h;
+}
+
+void write(const Multifile& m, const format::Header& header, File& file, WorkProgress& progress) {
+  std::vector<int64_t> lengths;
+  std::vector<int64_t> chunks;
+  std::vector<int64_t> ranks;
+  for (int64_t t = 0; t < m.ntasks(); ++t) {
+    lengths.push_back(m.sizes_of(t).total());
+    chunks.push_back(layout::aligned_chunk(lengths.back(), header.fsblksize));
+    ranks.push_back(m.globalrank(t));
+  }
+  const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
+  MetadataWriter writer(file, header);
+  writer.write_header();
+  writer.write_ranks_and_sizes(0, ranks, chunks);
+  RangeCopier copier(file, progress);
+  for (int64_t t = 0; t < m.ntasks(); ++t) copier.add_stream(m, t, layout.starts[static_cast<size_t>(t)]);
+  copier.finish();
+
+  const std::vector<int64_t> counts(chunks.size(), 1);
+  const format::Pointer p{chunks.empty() ? 0 : 1,
+                          must_fit(checked_add(layout.data_start, layout.skip), "the multifile")};
+  write_block_table(
+      writer, p, 0, counts, [&](size_t t, int64_t) { return lengths[t]; }, 0);
+  writer.write_mapping_size(p, 0);
+  writer.write_pointer(p);
+}
+
+}  // namespace
+
+void defrag(Store& store, const Multifile& m, const DefragRequest& request, WorkProgress& progress) {
+  const format::Header header = header_of_result(m, request);
+  OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  outputs.check(request.output);
+  check_keyval_records(m);
+  progress.begin(m.data_bytes());
+  const auto file = outputs.add(request.output);
+  progress.begin_output(0, request.output);
+  write(m, header, *file, progress);
+  file->close();
+  outputs.commit();
+}
+
+}  // namespace sheaf

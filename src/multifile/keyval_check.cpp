@@ -1,0 +1,25 @@
+#include "multifile/keyval_check.hpp"
+
+namespace sheaf {
+
+namespace {
+constexpr int64_t buffer_bytes = 256 << 10;
+}
+
+void for_each_record(const Multifile& m, int64_t task,
+                     const std::function<void(const KeyvalRecord&)>& visit) {
+  if (!has_records(m)) return;
+  const PhysicalFile& file = m.file_of(task);
+  ReadStream stream;
+  stream.set_max_buffer(buffer_bytes);
+  stream.load(file.file, m.geometry(task), m.sizes_of(task), {});
+  KeyvalScanner records(stream, file.header.metadata_order, file.path(), task);
+  while (const auto record = records.next()) visit(*record);
+}
+
+void check_keyval_records(const Multifile& m) {
+  if (!has_records(m)) return;
+  for (int64_t t = 0; t < m.ntasks(); ++t) for_each_record(m, t, [](const KeyvalRecord&) {});
+}
+
+}  // namespace sheaf

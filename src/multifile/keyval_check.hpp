@@ -1,0 +1,22 @@
+// multifile/keyval_check: scans of whole key-value multifiles.
+#pragma once
+
+#include <functional>
+
+#include "multifile/keyval_scan.hpp"
+#include "multifile/physical_file.hpp"
+
+namespace sheaf {
+
+// Calls visit for every record of a task; does nothing for a multifile without records. Throws damaged.
+void for_each_record(const Multifile& multifile, int64_t task,
+                     const std::function<void(const KeyvalRecord&)>& visit);
+
+// Throws damaged, naming task and offset, for the first bad record of any task.
+void check_keyval_records(const Multifile& multifile);
+
+inline bool has_records(const Multifile& multifile) {
+  return multifile.files.front().header.keyval() == format::KeyvalMode::inline_;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,55 @@
+// multifile/keyval_scan: the key-value records of one task, in the order they were written (docs/format.md,
+// section "Key-value records").
+//
+// Reads record headers, and values only when asked for them; memory is that of the stream's read-ahead
+// buffer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/byte_order.hpp"
+#include "multifile/read_stream.hpp"
+
+namespace sheaf {
+
+struct KeyvalRecord {
+  uint64_t key = 0;
+  int64_t length = 0;    // bytes of the value
+  int64_t position = 0;  // of the value, in the stream of the task
+};
+
+class KeyvalScanner {
+ public:
+  // `stream` stands at the first record and outlives the scanner, which alone moves it. `metadata_order` is
+  // that of the physical file; `path` and `task` are for messages.
+  KeyvalScanner(ReadStream& stream, ByteOrder metadata_order, std::string_view path, int64_t task)
+      : stream_(stream), order_(metadata_order), path_(path), task_(task) {}
+
+  // The next record, whatever has been read of the value of the one before; nothing at the end of the task.
+  // Throws damaged, naming task and offset, where the stream ends inside a record.
+  std::optional<KeyvalRecord> next();
+
+  // Bytes of the current value that have been neither read nor skipped.
+  int64_t left() const { return left_; }
+  // Reads of the current value; fewer bytes than asked for only at its end.
+  size_t read(std::span<std::byte> out);
+  // Moves over `bytes` <= left() bytes without reading them.
+  void skip(int64_t bytes);
+
+ private:
+  [[noreturn]] void damaged(const std::string& finding) const;
+
+  ReadStream& stream_;
+  ByteOrder order_;
+  std::string path_;
+  int64_t task_;
+  int64_t record_ = 0;  // where the current record begins in the stream
+  int64_t at_ = 0;      // where the stream stands
+  int64_t left_ = 0;
+};
+
+}  // namespace sheaf

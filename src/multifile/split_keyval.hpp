@@ -1,0 +1,15 @@
+// multifile/split_keyval: the records of one task of a key-value multifile as one file per key; a part of
+// split.
+#pragma once
+
+#include "multifile/output_set.hpp"
+#include "multifile/physical_file.hpp"
+#include "multifile/work_progress.hpp"
+
+namespace sheaf {
+
+// Adds one output per key of the task, in the order of first appearance, named split_name(name, key).
+void split_keyval(const Multifile& multifile, int64_t task, const std::string& name, OutputSet& outputs,
+                  WorkProgress& progress);
+
+}  // namespace sheaf

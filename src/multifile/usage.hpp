@@ -1,0 +1,36 @@
+// multifile/usage: how well the chunks of a multifile are filled, and what readers leave unread in it. For
+// tools.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "multifile/physical_file.hpp"
+
+namespace sheaf {
+
+// All sizes in bytes. A chunk counts once per round in which its task has it.
+struct Usage {
+  int64_t chunk_bytes = 0;  // of the counted rounds
+  int64_t data_bytes = 0;
+  int64_t full_bytes = 0, full_chunks = 0;      // filled exactly
+  int64_t partly_bytes = 0, partly_chunks = 0;  // the data in them; also those filled beyond their end
+  int64_t empty_bytes = 0, empty_chunks = 0;    // their sizes, rounds that the task does not count included
+  int64_t fsblocks_full = 0, fsblocks_partly = 0;  // file-system blocks touched, every chunk by itself
+  int64_t fsblocks_partly_bytes = 0;               // data in the partly used ones
+};
+
+Usage usage_of(const Multifile& multifile);
+
+// Chunk sizes as stored, one per local task: before format 4 they are not those that places follow from.
+std::vector<int64_t> stored_chunk_sizes(const PhysicalFile& file);
+
+// The mapping field behind the block table: of the leader of a set, or of a single file, where readers ignore
+// it. Empty vector: present, without entries. Nothing: absent.
+std::optional<std::vector<layout::Placement>> stored_mapping(const Multifile& multifile, size_t file);
+
+// flag1 as stored; format 2 has none: 0.
+inline int64_t stored_flag1(const format::Header& header) { return header.version == 2 ? 0 : header.flag1; }
+
+}  // namespace sheaf
