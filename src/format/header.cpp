@@ -117,7 +117,11 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   if (h.fsblksize <= 0) damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
   if (h.ntasks < 0) damaged(path, std::to_string(h.ntasks) + " tasks in the header");
   if (h.nfiles < 1) damaged(path, std::to_string(h.nfiles) + " physical files in the header");
-  if (h.nfiles > 1 && (h.filenumber < 0 || h.filenumber >= h.nfiles))
+  const int64_t keyval = h.version >= 5 ? h.flag1 >> 32 : 0;
+  if (keyval != 0 && keyval != static_cast<int32_t>(KeyvalMode::none) &&
+      keyval != static_cast<int32_t>(KeyvalMode::inline_))
+    throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(keyval) + " is not known");
+  if (h.filenumber < 0 || (h.nfiles > 1 && h.filenumber >= h.nfiles))
     damaged(path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
   const auto mode = static_cast<int32_t>(h.flag1 >> 32);
   if (h.version >= 5 && mode != 0 && mode != static_cast<int32_t>(KeyvalMode::none) &&

@@ -9,7 +9,6 @@ namespace sheaf {
 
 namespace {
 constexpr int64_t first_buffer = 40;
-constexpr int64_t page = 4096;  // transfers end on multiples of this where the stream allows it
 }  // namespace
 
 int64_t TaskBlocks::total() const {
@@ -149,7 +148,7 @@ void WriteStream::put(std::span<const std::byte> piece) {
 }
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {
-  const int64_t at = geometry_.offset(chunk()) + blocks_.position;
+  const int64_t at = file_offset();
   if (handle_ && handle_->second_stream()) {
     if (handle_->write(bytes) < bytes.size()) throw os_error("cannot write through the second stream of", file_->path(), errno);
     handle_->flush();
@@ -175,10 +174,14 @@ void WriteStream::flush() {
 
 void WriteStream::close_window() { window_.at = window_.end = buffer_.get(); }
 
-// The window ends at the end of the buffer or of the chunk, or so that the transfer ends on a page border.
+// The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its size in
+// the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
 void WriteStream::set_window_end() {
   int64_t usable = capacity_;
-  if (usable > page) usable -= (geometry_.offset(chunk()) + blocks_.position) % page;
+  if (capacity_ == max_buffer_) {
+    const int64_t to_border = usable - file_offset() % usable;
+    if (to_border > buffered()) usable = to_border;
+  }
   usable = std::min(usable, geometry_.size - blocks_.position);
   window_.end = buffer_.get() + usable;
 }
@@ -186,7 +189,7 @@ void WriteStream::set_window_end() {
 // Called with a full window: grows the buffer, or empties it once it has its full size.
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
-  if (capacity_ < max_buffer_ && (held == capacity_ || capacity_ == 0 || capacity_ <= page)) {
+  if (capacity_ < max_buffer_) {
     const int64_t needed = std::max(first_buffer, held + wanted);
     const auto grown = static_cast<uint32_t>(std::min<int64_t>(max_buffer_, std::max<int64_t>(needed, 4 * int64_t{capacity_})));
     auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);

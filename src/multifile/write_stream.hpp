@@ -1,7 +1,7 @@
 // multifile/write_stream: the stream of bytes one task writes into its chunks.
 //
-// Path of a byte: window of the buffer -> File, in transfers that end on page borders; large requests skip the
-// buffer. The buffer starts at nothing and grows with what is written, so that a task that writes little holds
+// Path of a byte: window of the buffer -> File, in transfers that end on multiples of their size; large requests skip
+// the buffer. The buffer starts at nothing and grows with what is written, so that a task that writes little holds
 // little. Local to a task; one thread at a time. All sizes in bytes.
 #pragma once
 
@@ -92,6 +92,7 @@ class WriteStream {
 
  private:
   int64_t buffered() const { return window_.at - buffer_.get(); }
+  int64_t file_offset() const { return geometry_.offset(chunk()) + blocks_.position; }  // of the buffer's first byte
   struct Mark {
     int64_t chunk;
     int64_t position;
