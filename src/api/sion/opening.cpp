@@ -17,6 +17,21 @@ void give_stream(Handle& handle, FILE** fileptr) {
   if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
 }
 
+void report_overrun(const char* function, Handle& handle) {
+  if (handle.writer->take_overrun())
+    warn(function,
+         "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
+             std::to_string(handle.writer->geometry().size) +
+             " bytes through its own stream, into the chunk of another task; call sion_ensure_free_space first",
+         handle.task());
+}
+
+void report_last_overrun(const char* function, Handle& handle) {
+  if (!handle.writer || !handle.shared()) return;
+  attempt([&] { handle.writer->flush(); });
+  report_overrun(function, handle);
+}
+
 namespace {
 
 std::optional<Error> check_arguments(const ParallelOpen& call) {
@@ -103,6 +118,7 @@ int close_parallel(const char* function, int sid) {
   if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
   return guarded(function, h->task(), 0, [&] {
     if (h->is_serial()) throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
+    report_last_overrun(function, *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
     if (auto* writer = handle->as<ParallelWriter>()) {

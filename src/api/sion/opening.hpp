@@ -18,6 +18,13 @@ void report_unknown_words(const char* function, const OpenMode& mode, int task);
 // Sets *fileptr (if wanted) to the program's stream, NULL in posix mode.
 void give_stream(Handle& handle, FILE** fileptr);
 
+// Warns, once per chunk, if the program wrote beyond the current task's chunk through its own stream, as far as the
+// library has noticed.
+void report_overrun(const char* function, Handle& handle);
+
+// The same before a close: first looks where the stream is. What fails here fails again in the close.
+void report_last_overrun(const char* function, Handle& handle);
+
 // Closes the program's second stream, if any, when the handle goes.
 class SecondStream {
  public:

@@ -106,6 +106,7 @@ int sion_close(int sid) {
   return guarded("sion_close", task, SION_NOT_SUCCESS, [&] {
     if (!get_handle(sid).is_serial())
       throw Error(Code::wrong_mode, "the handle was opened in parallel; close it with the call that fits its open");
+    report_last_overrun("sion_close", *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
     if (auto* writer = handle->as<SerialWriter>()) writer->close();

@@ -3,6 +3,7 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/handle.hpp"
+#include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 
 using namespace sheaf;
@@ -19,16 +20,6 @@ size_t bytes_of(size_t size, size_t nitems) {
   return bytes;
 }
 
-// Reports what a program did to its neighbour through its own stream, once per chunk.
-void check_overrun(Handle& handle, const char* function) {
-  if (handle.writer->take_overrun())
-    warn(function,
-         "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
-             std::to_string(handle.writer->geometry().size) +
-             " bytes through its own stream, into the chunk of another task; call sion_ensure_free_space first",
-         handle.task());
-}
-
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
   return guarded("sion_fwrite", h ? h->task() : -1, size_t{0}, [&]() -> size_t {
@@ -37,7 +28,7 @@ void check_overrun(Handle& handle, const char* function) {
     if (bytes == 0) return 0;
     if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
     stream.write({static_cast<const std::byte*>(data), bytes});
-    check_overrun(*h, "sion_fwrite");
+    report_overrun("sion_fwrite", *h);
     return nitems;
   });
 }
@@ -71,7 +62,8 @@ size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   if (Handle* h = find_handle(sid)) [[likely]] {
     Window& w = *h->out;
     size_t bytes;
-    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at)) [[likely]] {
+    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) && data)
+        [[likely]] {
       copy_record(w.at, data, bytes);
       w.at += bytes;
       return nitems;
@@ -84,7 +76,8 @@ size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
   if (Handle* h = find_handle(sid)) [[likely]] {
     Window& w = *h->in;
     size_t bytes;
-    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at)) [[likely]] {
+    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) && data)
+        [[likely]] {
       copy_record(data, w.at, bytes);
       w.at += bytes;
       return nitems;
@@ -99,7 +92,7 @@ int sion_flush(int sid) {
     Handle& handle = get_handle(sid);
     if (!handle.writer) return SION_SUCCESS;
     handle.writer->flush();
-    check_overrun(handle, "sion_flush");
+    report_overrun("sion_flush", handle);
     if (handle.posix) handle.writer->sync();
     return SION_SUCCESS;
   });
@@ -110,7 +103,7 @@ int sion_ensure_free_space(int sid, sion_int64 bytes) {
   return guarded("sion_ensure_free_space", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
     Handle& handle = get_handle(sid);
     get_writer(handle).ensure_free_space(bytes);
-    check_overrun(handle, "sion_ensure_free_space");
+    report_overrun("sion_ensure_free_space", handle);
     return SION_SUCCESS;
   });
 }
@@ -160,7 +153,9 @@ sion_int64 sion_get_bytes_read(int sid) {
 
 namespace {
 
-void seek_in_writing(Handle& handle, int rank, int block, sion_int64 position) {
+void seek_in_writing(const char* function, Handle& handle, int rank, int block, sion_int64 position) {
+  handle.writer->flush();
+  report_overrun(function, handle);
   const bool stays = (block == SION_CURRENT_BLK) && (position == SION_CURRENT_POS);
   const int64_t before = handle.task();
   handle.select(rank == SION_CURRENT_RANK ? before : rank);
@@ -176,7 +171,7 @@ void seek_in_writing(Handle& handle, int rank, int block, sion_int64 position) {
                                     " cannot be chosen; use SION_CURRENT_BLK, SION_CURRENT_POS");
 }
 
-void seek_in_reading(Handle& handle, int rank, int block, sion_int64 position) {
+void seek_in_reading(const char*, Handle& handle, int rank, int block, sion_int64 position) {
   const int64_t before = handle.task();
   const bool switches = rank != SION_CURRENT_RANK && rank != before;
   if (switches) handle.select(rank);
@@ -204,7 +199,7 @@ int seek(const char* function, int sid, int rank, int block, sion_int64 position
   Handle* h = find_handle(sid);
   return guarded(function, h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
     Handle& handle = get_handle(sid);
-    (handle.writer ? seek_in_writing : seek_in_reading)(handle, rank, block, position);
+    (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
     if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
     return SION_SUCCESS;
   });
