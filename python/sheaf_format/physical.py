@@ -82,8 +82,8 @@ class PhysicalFile:
         if not 2 <= header.format_version <= 5:
             raise self._fail(f"format version {header.format_version} is not one of 2 to 5")
         meta1.unpack_rest(header, self._read(0, header.arrays_offset, "the fixed part of META1"))
-        for name in ("fsblksize", "ntasks", "nfiles"):
-            if getattr(header, name) <= 0:
+        for name, least in (("fsblksize", 1), ("ntasks", 0), ("nfiles", 1)):
+            if getattr(header, name) < least:
                 raise self._fail(f"{name} is {getattr(header, name)}")
         if header.filenumber < 0 or (header.nfiles > 1 and header.filenumber >= header.nfiles):
             raise self._fail(f"file number {header.filenumber} in a set of {header.nfiles}")
@@ -112,7 +112,7 @@ class PhysicalFile:
         aligned = header.format_version >= 4
         self.chunks = [chunk if aligned else align_up(chunk, header.fsblksize) for chunk in self.stored_chunks]
         self.starts, self.globalskip = chunk_starts(self.chunks, header.fsblksize)
-        if self.maxblocks < 1:
+        if self.maxblocks < (1 if header.ntasks else 0):
             raise self._fail(f"maxblocks is {self.maxblocks}")
         first = align_up(meta1_size(header.ntasks), header.fsblksize)
         expected = first + self.maxblocks * self.globalskip
