@@ -133,7 +133,8 @@ void print_summary(const Json& j) {
   print("on disk", sized(number("allocated_bytes")));
   if (!j["efficiency"].is_null())
     print("efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>()));
-  print("blocks", fmt::format("{} of {} bytes of chunks in all", number("blocks"), number("chunk_bytes")));
+  print("chunks", sized(number("chunk_bytes")));
+  print("blocks", fmt::format("{}", number("blocks")));
   print("block size", sized(number("block_size")));
   print("key-value records", j["keyval"].get<bool>() ? "yes" : "no");
   print("byte order",

@@ -23,7 +23,7 @@ const char* advice(sheaf::Code code) {
     case sheaf::Code::not_a_multifile:
       return "\n  (give physical file 0 of a multifile: the name without .000001)";
     case sheaf::Code::no_space:
-      return "\n  (nothing was left behind; free some space and run it again)";
+      return "\n  (free some space and run it again)";
     default:
       return "";
   }
