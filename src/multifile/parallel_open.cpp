@@ -53,7 +53,9 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   agree(comm, problem, std::span(pairs).first(used));
   for (size_t i = 0; i < used; i += 2) {
     if (pairs[i] == ~pairs[i + 1]) continue;
-    const char* what = i == 0 ? "file name" : i == 2 ? "open mode" : i == 4 ? "number of files" : "block size";
+    static constexpr const char* names[] = {"file name", "open mode", "number of files", "block size",
+                                            "kind of local communicator", "argument"};
+    const char* what = names[i / 2];
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
   }

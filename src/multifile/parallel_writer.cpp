@@ -88,6 +88,8 @@ void ParallelWriter::number_local_groups() {
   local_->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
   facts_.filenumber = static_cast<int32_t>(number);
   facts_.nfiles = static_cast<int32_t>(groups);
+  // A single file has no mapping: its readers take the rank for the local rank, whatever order the group has.
+  if (groups == 1) local_.reset();
 }
 
 // The first task of each file creates it without truncating; only when every task has its file open does anything

@@ -51,6 +51,26 @@ TEST(RoundTrip, OfGroupsInReversedOrder) {
   }
 }
 
+// A single file has no mapping that could tell of another order.
+TEST(RoundTrip, OfOneGroupInReversedOrder) {
+  Program p;
+  p.requests = {100, 0, 2000, 5};
+  for (int t = 0; t < 4; ++t) p.steps.push_back({{Step::write, t == 1 ? 0 : 70 + t}});
+  MemoryStore store;
+  SharedHandles shared(store);
+  run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
+    const int me = comm.rank();
+    ParallelWriteRequest request = request_of("a", p, comm);
+    request.nfiles = 0;
+    request.local = comm.split(0, -me);
+    ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w"));
+    Writing task(me, p.chunk(me));
+    for (const Step& step : p.steps[static_cast<size_t>(me)]) task.step(writer.stream(), step);
+    writer.close();
+  });
+  check_every_way(store, "a", p);
+}
+
 // The two kinds of writer agree on all that docs/format.md says is the same.
 TEST(RoundTrip, SerialAndParallelFilesDifferOnlyWhereTheFormatSays) {
   for (uint64_t seed = 3001; seed <= 3030; ++seed) {

@@ -85,8 +85,13 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
       problem = Error(Code::invalid_argument, std::string("'") + call.fname + "': chunk size " +
                                                   std::to_string(*call.chunksize) + " of task " +
                                                   std::to_string(task) + " is negative", 0, task);
-    // Reading takes these two as results; whatever they hold before does not matter.
-    const int64_t same[2] = {own.writes() ? *call.numfiles : 0, own.writes() ? *call.fsblksize : 0};
+    // Reading takes the first two as results; whatever they hold before does not matter.
+    int64_t same[3] = {};
+    if (own.writes()) {
+      same[0] = *call.numfiles;
+      same[1] = *call.fsblksize;
+      same[2] = *call.numfiles <= 0 && call.has_group;
+    }
     const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                         same, problem);
     if (task == 0) report_unknown_words(call.function, mode, task);

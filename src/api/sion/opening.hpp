@@ -46,7 +46,8 @@ struct ParallelOpen {
   const char* file_mode;
   int* numfiles;
   bool has_local;                                   // the caller named a variable for the local communicator
-  std::function<std::unique_ptr<Comm>()> local;     // makes the local group; returns null if all tasks are one
+  bool has_group;                                   // that variable names a group; else all tasks are one
+  std::function<std::unique_ptr<Comm>()> local;     // makes the local group, collectively; null if there is none
   long long* chunksize;
   int* fsblksize;
   int* globalrank;

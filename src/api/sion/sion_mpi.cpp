@@ -23,9 +23,10 @@ int open_mpi(const char* function, const char* fname, const char* file_mode, int
     MPI_Initialized(&initialized);
     if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
     if (gcomm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
-    const auto local = [lcomm]() { return *lcomm == MPI_COMM_NULL ? nullptr : mpi_comm(*lcomm); };
-    return open_parallel(mpi_comm(gcomm), {function, fname, file_mode, numfiles, lcomm != nullptr, local, chunksize,
-                                           fsblksize, globalrank, fileptr, newfname});
+    const bool has_group = lcomm && *lcomm != MPI_COMM_NULL;
+    const auto local = [=] { return has_group ? mpi_comm(*lcomm) : nullptr; };
+    return open_parallel(mpi_comm(gcomm), {function, fname, file_mode, numfiles, lcomm != nullptr, has_group, local,
+                                           chunksize, fsblksize, globalrank, fileptr, newfname});
   });
 }
 
