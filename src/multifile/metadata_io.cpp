@@ -43,7 +43,7 @@ Pointer MetadataReader::read_pointer() {
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
   if (!present || p.varheader == 0)
     throw file_error(Code::unclosed, file_.path(),
-                     "the multifile was never closed (its block table is missing); `sheaf repair` can recover it");
+                     "the multifile was never closed: its block table is missing");
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
   if (p.maxblocks < (header_.ntasks > 0) || p.varheader < begin)
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +

@@ -34,7 +34,7 @@ struct OpenMode {
   format::KeyvalMode keyval = format::KeyvalMode::not_set;
   FilePolicy file_policy = FilePolicy::caller;
   int32_t files = 0;                 // for FilePolicy::fixed
-  int64_t buffer_bytes = 128 << 10;  // write-behind and read-ahead buffer of a task; 0: none
+  int64_t buffer_bytes = 512 << 10;  // write-behind and read-ahead buffer of a task; 0: none
   std::vector<std::string> unknown;  // words without a meaning
 
   bool writes() const { return direction == Direction::write; }
