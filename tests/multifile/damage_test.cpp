@@ -178,6 +178,17 @@ TEST_F(Damage, APhysicalFileOfAnotherSet) {
   expect(Code::damaged);
 }
 
+TEST_F(Damage, AFileOfTheSetInPlaceOfAnother) {
+  Program p;
+  p.nfiles = tasks;
+  p.fsblksize = 64;
+  p.requests.assign(tasks, 60);
+  for (int t = 0; t < tasks; ++t) p.steps.push_back({{Step::write, 50}});
+  write_in_parallel(store, "a", p);
+  store.set_contents("a.000001", store.contents("a.000002"));
+  expect(Code::damaged);
+}
+
 // Every truncation of either file is found, by whoever needs what is missing.
 TEST_F(Damage, Truncations) {
   for (const char* path : {"a", "a.000001"}) {
