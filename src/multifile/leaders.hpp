@@ -29,7 +29,7 @@ class Leaders {
   std::vector<T> gather(std::span<const T> mine) {
     const Gathered all = slice().gather(std::as_bytes(mine), 0);
     std::vector<T> values(all.bytes.size() / sizeof(T));
-    std::memcpy(values.data(), all.bytes.data(), all.bytes.size());
+    if (!values.empty()) std::memcpy(values.data(), all.bytes.data(), all.bytes.size());
     return values;
   }
 

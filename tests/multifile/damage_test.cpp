@@ -185,8 +185,11 @@ TEST_F(Damage, AFileOfTheSetInPlaceOfAnother) {
   p.requests.assign(tasks, 60);
   for (int t = 0; t < tasks; ++t) p.steps.push_back({{Step::write, 50}});
   write_in_parallel(store, "a", p);
+  check_every_way(store, "a", p);
   store.set_contents("a.000001", store.contents("a.000002"));
-  expect(Code::damaged);
+  EXPECT_EQ(serial(), Code::damaged);
+  EXPECT_EQ(parallel(), Code::damaged);
+  EXPECT_EQ(code_of([&] { TaskReader(store, "a", 1, mode_of("r")); }), Code::damaged);
 }
 
 // Every truncation of either file is found, by whoever needs what is missing.
