@@ -1,6 +1,6 @@
 #include "multifile/defaults.hpp"
 
-#include "multifile/block_size.hpp"
+#include "multifile/new_file.hpp"
 #include "multifile/open_mode.hpp"
 #include "multifile/parallel_open.hpp"
 #include "multifile/write_stream.hpp"

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "layout/placement.hpp"
-#include "multifile/block_size.hpp"
+#include "multifile/new_file.hpp"
 #include "multifile/leaders.hpp"
 
 namespace sheaf {
@@ -141,7 +141,7 @@ void ParallelWriter::write_metadata(int64_t chunk_size, std::string_view base) {
     problem = attempt([&] {
       head = header();
       head.set_name(base);
-      file().resize(0);
+      empty(file());
       MetadataWriter(file(), head).write_header();
     });
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "multifile/block_size.hpp"
+#include "multifile/new_file.hpp"
 
 namespace sheaf {
 
@@ -51,7 +51,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     layout_ = layout::lay_out(chunk_sizes_, header_.fsblksize);
     tasks_.resize(chunk_sizes_.size());
 
-    file.resize(0);
+    empty(file);
     MetadataWriter writer(file, header_);
     writer.write_header();
     writer.write_ranks_and_sizes(0, globalranks_, chunk_sizes_);
