@@ -1,0 +1,199 @@
+// bench/bench_common: how all benchmarks here compare Sheaf with its peer.
+//
+// Both do the same job in the same process, in turn (A B, B A, A B, ...): whatever else the machine does
+// meets both alike. A pair that is not counted comes first. What is judged is the median over the pairs of
+// the ratio within a pair; its spread is printed with it. Each row ends in a line for machines:
+//   RESULT name=<row> fs=<file system> ratio=<median> min=<> max=<> ours=<s> peer=<s> target=<>
+//   pass=<yes|no|->
+#pragma once
+
+#include <stdlib.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+// Seconds of a clock that all processes of a machine share.
+inline double now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+[[noreturn]] inline void fail(const std::string& what) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "bench: %s\n", what.c_str());
+  _Exit(1);
+}
+
+inline void require(bool condition, const char* what) {
+  if (!condition) fail(what);
+}
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+// Options "--name value" and flags "--name"; what no question was asked about is an error (check()).
+class Options {
+ public:
+  Options(int argc, char** argv) : words_(argv + 1, argv + argc), used_(words_.size(), false) {}
+
+  std::string text(const char* name, std::string otherwise) {
+    const size_t at = find(name);
+    if (at + 1 >= words_.size()) return otherwise;
+    used_[at + 1] = true;
+    return words_[at + 1];
+  }
+  // A number with an optional suffix K, M or G (powers of 1024).
+  int64_t number(const char* name, int64_t otherwise) {
+    const std::string given = text(name, "");
+    if (given.empty()) return otherwise;
+    char* end = nullptr;
+    const int64_t n = std::strtoll(given.c_str(), &end, 10);
+    const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (end == given.c_str() || (shift == 0 && *end)) fail("no number: " + given);
+    return n << shift;
+  }
+  bool flag(const char* name) { return find(name) < words_.size(); }
+  void check() const {
+    for (size_t i = 0; i < words_.size(); ++i)
+      if (!used_[i]) fail("unknown option " + words_[i]);
+  }
+
+ private:
+  size_t find(const char* name) {
+    const auto at = static_cast<size_t>(std::find(words_.begin(), words_.end(), name) - words_.begin());
+    if (at < words_.size()) used_[at] = true;
+    return at;
+  }
+  std::vector<std::string> words_;
+  std::vector<bool> used_;
+};
+
+inline std::string file_system_of(const std::string& directory) {
+  struct statfs found;
+  if (statfs(directory.c_str(), &found) != 0) return "unknown";
+  switch (static_cast<unsigned long>(found.f_type)) {
+    case 0xEF53:
+      return "ext4";
+    case 0x01021994:
+      return "tmpfs";
+    case 0x58465342:
+      return "xfs";
+    case 0x9123683E:
+      return "btrfs";
+    default:
+      return "other";
+  }
+}
+
+// A directory of this run's own under --dir, removed at the end. Only one process of a run may own it.
+class Scratch {
+ public:
+  Scratch(const std::string& parent, bool owner) : path_(parent + "/sheaf-bench"), owner_(owner) {
+    if (owner_) empty();
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (owner_) std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // Removes what was written, and with it its pages in the cache.
+  void empty() const {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool owner_;
+};
+
+// How a row is judged. A ratio of bandwidths is peer's time / our time, one of times is our time / peer's
+// time.
+struct Row {
+  std::string name;
+  bool of_bandwidths = false;
+  double target = 0;  // bandwidth: at least; time: at most; 0: reported only
+  double bytes = 0;   // moved in one run, to print GB/s; 0: print times
+};
+
+// Times of the phases of one run, in seconds; row p judges phase p.
+using Times = std::vector<double>;
+
+inline void print_result(const Row& row, const std::string& fs, const std::vector<double>& ours,
+                         const std::vector<double>& peer) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < ours.size(); ++i)
+    ratios.push_back(row.of_bandwidths ? peer[i] / ours[i] : ours[i] / peer[i]);
+  const double middle = median(ratios);
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  char target[32] = "-";
+  const char* pass = "-";
+  if (row.target > 0) {
+    std::snprintf(target, sizeof target, "%s%.4g", row.of_bandwidths ? ">=" : "<=", row.target);
+    pass = (row.of_bandwidths ? middle >= row.target : middle <= row.target) ? "yes" : "no";
+  }
+  std::printf("RESULT name=%s fs=%s ratio=%.4g min=%.4g max=%.4g ours=%.4g peer=%.4g target=%s pass=%s\n",
+              row.name.c_str(), fs.c_str(), middle, *least, *most, median(ours), median(peer), target, pass);
+  std::fflush(stdout);
+}
+
+inline void print_pair(const Row& row, int pair, double ours, double peer) {
+  if (row.bytes > 0) {
+    std::printf("  %-28s pair %2d  ours %7.3f GB/s  peer %7.3f GB/s  ratio %.4f\n", row.name.c_str(), pair,
+                1e-9 * row.bytes / ours, 1e-9 * row.bytes / peer,
+                row.of_bandwidths ? peer / ours : ours / peer);
+  } else {
+    std::printf("  %-28s pair %2d  ours %9.3f ms  peer %9.3f ms  ratio %.5f\n", row.name.c_str(), pair,
+                1e3 * ours, 1e3 * peer, row.of_bandwidths ? peer / ours : ours / peer);
+  }
+  std::fflush(stdout);
+}
+
+// Runs `ours` and `peer` (each returns Times, one per row) in turn. In a parallel program every task calls
+// this and one has `print`. `settle()` runs before every timed run.
+template <class Ours, class Peer, class Settle>
+void compare(const std::vector<Row>& rows, const std::string& fs, int pairs, bool print, Ours ours, Peer peer,
+             Settle settle) {
+  std::vector<std::vector<double>> own(rows.size());
+  std::vector<std::vector<double>> other(rows.size());
+  for (int pair = 0; pair <= pairs; ++pair) {
+    Times a;
+    Times b;
+    for (int turn = 0; turn < 2; ++turn) {
+      settle();
+      if ((pair + turn) % 2 == 0) {
+        a = ours();
+      } else {
+        b = peer();
+      }
+    }
+    if (pair == 0) continue;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      own[r].push_back(a[r]);
+      other[r].push_back(b[r]);
+      if (print) print_pair(rows[r], pair, a[r], b[r]);
+    }
+  }
+  settle();
+  if (!print) return;
+  for (size_t r = 0; r < rows.size(); ++r) print_result(rows[r], fs, own[r], other[r]);
+}
+
+}  // namespace bench

@@ -1,0 +1,78 @@
+// Creating in parallel: the collective open and close of a multifile with every task a fiber of one process,
+// against one empty file per task in one directory.
+//
+// Why this is fair: as in bench_create; in addition all the tasks' parts of the collective calls run one
+// after the other on one core here, as the peer's creations do, and the switches between fibers are in our
+// time. Two rows: from the first task entering the open to the last one leaving the close, and with the
+// making of the fibers as well.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "bench_common.hpp"
+#include "comm/fiber_comm.hpp"
+#include "multifile/parallel_open.hpp"
+#include "multifile/parallel_writer.hpp"
+#include "storage/shared_handles.hpp"
+
+namespace {
+
+using bench::require;
+using bench::Times;
+
+double create_files(const std::vector<std::string>& names) {
+  const double start = bench::now();
+  for (const std::string& name : names) {
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    require(fd >= 0 && close(fd) == 0, "cannot create a file");
+  }
+  return bench::now() - start;
+}
+
+// The steps of sion_paropen_* and sion_parclose_*, without MPI.
+void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& path, int64_t chunk) {
+  std::unique_ptr<sheaf::Comm> own = comm.duplicate();
+  const sheaf::OpenMode mode = sheaf::agree_on_call(*own, path, "bw", {}, std::nullopt);
+  sheaf::ParallelWriteRequest request;
+  request.path = path;
+  request.chunk_size = chunk;
+  sheaf::ParallelWriter writer(store, std::move(own), std::move(request), mode);
+  writer.close();
+}
+
+Times create_multifile(const std::string& path, int tasks, int64_t chunk) {
+  const double before = bench::now();
+  double first = 0;
+  double last = 0;
+  sheaf::SharedHandles store(sheaf::posix_store());
+  sheaf::FiberOptions options;
+  options.ranks = tasks;
+  options.ranks_per_node = 16;
+  sheaf::run_fibers(options, [&](sheaf::Comm& comm) {
+    comm.barrier();  // all fibers exist and have touched their stacks
+    if (first == 0) first = bench::now();
+    open_and_close(comm, store, path, chunk);
+    last = bench::now();
+  });
+  return {last - first, bench::now() - before};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Options options(argc, argv);
+  const std::string parent = options.text("--dir", ".");
+  const int pairs = static_cast<int>(options.number("--pairs", 5));
+  const auto tasks = static_cast<int>(options.number("--tasks", 294'912));
+  const int64_t chunk = options.number("--chunk", 1 << 20);
+  options.check();
+
+  const bench::Scratch scratch(parent, true);
+  std::vector<std::string> names;
+  for (int t = 0; t < tasks; ++t) names.push_back(scratch.file("task." + std::to_string(t)));
+  // tmpfs keeps directories in memory only, and no target is set for it.
+  const std::string fs = bench::file_system_of(scratch.path());
+  bench::compare(
+      {{"create.parallel/files", false, fs == "tmpfs" ? 0 : 0.1}, {"create.parallel+fibers/files", false, 0}},
+      fs, pairs, true, [&] { return create_multifile(scratch.file("multifile"), tasks, chunk); },
+      [&] { return Times(2, create_files(names)); }, [&] { scratch.empty(); });
+}

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""The command-line tools: `sheaf split` and `sheaf defrag` against `cp`, and `sheaf cat --task N` against 20 ms.
+
+Why this is fair: cp copies the very bytes that the tool leaves behind (the directory of task files; the defragmented
+file), from the page cache into a new place of the same file system, as the tool does. The start of the process is in
+the time of both. Outputs are removed outside the time. For `cat` the peer is the time allowed for one task out of
+294,912; the tool's own start (`sheaf --version`) is printed beside it.
+"""
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import time
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--bin", default="build/bin", help="directory of sheaf and bench_tool_input")
+parser.add_argument("--dir", default=".")
+parser.add_argument("--pairs", type=int, default=5)
+parser.add_argument("--shrink", type=int, default=1, help="divide the amounts of data by this")
+options = parser.parse_args()
+SHEAF = f"{options.bin}/sheaf"
+scratch = pathlib.Path(options.dir) / "sheaf-bench-tools"
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    elif path.exists():
+        path.unlink()
+
+
+def timed(command):
+    start = time.monotonic()
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    seconds = time.monotonic() - start
+    if done.returncode != 0:
+        raise SystemExit(f"bench_tools: {command} failed: {done.stderr.decode()}")
+    return seconds
+
+
+def file_system():
+    return subprocess.run(["stat", "-f", "-c", "%T", scratch], capture_output=True, text=True).stdout.strip() \
+        .replace("ext2/ext3", "ext4")
+
+
+def result(name, ratios, ours, peer, target):
+    ratio = statistics.median(ratios)
+    print(f"RESULT name={name} fs={file_system()} ratio={ratio:.4g} min={min(ratios):.4g} max={max(ratios):.4g} "
+          f"ours={statistics.median(ours):.4g} peer={statistics.median(peer):.4g} target=<={target:g} "
+          f"pass={'yes' if ratio <= target else 'no'}", flush=True)
+
+
+def compare(name, target, ours, peer):
+    """`ours` and `peer`: callables that run once and return seconds."""
+    own, other = [], []
+    for pair in range(options.pairs + 1):
+        times = {}
+        for which in ((ours, peer) if pair % 2 == 0 else (peer, ours)):
+            times[which] = which()
+        if pair == 0:
+            continue
+        own.append(times[ours])
+        other.append(times[peer])
+        print(f"  {name:28s} pair {pair:2d}  ours {1e3 * own[-1]:9.3f} ms  peer {1e3 * other[-1]:9.3f} ms  "
+              f"ratio {own[-1] / other[-1]:.4f}", flush=True)
+    result(name, [a / b for a, b in zip(own, other)], own, other, target)
+
+
+def make(path, tasks, per_task, chunk):
+    timed([f"{options.bin}/bench_tool_input", "--out", path, "--tasks", tasks, "--bytes", per_task, "--chunk", chunk])
+
+
+def split_and_defrag(tasks, per_task, chunk):
+    source = scratch / "multifile"
+    make(source, tasks, per_task, chunk)
+    shape = f"{tasks}x{per_task >> 10}KiB"
+    # What cp copies: made by the tools themselves.
+    model_dir, model_file = scratch / "model", scratch / "model.sion"
+    model_dir.mkdir()
+    timed([SHEAF, "split", source, model_dir / "task."])
+    timed([SHEAF, "defrag", source, model_file])
+
+    def split():
+        out = scratch / "split"
+        out.mkdir()
+        seconds = timed([SHEAF, "split", source, out / "task."])
+        remove(out)
+        return seconds
+
+    def copy(model, *flags):
+        out = scratch / "copy"
+        seconds = timed(["cp", *flags, model, out])
+        remove(out)
+        return seconds
+
+    def defrag():
+        out = scratch / "defrag.sion"
+        seconds = timed([SHEAF, "defrag", source, out])
+        remove(out)
+        return seconds
+
+    compare(f"split/cp.{shape}", 1.2, split, lambda: copy(model_dir, "-r"))
+    compare(f"defrag/cp.{shape}", 1.2, defrag, lambda: copy(model_file))
+    for path in (source, model_dir, model_file):
+        remove(path)
+
+
+def cat_one(tasks):
+    source = scratch / "multifile"
+    make(source, tasks, 52, 52)
+    chosen = [random.Random(1).randrange(tasks) for _ in range(4 * options.pairs)]
+    times = [timed([SHEAF, "cat", "--task", task, source]) for task in [tasks - 1] + chosen][1:]
+    start = statistics.median(timed([SHEAF, "--version"]) for _ in times)
+    print(f"  cat --task: median {1e3 * statistics.median(times):.2f} ms, of these {1e3 * start:.2f} ms for the start")
+    allowed = 0.020
+    result(f"cat-1-of-{tasks}/20ms", [t / allowed for t in times], times, [allowed], 1)
+    remove(source)
+
+
+remove(scratch)
+scratch.mkdir(parents=True)
+try:
+    split_and_defrag(8, (64 << 20) // options.shrink, (8 << 20) // options.shrink)
+    split_and_defrag(1000, (256 << 10) // options.shrink, (64 << 10) // options.shrink)
+    cat_one(294_912)
+finally:
+    remove(scratch)

@@ -1,0 +1,206 @@
+// Bandwidth of a parallel write and read: a multifile against task-local files, and a multifile in one
+// physical file against one process that writes (reads) one file of the total size.
+//
+// Why this is fair: every task moves the same bytes in the same pieces from (to) memory of its own that was
+// filled beforehand and is larger than a core's caches; a time runs from one agreed moment on all tasks to
+// the moment the last of them has closed, opening and closing included; files are new for each run and
+// removed, with their pages, outside the time. The peer makes the plain system calls, nothing in between.
+// While one process writes alone, the others sleep. Everything read is checked.
+#include <mpi.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "bench_common.hpp"
+#include "quiet_mpi.hpp"
+#include "sion.h"
+
+namespace {
+
+using bench::require;
+using bench::Row;
+using bench::Times;
+
+struct Job {
+  int rank;
+  int ntasks;
+  int64_t bytes;  // per task
+  int64_t piece;
+  int64_t chunk;
+  std::string directory;
+  std::vector<char> memory;
+
+  char* piece_at(int64_t done) { return memory.data() + done % static_cast<int64_t>(memory.size()); }
+  void fill() {
+    for (size_t i = 0; i + 8 <= memory.size(); i += 8) {
+      const uint64_t word = i * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(rank);
+      std::memcpy(memory.data() + i, &word, 8);
+    }
+  }
+  // Spoils a word per page, so that bytes which never arrive are noticed by check().
+  void spoil() {
+    for (size_t i = 0; i + 8 <= memory.size(); i += 4096) std::memset(memory.data() + i, 0xEE, 8);
+  }
+  void check() const {
+    for (size_t i = 0; i + 8 <= memory.size(); i += 4096) {
+      const uint64_t word = i * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(rank);
+      require(std::memcmp(memory.data() + i, &word, 8) == 0, "read other bytes than were written");
+    }
+  }
+};
+
+// Moves `total` bytes in pieces; `move(address, bytes)` says whether it succeeded.
+template <class Move>
+void in_pieces(Job& job, int64_t total, Move move) {
+  for (int64_t done = 0; done < total; done += job.piece)
+    require(move(job.piece_at(done), static_cast<size_t>(std::min(job.piece, total - done))),
+            "transfer failed");
+}
+
+void plain_write(Job& job, const std::string& path, int64_t total) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  require(fd >= 0, "cannot create a file");
+  in_pieces(job, total, [fd](char* at, size_t n) { return write(fd, at, n) == static_cast<ssize_t>(n); });
+  require(close(fd) == 0, "close failed");
+}
+
+void plain_read(Job& job, const std::string& path, int64_t total) {
+  const int fd = open(path.c_str(), O_RDONLY);
+  require(fd >= 0, "cannot open a file");
+  in_pieces(job, total, [fd](char* at, size_t n) { return read(fd, at, n) == static_cast<ssize_t>(n); });
+  require(close(fd) == 0, "close failed");
+}
+
+int open_multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize) {
+  sion_int64 chunk = job.chunk;
+  int rank = job.rank;
+  const MPI_Comm all = MPI_COMM_NULL;
+  const int sid = sion_paropen_mpi((job.directory + "/multifile").c_str(), mode, &nfiles, MPI_COMM_WORLD,
+                                   &all, &chunk, &fsblksize, &rank, nullptr, nullptr);
+  require(sid >= 0, "sion_paropen_mpi failed");
+  return sid;
+}
+
+// A run of both phases; time 0 is the write, time 1 the read.
+Times run(Job& job, const std::function<void()>& write_all, const std::function<void()>& read_all) {
+  Times times{quiet::timed(job.rank, write_all)};
+  job.spoil();
+  times.push_back(quiet::timed(job.rank, read_all));
+  return times;
+}
+
+Times multifile(Job& job, const char* mode, int nfiles, sion_int32 fsblksize = -1) {
+  const auto write_all = [&] {
+    const int sid = open_multifile(job, mode, nfiles, fsblksize);
+    in_pieces(job, job.bytes, [sid](char* at, size_t n) { return sion_fwrite(at, 1, n, sid) == n; });
+    require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
+  };
+  const auto read_all = [&] {
+    const int sid = open_multifile(job, "br", 1, -1);
+    in_pieces(job, job.bytes, [sid](char* at, size_t n) { return sion_fread(at, 1, n, sid) == n; });
+    require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
+  };
+  Times times = run(job, write_all, read_all);
+  job.check();
+  return times;
+}
+
+Times task_local(Job& job) {
+  const std::string path = job.directory + "/local." + std::to_string(job.rank);
+  Times times = run(
+      job, [&] { plain_write(job, path, job.bytes); }, [&] { plain_read(job, path, job.bytes); });
+  job.check();
+  return times;
+}
+
+// Task 0 alone, with as much memory as all tasks have together.
+Times one_writer(Job& job, Job& alone) {
+  const std::string path = job.directory + "/single";
+  const int64_t total = job.bytes * job.ntasks;
+  const bool works = job.rank == 0;
+  Times times = run(
+      alone,
+      [&] {
+        if (works) plain_write(alone, path, total);
+      },
+      [&] {
+        if (works) plain_read(alone, path, total);
+      });
+  if (works) alone.check();
+  return times;
+}
+
+std::vector<Row> rows(const std::string& name, double write_target, double read_target, double bytes) {
+  return {{"write." + name, true, write_target, bytes}, {"read." + name, true, read_target, bytes}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  bench::Options options(argc, argv);
+  Job job{};
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
+  const std::string parent = options.text("--dir", ".");
+  const int pairs = static_cast<int>(options.number("--pairs", 7));
+  const std::string only = options.text("--only", "auto,one");  // of auto, one, sweep, alignment
+  job.bytes = options.number("--bytes", 64 << 20);
+  job.piece = options.number("--piece", 1 << 20);
+  job.chunk = options.number("--chunk", job.bytes);
+  const int64_t record = options.number("--record", 10 << 10);  // chunk and record of the row `alignment`
+  options.check();
+  require(job.bytes % job.piece == 0, "--bytes is no multiple of --piece");
+  const auto chosen = [&](const char* what) {
+    return ("," + only + ",").find("," + std::string(what) + ",") != std::string::npos;
+  };
+
+  {
+    const bench::Scratch scratch(parent, job.rank == 0);
+    job.directory = scratch.path();
+    job.memory.resize(static_cast<size_t>(job.bytes));
+    job.fill();
+    quiet::barrier();
+    const std::string fs = bench::file_system_of(scratch.path());
+    const bool print = job.rank == 0;
+    const double total = static_cast<double>(job.bytes) * job.ntasks;
+    const auto settle = [&] {
+      quiet::barrier();
+      if (print) scratch.empty();
+      quiet::barrier();
+    };
+    const auto peer = [&] { return task_local(job); };
+    if (chosen("auto"))
+      bench::compare(
+          rows("auto/task-local", 0.97, 0.97, total), fs, pairs, print,
+          [&] { return multifile(job, "bw,files=auto", 1); }, peer, settle);
+    if (chosen("one")) {
+      Job alone{};
+      alone.rank = job.rank;
+      alone.piece = job.piece;
+      alone.memory.resize(print ? job.memory.size() * static_cast<size_t>(job.ntasks) : 0);
+      alone.fill();
+      bench::compare(
+          rows("one-file/one-writer", 0.95, 0.95, total), fs, pairs, print,
+          [&] { return multifile(job, "bw", 1); }, [&] { return one_writer(job, alone); }, settle);
+    }
+    if (chosen("sweep"))
+      for (int files = 1; files <= job.ntasks; files *= 2)
+        bench::compare(
+            rows("files=" + std::to_string(files) + "/task-local", 0, 0, total), fs, pairs, print,
+            [&] { return multifile(job, "bw", files); }, peer, settle);
+    if (chosen("alignment")) {
+      Job small = job;
+      small.bytes = job.bytes / record * record;
+      small.piece = small.chunk = record;
+      small.memory.resize(static_cast<size_t>(small.bytes));
+      bench::compare(
+          rows("aligned/unaligned", 0, 0, static_cast<double>(small.bytes) * small.ntasks), fs, pairs, print,
+          [&] { return multifile(small, "bw", 1, -1); }, [&] { return multifile(small, "bw", 1, 1); },
+          settle);
+    }
+  }
+  MPI_Finalize();
+}

@@ -1,0 +1,55 @@
+// bench/quiet_mpi: waiting for other tasks without using their cores. MPI's own calls poll; with more tasks
+// than cores that would take time from those who still work and so from whoever is being measured.
+#pragma once
+
+#include <mpi.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "bench_common.hpp"
+
+namespace quiet {
+
+inline void wait(MPI_Request request) {
+  int done = 0;
+  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  for (unsigned pause = 50; !done; pause = pause < 4000 ? 2 * pause : pause) {
+    usleep(pause);
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  }
+}
+
+inline void barrier() {
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  wait(request);
+}
+
+inline void sleep_until(double moment) {
+  timespec t;
+  t.tv_sec = static_cast<time_t>(std::floor(moment));
+  t.tv_nsec = static_cast<long>((moment - std::floor(moment)) * 1e9);
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) != 0) continue;
+}
+
+// Collective: all tasks begin `work` at one moment (they share a machine and its clock); seconds from there
+// to the end of the last one, on every task.
+template <class Work>
+double timed(int rank, Work&& work) {
+  barrier();
+  double start = rank == 0 ? bench::now() + 0.04 : 0;
+  MPI_Request request;
+  MPI_Ibcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD, &request);
+  wait(request);
+  sleep_until(start);
+  work();
+  const double mine = bench::now();
+  double last = 0;
+  MPI_Iallreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request);
+  wait(request);
+  return last - start;
+}
+
+}  // namespace quiet
