@@ -148,6 +148,9 @@ int main(int argc, char** argv) {
         {{"sion_fwrite/fwrite-1MiB-buffer" + size}}, fs, pairs, true,
         [&] { return write_ours("wb", Way::library); }, [&] { return write_peer(1 << 20); }, settle);
     bench::compare(
+        {{"floor:write(2)/fwrite" + size}}, fs, pairs, true,
+        [&] { return Times{timed([&] { bare_write(job); })}; }, [&] { return write_peer(0); }, settle);
+    bench::compare(
         {{"fwrite-on-handed-stream/fwrite" + size}}, fs, pairs, true,
         [&] { return write_ours("wb", Way::stream); }, [&] { return write_peer(0); }, settle);
     bench::compare(
