@@ -34,14 +34,14 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
                                                     std::to_string(task()) + " is negative");
           format::physical_name(request.path, facts_.filenumber);
         }));
-  bool created = false;
   try {
     int64_t aligned = 0;
-    auto opened = open_file(request, created, aligned);
+    auto opened = open_file(request, aligned);
+    if (local().size() > 1) opened->expect_company();
     stream_.bind(std::move(opened), mode.buffer_bytes);
     lay_out(aligned, request.path);
   } catch (...) {
-    if (created) store.remove(format::physical_name(request.path, facts_.filenumber));
+    if (created_) store.remove(format::physical_name(request.path, facts_.filenumber));
     throw;
   }
 }
@@ -76,7 +76,7 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
                                             " physical files for " + std::to_string(ntasks()) + " tasks");
   if (facts_.nfiles == 1) return;
   facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
-  local_ = comm_->split(facts_.filenumber, task());
+  local_ = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
 }
 
 // Groups are numbered in the order of the global ranks of their first tasks.
@@ -94,8 +94,7 @@ void ParallelWriter::number_local_groups() {
 
 // The first task of each file creates it without truncating; only when every task has its file open does anything
 // change on disk.
-std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& request, bool& created,
-                                                int64_t& aligned) {
+std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& request, int64_t& aligned) {
   std::shared_ptr<File> file;
   std::optional<Error> problem;
   const bool root = local().rank() == 0;
@@ -104,7 +103,7 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
       const std::string name = format::physical_name(request.path, facts_.filenumber);
       const bool existed = store_->status(name).exists;
       file = store_->open(name, Access::create);
-      created = !existed;
+      created_ = !existed;
       facts_.fsblksize = choose_block_size(*file, request.fsblksize);
     });
   }
@@ -197,6 +196,10 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
   lay_out(aligned, base_name());
 }
 
+void ParallelWriter::discard() {
+  if (created_) store_->remove(path());
+}
+
 void ParallelWriter::close() {
   try {
     finish();
@@ -238,14 +241,16 @@ void ParallelWriter::finish() {
     });
     if (!problem) problem = second;
   }
+  // What the operating system says late, at the close, must be known before the file is called complete.
+  const bool completes = local().rank() == 0;
+  if (!completes && !problem) problem = attempt([&] { file().close(); });
   agree(*comm_, problem);
 
   problem = attempt([&] {
-    if (local().rank() == 0) {
-      const format::Header h = header();
-      MetadataWriter(file(), h).write_pointer(p);
-      if (facts_.durable) file().sync();
-    }
+    if (!completes) return;
+    const format::Header h = header();
+    MetadataWriter(file(), h).write_pointer(p);
+    if (facts_.durable) file().sync();
     file().close();
   });
   agree(*comm_, problem);

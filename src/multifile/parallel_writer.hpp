@@ -47,11 +47,14 @@ class ParallelWriter {
   // Collective. Throws on every task alike; the object is closed all the same.
   void close();
 
+  // Local, instead of close(), on every task, before anything was written: removes the files this open has created.
+  void discard();
+
  private:
   Comm& local() { return local_ ? *local_ : *comm_; }
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
-  std::shared_ptr<File> open_file(const ParallelWriteRequest& request, bool& created, int64_t& aligned);
+  std::shared_ptr<File> open_file(const ParallelWriteRequest& request, int64_t& aligned);
   void lay_out(int64_t chunk_size, std::string_view base);
   void write_metadata(int64_t chunk_size, std::string_view base);
   std::string base_name() const;
@@ -67,6 +70,7 @@ class ParallelWriter {
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
   WriteStream stream_;
   FileFacts facts_;
+  bool created_ = false;  // by this task
 };
 
 }  // namespace sheaf

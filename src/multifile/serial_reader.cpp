@@ -32,9 +32,7 @@ void SerialReader::select(int64_t task) {
 }
 
 FileFacts SerialReader::facts() const {
-  FileFacts facts = facts_of(multifile_.files.front().header);
-  if (multifile_.is_set()) facts.filenumber = multifile_.place(task_).file;
-  return facts;
+  return facts_of(multifile_.files.front().header);
 }
 
 ReadPosition SerialReader::position_of(int64_t task) {

@@ -87,6 +87,7 @@ class FaultyFile final : public File {
   }
 
   // One kind with next_data: both are one lseek.
+  void expect_company() override { inner_->expect_company(); }
   int64_t next_hole(int64_t offset) override {
     ledger_->require(Operation::next_data, path(), offset);
     return inner_->next_hole(offset);

@@ -7,16 +7,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "storage/posix_store.hpp"
 #include "storage/posix_transfer.hpp"
 #include "storage/range.hpp"
+#include "storage/turn.hpp"
 
 namespace sheaf {
 
 namespace {
+
+constexpr size_t bytes_worth_a_turn = 64 << 10;
 
 int flags_of(Access access) {
   switch (access) {
@@ -93,12 +97,16 @@ PosixFile::~PosixFile() {
 void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
+  std::optional<Turn> turn;
+  if (takes_turns_ && data.size() >= bytes_worth_a_turn) turn.emplace(fd_);
   const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(fd_, data.data() + done, count, offset + static_cast<int64_t>(done));
   });
   const bool stuck = moved.error == 0 && moved.bytes < data.size();
   require_success("write", path_, offset, data.size(), stuck ? EIO : moved.error);
 }
+
+void PosixFile::expect_company() { takes_turns_ = turns_pay(fd_); }
 
 void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
   require_writable(path_, writable_);

@@ -35,6 +35,7 @@ class PosixFile final : public File {
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
+  void expect_company() override;
   int descriptor() const override { return fd_; }
   const std::string& path() const override { return path_; }
   void close() override;
@@ -44,6 +45,7 @@ class PosixFile final : public File {
   int fd_;
   bool writable_;
   bool name_unsynced_;
+  bool takes_turns_ = false;
 };
 
 }  // namespace sheaf

@@ -70,6 +70,10 @@ class File {
   // knows of.
   virtual int64_t next_hole(int64_t offset);
 
+  // Says that several processes of this machine will write to the file at once, each through a File of its own: large
+  // writes then take turns where that helps (storage/turn.hpp). Nothing by default.
+  virtual void expect_company() {}
+
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }
 

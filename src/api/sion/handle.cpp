@@ -59,6 +59,8 @@ int64_t Handle::bytes_held() {
   return bytes;
 }
 
+const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
+
 StdioHandle& Handle::share() {
   return writer ? writer->share(!posix) : reader->share(!posix);
 }
@@ -82,7 +84,7 @@ std::vector<int64_t> Handle::block_sizes() {
   return sizes;
 }
 
-int add_handle(std::unique_ptr<Handle> handle) {
+int add_handle(std::unique_ptr<Handle>& handle) {
   const std::lock_guard lock(table_mutex);
   for (int tries = 0; tries < most_handles; ++tries) {
     const int sid = next_sid;
@@ -106,12 +108,12 @@ Handle& get_handle(int sid) {
 }
 
 WriteStream& get_writer(Handle& handle) {
-  if (!handle.writer) throw Error(Code::wrong_mode, "the multifile is open for reading");
+  if (!handle.writer) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for reading");
   return *handle.writer;
 }
 
 ReadStream& get_reader(Handle& handle) {
-  if (!handle.reader) throw Error(Code::wrong_mode, "the multifile is open for writing");
+  if (!handle.reader) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for writing");
   return *handle.reader;
 }
 

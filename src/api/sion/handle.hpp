@@ -61,6 +61,7 @@ class Handle {
   int ntasks();  // of the whole multifile
   FileFacts facts();
   int open_files();
+  const std::string& path() const;  // of the physical file of the current task
   int64_t bytes_held();         // by metadata and buffers, roughly
   StdioHandle& share();       // the program's stream (ansi) or descriptor (posix), made if need be
   StdioHandle* shared();      // null if the program has none
@@ -68,8 +69,8 @@ class Handle {
   std::vector<int64_t> block_sizes();  // of the current task
 };
 
-// Adds a handle; returns its sid.
-SHEAF_EXPORT int add_handle(std::unique_ptr<Handle> handle);
+// Adds a handle, which the table then owns; returns its sid. Throws, and leaves it to the caller, if the table is full.
+SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
 
 // The handle of a sid, or null. Inline for the fast path.
 inline constexpr int most_handles = 1 << 16;

@@ -68,11 +68,6 @@ std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelO
   return std::make_unique<Handle>(std::move(reader), mode.posix);
 }
 
-const std::string& path_of(Handle& handle) {
-  if (auto* writer = handle.as<ParallelWriter>()) return writer->path();
-  return handle.as<ParallelReader>()->path();
-}
-
 }  // namespace
 
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
@@ -101,20 +96,25 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     // The last local steps can fail on one task only.
     FILE* stream = nullptr;
     char* name = nullptr;
+    int sid = -1;
+    Handle& opened = *handle;
     problem = attempt([&] {
-      give_stream(*handle, call.fileptr ? &stream : nullptr);
-      if (call.newfname && !(name = strdup(path_of(*handle).c_str()))) throw std::bad_alloc();
+      give_stream(opened, call.fileptr ? &stream : nullptr);
+      if (call.newfname && !(name = strdup(opened.path().c_str()))) throw std::bad_alloc();
+      sid = add_handle(handle);
     });
     try {
       agree(comm, problem);
     } catch (...) {
+      if (auto* writer = opened.as<ParallelWriter>()) writer->discard();
+      remove_handle(sid);
       std::free(name);
       throw;
     }
     if (call.fileptr) *call.fileptr = stream;
     if (call.newfname) *call.newfname = name;
     if (call.globalrank) *call.globalrank = task;
-    return add_handle(std::move(handle));
+    return sid;
   });
 }
 

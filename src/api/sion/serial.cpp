@@ -79,7 +79,7 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
     auto handle = mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
                                 : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
     give_stream(*handle, fileptr);
-    return add_handle(std::move(handle));
+    return add_handle(handle);
   });
 }
 
@@ -96,7 +96,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
     auto handle = std::make_unique<Handle>(std::move(reader), mode.posix);
     give_stream(*handle, fileptr);
-    return add_handle(std::move(handle));
+    return add_handle(handle);
   });
 }
 

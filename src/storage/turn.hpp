@@ -1,0 +1,27 @@
+// storage/turn: large writes of several processes to one file of a local file system go one at a time.
+//
+// A local file system admits one writer to a file at a time anyway. Left to the inode's lock, the waiting writers
+// spin and disturb the one that is in; taking turns through a lock that they sleep on makes eight writers at least
+// as fast as one (docs/tuning.md, "One physical file"). File systems that spread over machines let many writers in and
+// pay for locks: there nobody takes turns.
+#pragma once
+
+namespace sheaf {
+
+// Whether taking turns pays for the file behind `fd`: it is on a local file system.
+bool turns_pay(int fd);
+
+// Holds the turn of a file while it lives. The lock is one on a byte that no multifile reaches; the kernel gives it
+// back if the process dies. If the lock cannot be had at all, everybody goes at once.
+class Turn {
+ public:
+  explicit Turn(int fd);
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  int fd_;
+};
+
+}  // namespace sheaf
