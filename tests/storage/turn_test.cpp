@@ -1,0 +1,96 @@
+// Large writes of several processes to one local file go one at a time.
+#include "storage/turn.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "storage/posix_store.hpp"
+
+namespace sheaf {
+namespace {
+
+class TurnTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::temp_directory_path() / ("sheaf-turn-" + std::to_string(::getpid()));
+    file_ = posix_store().open(path_, Access::create);
+    if (!turns_pay(file_->descriptor())) GTEST_SKIP() << "the temporary directory is not on a local file system";
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  // Whether another process would get the turn at once.
+  bool is_free() const {
+    const int fd = ::open(path_.c_str(), O_RDWR);
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = INT64_MAX - 1;
+    lock.l_len = 1;
+    const bool got = ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
+    ::close(fd);
+    return got;
+  }
+
+  // Writes in a child; true if it is done within the given time while this process holds the turn.
+  bool child_writes(size_t bytes, bool in_company) {
+    const Turn mine(file_->descriptor());
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const auto file = posix_store().open(path_, Access::write);
+      if (in_company) file->expect_company();
+      file->write_at(std::vector<std::byte>(bytes), 0);
+      ::_exit(0);
+    }
+    bool done = false;
+    for (int i = 0; i < 300 && !done; ++i) {
+      done = ::waitpid(child, nullptr, WNOHANG) == child;
+      if (!done) ::usleep(1000);
+    }
+    if (!done) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    return done;
+  }
+
+  std::string path_;
+  std::shared_ptr<File> file_;
+};
+
+TEST_F(TurnTest, IsHeldWhileItLives) {
+  EXPECT_TRUE(is_free());
+  {
+    const Turn turn(file_->descriptor());
+    EXPECT_FALSE(is_free());
+  }
+  EXPECT_TRUE(is_free());
+}
+
+TEST_F(TurnTest, LargeWritesInCompanyWaitForIt) {
+  EXPECT_FALSE(child_writes(1 << 20, true));
+  EXPECT_TRUE(is_free());
+}
+
+TEST_F(TurnTest, SmallWritesAndLonelyWritersDoNot) {
+  EXPECT_TRUE(child_writes(4096, true));
+  EXPECT_TRUE(child_writes(1 << 20, false));
+}
+
+TEST_F(TurnTest, EndsWithTheProcessThatHeldIt) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto file = posix_store().open(path_, Access::write);
+    const Turn turn(file->descriptor());
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(is_free());
+}
+
+}  // namespace
+}  // namespace sheaf
