@@ -7,6 +7,9 @@
 
 #include "sion_common.h"
 #include "sion_serial.h"
+#ifdef SION_OMP
+#include "sion_omp.h"
+#endif
 #if defined(MPI_VERSION) || defined(SION_MPI)
 #include "sion_mpi.h"
 #endif

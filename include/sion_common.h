@@ -117,6 +117,14 @@ int sion_endianness_swap_needed(int sid);  /* 1 if the two differ */
 /* Copies n items of `size` bytes, reversing the bytes of each if do_swap is not 0. target == source is allowed. */
 void sion_swap(void *target, void *source, int size, int n, int do_swap);
 
+/* --- locks ---------------------------------------------------------------------------------------------------- */
+
+/* Brings a lock that the library holds, with its own, while it changes the table of handles (opens and closes only).
+ * Both callbacks are called once at once; what they return does not matter. 1; 0 if there is a lock already, which
+ * is kept: the OpenMP and hybrid opens register one of the library's. */
+int sion_lock_register_lock_callbacks(int lock(void *), int unlock(void *), void *lock_data);
+int sion_lock_user_callbacks_defined(void); /* 1 if a lock has been registered, else 0 */
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/export.hpp"
 #include "comm/comm.hpp"
 
 namespace sheaf {
@@ -32,6 +33,6 @@ std::optional<Error> attempt(Part&& part) {
 // Collective. If no task brings an error, replaces `values` by their element-wise maximum over the tasks and
 // returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the lowest
 // failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more on failure.
-void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
+SHEAF_EXPORT void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
 
 }  // namespace sheaf

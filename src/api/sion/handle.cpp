@@ -3,6 +3,8 @@
 #include <mutex>
 #include <type_traits>
 
+#include "api/sion/locks.hpp"
+
 namespace sheaf::api {
 
 std::atomic<Handle*> handle_table[most_handles];
@@ -85,6 +87,7 @@ std::vector<int64_t> Handle::block_sizes() {
 }
 
 int add_handle(std::unique_ptr<Handle>& handle) {
+  const UserLock users;
   const std::lock_guard lock(table_mutex);
   for (int tries = 0; tries < most_handles; ++tries) {
     const int sid = next_sid;
@@ -98,6 +101,7 @@ int add_handle(std::unique_ptr<Handle>& handle) {
 
 std::unique_ptr<Handle> remove_handle(int sid) {
   if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  const UserLock users;
   return std::unique_ptr<Handle>(handle_table[sid].exchange(nullptr, std::memory_order_acq_rel));
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/report.hpp"
+#include "storage/shared_handles.hpp"
 
 namespace sheaf::api {
 
@@ -47,6 +48,8 @@ std::optional<Error> check_arguments(const ParallelOpen& call) {
   });
 }
 
+Store& store_of(const ParallelOpen& call) { return call.store ? *call.store : posix_store(); }
+
 std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
   ParallelWriteRequest request;
   request.path = call.fname;
@@ -54,14 +57,14 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   request.chunk_size = *call.chunksize;
   request.fsblksize = *call.fsblksize;
   if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) request.local = call.local();
-  auto writer = std::make_unique<ParallelWriter>(posix_store(), std::move(comm), std::move(request), mode);
+  auto writer = std::make_unique<ParallelWriter>(store_of(call), std::move(comm), std::move(request), mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
   return std::make_unique<Handle>(std::move(writer), mode.posix);
 }
 
 std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
-  auto reader = std::make_unique<ParallelReader>(posix_store(), std::move(comm), call.fname, mode);
+  auto reader = std::make_unique<ParallelReader>(store_of(call), std::move(comm), call.fname, mode);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
   *call.chunksize = reader->stream().geometry().size;
@@ -69,6 +72,11 @@ std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelO
 }
 
 }  // namespace
+
+Store& shared_store() {
+  static auto* const store = new SharedHandles(posix_store());  // handles may be closed while the process exits
+  return *store;
+}
 
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();

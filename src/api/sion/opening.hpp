@@ -53,7 +53,11 @@ struct ParallelOpen {
   int* globalrank;
   FILE** fileptr;
   char** newfname;
+  Store* store = nullptr;  // null: the operating system's files, a descriptor per task
 };
+
+// The operating system's files, with one descriptor per physical file for all tasks of this process.
+SHEAF_EXPORT Store& shared_store();
 
 // Collective over `comm`. Returns a sid, or -1 on every task.
 SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);
