@@ -7,11 +7,13 @@
 #include "base/error.hpp"
 #include "comm/helpers.hpp"
 #include "comm/mpi_comm_pieces.hpp"
+#include "comm/mpi_patience.hpp"
 
 namespace sheaf {
 namespace {
 
 using mpi::check;
+using mpi::patiently;
 
 // What a Comm shares with those split from it on the same task.
 struct Family {
@@ -51,7 +53,7 @@ class MpiComm final : public Comm {
 
   void barrier() override {
     count(0);
-    check(MPI_Barrier(comm_.get()), "MPI_Barrier");
+    patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm_.get(), request); });
   }
 
   void broadcast(std::span<std::byte> data, int root) override {
@@ -66,9 +68,10 @@ class MpiComm final : public Comm {
   void prefix_sum(std::span<int64_t> values) override {
     count(values.size_bytes());
     in_pieces(values, [&](std::span<int64_t> piece) {
-      check(MPI_Exscan(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, MPI_SUM,
-                       comm_.get()),
-            "MPI_Exscan");
+      patiently("MPI_Iexscan", [&](MPI_Request* request) {
+        return MPI_Iexscan(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, MPI_SUM,
+                           comm_.get(), request);
+      });
     });
     if (rank_ == 0) std::ranges::fill(values, 0);  // MPI leaves it undefined there
   }
@@ -79,8 +82,10 @@ class MpiComm final : public Comm {
     Gathered result;
     if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
     const int64_t length = std::ssize(mine);
-    check(MPI_Gather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm_.get()),
-          "MPI_Gather");
+    patiently("MPI_Igather", [&](MPI_Request* request) {
+      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm_.get(),
+                         request);
+    });
     if (rank_ == root) result.bytes.resize(static_cast<size_t>(result.offsets().back()));
     mpi::gather(group(), mine, result.bytes, result.sizes, root);
     return result;
@@ -95,9 +100,10 @@ class MpiComm final : public Comm {
     if (is_root && !is_consistent(pieces, size_)) refusal.assign(static_cast<size_t>(size_), -1);
     const std::vector<int64_t>& sizes = refusal.empty() ? pieces.sizes : refusal;
     int64_t length = 0;
-    check(MPI_Scatter(is_root ? sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
-                      comm_.get()),
-          "MPI_Scatter");
+    patiently("MPI_Iscatter", [&](MPI_Request* request) {
+      return MPI_Iscatter(is_root ? sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
+                          comm_.get(), request);
+    });
     if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
     std::vector<std::byte> mine(static_cast<size_t>(length));
     mpi::scatter(group(), mine, pieces.bytes, pieces.sizes, root);
@@ -110,8 +116,10 @@ class MpiComm final : public Comm {
     count(rank_ == root ? pieces.size() : 0);
     if (mine.size() > INT_MAX) throw Error(Code::invalid_argument, "equal pieces may have 2 GiB at most");
     const auto length = static_cast<int>(mine.size());
-    check(MPI_Scatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm_.get()),
-          "MPI_Scatter");
+    patiently("MPI_Iscatter", [&](MPI_Request* request) {
+      return MPI_Iscatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm_.get(),
+                          request);
+    });
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -122,6 +130,7 @@ class MpiComm final : public Comm {
   std::unique_ptr<Comm> duplicate() override {
     count(0);
     MPI_Comm copy = MPI_COMM_NULL;
+    mpi::meet(comm_.get());
     check(MPI_Comm_dup(comm_.get(), &copy), "MPI_Comm_dup");
     return std::make_unique<MpiComm>(Handle(copy), family_);
   }
@@ -130,6 +139,7 @@ class MpiComm final : public Comm {
     count(0);
     if (const int per_node = agreed_tasks_per_node()) return split_off(family_->number / per_node, rank_);
     MPI_Comm node = MPI_COMM_NULL;
+    mpi::meet(comm_.get());
     check(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
           "MPI_Comm_split_type");
     return std::make_unique<MpiComm>(Handle(node), family_);
@@ -152,14 +162,16 @@ class MpiComm final : public Comm {
   void all_reduce(std::span<int64_t> values, MPI_Op operation) {
     count(values.size_bytes());
     in_pieces(values, [&](std::span<int64_t> piece) {
-      check(MPI_Allreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T, operation,
-                          comm_.get()),
-            "MPI_Allreduce");
+      patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+        return MPI_Iallreduce(MPI_IN_PLACE, piece.data(), static_cast<int>(piece.size()), MPI_INT64_T,
+                              operation, comm_.get(), request);
+      });
     });
   }
 
   std::unique_ptr<Comm> split_off(int color, int key) {
     MPI_Comm part = MPI_COMM_NULL;
+    mpi::meet(comm_.get());
     check(MPI_Comm_split(comm_.get(), color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
     if (part == MPI_COMM_NULL) return nullptr;
     return std::make_unique<MpiComm>(Handle(part), family_);
@@ -177,7 +189,9 @@ class MpiComm final : public Comm {
         per_node = bad;
       }
     }
-    check(MPI_Bcast(&per_node, 1, MPI_INT, 0, comm_.get()), "MPI_Bcast");
+    patiently("MPI_Ibcast", [&](MPI_Request* request) {
+      return MPI_Ibcast(&per_node, 1, MPI_INT, 0, comm_.get(), request);
+    });
     if (per_node == bad)
       throw Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks per node must be a number > 0");
     return per_node;
@@ -197,6 +211,7 @@ std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
   if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "mpi_comm: MPI_COMM_NULL has no tasks");
   if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
   MPI_Comm copy = MPI_COMM_NULL;
+  mpi::meet(comm);
   check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   auto family = std::make_shared<Family>();
   family->largest = largest_message;

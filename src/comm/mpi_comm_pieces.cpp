@@ -1,4 +1,5 @@
 #include "comm/mpi_comm_pieces.hpp"
+#include "comm/mpi_patience.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -95,7 +96,9 @@ void check(int result, const char* call) {
 
 void broadcast(const Group& group, std::span<std::byte> data, int root) {
   in_messages(group, data.size(), [&](size_t start, int count) {
-    check(MPI_Bcast(data.data() + start, count, MPI_BYTE, root, group.comm), "MPI_Bcast");
+    patiently("MPI_Ibcast", [&](MPI_Request* request) {
+      return MPI_Ibcast(data.data() + start, count, MPI_BYTE, root, group.comm, request);
+    });
   });
 }
 
@@ -106,9 +109,10 @@ void gather(const Group& group, std::span<const std::byte> mine, std::span<std::
   Packing plan;
   if (group.rank == root) plan = pack_plan(group, sizes, joined.size());
   std::byte* const packed = plan.in_place ? joined.data() : plan.bytes.data();
-  check(MPI_Gatherv(mine.data(), count, MPI_BYTE, packed, plan.counts.data(), plan.starts.data(), MPI_BYTE,
-                    root, group.comm),
-        "MPI_Gatherv");
+  patiently("MPI_Igatherv", [&](MPI_Request* request) {
+    return MPI_Igatherv(mine.data(), count, MPI_BYTE, packed, plan.counts.data(), plan.starts.data(),
+                        MPI_BYTE, root, group.comm, request);
+  });
   if (group.rank != root) {
     if (small) return;
     in_messages(group, mine.size(), [&](size_t start, int part) {
@@ -146,9 +150,10 @@ void scatter(const Group& group, std::span<std::byte> mine, std::span<const std:
     });
   }
   const std::byte* const packed = plan.in_place ? joined.data() : plan.bytes.data();
-  check(MPI_Scatterv(packed, plan.counts.data(), plan.starts.data(), MPI_BYTE, mine.data(), count, MPI_BYTE,
-                     root, group.comm),
-        "MPI_Scatterv");
+  patiently("MPI_Iscatterv", [&](MPI_Request* request) {
+    return MPI_Iscatterv(packed, plan.counts.data(), plan.starts.data(), MPI_BYTE, mine.data(), count,
+                         MPI_BYTE, root, group.comm, request);
+  });
   if (group.rank != root) {
     if (small) return;
     in_messages(group, mine.size(), [&](size_t start, int part) {
