@@ -21,6 +21,13 @@ std::vector<int64_t> Gathered::offsets() const {
   return result;
 }
 
+int Comm::node_count() {
+  const auto node = split_by_node();
+  int64_t first = node->rank() == 0;
+  all_sum(std::span(&first, 1));
+  return static_cast<int>(first);
+}
+
 int tree_steps(int size) { return size <= 1 ? 0 : std::bit_width(static_cast<unsigned>(size) - 1); }
 
 void count_collective(Traffic& traffic, int size, int64_t bytes) {

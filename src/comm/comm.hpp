@@ -43,6 +43,9 @@ class SHEAF_EXPORT Comm {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  // A split should keep runs of so many ranks together, from multiples of it on (the threads of a process); local.
+  virtual int grain() const { return 1; }
+
   virtual void barrier() = 0;
 
   // data of `root` to all; the length is the same everywhere.
@@ -73,6 +76,9 @@ class SHEAF_EXPORT Comm {
 
   // The group of the tasks that share memory with this one (a node), in rank order.
   virtual std::unique_ptr<Comm> split_by_node() = 0;
+
+  // Number of groups that split_by_node() makes.
+  virtual int node_count();
 
   virtual Traffic traffic() const = 0;
 };

@@ -15,7 +15,9 @@ namespace sheaf {
 class Leaders {
  public:
   // Collective over `comm`, which outlives the object.
-  explicit Leaders(Comm& comm) : comm_(comm), group_(leader_group(comm.size())) {
+  explicit Leaders(Comm& comm) : comm_(comm) {
+    const int grain = comm.grain();
+    group_ = (leader_group(comm.size()) + grain - 1) / grain * grain;
     if (group_ < comm.size()) slice_ = comm.split(comm.rank() / group_, comm.rank());
   }
 

@@ -11,38 +11,27 @@ namespace sheaf {
 
 namespace {
 
-// SHEAF_FLAGS of rank 0, the same everywhere.
-std::string shared_flags(Comm& comm) {
-  const char* set = comm.rank() == 0 ? std::getenv("SHEAF_FLAGS") : nullptr;
-  std::string flags = set ? set : "";
-  int64_t length = static_cast<int64_t>(flags.size());
-  comm.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
-  if (length == 0) return flags;
-  flags.resize(static_cast<size_t>(length));
-  comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
-  return flags;
-}
-
 int64_t hash_of(const std::string& text) { return static_cast<int64_t>(XXH3_64bits(text.data(), text.size())); }
 
 }  // namespace
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
-                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine) {
-  const std::string flags = shared_flags(comm);
+                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine, bool* any) {
+  const char* set = comm.rank() == 0 ? std::getenv("SHEAF_FLAGS") : nullptr;
+  std::string flags = set ? set : "";
   OpenMode parsed;
   std::optional<Error> problem = mine;
   if (!problem) {
     problem = attempt([&] {
-      parsed = parse_open_mode(mode, flags);
+      parsed = parse_open_mode(mode);
       if (parsed.direction == Direction::none)
         throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
                                                 "': it must contain a word to read (rb) or to write (wb)");
     });
   }
   // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
-  std::array<int64_t, 12> pairs{};
-  size_t used = 0;
+  std::array<int64_t, 14> pairs{static_cast<int64_t>(flags.size()), any && *any};
+  size_t used = 2;
   const auto add = [&](int64_t value) {
     pairs[used++] = value;
     pairs[used++] = ~value;
@@ -51,15 +40,19 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   add(hash_of(mode));
   for (const int64_t value : same_everywhere) add(value);
   agree(comm, problem, std::span(pairs).first(used));
-  for (size_t i = 0; i < used; i += 2) {
+  for (size_t i = 2; i < used; i += 2) {
     if (pairs[i] == ~pairs[i + 1]) continue;
     static constexpr const char* names[] = {"file name", "open mode", "number of files", "block size",
                                             "kind of local communicator", "argument"};
-    const char* what = names[i / 2];
+    const char* what = names[i / 2 - 1];
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
   }
-  return parsed;
+  if (any) *any = pairs[1] != 0;
+  if (pairs[0] == 0) return parsed;
+  flags.resize(static_cast<size_t>(pairs[0]));
+  comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
+  return parse_open_mode(mode, flags);
 }
 
 int leader_group(int ntasks) {

@@ -15,9 +15,11 @@ namespace sheaf {
 
 // Collective. Parses the mode with the additions of SHEAF_FLAGS (read on rank 0 only) and checks that every task
 // called with the same path and mode, and the same `same_everywhere` numbers (at most 4). `mine`: what this task
-// has found wrong so far. Throws on every task alike.
+// has found wrong so far. `any` (may be null): in: a wish of this task, out: whether any task has it. One reduction,
+// and a broadcast if SHEAF_FLAGS is set. Throws on every task alike.
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
-                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine);
+                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
+                       bool* any = nullptr);
 
 // Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a leader. At
 // most 64 leaders, none with fewer than 1024 tasks unless it is the only one.

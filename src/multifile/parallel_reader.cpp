@@ -1,5 +1,7 @@
 #include "multifile/parallel_reader.hpp"
 
+#include <algorithm>
+
 #include "multifile/leaders.hpp"
 
 namespace sheaf {
@@ -25,19 +27,22 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
   unpack(facts, header, pointer);
   facts_ = facts_of(header);
   Placement place{0, task()};
+  std::optional<Error> problem;
   if (header.leads_set()) {
-    place = find_place(store, path, facts);
-    local_ = comm_->split(place.file, place.local_rank);
+    place = find_place(store, path, facts, problem);
+    // With as many files as tasks each file has one: everybody is alone.
+    local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
   }
-  open_file(store, path, facts, place, file);
+  open_file(store, path, facts, place, file, problem);
   unpack(facts, header, pointer);
   facts_ = facts_of(header);
 
   layout::ChunkGeometry geometry;
-  geometry.size = read_row(*file, header, pointer);
-  const auto problem = attempt([&] {
+  geometry.size = read_row(*file, header, pointer, problem);
+  const auto unsound = attempt([&] {
     PrefixedSum sum;
-    const auto overflow = attempt([&] { sum = prefixed_sum(local(), geometry.size); });
+    const auto overflow = attempt([&] { sum = prefixed_sum(local(), std::max<int64_t>(0, geometry.size)); });
+    if (geometry.size < 0) return;  // the leader failed, and says so below
     const MetadataReader checker(*file, header);
     if (overflow) checker.damaged(overflow->what());
     checker.check_pointer(pointer, sum.total);
@@ -46,7 +51,7 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
     const BlockSizes sizes = block_sizes();
     for (int64_t b = 0; b < sizes.count; ++b) checker.check_block(pointer, geometry, place.local_rank, b, sizes[b]);
   });
-  agree(*comm_, problem);
+  agree(*comm_, problem ? problem : unsound);
   stream_.load(std::move(file), geometry, block_sizes(), {});
 }
 
@@ -69,16 +74,18 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
                                           std::to_string(ntasks()) + " tasks opened it; use as many, or open it serially");
     facts = pack(reader.header(), p);
   });
-  agree(*comm_, problem);
-  broadcast(*comm_, facts);
+  // What only one task brings is the largest.
+  if (task() != 0) std::ranges::fill(facts.values, INT64_MIN);
+  agree(*comm_, problem, facts.values);
   return facts;
 }
 
 // Leaders read slices of the mapping in file 0 and tell every task where its stream is.
-Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead) {
+Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead,
+                                     std::optional<Error>& problem) {
   Leaders leaders(*comm_);
   std::vector<Placement> entries;
-  auto problem = attempt([&] {
+  problem = attempt([&] {
     if (!leaders.is_leader()) return;
     entries.resize(leaders.count());
     Header header;
@@ -89,19 +96,17 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
   });
   Placement place;
   leaders.scatter(std::span<const Placement>(entries), place);
-  agree(*comm_, problem);
-  return place;
+  return place;  // zeros after a failure, which the next agreement tells
 }
 
 // The first task of each physical file reads its head for the others; all open it.
 void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
-                               std::shared_ptr<File>& file) {
+                               std::shared_ptr<File>& file, std::optional<Error>& problem) {
   const auto open = [&] {
     if (place.file != 0) file = store.open(format::physical_name(path, place.file), Access::read);
     if (!file) file = store.open(path, Access::read);
   };
-  std::optional<Error> problem;
-  if (local().rank() == 0) {
+  if (local().rank() == 0 && !problem) {
     problem = attempt([&] {
       open();
       if (!local_) return;  // a single file: the facts of the lead are its own
@@ -126,8 +131,9 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
   agree(*comm_, problem);
 }
 
-// This task's row of the arrays: fills its block sizes and returns the chunk size.
-int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer& p) {
+// This task's row of the arrays: fills its block sizes and returns the chunk size, -1 after a failure of the leader.
+int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer& p,
+                                 std::optional<Error>& problem) {
   struct Row {
     int64_t chunk_size;
     int64_t count;
@@ -136,7 +142,7 @@ int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer
   Leaders leaders(local());
   std::vector<Row> rows;
   Gathered more;  // sizes of the blocks behind the first
-  auto problem = attempt([&] {
+  problem = attempt([&] {
     if (!leaders.is_leader()) return;
     const size_t n = leaders.count();
     rows.resize(n);
@@ -165,9 +171,13 @@ int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer
       });
     }
   });
+  if (problem) {
+    rows.clear();
+    more = {{}, std::vector<int64_t>(leaders.count(), 0)};
+  }
   Row mine{};
   leaders.scatter(std::span<const Row>(rows), mine);
-  agree(*comm_, problem);
+  const bool received = mine.count > 0;
   one_size_ = mine.first_size;
   if (p.maxblocks > 1) {
     const std::vector<std::byte> rest = leaders.scatter_any(more);
@@ -178,7 +188,7 @@ int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer
       one_size_ = mine.count;
     }
   }
-  return mine.chunk_size;
+  return received ? mine.chunk_size : -1;
 }
 
 void ParallelReader::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }

@@ -37,10 +37,12 @@ class ParallelReader {
  private:
   Comm& local() { return local_ ? *local_ : *comm_; }
   TravellingHeader read_lead(Store& store, const std::string& path, std::shared_ptr<File>& file);
-  layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead);
+  layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
+                               std::optional<Error>& problem);
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
-                 std::shared_ptr<File>& file);
-  int64_t read_row(File& file, const format::Header& header, const format::Pointer& p);
+                 std::shared_ptr<File>& file, std::optional<Error>& problem);
+  int64_t read_row(File& file, const format::Header& header, const format::Pointer& p,
+                   std::optional<Error>& problem);
   BlockSizes block_sizes() const;
 
   std::unique_ptr<Comm> comm_;

@@ -13,10 +13,7 @@ namespace {
 
 // Physical files that the writers of one node are given by files=auto: enough that two that run at the same time
 // rarely meet at one inode (docs/tuning.md, "How many physical files").
-int64_t files_of_node(int tasks) {
-  const auto cores = std::max(1u, std::thread::hardware_concurrency());
-  return std::min<int64_t>(tasks, 4 * int64_t{cores});
-}
+int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
 
 }  // namespace
 
@@ -27,13 +24,6 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
   choose_files(request, mode);
-  agree(*comm_, attempt([&] {
-          if (request.chunk_size < 0)
-            throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
-                                                    std::to_string(request.chunk_size) + " of task " +
-                                                    std::to_string(task()) + " is negative");
-          format::physical_name(request.path, facts_.filenumber);
-        }));
   try {
     int64_t aligned = 0;
     auto opened = open_file(request, aligned);
@@ -54,10 +44,7 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
   } else if (policy == FilePolicy::fixed) {
     facts_.nfiles = mode.files;
   } else if (policy == FilePolicy::automatic) {
-    const auto node = comm_->split_by_node();
-    int64_t files = node->rank() == 0 ? files_of_node(node->size()) : 0;
-    comm_->all_sum(std::span(&files, 1));
-    facts_.nfiles = static_cast<int32_t>(std::min<int64_t>(files, ntasks()));
+    facts_.nfiles = static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), ntasks()));
     policy = FilePolicy::fixed;
   } else if (policy == FilePolicy::per_node) {
     local_ = comm_->split_by_node();
@@ -75,6 +62,7 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(facts_.nfiles) +
                                             " physical files for " + std::to_string(ntasks()) + " tasks");
   if (facts_.nfiles == 1) return;
+  blockwise_ = true;
   facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
   local_ = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
 }
@@ -110,6 +98,10 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
   local().broadcast(std::as_writable_bytes(std::span(&facts_.fsblksize, 1)), 0);
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
+      if (request.chunk_size < 0)
+        throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
+                                                std::to_string(request.chunk_size) + " of task " +
+                                                std::to_string(task()) + " is negative");
       if (!root) file = store_->open(format::physical_name(request.path, facts_.filenumber), Access::write);
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
@@ -127,8 +119,8 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base) {
     must_fit(checked_add(begin, sum.total), "the multifile");
     geometry = {begin + sum.before, sum.total, chunk_size};
   });
-  agree(*comm_, problem);
-  problem = attempt([&] { write_metadata(chunk_size, base); });
+  // The tasks of a file have all failed or none has: the sums are the same for them.
+  if (!problem) problem = attempt([&] { write_metadata(chunk_size, base); });
   agree(*comm_, problem);
   stream_.load(geometry, {});
 }
@@ -281,18 +273,27 @@ void ParallelWriter::write_block_tables(const format::Pointer& p, const TaskBloc
 }
 
 void ParallelWriter::write_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
-  Leaders leaders(*comm_);
-  const layout::Placement mine{facts_.filenumber, local().rank()};
-  const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
-  if (!leaders.is_leader()) return;
+  std::vector<layout::Placement> entries;
+  if (blockwise_) {
+    // Everybody can compute the mapping: the leaders write it without having to ask.
+    const int group = leader_group(ntasks());
+    if (task() % group != 0) return;
+    for (int t = task(); t < std::min(task() + group, ntasks()); ++t)
+      entries.push_back(layout::place_blockwise(t, ntasks(), facts_.nfiles));
+  } else {
+    Leaders leaders(*comm_);
+    const layout::Placement mine{facts_.filenumber, local().rank()};
+    entries = leaders.gather(std::span(&mine, 1));
+    if (!leaders.is_leader()) return;
+  }
   const bool own = facts_.filenumber == 0;
   const std::shared_ptr<File> other = own ? nullptr : store_->open(base_name(), Access::write);
   File& target = own ? file() : *other;
   format::Header h = header();
   h.ntasks = lead_ntasks;
   MetadataWriter writer(target, h);
-  if (leaders.first() == 0) writer.write_mapping_size(lead, ntasks());
-  writer.write_mapping(lead, leaders.first(), entries);
+  if (task() == 0) writer.write_mapping_size(lead, ntasks());
+  writer.write_mapping(lead, task(), entries);
   if (facts_.durable) target.sync();
   if (other) other->close();
 }

@@ -70,7 +70,8 @@ class ParallelWriter {
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
   WriteStream stream_;
   FileFacts facts_;
-  bool created_ = false;  // by this task
+  bool created_ = false;    // by this task
+  bool blockwise_ = false;  // consecutive tasks in each file
 };
 
 }  // namespace sheaf

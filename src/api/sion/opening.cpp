@@ -95,13 +95,14 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
       same[1] = *call.fsblksize;
       same[2] = *call.numfiles <= 0 && call.has_group;
     }
+    // A stream or a name for the program: the only local steps left that can fail on one task.
+    bool extras = call.fileptr || call.newfname;
     const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
-                                        same, problem);
+                                        same, problem, &extras);
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
     auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode)
                                 : open_to_read(std::move(owned), call, mode);
-    // The last local steps can fail on one task only.
     FILE* stream = nullptr;
     char* name = nullptr;
     int sid = -1;
@@ -112,7 +113,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
       sid = add_handle(handle);
     });
     try {
-      agree(comm, problem);
+      if (extras) agree(comm, problem);
+      if (problem) throw *problem;
     } catch (...) {
       if (auto* writer = opened.as<ParallelWriter>()) writer->discard();
       remove_handle(sid);
