@@ -1,8 +1,52 @@
-# make install PREFIX=...: libraries, headers, programs and manual pages.
-install(TARGETS sheaf sheaf_static LIBRARY DESTINATION lib ARCHIVE DESTINATION lib)
-foreach(mpi ${SHEAF_MPIS})
-  install(TARGETS sheaf_${mpi} sheaf_${mpi}_static LIBRARY DESTINATION lib/${mpi} ARCHIVE DESTINATION lib/${mpi})
-  set_target_properties(sheaf_${mpi} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+# make install PREFIX=...: programs, headers, modules, libraries, the classic names of all, CMake package, pkg-config
+# files and manual pages. What contains the prefix is written when installing (packaging/install_classic.cmake).
+set(libraries sheaf sheaf_static)
+foreach(name omp fortran)
+  if(TARGET sheaf_${name})
+    list(APPEND libraries sheaf_${name} sheaf_${name}_static)
+  endif()
 endforeach()
+install(TARGETS ${libraries} LIBRARY DESTINATION lib ARCHIVE DESTINATION lib)
+set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN")
+
+foreach(mpi ${SHEAF_MPIS})
+  set(libraries sheaf_${mpi} sheaf_${mpi}_static)
+  foreach(name ompi fortran)
+    foreach(target sheaf_${name}_${mpi} sheaf_${name}_${mpi}_static)
+      if(TARGET ${target})
+        list(APPEND libraries ${target})
+      endif()
+    endforeach()
+  endforeach()
+  install(TARGETS ${libraries} LIBRARY DESTINATION lib/${mpi} ARCHIVE DESTINATION lib/${mpi})
+  set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
+  configure_file(packaging/pkgconfig/sheaf-mpi.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-mpi-${mpi}.pc @ONLY)
+  if(SHEAF_FORTRAN)
+    configure_file(packaging/pkgconfig/sheaf-fortran-mpi.pc.in
+      ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-mpi-${mpi}.pc @ONLY)
+  endif()
+endforeach()
+
 install(DIRECTORY include/ DESTINATION include)
+if(SHEAF_FORTRAN)
+  install(DIRECTORY ${SHEAF_FORTRAN_MODULES}/ DESTINATION include/mod_64 FILES_MATCHING PATTERN "sion_f90*.mod")
+  configure_file(packaging/pkgconfig/sheaf-fortran.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran.pc @ONLY)
+endif()
+if(SHEAF_MPIS)
+  install(FILES ${CMAKE_BINARY_DIR}/lib/libsheaf_mpi.a DESTINATION lib)
+endif()
 install(DIRECTORY docs/man/ DESTINATION share/man/man1 FILES_MATCHING PATTERN "*.1")
+
+configure_file(packaging/pkgconfig/sheaf.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf.pc @ONLY)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/pkgconfig DESTINATION lib FILES_MATCHING PATTERN "*.pc")
+
+include(CMakePackageConfigHelpers)
+configure_file(packaging/cmake/SheafConfig.cmake.in ${CMAKE_BINARY_DIR}/package/SheafConfig.cmake @ONLY)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/SheafConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/package/SheafConfig.cmake ${CMAKE_BINARY_DIR}/package/SheafConfigVersion.cmake
+  DESTINATION lib/cmake/Sheaf)
+
+set(classic_source ${PROJECT_SOURCE_DIR}/packaging)
+set(classic_build ${CMAKE_BINARY_DIR}/classic)
+configure_file(packaging/install_classic.cmake.in ${classic_build}/install_classic.cmake @ONLY)
+install(SCRIPT ${classic_build}/install_classic.cmake)

@@ -1,0 +1,67 @@
+# libsheaf_fortran: the modules and the FORTRAN 77 entry points, if there is a Fortran compiler. SHEAF_FORTRAN tells.
+# Nothing here depends on an MPI but src/api/fortran/fsion_mpi.cpp, which goes into libsheaf_mpi of every MPI.
+include(CheckLanguage)
+check_language(Fortran)
+set(SHEAF_FORTRAN OFF)
+if(CMAKE_Fortran_COMPILER)
+  enable_language(Fortran)
+  set(SHEAF_FORTRAN ON)
+endif()
+if(NOT SHEAF_FORTRAN)
+  message(STATUS "Fortran: none")
+  return()
+endif()
+set(CMAKE_Fortran_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(fortran ${PROJECT_SOURCE_DIR}/src/api/fortran)
+set(SHEAF_FORTRAN_MODULES ${CMAKE_BINARY_DIR}/mod)
+
+function(sheaf_fortran_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(${name} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Werror>
+    $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-Wall -Wextra -Werror -ffree-line-length-none>)
+  set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
+endfunction()
+
+function(sheaf_fortran_library name output)
+  add_library(${name} SHARED ${ARGN})
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME ${output} LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION 1)
+  target_include_directories(${name} INTERFACE ${SHEAF_FORTRAN_MODULES} ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp)
+sheaf_fortran_objects(sheaf_fortran_mpi_objects ${fortran}/sion_f90_mpi.F90 ${fortran}/fsion_coll.cpp)
+target_include_directories(sheaf_fortran_mpi_objects PRIVATE ${SHEAF_FORTRAN_MODULES})
+add_dependencies(sheaf_fortran_mpi_objects sheaf_fortran_objects)
+
+sheaf_fortran_library(sheaf_fortran sheaf_fortran $<TARGET_OBJECTS:sheaf_fortran_objects>)
+target_link_libraries(sheaf_fortran PUBLIC sheaf)
+add_library(sheaf_fortran_static STATIC $<TARGET_OBJECTS:sheaf_fortran_objects>
+  $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
+set_target_properties(sheaf_fortran_static PROPERTIES OUTPUT_NAME sheaf_fortran LINKER_LANGUAGE CXX)
+
+foreach(mpi ${SHEAF_MPIS})
+  target_sources(sheaf_${mpi}_objects PRIVATE ${fortran}/fsion_mpi.cpp)
+  sheaf_fortran_library(sheaf_fortran_${mpi} sheaf_fortran_mpi $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
+  target_link_libraries(sheaf_fortran_${mpi} PUBLIC sheaf_fortran sheaf_${mpi})
+  set_target_properties(sheaf_fortran_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})
+endforeach()
+
+# What programs in Fortran need of an MPI: mpi_fortran_<mpi>.
+foreach(mpi ${SHEAF_MPIS})
+  find_program(MPIF90_${mpi} mpif90.${mpi})
+  if(MPIF90_${mpi})
+    execute_process(COMMAND ${MPIF90_${mpi}} -show OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE)
+    separate_arguments(flags UNIX_COMMAND "${line}")
+    set(includes ${flags})
+    set(links ${flags})
+    list(FILTER includes INCLUDE REGEX "^-I")
+    list(TRANSFORM includes REPLACE "^-I" "")
+    list(FILTER links INCLUDE REGEX "^-[lL]")
+    add_library(mpi_fortran_${mpi} INTERFACE)
+    target_include_directories(mpi_fortran_${mpi} SYSTEM INTERFACE ${includes})
+    target_link_libraries(mpi_fortran_${mpi} INTERFACE ${links})
+  endif()
+endforeach()

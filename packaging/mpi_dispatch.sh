@@ -1,0 +1,64 @@
+#!/bin/sh
+# Makes one static archive that serves several MPIs:
+#
+#   mpi_dispatch.sh OUT.a WORKDIR openmpi:OBJECT,OBJECT,... mpich:OBJECT,OBJECT,...
+#
+# The MPIs differ in their ABI, but build systems ask for one -lsionmpi_64. So the archive holds the objects compiled
+# for each MPI, with the C names of the interface made its own (sion_paropen_mpi becomes sheaf_openmpi_sion_paropen_mpi)
+# and all other names local, and for every C name a jump to one of the two. Which one is decided by the MPI that the
+# program is linked with: ompi_mpi_comm_world exists in Open MPI alone. What one MPI has and the other lacks is made weak
+# where it is used, so that it may stay open in a program of the other MPI.
+#
+# With a single MPI the archive is an ordinary one.
+set -eu
+out=$1 work=$2
+shift 2
+mkdir -p "$work"
+rm -f "$out"
+
+objects_of() { echo "${1#*:}" | tr ',' ' '; }
+
+if [ $# = 1 ]; then
+  ar qcs "$out" $(objects_of "$1")
+  exit 0
+fi
+
+members=""
+for variant; do
+  mpi=${variant%%:*}
+  # Sections of inline functions leave their groups, which the linker would merge with those of the other variant.
+  ld -r --force-group-allocation -o "$work/$mpi.o" $(objects_of "$variant")
+  nm -g --defined-only "$work/$mpi.o" | awk '$2 == "T" && $3 !~ /^_Z/ { print $3 }' | sort -u >"$work/$mpi.names"
+  awk -v mpi="$mpi" '{ print $1, "sheaf_" mpi "_" $1 }' "$work/$mpi.names" >"$work/$mpi.renames"
+  nm -u "$work/$mpi.o" | awk '$2 ~ /^(P?MPI|ompi)[A-Z]*_/ { print $2 }' | sort -u >"$work/$mpi.uses"
+  objcopy --keep-global-symbols="$work/$mpi.names" "$work/$mpi.o"
+  objcopy --redefine-syms="$work/$mpi.renames" "$work/$mpi.o"
+  members="$members $work/$mpi.o"
+done
+cmp -s "$work/openmpi.names" "$work/mpich.names" || { echo "mpi_dispatch.sh: the MPIs offer different calls" >&2; exit 1; }
+
+comm -23 "$work/openmpi.uses" "$work/mpich.uses" >"$work/openmpi.own"
+comm -13 "$work/openmpi.uses" "$work/mpich.uses" >"$work/mpich.own"
+for mpi in openmpi mpich; do
+  [ ! -s "$work/$mpi.own" ] || objcopy --weaken-symbols="$work/$mpi.own" "$work/$mpi.o"
+done
+
+case $(uname -m) in
+x86_64) jump='cmpq $0, ompi_mpi_comm_world@GOTPCREL(%%rip)
+  jne sheaf_openmpi_NAME@PLT
+  jmp sheaf_mpich_NAME@PLT' ;;
+aarch64) jump='adrp x16, :got:ompi_mpi_comm_world
+  ldr x16, [x16, :got_lo12:ompi_mpi_comm_world]
+  cbz x16, 1f
+  b sheaf_openmpi_NAME
+1:b sheaf_mpich_NAME' ;;
+*) echo "mpi_dispatch.sh: no jump for $(uname -m)" >&2; exit 1 ;;
+esac
+{
+  printf '.weak ompi_mpi_comm_world\n.section .note.GNU-stack,"",%%progbits\n.text\n'
+  while read -r name; do
+    printf ".globl $name\n.type $name, %%function\n$name:\n  $(echo "$jump" | sed "s/NAME/$name/")\n.size $name, .-$name\n"
+  done <"$work/openmpi.names"
+} >"$work/jumps.s"
+as -o "$work/jumps.o" "$work/jumps.s"
+ar qcs "$out" "$work/jumps.o" $members

@@ -1,0 +1,210 @@
+// Serial open and close, positions and information for Fortran.
+#include "api/fortran/fsion.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+
+#include "sion.h"
+
+using namespace sheaf::fortran;
+
+namespace {
+
+bool asks_to_write(std::string_view mode) {
+  while (!mode.empty()) {
+    const size_t end = std::min(mode.find(','), mode.size());
+    std::string_view word = mode.substr(0, end);
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    word = word.substr(0, word.find(' '));
+    if (word == "w" || word == "wb" || word == "bw") return true;
+    mode.remove_prefix(std::min(end + 1, mode.size()));
+  }
+  return false;
+}
+
+struct Locations {
+  int ntasks = 0;
+  int maxblocks = 0;
+  sion_int64 globalskip = 0;
+  sion_int64 start_of_varheader = 0;
+  sion_int64* chunksizes = nullptr;
+  sion_int64* globalranks = nullptr;
+  sion_int64* blockcount = nullptr;
+  sion_int64* blocksizes = nullptr;
+
+  int find(int sid) {
+    return sion_get_locations(sid, &ntasks, &maxblocks, &globalskip, &start_of_varheader, &chunksizes, &globalranks,
+                              &blockcount, &blocksizes);
+  }
+};
+
+sion_int64 address(const void* pointer) { return static_cast<sion_int64>(reinterpret_cast<intptr_t>(pointer)); }
+
+}  // namespace
+
+// --- open, close -----------------------------------------------------------------------------------------------------
+
+// Reading leaves the two arrays alone: programs pass variables that are too small for them.
+SHEAF_FORTRAN void fsion_open_c_(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
+                                 sion_int64* chunksizes, int* fsblksize, int* globalranks, int* sid,
+                                 int fname_length, int mode_length) {
+  open(sid, [&] {
+    std::string name = text(fname, fname_length);
+    const std::string mode = text(file_mode, mode_length);
+    const bool writes = asks_to_write(mode);
+    return sion_open(name.data(), mode.c_str(), ntasks, nfiles, writes ? &chunksizes : nullptr, fsblksize,
+                     writes ? &globalranks : nullptr, nullptr);
+  });
+}
+SHEAF_F77(fsion_open);
+
+SHEAF_FORTRAN void sheaf_fortran_open(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
+                                      const Descriptor* chunksizes, int* fsblksize, const Descriptor* globalranks,
+                                      int* sid, int fname_length, int mode_length) {
+  fsion_open_c_(fname, file_mode, ntasks, nfiles, chunksizes->as<sion_int64>(), fsblksize, globalranks->as<int>(), sid,
+                fname_length, mode_length);
+}
+
+SHEAF_FORTRAN void fsion_open_rank_c_(const char* fname, const char* file_mode, sion_int64* chunksize, int* fsblksize,
+                                      int* rank, int* sid, int fname_length, int mode_length) {
+  open(sid, [&] {
+    std::string name = text(fname, fname_length);
+    return sion_open_rank(name.data(), text(file_mode, mode_length).c_str(), chunksize, fsblksize, rank, nullptr);
+  });
+}
+SHEAF_F77(fsion_open_rank);
+
+SHEAF_FORTRAN void fsion_close_c_(const int* sid, int* ierr) { *ierr = sion_close(*sid); }
+SHEAF_F77(fsion_close);
+
+// --- positions -------------------------------------------------------------------------------------------------------
+
+SHEAF_FORTRAN void fsion_feof_c_(const int* sid, int* eof) { *eof = sion_feof(*sid); }
+SHEAF_F77(fsion_feof);
+
+SHEAF_FORTRAN void fsion_seek_c_(const int* sid, const int* rank, const int* currentblocknr,
+                                 const sion_int64* posinblk, int* ierr) {
+  *ierr = sion_seek(*sid, *rank, *currentblocknr, *posinblk);
+}
+SHEAF_F77(fsion_seek);
+
+SHEAF_FORTRAN void fsion_ensure_free_space_c_(const int* sid, const sion_int64* bytes, int* ierr) {
+  *ierr = sion_ensure_free_space(*sid, *bytes);
+}
+SHEAF_F77(fsion_ensure_free_space);
+
+SHEAF_FORTRAN void fsion_flush_c_(const int* sid, int* ierr) { *ierr = sion_flush(*sid); }
+SHEAF_F77(fsion_flush);
+
+// Two functions in Fortran; the C functions the modules bind to are the entry points of FORTRAN 77.
+SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) { return sion_bytes_avail_in_block(*sid); }
+SHEAF_FORTRAN sion_int64 fsion_get_position_(const int* sid) { return sion_get_position(*sid); }
+SHEAF_FORTRAN void fsion_bytes_avail_in_block_c_(const int* sid, sion_int64* bytes) {
+  *bytes = sion_bytes_avail_in_block(*sid);
+}
+SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) { *position = sion_get_position(*sid); }
+
+// --- information: where the text says so, ierr is set only by a failure (-1) -----------------------------------------
+
+SHEAF_FORTRAN void fsion_get_chunksizes_c_(const int* sid, sion_int64* chunksizes, int* ierr) {
+  Locations found;
+  if (found.find(*sid) == SION_SUCCESS && found.chunksizes)
+    std::copy_n(found.chunksizes, found.ntasks, chunksizes);
+  else
+    *ierr = -1;
+}
+SHEAF_F77(fsion_get_chunksizes);
+SHEAF_FORTRAN void sheaf_fortran_get_chunksizes(const int* sid, const Descriptor* chunksizes, int* ierr) {
+  fsion_get_chunksizes_c_(sid, chunksizes->as<sion_int64>(), ierr);
+}
+
+SHEAF_FORTRAN void fsion_get_globalranks_c_(const int* sid, int* globalranks, int* ierr) {
+  Locations found;
+  if (found.find(*sid) == SION_SUCCESS && found.globalranks)
+    std::transform(found.globalranks, found.globalranks + found.ntasks, globalranks,
+                   [](sion_int64 rank) { return static_cast<int>(rank); });
+  else
+    *ierr = -1;
+}
+SHEAF_F77(fsion_get_globalranks);
+SHEAF_FORTRAN void sheaf_fortran_get_globalranks(const int* sid, const Descriptor* globalranks, int* ierr) {
+  fsion_get_globalranks_c_(sid, globalranks->as<int>(), ierr);
+}
+
+SHEAF_FORTRAN void fsion_get_mapping_spec_c_(const int* sid, int* mapping_size, int* numfiles, int* ierr) {
+  sion_int32* mapping = nullptr;
+  if (sion_get_mapping(*sid, mapping_size, &mapping, numfiles) != SION_SUCCESS) *ierr = -1;
+}
+SHEAF_F77(fsion_get_mapping_spec);
+
+SHEAF_FORTRAN void fsion_get_mapping_c_(const int* sid, sion_int32* mapping, int* ierr) {
+  int size = -1;
+  int numfiles = 0;
+  sion_int32* found = nullptr;
+  if (sion_get_mapping(*sid, &size, &found, &numfiles) == SION_SUCCESS && size >= 0 && found)
+    std::copy_n(found, 2 * static_cast<size_t>(size), mapping);
+  else
+    *ierr = -1;
+}
+SHEAF_F77(fsion_get_mapping);
+SHEAF_FORTRAN void sheaf_fortran_get_mapping(const int* sid, const Descriptor* mapping, int* ierr) {
+  fsion_get_mapping_c_(sid, mapping->as<sion_int32>(), ierr);
+}
+
+// The arrays come back as addresses.
+SHEAF_FORTRAN void fsion_get_locations_c_(const int* sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
+                                          sion_int64* start_of_varheader, sion_int64* sion_localsizes,
+                                          sion_int64* sion_globalranks, sion_int64* sion_chunkcount,
+                                          sion_int64* sion_chunksizes, int* ierr) {
+  Locations found;
+  *ierr = found.find(*sid);
+  if (*ierr != SION_SUCCESS) return;
+  *ntasks = found.ntasks;
+  *maxblocks = found.maxblocks;
+  *globalskip = found.globalskip;
+  *start_of_varheader = found.start_of_varheader;
+  *sion_localsizes = address(found.chunksizes);
+  *sion_globalranks = address(found.globalranks);
+  *sion_chunkcount = address(found.blockcount);
+  *sion_chunksizes = address(found.blocksizes);
+}
+SHEAF_F77(fsion_get_locations);
+
+SHEAF_FORTRAN void fsion_get_current_locations_c_(const int* sid, int* ntasks, sion_int64* sion_currentpos,
+                                                  sion_int64* sion_currentblocknr, int* ierr) {
+  sion_int64* positions = nullptr;
+  sion_int64* blocks = nullptr;
+  *ierr = sion_get_current_locations(*sid, ntasks, &positions, &blocks);
+  if (*ierr != SION_SUCCESS) return;
+  *sion_currentpos = address(positions);
+  *sion_currentblocknr = address(blocks);
+}
+SHEAF_F77(fsion_get_current_locations);
+
+// The descriptor of the operating system, despite the name.
+SHEAF_FORTRAN void fsion_get_fileno_c_(const int* sid, int* filenumber) {
+  FILE* stream = sion_get_fp(*sid);
+  *filenumber = stream ? fileno(stream) : sion_get_fd(*sid);
+}
+SHEAF_F77(fsion_get_fileno);
+
+// --- byte order; both spellings --------------------------------------------------------------------------------------
+
+SHEAF_FORTRAN void fsion_get_file_endianness_c_(const int* sid, int* endianness) {
+  *endianness = sion_get_file_endianness(*sid);
+}
+SHEAF_F77(fsion_get_file_endianness);
+SHEAF_ALIAS(fsion_get_file_endianess_c_, fsion_get_file_endianness_c_);
+SHEAF_ALIAS(fsion_get_file_endianess_, fsion_get_file_endianness_c_);
+
+SHEAF_FORTRAN void fsion_get_endianness_c_(int* endianness) { *endianness = sion_get_endianness(); }
+SHEAF_F77(fsion_get_endianness);
+SHEAF_ALIAS(fsion_get_endianess_c_, fsion_get_endianness_c_);
+SHEAF_ALIAS(fsion_get_endianess_, fsion_get_endianness_c_);
+
+SHEAF_FORTRAN void fsion_endianness_swap_needed_c_(const int* sid, int* needed) {
+  *needed = sion_endianness_swap_needed(*sid);
+}
+SHEAF_F77(fsion_endianness_swap_needed);

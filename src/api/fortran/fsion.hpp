@@ -1,0 +1,62 @@
+// api/fortran/fsion: how the C side of the Fortran interfaces is named and called.
+//
+// Every routine is one C function fsion_NAME_c_, which the modules bind to; the entry point of FORTRAN 77 programs,
+// fsion_NAME_, is a second name of it. Arguments come by reference, lengths of strings by value at the end, where
+// compilers put them. The functions only translate: checks, messages and return values are those of the C interface.
+#pragma once
+
+#include <new>
+#include <string>
+
+#include "base/export.hpp"
+#include "sion_datatypes.h"
+
+// Declares fsion_NAME_c_ as visible; its definition follows.
+#define SHEAF_FORTRAN extern "C" SHEAF_EXPORT
+
+// Gives a function defined above another name.
+#define SHEAF_ALIAS(name, target) SHEAF_FORTRAN decltype(target) name __attribute__((alias(#target)))
+
+// The entry point for FORTRAN 77.
+#define SHEAF_F77(name) SHEAF_ALIAS(name##_, name##_c_)
+
+// Gives a function with a data argument its names in FORTRAN 77, one for each type of the data.
+#define SHEAF_F77_TYPES(name, target)         \
+  SHEAF_ALIAS(name##_, target);               \
+  SHEAF_ALIAS(name##_integer_, target);       \
+  SHEAF_ALIAS(name##_character_, target);     \
+  SHEAF_ALIAS(name##_real_, target);          \
+  SHEAF_ALIAS(name##_double_, target);        \
+  SHEAF_ALIAS(name##_complex_, target);       \
+  SHEAF_ALIAS(name##_logical_, target)
+#define SHEAF_F77_TYPED(name) SHEAF_F77_TYPES(name, name##_c_)
+
+namespace sheaf::fortran {
+
+// An array argument of the modules, of any shape, or its first element. The address is the first member of every
+// descriptor (Fortran 2018, 18.5.3); type and shape are not used.
+struct Descriptor {
+  void* address;
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(address);
+  }
+};
+
+// The text of a Fortran string: without the blanks at its end.
+inline std::string text(const char* characters, int length) {
+  while (length > 0 && characters[length - 1] == ' ') --length;
+  return std::string(characters, static_cast<size_t>(length > 0 ? length : 0));
+}
+
+// Runs an open call; no exception passes into Fortran.
+template <class Body>
+void open(int* sid, Body&& body) {
+  try {
+    *sid = body();
+  } catch (const std::bad_alloc&) {
+    *sid = -1;
+  }
+}
+
+}  // namespace sheaf::fortran

@@ -1,0 +1,56 @@
+// Data of any type for Fortran: written, read, swapped. The FORTRAN 77 entry points take the address of the data, under
+// one name per type; the modules pass a descriptor. What counts is size and nitems.
+#include "api/fortran/fsion.hpp"
+#include "sion.h"
+
+using namespace sheaf::fortran;
+
+namespace {
+
+// A negative count is no request.
+bool transfers(sion_int64 size, sion_int64 nitems) { return size > 0 && nitems > 0; }
+
+}  // namespace
+
+SHEAF_FORTRAN void fsion_write_c_(const void* data, const sion_int64* size, const sion_int64* nitems, const int* sid,
+                                  sion_int64* rc) {
+  *rc = 0;
+  if (transfers(*size, *nitems))
+    *rc = static_cast<sion_int64>(
+        sion_fwrite(data, static_cast<size_t>(*size), static_cast<size_t>(*nitems), *sid));
+}
+SHEAF_F77_TYPED(fsion_write);
+SHEAF_ALIAS(fsion_fwrite_c_, fsion_write_c_);
+SHEAF_F77_TYPES(fsion_fwrite, fsion_write_c_);
+
+SHEAF_FORTRAN void fsion_read_c_(void* data, const sion_int64* size, const sion_int64* nitems, const int* sid,
+                                 sion_int64* rc) {
+  *rc = 0;
+  if (transfers(*size, *nitems))
+    *rc = static_cast<sion_int64>(sion_fread(data, static_cast<size_t>(*size), static_cast<size_t>(*nitems), *sid));
+}
+SHEAF_F77_TYPED(fsion_read);
+SHEAF_ALIAS(fsion_fread_c_, fsion_read_c_);
+SHEAF_F77_TYPES(fsion_fread, fsion_read_c_);
+
+// The last argument is never set, as in the original: FORTRAN 77 programs pass what they like there.
+SHEAF_FORTRAN void fsion_swap_c_(void* target, void* source, const int* size, const int* n, const int* do_swap, int*) {
+  sion_swap(target, source, *size, *n, *do_swap);
+}
+SHEAF_F77(fsion_swap);
+
+SHEAF_FORTRAN void sheaf_fortran_write(const Descriptor* data, const sion_int64* size, const sion_int64* nitems,
+                                       const int* sid, sion_int64* rc) {
+  fsion_write_c_(data->address, size, nitems, sid, rc);
+}
+
+SHEAF_FORTRAN void sheaf_fortran_read(const Descriptor* data, const sion_int64* size, const sion_int64* nitems,
+                                      const int* sid, sion_int64* rc) {
+  fsion_read_c_(data->address, size, nitems, sid, rc);
+}
+
+SHEAF_FORTRAN void sheaf_fortran_swap(const Descriptor* target, const Descriptor* source, const int* size,
+                                      const int* n, const int* do_swap, int* rc) {
+  sion_swap(target->address, source->address, *size, *n, *do_swap);
+  *rc = SION_SUCCESS;
+}

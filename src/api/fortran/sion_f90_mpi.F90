@@ -1,0 +1,99 @@
+! The SION interface for Fortran: MPI. Communicators are integers (mpif.h, use mpi) or type(MPI_Comm) (use mpi_f08).
+!
+! One module serves every MPI: the handles are translated by the C side, and type(MPI_Comm) is declared here as the
+! MPI standard has it, interoperable, which makes it the same type as that of any mpi_f08 (Fortran 2018, 7.5.2.4).
+
+#define COLLECTIVE(NAME, LABEL, INTENT) \
+  subroutine NAME(data, size, nitems, sid, rc) bind(C, name=LABEL); \
+  import :: c_int, c_int64_t; \
+  type(*), dimension(..), contiguous, intent(INTENT) :: data; \
+  integer(c_int64_t), intent(in) :: size, nitems; \
+  integer(c_int), intent(in) :: sid; \
+  integer(c_int64_t), intent(out) :: rc; \
+  end subroutine
+
+#define WRITER(NAME) COLLECTIVE(NAME, 'sheaf_fortran_coll_write', in)
+#define READER(NAME) COLLECTIVE(NAME, 'sheaf_fortran_coll_read', inout)
+
+module sion_f90_mpi
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t
+  use sion_f90
+  implicit none
+  public
+  private :: c_char, c_int, c_int64_t
+  private :: MPI_Comm, paropen_integer, paropen_f08
+
+  type, bind(C) :: MPI_Comm
+    integer(c_int) :: MPI_VAL
+  end type
+
+  interface fsion_paropen_mpi
+    module procedure paropen_integer, paropen_f08
+  end interface
+
+  interface
+    subroutine fsion_parclose_mpi(sid, ierr) bind(C, name='fsion_parclose_mpi_c_')
+      import :: c_int
+      integer(c_int), intent(in) :: sid
+      integer(c_int), intent(out) :: ierr
+    end subroutine
+    WRITER(fsion_coll_fwrite_mpi)
+    WRITER(fsion_coll_fwrite_mpi_integer)
+    WRITER(fsion_coll_fwrite_mpi_integer8)
+    WRITER(fsion_coll_fwrite_mpi_real)
+    WRITER(fsion_coll_fwrite_mpi_double_precision)
+    WRITER(fsion_coll_fwrite_mpi_complex)
+    WRITER(fsion_coll_fwrite_mpi_logical)
+    WRITER(fsion_coll_fwrite_mpi_character)
+    READER(fsion_coll_fread_mpi)
+    READER(fsion_coll_fread_mpi_integer)
+    READER(fsion_coll_fread_mpi_integer8)
+    READER(fsion_coll_fread_mpi_real)
+    READER(fsion_coll_fread_mpi_double_precision)
+    READER(fsion_coll_fread_mpi_complex)
+    READER(fsion_coll_fread_mpi_logical)
+    READER(fsion_coll_fread_mpi_character)
+  end interface
+
+contains
+
+  ! newfname becomes the name of this task's physical file.
+  subroutine paropen_integer(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, sid)
+    character(len=*), intent(in) :: fname, file_mode
+    integer, intent(inout) :: nfiles
+    integer, intent(in) :: fgcomm, flcomm
+    integer(c_int64_t), intent(inout) :: chunksizes
+    integer, intent(inout) :: fsblksize, globalrank
+    character(len=*), intent(inout) :: newfname
+    integer, intent(out) :: sid
+    interface
+      subroutine paropen_c(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, &
+                           sid, fname_length, mode_length, newfname_length) bind(C, name='sheaf_fortran_paropen_mpi')
+        import :: c_char, c_int, c_int64_t
+        character(kind=c_char), intent(in) :: fname(*), file_mode(*)
+        integer(c_int), intent(inout) :: nfiles
+        integer(c_int), intent(in) :: fgcomm, flcomm
+        integer(c_int64_t), intent(inout) :: chunksizes
+        integer(c_int), intent(inout) :: fsblksize, globalrank
+        character(kind=c_char), intent(inout) :: newfname(*)
+        integer(c_int), intent(out) :: sid
+        integer(c_int), value :: fname_length, mode_length, newfname_length
+      end subroutine
+    end interface
+    call paropen_c(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, sid, &
+                   len(fname), len(file_mode), len(newfname))
+  end subroutine
+
+  subroutine paropen_f08(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, sid)
+    character(len=*), intent(in) :: fname, file_mode
+    integer, intent(inout) :: nfiles
+    type(MPI_Comm), intent(in) :: fgcomm, flcomm
+    integer(c_int64_t), intent(inout) :: chunksizes
+    integer, intent(inout) :: fsblksize, globalrank
+    character(len=*), intent(inout) :: newfname
+    integer, intent(out) :: sid
+    call paropen_integer(fname, file_mode, nfiles, fgcomm%MPI_VAL, flcomm%MPI_VAL, chunksizes, fsblksize, globalrank, &
+                         newfname, sid)
+  end subroutine
+
+end module sion_f90_mpi

@@ -1,0 +1,17 @@
+! What the Fortran tests share: a counter of what does not hold.
+module checks
+  implicit none
+  integer :: failures = 0
+contains
+  subroutine check(holds, what)
+    logical, intent(in) :: holds
+    character(len=*), intent(in) :: what
+    if (holds) return
+    print '(2a)', 'does not hold: ', what
+    failures = failures + 1
+  end subroutine
+
+  subroutine finish
+    if (failures > 0) error stop 1
+  end subroutine
+end module checks
