@@ -30,6 +30,22 @@ int sion_parclose_mpi(int sid);
 /* Write mode, before anything was written: gives this task another chunk size in bytes. 1, 0 or -1 as above. */
 int sion_parreinit_mpi(int sid, sion_int64 chunksize);
 
+/* Mapped access: every process has several tasks in its hands, each at a place (file, local rank) of its own choice;
+ * docs/api-mapped.md. The current task is chosen with sion_seek(sid, globalrank, ...), at first the first one.
+ * Write. In: *numFiles > 0; *nlocaltasks >= 0 tasks of this process and for each (*globalranks)[i] (over all processes
+ *   0..M-1), (*chunksizes)[i], (*mapping_filenrs)[i], (*mapping_lranks)[i] (0..n-1 in each file); *fsblksize as above.
+ *   The arrays are not changed. Out: *fsblksize, that of the first local task.
+ * Read, by any number of processes. In: *nlocaltasks >= 0: the tasks (*globalranks)[i]; -1: blockwise. Out: *numFiles,
+ *   *nlocaltasks, *fsblksize and the arrays: argument NULL: skipped, pointing to NULL: allocated with malloc for the
+ *   caller to free, else filled.
+ * Returns a handle >= 0, or -1 on every process. */
+int sion_paropen_mapped_mpi(char *fname, const char *file_mode, int *numFiles, MPI_Comm gComm, int *nlocaltasks,
+                            int **globalranks, sion_int64 **chunksizes, int **mapping_filenrs, int **mapping_lranks,
+                            sion_int32 *fsblksize, FILE **fileptr);
+
+/* Closes; in write mode this completes the files. 1, -1 invalid handle, 0 otherwise. */
+int sion_parclose_mapped_mpi(int sid);
+
 /* Deprecated forms of sion_paropen_mpi; newfname is ignored. The first one writes one file per lComm. */
 int sion_paropen_comms_mpi(char *fname, const char *file_mode, int *numFiles, MPI_Comm gComm, MPI_Comm lComm,
                            sion_int64 *chunksize, sion_int32 *fsblksize, int *globalrank, FILE **fileptr,

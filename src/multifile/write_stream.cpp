@@ -60,6 +60,12 @@ void WriteStream::forget_handle() {
   handle_.reset();
 }
 
+void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
+  handle->move_to(file_position());
+  handle_ = std::move(handle);
+  close_window();
+}
+
 void WriteStream::learn_from_handle() {
   if (!handle_) return;
   const int64_t position = handle_->position() - geometry_.offset(chunk());

@@ -72,6 +72,8 @@ class WriteStream {
   // Takes the handle away, up to date or (the program has closed its stream) unasked. Null if there is none.
   std::unique_ptr<StdioHandle> release_handle();
   void forget_handle();
+  // Gives one back, which moves to the stream's position. The stream must be flushed.
+  void attach(std::unique_ptr<StdioHandle> handle);
 
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }

@@ -8,6 +8,9 @@
  *   chunks BYTES ...       requested chunk size of each task
  *   globalranks R ...      serial only, default 0 1 2 ...
  *   groups COLOR ...       parallel only: one local communicator per color; default: one of all tasks
+ *   files FILE ...         mapped only: physical file of each task, its local rank in there and the process that
+ *   lranks LRANK ...       writes it
+ *   owners PROCESS ...
  *   via fwrite             `write` calls sion_fwrite (default)
  *   via file | fd          `write` calls sion_ensure_free_space and then fwrite or write(2) on the exported
  *                          FILE* or descriptor
@@ -44,7 +47,7 @@ struct script {
   int ntasks, numfiles;
   sion_int32 fsblksize;
   sion_int64* chunks;
-  int *globalranks, *groups;
+  int *globalranks, *groups, *files, *lranks, *owners;
   struct op* ops;
   size_t nops;
 };
@@ -110,6 +113,9 @@ static inline void set_tasks(struct script* script, int ntasks) {
   script->chunks = allocate((size_t)ntasks, sizeof *script->chunks);
   script->globalranks = allocate((size_t)ntasks, sizeof *script->globalranks);
   script->groups = allocate((size_t)ntasks, sizeof *script->groups);
+  script->files = allocate((size_t)ntasks, sizeof *script->files);
+  script->lranks = allocate((size_t)ntasks, sizeof *script->lranks);
+  script->owners = allocate((size_t)ntasks, sizeof *script->owners);
   for (int rank = 0; rank < ntasks; rank++) script->globalranks[rank] = rank;
 }
 
@@ -164,6 +170,12 @@ static inline struct script parse_script(char* text) {
           script.globalranks[rank] = (int)value;
         else if (!strcmp(word, "groups"))
           script.groups[rank] = (int)value;
+        else if (!strcmp(word, "files"))
+          script.files[rank] = (int)value;
+        else if (!strcmp(word, "lranks"))
+          script.lranks[rank] = (int)value;
+        else if (!strcmp(word, "owners"))
+          script.owners[rank] = (int)value;
         else
           fail(line, "unknown statement");
       }
@@ -176,6 +188,9 @@ static inline void free_script(struct script* script) {
   free(script->chunks);
   free(script->globalranks);
   free(script->groups);
+  free(script->files);
+  free(script->lranks);
+  free(script->owners);
 }
 
 /* `bytes` bytes of f(rank, k) from k = offset on; the caller frees them. */

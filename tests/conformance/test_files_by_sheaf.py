@@ -18,9 +18,10 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPO / "python"), str(Path(__file__).resolve().parent)]
 
 from sheaf_format import Multifile, describe
-from writer_case import Case, random_case
+from writer_case import Case, random_case, random_mapped_case
 
 BIN = os.environ.get("SHEAF_BIN")
+VECTORS = Path(os.environ.get("SHEAF_VECTORS") or REPO.parent / "shared" / "vectors")
 SCRIPT_FILE = "script.txt"
 SECONDS = 60
 
@@ -158,6 +159,61 @@ class MpiWriter:
             rng = random.Random(f"mpi {seed}")
             with self.subTest(seed=seed):
                 self.check(random_case(rng, parallel=True, ntasks=rng.randint(1, self.most)))
+
+
+class MappedWriter(WriterTest):
+    """Tests of mapped writing with `processes` processes."""
+
+    mpi = ""
+    processes = 2
+
+    def setUp(self) -> None:
+        if not self.program().exists():
+            self.skipTest(f"{self.program().name} was not built")
+
+    def program(self) -> Path:
+        return Path(BIN or "") / f"sion_conformance_writer_mapped_mpi_{self.mpi}"
+
+    def command(self, case: Case) -> list[str]:
+        return [str(REPO / "scripts/mpirun.sh"), self.mpi, str(self.processes), str(self.program()), SCRIPT_FILE]
+
+    def test_one_file(self) -> None:
+        self.check(Case([100, 0, 64], [("write", 0, 90), ("write", 2, 200), ("refuse", 1, 1)], places=[(0, 2), (0, 0), (0, 1)],
+                        owners=[0, 1, 0]))
+
+    def test_the_golden_vector(self) -> None:
+        case = self.golden_case()
+        self.check(case)
+        if not VECTORS.is_dir():
+            self.skipTest("the golden files are not there")
+        for name, data in case.expected().items():
+            self.assertTrue(data == (VECTORS / "mapped" / name).read_bytes(), name)
+
+    @staticmethod
+    def golden_case() -> Case:
+        lengths = [[250], [51], [52], [453, 400], [54], [55], [756, 700]]
+        operations = [("write", task, length) for task, sizes in enumerate(lengths) for length in sizes]
+        return Case([100 * (rank + 1) for rank in range(7)], operations, 256, name="mapped.sion", numfiles=3,
+                    places=[(2, 1), (0, 0), (1, 0), (0, 1), (2, 0), (2, 2), (1, 1)], owners=[0, 1, 0, 1, 0, 1, 0])
+
+    def test_random_cases(self) -> None:
+        for seed in range(12):
+            rng = random.Random(f"mapped {seed}")
+            with self.subTest(seed=seed):
+                self.check(random_mapped_case(rng, rng.randint(1, 9), self.processes))
+
+
+@unittest.skipUnless(BIN, "SHEAF_BIN is not set")
+class OpenMpiMappedWriter(MappedWriter):
+    mpi, processes = "openmpi", 4
+
+
+@unittest.skipUnless(BIN, "SHEAF_BIN is not set")
+class MpichMappedWriter(MappedWriter):
+    mpi = "mpich"
+
+
+del MappedWriter  # only its subclasses are tests
 
 
 @unittest.skipUnless(BIN, "SHEAF_BIN is not set")

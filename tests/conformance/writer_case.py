@@ -18,7 +18,8 @@ Operation = tuple[str | int, ...]
 class Case:
     """One multifile to be written. The fields are the statements of sion_conformance_script.h; sizes in bytes.
 
-    With `parallel` it is written by sion_paropen_mpi; `groups` (a color per task) makes one file per group.
+    With `parallel` it is written by sion_paropen_mpi; `groups` (a color per task) makes one file per group. With
+    `places` (file, local rank per task) it is written by sion_paropen_mapped_mpi, each task by its owner.
     """
 
     chunks: Sequence[int]
@@ -30,6 +31,8 @@ class Case:
     numfiles: int = 1
     globalranks: Sequence[int] | None = None
     groups: Sequence[int] | None = None
+    places: Sequence[tuple[int, int]] | None = None
+    owners: Sequence[int] | None = None
     name: str = "case.sion"
     words: list[str] = field(init=False)
 
@@ -50,10 +53,16 @@ class Case:
             lines.append(("globalranks", *self.globalranks))
         if self.groups is not None:
             lines.append(("groups", *self.groups))
+        if self.places is not None and self.owners is not None:
+            lines.append(("files", *(file for file, _ in self.places)))
+            lines.append(("lranks", *(lrank for _, lrank in self.places)))
+            lines.append(("owners", *self.owners))
         return "".join(" ".join(map(str, line)) + "\n" for line in [*lines, *self.operations])
 
     def _places(self) -> list[tuple[int, int]]:
         """(file, local rank) of each task."""
+        if self.places is not None:
+            return list(self.places)
         if self.groups is None:
             return split_evenly(self.ntasks, self.numfiles)
         seen: dict[int, int] = {}  # files follow the lowest rank of each group
@@ -108,7 +117,8 @@ class Case:
 
     def _spec(self, tasks: list[TaskSpec], fsblksize: int) -> MultifileSpec:
         return MultifileSpec(
-            self.name, tasks, fsblksize, Kind.PARALLEL if self.parallel else Kind.SERIAL,
+            self.name, tasks, fsblksize,
+            Kind.MAPPED if self.places is not None else Kind.PARALLEL if self.parallel else Kind.SERIAL,
             userdata_order="big" if "endianness=big" in self.words else "little",
             keyval_mode=KEYVAL_INLINE if "keyval" in self.words else KEYVAL_NONE, aligned=True)
 
@@ -148,6 +158,20 @@ class Case:
                 fillers[rank].fill(encode_records([(key, record_value(key, records[rank], size))], "little"))
                 records[rank] += 1
         return [filler.blocks() for filler in fillers]
+
+
+def random_mapped_case(rng: random.Random, ntasks: int, processes: int) -> Case:
+    """A random case whose tasks lie at random places, in the hands of random processes."""
+    case = random_case(rng, parallel=True, ntasks=ntasks)
+    order = list(range(ntasks))
+    rng.shuffle(order)
+    places, filled = [(0, 0)] * ntasks, [0] * case.numfiles
+    for i, task in enumerate(order):
+        file = i if i < case.numfiles else rng.randrange(case.numfiles)
+        places[task] = (file, filled[file])
+        filled[file] += 1
+    case.places, case.owners = places, [rng.randrange(processes) for _ in range(ntasks)]
+    return case
 
 
 def random_case(rng: random.Random, parallel: bool, ntasks: int) -> Case:

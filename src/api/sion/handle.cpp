@@ -48,13 +48,18 @@ FileFacts Handle::facts() {
 }
 
 int Handle::open_files() {
-  auto* all = as<SerialReader>();
-  return all ? static_cast<int>(all->multifile().files.size()) : 1;
+  if (auto* all = as<SerialReader>()) return static_cast<int>(all->multifile().files.size());
+  if (auto* mapped = as<MappedReader>()) return mapped->open_files();
+  if (auto* mapped = as<MappedWriter>()) return mapped->open_files();
+  return 1;
 }
 
 int64_t Handle::bytes_held() {
   int64_t bytes = sizeof *this + (writer ? writer->buffer_capacity() : 0);
   if (as<SerialWriter>()) bytes += ntasks() * int64_t{sizeof(TaskBlocks) + 3 * sizeof(int64_t)};
+  if (auto* mapped = as<MappedReader>()) bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask)};
+  if (auto* mapped = as<MappedWriter>())
+    bytes += mapped->local_tasks() * int64_t{sizeof(MappedTask) + sizeof(TaskBlocks)};
   if (auto* all = as<SerialReader>())
     for (const PhysicalFile& f : all->multifile().files)
       bytes += 8 * static_cast<int64_t>(4 * f.globalranks.size() + f.block_sizes.size());

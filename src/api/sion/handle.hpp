@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "multifile/mapped_reader.hpp"
+#include "multifile/mapped_writer.hpp"
 #include "multifile/parallel_reader.hpp"
 #include "multifile/parallel_writer.hpp"
 #include "multifile/serial_reader.hpp"
@@ -34,7 +36,8 @@ class Handle {
  public:
   using Opened = std::variant<std::unique_ptr<SerialWriter>, std::unique_ptr<SerialReader>,
                               std::unique_ptr<TaskReader>, std::unique_ptr<ParallelWriter>,
-                              std::unique_ptr<ParallelReader>>;
+                              std::unique_ptr<ParallelReader>, std::unique_ptr<MappedWriter>,
+                              std::unique_ptr<MappedReader>>;
 
   Handle(Opened opened, bool posix);
 

@@ -149,11 +149,13 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
   return ask("sion_get_mapping", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
     give(numfiles, static_cast<int>(handle.facts().nfiles));
     give(mapping_size, -1);
-    auto* reader = handle.as<SerialReader>();
-    if (!reader || !reader->multifile().is_set()) return SION_SUCCESS;
+    std::vector<layout::Placement> places;
+    if (auto* reader = handle.as<SerialReader>()) places = reader->multifile().mapping;
+    if (auto* reader = handle.as<MappedReader>()) places = reader->read_mapping();
+    if (places.empty()) return SION_SUCCESS;
     std::vector<int>& pairs = handle.tables.mapping;
     pairs.clear();
-    for (const layout::Placement& at : reader->multifile().mapping) {
+    for (const layout::Placement& at : places) {
       pairs.push_back(at.file);
       pairs.push_back(at.local_rank);
     }

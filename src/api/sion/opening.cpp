@@ -128,6 +128,13 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   });
 }
 
+void close_collectively(Handle& handle) {
+  if (auto* writer = handle.as<ParallelWriter>()) writer->close();
+  if (auto* reader = handle.as<ParallelReader>()) reader->close();
+  if (auto* writer = handle.as<MappedWriter>()) writer->close();
+  if (auto* reader = handle.as<MappedReader>()) reader->close();
+}
+
 int close_parallel(const char* function, int sid) {
   Handle* h = find_handle(sid);
   if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
@@ -136,11 +143,7 @@ int close_parallel(const char* function, int sid) {
     report_last_overrun(function, *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
-    if (auto* writer = handle->as<ParallelWriter>()) {
-      writer->close();
-    } else {
-      handle->as<ParallelReader>()->close();
-    }
+    close_collectively(*handle);
     return 1;
   });
 }
@@ -160,7 +163,9 @@ Comm* comm_of(int sid) {
   Handle* h = find_handle(sid);
   if (!h || h->is_serial()) return nullptr;
   if (auto* writer = h->as<ParallelWriter>()) return &writer->comm();
-  return &h->as<ParallelReader>()->comm();
+  if (auto* reader = h->as<ParallelReader>()) return &reader->comm();
+  if (auto* writer = h->as<MappedWriter>()) return &writer->comm();
+  return &h->as<MappedReader>()->comm();
 }
 
 }  // namespace sheaf::api

@@ -64,6 +64,7 @@ SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& c
 
 // Collective. 1; -1 for an invalid handle, 0 otherwise.
 SHEAF_EXPORT int close_parallel(const char* function, int sid);
+void close_collectively(Handle& handle);  // what it does once the handle is out of the table; throws
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 
 // The Comm of a parallel handle (all tasks of the multifile), or null.

@@ -1,0 +1,161 @@
+#include "api/sion/mapped.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/opening.hpp"
+#include "api/sion/report.hpp"
+#include "multifile/parallel_open.hpp"
+
+namespace sheaf::api {
+
+namespace {
+
+void need(bool holds, const char* text) {
+  if (!holds) throw Error(Code::invalid_argument, text);
+}
+
+std::optional<Error> check_arguments(const MappedOpen& call) {
+  return attempt([&] {
+    need(call.fname, "No file name given");
+    const OpenMode own = parse_open_mode(call.file_mode ? call.file_mode : "");
+    need(call.numfiles, "No numFiles variable given");
+    need(call.nlocaltasks, "No nlocaltasks variable given");
+    if (own.writes()) {
+      need(call.fsblksize, "No fsblksize variable given");
+      need(*call.nlocaltasks >= 0, "the number of local tasks is negative");
+      const auto given = [&](auto** array) { return *call.nlocaltasks == 0 || (array && *array); };
+      need(given(call.globalranks), "No global ranks given");
+      need(given(call.chunksizes), "No chunk sizes given");
+      need(given(call.filenumbers), "No file numbers given");
+      need(given(call.local_ranks), "No local ranks given");
+    } else {
+      need(*call.nlocaltasks >= -1, "the number of local tasks must be -1 (automatic) or more");
+      need(*call.nlocaltasks <= 0 || (call.globalranks && *call.globalranks), "No global ranks given");
+    }
+  });
+}
+
+std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
+  std::vector<MappedWriteTask> tasks;
+  const auto n = static_cast<size_t>(*call.nlocaltasks);
+  for (size_t i = 0; i < n; ++i)
+    tasks.push_back({(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
+  const MappedWriteRequest request{call.fname, *call.numfiles, *call.fsblksize, tasks};
+  auto writer = std::make_unique<MappedWriter>(posix_store(), std::move(comm), request, mode);
+  return std::make_unique<Handle>(std::move(writer), mode.posix);
+}
+
+std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
+  MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}};
+  std::vector<int64_t> tasks;
+  for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
+  request.tasks = tasks;
+  auto reader = std::make_unique<MappedReader>(posix_store(), std::move(comm), request, mode);
+  return std::make_unique<Handle>(std::move(reader), mode.posix);
+}
+
+// An array for the caller: his own, filled, or one from malloc that is given to him when all has gone well.
+template <class T>
+class ArrayOut {
+ public:
+  ArrayOut(T** to, size_t count) : to_(to) {
+    if (!to_ || *to_) return;
+    made_ = static_cast<T*>(std::malloc(sizeof(T) * std::max<size_t>(count, 1)));
+    if (!made_) throw std::bad_alloc();
+  }
+  ArrayOut(const ArrayOut&) = delete;
+  ArrayOut& operator=(const ArrayOut&) = delete;
+  ~ArrayOut() { std::free(made_); }
+  void set(size_t i, int64_t value) {
+    if (to_) (made_ ? made_ : *to_)[i] = static_cast<T>(value);
+  }
+  void give() {
+    if (made_) *to_ = std::exchange(made_, nullptr);
+  }
+
+ private:
+  T** to_;
+  T* made_ = nullptr;
+};
+
+struct Results {
+  Results(const MappedOpen& call, std::span<const MappedTask> tasks)
+      : ranks(call.globalranks, tasks.size()),
+        sizes(call.chunksizes, tasks.size()),
+        files(call.filenumbers, tasks.size()),
+        local_ranks(call.local_ranks, tasks.size()) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      ranks.set(i, tasks[i].task);
+      sizes.set(i, tasks[i].geometry.size);
+      files.set(i, tasks[i].place.file);
+      local_ranks.set(i, tasks[i].place.local_rank);
+    }
+  }
+  void give() {
+    ranks.give();
+    sizes.give();
+    files.give();
+    local_ranks.give();
+  }
+  ArrayOut<int> ranks;
+  ArrayOut<long long> sizes;
+  ArrayOut<int> files;
+  ArrayOut<int> local_ranks;
+};
+
+}  // namespace
+
+int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
+  const int process = owned->rank();
+  return guarded(call.function, process, -1, [&] {
+    std::optional<Error> problem = check_arguments(call);
+    int64_t same[2] = {};
+    if (!problem && parse_open_mode(call.file_mode ? call.file_mode : "").writes()) {
+      same[0] = *call.numfiles;
+      same[1] = *call.fsblksize;
+    }
+    const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "", same, problem);
+    if (process == 0) report_unknown_words(call.function, mode, process);
+    Comm& comm = *owned;
+    auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode) : open_to_read(std::move(owned), call, mode);
+    // The last local steps can fail on one process only.
+    FILE* stream = nullptr;
+    std::unique_ptr<Results> results;
+    int sid = -1;
+    Handle& opened = *handle;
+    problem = attempt([&] {
+      give_stream(opened, call.fileptr ? &stream : nullptr);
+      if (auto* reader = opened.as<MappedReader>()) results = std::make_unique<Results>(call, reader->tasks());
+      sid = add_handle(handle);
+    });
+    try {
+      agree(comm, problem);
+    } catch (...) {
+      if (auto* writer = opened.as<MappedWriter>()) writer->discard();
+      remove_handle(sid);
+      throw;
+    }
+    if (results) {
+      results->give();
+      *call.nlocaltasks = static_cast<int>(opened.as<MappedReader>()->tasks().size());
+    }
+    *call.numfiles = opened.facts().nfiles;
+    if (call.fsblksize && opened.facts().fsblksize > 0) *call.fsblksize = opened.facts().fsblksize;
+    if (call.fileptr) *call.fileptr = stream;
+    return sid;
+  });
+}
+
+int close_mapped(const char* function, int sid) {
+  Handle* h = find_handle(sid);
+  if (h && !h->as<MappedWriter>() && !h->as<MappedReader>())
+    return guarded(function, h->task(), 0, []() -> int {
+      throw Error(Code::wrong_mode, "the handle was not opened mapped; close it with the call that fits its open");
+    });
+  return close_parallel(function, sid);
+}
+
+}  // namespace sheaf::api

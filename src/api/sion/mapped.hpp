@@ -1,0 +1,33 @@
+// api/sion/mapped: mapped opens, whatever the Comm is made of.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+
+#include "base/export.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf::api {
+
+// Arguments of a mapped open, as the C interface has them (sion_mpi.h).
+struct MappedOpen {
+  const char* function;
+  const char* fname;
+  const char* file_mode;
+  int* numfiles;
+  int* nlocaltasks;
+  int** globalranks;
+  long long** chunksizes;
+  int** filenumbers;
+  int** local_ranks;
+  int* fsblksize;
+  FILE** fileptr;
+};
+
+// Collective over `comm`. Returns a sid, or -1 on every process.
+SHEAF_EXPORT int open_mapped(std::unique_ptr<Comm> comm, const MappedOpen& call);
+
+// Collective. 1; -1 for an invalid handle, 0 otherwise.
+SHEAF_EXPORT int close_mapped(const char* function, int sid);
+
+}  // namespace sheaf::api

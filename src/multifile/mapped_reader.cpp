@@ -1,0 +1,221 @@
+#include "multifile/mapped_reader.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "multifile/parallel_open.hpp"
+
+namespace sheaf {
+
+using format::Header;
+using format::Pointer;
+
+// The head of the first physical file, as process 0 found it.
+struct MappedReader::Lead {
+  TravellingHeader header;
+  int64_t ntasks;
+};
+
+namespace {
+
+struct PlaceRequest {
+  int64_t row;  // task number
+};
+
+}  // namespace
+
+MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
+                           const OpenMode& mode)
+    : store_(&store), comm_(std::move(comm)), path_(request.path) {
+  stream_.set_max_buffer(mode.buffer_bytes);
+  const Lead lead = read_lead();
+  choose_tasks(request);
+  find_places(lead);
+  const std::vector<FileShare> share = count_files();
+  find_rows(share);
+  read_rows();
+  open_own_files();
+  positions_.resize(mine_.tasks.size());
+  if (mine_.tasks.empty()) {
+    stream_.load(no_task_, {}, {}, {});
+  } else {
+    stream_.load(mine_.files[mine_.tasks[0].file].file, mine_.tasks[0].geometry, block_sizes(0), {});
+  }
+}
+
+MappedReader::Lead MappedReader::read_lead() {
+  Lead lead{};
+  agree(*comm_, attempt([&] {
+          if (comm_->rank() != 0) return;
+          const auto file = store_->open(path_, Access::read);
+          MetadataReader reader(*file);
+          const Pointer p = reader.read_pointer();
+          lead.header = pack(reader.header(), p);
+          lead.ntasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
+        }));
+  comm_->broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
+  Header h;
+  Pointer p;
+  unpack(lead.header, h, p);
+  facts_ = facts_of(h);
+  ntasks_ = lead.ntasks;
+  return lead;
+}
+
+void MappedReader::choose_tasks(const MappedReadRequest& request) {
+  const auto add = [this](int64_t task) { mine_.tasks.push_back({task, {0, static_cast<int32_t>(task)}, 0, 0, 0, {}}); };
+  agree(*comm_, attempt([&] {
+          if (request.automatic) {
+            const int64_t each = ntasks_ / comm_->size();
+            const int64_t first = each * comm_->rank();
+            const int64_t end = comm_->rank() + 1 == comm_->size() ? ntasks_ : first + each;
+            for (int64_t task = first; task < end; ++task) add(task);
+          }
+          for (const int64_t task : request.tasks) {
+            if (task < 0 || task >= ntasks_)
+              throw Error(Code::out_of_range, "'" + path_ + "': there is no task " + std::to_string(task) +
+                                                  "; the multifile holds tasks 0 to " + std::to_string(ntasks_ - 1));
+            add(task);
+          }
+        }));
+}
+
+// Collective. The mapping of a set, in slices of task numbers.
+void MappedReader::find_places(const Lead& lead) {
+  Header header;
+  Pointer p;
+  unpack(lead.header, header, p);
+  mine_.index();
+  if (!header.leads_set()) return;
+  RowSlices numbers(*comm_, ntasks_);
+  std::vector<PlaceRequest> wanted;
+  for (const size_t i : mine_.by_number) wanted.push_back({mine_.tasks[i].task});
+  const Gathered asked = numbers.collect(std::span<const PlaceRequest>(wanted));
+  static_assert(sizeof(PlaceRequest) == sizeof(layout::Placement));
+  Gathered answers;
+  const auto problem = attempt([&] {
+    if (numbers.count() == 0) return;
+    std::vector<layout::Placement> entries(static_cast<size_t>(numbers.count()));
+    const auto file = store_->open(path_, Access::read);
+    MetadataReader(*file, header).read_mapping(p, numbers.first(), entries);
+    std::vector<layout::Placement> found;
+    for (const PlaceRequest& r : records_of<PlaceRequest>(asked))
+      found.push_back(entries[static_cast<size_t>(r.row - numbers.first())]);
+    const auto bytes = std::as_bytes(std::span(found));
+    answers = {{bytes.begin(), bytes.end()}, asked.sizes};
+  });
+  const std::vector<std::byte> mine = numbers.answer(std::move(answers));
+  agree(*comm_, problem);
+  for (size_t k = 0; k < mine_.by_number.size(); ++k)
+    std::memcpy(&mine_.tasks[mine_.by_number[k]].place, mine.data() + k * sizeof(layout::Placement),
+                sizeof(layout::Placement));
+  mine_.index();
+}
+
+// Collective. Every process reads the heads of its share of the physical files.
+std::vector<FileShare> MappedReader::count_files() {
+  const bool set = facts_.nfiles > 1 && facts_.filenumber == 0;
+  const int64_t files = set ? facts_.nfiles : 1;
+  const auto border = [&](int64_t rank) { return static_cast<int32_t>(files * rank / comm_->size()); };
+  std::vector<FileShare> share;
+  agree(*comm_, attempt([&] {
+          for (int32_t k = border(comm_->rank()); k < border(comm_->rank() + 1); ++k) {
+            const auto file = store_->open(format::physical_name(path_, k), Access::read);
+            MetadataReader reader(*file);
+            const Header& h = reader.header();
+            reader.read_pointer();
+            if (set && (h.nfiles != facts_.nfiles || h.filenumber != k))
+              reader.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
+                             ", not file " + std::to_string(k) + " of the set '" + path_ + "' of " +
+                             std::to_string(facts_.nfiles));
+            share.push_back({k, h.ntasks});
+          }
+        }));
+  return share;
+}
+
+void MappedReader::find_rows(std::span<const FileShare> share) {
+  int64_t rows = 0;
+  for (const FileShare& f : share) rows += f.tasks;
+  comm_->all_sum(std::span(&rows, 1));
+  rows_ = std::make_unique<RowSlices>(*comm_, rows);
+  const bool set = facts_.nfiles > 1 && facts_.filenumber == 0;
+  mine_.find_rows(*comm_, set ? facts_.nfiles : 1, share, *rows_, segments_, [](int32_t, int64_t) {});
+  agree(*comm_, attempt([&] {
+          for (const MappedTask& t : mine_.tasks)
+            if (t.place.local_rank >= t.file_tasks)
+              throw file_error(Code::damaged, path_,
+                               "the mapping sends task " + std::to_string(t.task) + " to task " +
+                                   std::to_string(t.place.local_rank) + " of file " + std::to_string(t.place.file) +
+                                   ", which has only " + std::to_string(t.file_tasks));
+        }));
+}
+
+// All processes open the files of their tasks.
+void MappedReader::open_own_files() {
+  agree(*comm_, attempt([&] {
+          for (MappedFile& f : mine_.files) f.file = store_->open(format::physical_name(path_, f.number), Access::read);
+          if (mine_.files.empty()) no_task_ = store_->open(path_, Access::read);
+        }));
+}
+
+BlockSizes MappedReader::block_sizes(size_t index) const {
+  return {block_sizes_.data() + sizes_[index].first, 1, sizes_[index].second};
+}
+
+FileFacts MappedReader::facts() const {
+  FileFacts facts = facts_;
+  if (mine_.tasks.empty()) return facts;
+  const MappedFile& file = mine_.files[mine_.tasks[current_].file];
+  if (facts.nfiles > 1 && facts.filenumber == 0) facts.filenumber = file.number;
+  if (file.fsblksize > 0) facts.fsblksize = file.fsblksize;
+  return facts;
+}
+
+void MappedReader::select(int64_t task_number) {
+  const size_t next = mine_.find(task_number, path_);
+  if (next == current_) return;
+  const size_t from = mine_.tasks[current_].file;
+  const size_t to = mine_.tasks[next].file;
+  positions_[current_] = stream_.park();
+  const auto load = [&] {
+    current_ = next;
+    stream_.load(mine_.files[to].file, mine_.tasks[next].geometry, block_sizes(next), positions_[next]);
+  };
+  if (from == to) return load();
+  auto shared = stream_.release_handle();
+  const bool sharing = shared != nullptr;
+  const bool with_stream = sharing && shared->stream();
+  mine_.files[from].handle = std::move(shared);
+  load();
+  if (!sharing) return;
+  if (auto& own = mine_.files[to].handle) {
+    stream_.attach(std::move(own));
+  } else {
+    stream_.share(with_stream);
+  }
+}
+
+std::vector<layout::Placement> MappedReader::read_mapping() {
+  std::vector<layout::Placement> entries(static_cast<size_t>(ntasks_));
+  const auto file = store_->open(path_, Access::read);
+  MetadataReader reader(*file);
+  if (reader.header().leads_set()) {
+    reader.read_mapping(reader.read_pointer(), 0, entries);
+  } else {
+    for (size_t t = 0; t < entries.size(); ++t) entries[t].local_rank = static_cast<int32_t>(t);
+  }
+  return entries;
+}
+
+void MappedReader::close() {
+  agree(*comm_, attempt([&] {
+          if (const auto handle = stream_.release_handle()) handle->close();
+          for (MappedFile& f : mine_.files) {
+            if (f.handle) f.handle->close();
+            f.file->close();
+          }
+        }));
+}
+
+}  // namespace sheaf

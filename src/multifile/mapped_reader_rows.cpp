@@ -1,0 +1,143 @@
+// Rows of the metadata arrays, read by leaders for the processes that ask for them.
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "multifile/mapped_reader.hpp"
+
+namespace sheaf {
+
+namespace {
+
+struct RowRequest {
+  int64_t row;
+};
+
+// What a leader tells about a row, followed by the sizes of its blocks.
+struct RowAnswer {
+  MappedPlace place;
+  int64_t blocks;
+};
+
+// The slice of a leader.
+struct Slice {
+  std::vector<int64_t> sizes;  // chunk sizes
+  std::vector<int64_t> counts;
+  std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind the first, one vector per row
+  std::vector<int64_t> firsts;             // sizes of the first block
+  std::vector<MappedPlace> places;
+
+  void read(MetadataReader& reader, const format::Pointer& p, const Segment& s) {
+    const size_t at = sizes.size();
+    const auto n = static_cast<size_t>(s.count);
+    const auto grow = [&](std::vector<int64_t>& column) {
+      column.resize(at + n);
+      return std::span(column).subspan(at);
+    };
+    reader.read_chunk_sizes(s.first, grow(sizes));
+    reader.read_block_counts(p, s.first, grow(counts));
+    reader.read_block_sizes(p, 0, s.first, grow(firsts));
+    if (p.maxblocks <= 1) return;
+    more.resize(at + n);
+    std::vector<int64_t> round(n);
+    for (int64_t k = 1; k < p.maxblocks; ++k) {
+      reader.read_block_sizes(p, k, s.first, round);
+      for (size_t t = 0; t < n; ++t)
+        if (k < counts[at + t]) more[at + t].push_back(round[t]);
+    }
+  }
+
+  int64_t block(size_t row, int64_t number) const {
+    return number == 0 ? firsts[row] : more[row][static_cast<size_t>(number - 1)];
+  }
+};
+
+}  // namespace
+
+// Collective.
+void MappedReader::read_rows() {
+  Slice slice;
+  std::vector<format::Pointer> pointers;
+  std::vector<format::Header> headers;
+  std::vector<int64_t> sums;
+  auto problem = attempt([&] {
+    for (Segment& s : segments_) {
+      const auto file = store_->open(format::physical_name(path_, s.file), Access::read);
+      MetadataReader reader(*file);
+      headers.push_back(reader.header());
+      pointers.push_back(reader.read_pointer());
+      s.fsblksize = reader.header().fsblksize;
+      const size_t before = slice.sizes.size();
+      slice.read(reader, pointers.back(), s);
+      int64_t sum = 0;
+      for (size_t t = before; t < slice.sizes.size(); ++t) {
+        const auto next = checked_add(sum, slice.sizes[t]);
+        if (!next) reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+        sum = *next;
+      }
+      sums.push_back(sum);
+    }
+  });
+  agree(*comm_, problem);
+  const auto borders = rows_->share(border_of(segments_, sums));
+
+  std::vector<RowRequest> wanted;
+  for (const size_t i : mine_.by_row) wanted.push_back({mine_.tasks[i].row});
+  const Gathered asked = rows_->collect(std::span<const RowRequest>(wanted));
+  Gathered answers;
+  problem = attempt([&] {
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      const Segment& segment = segments_[s];
+      const auto file = store_->open(format::physical_name(path_, segment.file), Access::read);
+      const MetadataReader checker(*file, headers[s]);
+      const auto add = [&](int64_t a, int64_t b) {
+        const auto sum = checked_add(a, b);
+        if (!sum) checker.damaged("the chunk sizes add up to more than 2^63 bytes");
+        return *sum;
+      };
+      const int64_t before = fold_before(borders, rows_->number(), segment.file, 0, add);
+      const int64_t skip = fold_behind(borders, rows_->number(), segment.file, add(before, sums[s]), add);
+      checker.check_pointer(pointers[s], skip);
+      int64_t start = add(layout::data_start(segment.file_tasks, segment.fsblksize), before);
+      for (int64_t k = 0; k < segment.count; ++k) {
+        const size_t row = slice.places.size();
+        slice.places.push_back({{start, skip, slice.sizes[row]}, segment.fsblksize});
+        for (int64_t b = 0; b < slice.counts[row]; ++b)
+          checker.check_block(pointers[s], slice.places[row].geometry, segment.first + k, b, slice.block(row, b));
+        start = add(start, slice.sizes[row]);
+      }
+    }
+    size_t next = 0;
+    const auto requests = records_of<RowRequest>(asked);
+    const auto append = [&](const auto& value) {
+      const auto bytes = std::as_bytes(std::span(&value, 1));
+      answers.bytes.insert(answers.bytes.end(), bytes.begin(), bytes.end());
+    };
+    for (const int64_t bytes : asked.sizes) {
+      const size_t begin = answers.bytes.size();
+      for (size_t n = static_cast<size_t>(bytes) / sizeof(RowRequest); n > 0; --n) {
+        const auto row = static_cast<size_t>(requests[next++].row - rows_->first());
+        append(RowAnswer{slice.places[row], slice.counts[row]});
+        for (int64_t b = 0; b < slice.counts[row]; ++b) append(slice.block(row, b));
+      }
+      answers.sizes.push_back(static_cast<int64_t>(answers.bytes.size() - begin));
+    }
+  });
+  const std::vector<std::byte> mine = rows_->answer(std::move(answers));
+  agree(*comm_, problem);
+  segments_ = {};
+  sizes_.resize(mine_.tasks.size());
+  size_t at = 0;
+  for (const size_t i : mine_.by_row) {
+    RowAnswer answer;
+    std::memcpy(&answer, mine.data() + at, sizeof answer);
+    at += sizeof answer;
+    mine_.tasks[i].geometry = answer.place.geometry;
+    mine_.files[mine_.tasks[i].file].fsblksize = static_cast<int32_t>(answer.place.fsblksize);
+    sizes_[i] = {block_sizes_.size(), static_cast<int32_t>(answer.blocks)};
+    for (int64_t b = 0; b < answer.blocks; ++b, at += 8)
+      block_sizes_.push_back(load<int64_t>(mine.data() + at, native_order));
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,187 @@
+#include "multifile/mapped_writer.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "multifile/new_file.hpp"
+
+namespace sheaf {
+
+namespace {
+
+struct MappingRow {
+  int64_t row;  // task number
+  layout::Placement place;
+};
+
+}  // namespace
+
+MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
+                           const OpenMode& mode)
+    : store_(&store), comm_(std::move(comm)), path_(request.path), max_buffer_(mode.buffer_bytes) {
+  facts_.nfiles = request.nfiles;
+  facts_.userdata_order = mode.userdata_order;
+  facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
+  facts_.durable = mode.durable;
+  ntasks_ = std::ssize(request.tasks);
+  comm_->all_sum(std::span(&ntasks_, 1));
+  agree(*comm_, attempt([&] { check(request); }));
+
+  for (const MappedWriteTask& t : request.tasks) mine_.tasks.push_back({t.globalrank, t.place, 0, 0, 0, {}});
+  mine_.index();
+  rows_ = std::make_unique<RowSlices>(*comm_, ntasks_);
+  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_);
+  const Gathered rows = collect_rows(request);
+  collect_mapping();
+  try {
+    create_files(request);
+    open_own_files();
+    lay_out(rows);
+    agree(*comm_, attempt([&] { write_headers(); }));
+    agree(*comm_, attempt([&] { write_ranks_and_sizes(rows); }));
+  } catch (...) {
+    discard();
+    throw;
+  }
+  blocks_.resize(mine_.tasks.size());
+  stream_.bind(mine_.tasks.empty() ? no_task_ : mine_.files[mine_.tasks[0].file].file, max_buffer_);
+  stream_.load(mine_.tasks.empty() ? layout::ChunkGeometry{} : mine_.tasks[0].geometry, {});
+}
+
+void MappedWriter::check(const MappedWriteRequest& request) const {
+  const auto refuse = [&](const std::string& why) { throw Error(Code::invalid_argument, "'" + path_ + "': " + why); };
+  if (request.nfiles <= 0)
+    refuse("mapped writing needs the number of physical files, not " + std::to_string(request.nfiles));
+  if (ntasks_ > INT32_MAX) refuse("more than 2^31-1 tasks");
+  for (const MappedWriteTask& t : request.tasks) {
+    const std::string task = "task " + std::to_string(t.globalrank);
+    if (t.globalrank < 0 || t.globalrank >= ntasks_)
+      refuse(task + ": the global ranks of " + std::to_string(ntasks_) + " tasks must be 0 to " +
+             std::to_string(ntasks_ - 1));
+    if (t.place.file < 0 || t.place.file >= request.nfiles)
+      refuse(task + ": there is no file " + std::to_string(t.place.file) + " of " + std::to_string(request.nfiles));
+    if (t.place.local_rank < 0) refuse(task + ": local rank " + std::to_string(t.place.local_rank));
+    if (t.chunk_size < 0) refuse(task + ": chunk size " + std::to_string(t.chunk_size) + " is negative");
+  }
+  format::physical_name(path_, request.nfiles - 1);
+}
+
+// Collective. Counts the files and brings every row to its leader; what is wrong with the places is found before
+// anything is touched.
+Gathered MappedWriter::collect_rows(const MappedWriteRequest& request) {
+  std::vector<FileShare> own;
+  for (const MappedFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
+  std::optional<Error> problem;
+  mine_.find_rows(*comm_, facts_.nfiles, own, *rows_, segments_, [&](int32_t file, int64_t tasks) {
+    if (tasks == 0 && !problem)
+      problem = Error(Code::invalid_argument, "'" + path_ + "': file " + std::to_string(file) + " of " +
+                                                  std::to_string(facts_.nfiles) + " has no task, not even local rank 0");
+  });
+  for (const MappedTask& t : mine_.tasks)
+    if (t.place.local_rank >= t.file_tasks && !problem)
+      problem = Error(Code::invalid_argument,
+                      "'" + path_ + "': the " + std::to_string(t.file_tasks) + " tasks of file " +
+                          std::to_string(t.place.file) + " need the local ranks 0 to " + std::to_string(t.file_tasks - 1) +
+                          " without gaps; task " + std::to_string(t.task) + " has " + std::to_string(t.place.local_rank));
+  agree(*comm_, problem);
+  std::vector<MappedRow> rows;
+  for (const size_t i : mine_.by_row)
+    rows.push_back({mine_.tasks[i].row, mine_.tasks[i].task, request.tasks[i].chunk_size});
+  Gathered collected = rows_->collect(std::span<const MappedRow>(rows));
+  agree(*comm_, attempt([&] { check_rows(collected); }));
+  return collected;
+}
+
+// As many rows as the slice has, so each is there exactly if none is there twice.
+void MappedWriter::check_rows(const Gathered& collected) const {
+  std::vector<bool> seen(static_cast<size_t>(rows_->count()));
+  for (const MappedRow& r : records_of<MappedRow>(collected)) {
+    const auto at = static_cast<size_t>(r.row - rows_->first());
+    if (seen[at])
+      throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " + std::to_string(r.globalrank) +
+                                              " (file and local rank) is given to another task as well");
+    seen[at] = true;
+  }
+}
+
+void MappedWriter::collect_mapping() {
+  std::vector<MappingRow> rows;
+  for (const size_t i : mine_.by_number) rows.push_back({mine_.tasks[i].task, mine_.tasks[i].place});
+  const Gathered collected = numbers_->collect(std::span<const MappingRow>(rows));
+  agree(*comm_, attempt([&] {
+          mapping_.assign(static_cast<size_t>(numbers_->count()), {-1, -1});
+          for (const MappingRow& r : records_of<MappingRow>(collected)) {
+            layout::Placement& entry = mapping_[static_cast<size_t>(r.row - numbers_->first())];
+            if (entry.file >= 0)
+              throw Error(Code::invalid_argument,
+                          "'" + path_ + "': two tasks have the global rank " + std::to_string(r.row));
+            entry = r.place;
+          }
+        }));
+}
+
+// The process that has local rank 0 of a file creates it, without truncating.
+void MappedWriter::create_files(const MappedWriteRequest& request) {
+  block_sizes_.assign(mine_.files.size(), 0);
+  agree(*comm_, attempt([&] {
+          for (const MappedTask& t : mine_.tasks) {
+            if (t.place.local_rank != 0) continue;
+            const std::string name = format::physical_name(path_, t.place.file);
+            const bool existed = store_->status(name).exists;
+            mine_.files[t.file].file = store_->open(name, Access::create);
+            if (!existed) created_.push_back(name);
+            block_sizes_[t.file] = choose_block_size(*mine_.files[t.file].file, request.fsblksize);
+          }
+        }));
+}
+
+void MappedWriter::open_own_files() {
+  agree(*comm_, attempt([&] {
+          for (MappedFile& f : mine_.files) {
+            if (!f.file) f.file = store_->open(format::physical_name(path_, f.number), Access::write);
+            if (f.own_tasks < f.file_tasks) f.file->expect_company();
+          }
+          if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);
+        }));
+}
+
+void MappedWriter::discard() {
+  for (const std::string& name : created_) attempt([&] { store_->remove(name); });
+}
+
+FileFacts MappedWriter::facts() const {
+  FileFacts facts = facts_;
+  if (mine_.tasks.empty()) return facts;
+  facts.filenumber = mine_.tasks[current_].place.file;
+  facts.fsblksize = mine_.files[mine_.tasks[current_].file].fsblksize;
+  return facts;
+}
+
+void MappedWriter::select(int64_t task_number) {
+  const size_t next = mine_.find(task_number, path_);
+  if (next == current_) return;
+  const MappedTask& from = mine_.tasks[current_];
+  const MappedTask& to = mine_.tasks[next];
+  if (from.file == to.file) {
+    blocks_[current_] = stream_.park();
+    current_ = next;
+    return stream_.load(to.geometry, std::move(blocks_[next]));
+  }
+  auto shared = stream_.release_handle();
+  const bool sharing = shared != nullptr;
+  const bool with_stream = sharing && shared->stream();
+  mine_.files[from.file].handle = std::move(shared);
+  blocks_[current_] = stream_.park();
+  current_ = next;
+  stream_.bind(mine_.files[to.file].file, max_buffer_);
+  stream_.load(to.geometry, std::move(blocks_[next]));
+  if (!sharing) return;
+  if (auto& own = mine_.files[to.file].handle) {
+    stream_.attach(std::move(own));
+  } else {
+    stream_.share(with_stream);
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,96 @@
+// multifile/mapped_writer: a multifile written by processes that have several tasks each, every task at a place (file,
+// local rank) of the caller's choice. One task of a process is current.
+//
+// Opening and closing are collective; rows of the metadata travel to the leaders of their slice (row_slices.hpp) and
+// what follows from all rows before them travels back, so no process holds what all know. On disk the file is complete
+// only when every byte and the block tables are written.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "multifile/facts.hpp"
+#include "multifile/mapped_tasks.hpp"
+#include "multifile/metadata_io.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/write_stream.hpp"
+
+namespace sheaf {
+
+struct MappedWriteTask {
+  int64_t globalrank = 0;  // over all processes: 0..M-1, each once
+  int64_t chunk_size = 0;  // requested bytes, >= 0
+  layout::Placement place;
+};
+
+struct MappedWriteRequest {
+  std::string path;
+  int32_t nfiles = 0;       // > 0
+  int32_t fsblksize = -1;   // bytes; <= 0: the file system's, found by the process that has local rank 0
+  std::span<const MappedWriteTask> tasks;  // of this process, may be empty
+};
+
+class MappedWriter {
+ public:
+  // Collective over `comm`; every process has agreed on path, nfiles, fsblksize and `mode` (agree_on_call). The first
+  // task becomes current. Throws on every process alike: invalid_argument for a placement that leaves gaps or uses a
+  // place twice, and for global ranks that are not 0..M-1; nothing on disk has changed then.
+  MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request, const OpenMode& mode);
+
+  int64_t ntasks() const { return ntasks_; }  // of all processes
+  int64_t local_tasks() const { return std::ssize(mine_.tasks); }
+  int64_t task() const { return mine_.tasks.empty() ? -1 : mine_.tasks[current_].task; }  // the current one
+  // Makes another task of this process current, where it was left. Throws out_of_range.
+  void select(int64_t task);
+  FileFacts facts() const;  // of the current task
+  const std::string& path() const { return stream_.file().path(); }
+  int open_files() const { return static_cast<int>(mine_.files.size()); }
+  Comm& comm() { return *comm_; }
+  WriteStream& stream() { return stream_; }
+
+  // Collective. Throws on every process alike; the object is closed all the same.
+  void close();
+  // Local, instead of close(), on every process, before anything was written: removes the files this open created.
+  void discard();
+
+ private:
+  void check(const MappedWriteRequest& request) const;
+  void create_files(const MappedWriteRequest& request);
+  void open_own_files();
+  Gathered collect_rows(const MappedWriteRequest& request);  // of MappedRow
+  void check_rows(const Gathered& rows) const;
+  void collect_mapping();
+  void lay_out(const Gathered& rows);
+  std::vector<std::byte> place_rows(const Gathered& rows);
+  void write_headers();
+  void write_ranks_and_sizes(const Gathered& rows);
+  format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
+  Gathered collect_blocks();
+  std::vector<format::Pointer> find_pointers(std::span<const int64_t> counts);
+  void change_file(const Segment& segment, const std::function<void(MetadataWriter&)>& change);
+  void write_mapping(const format::Pointer& lead, const Segment& file);
+  void finish();
+
+  Store* store_;
+  std::unique_ptr<Comm> comm_;
+  std::string path_;
+  FileFacts facts_;
+  int64_t ntasks_ = 0;
+  MappedTasks mine_;
+  std::vector<TaskBlocks> blocks_;      // parked, by index; the entry of the current task is stale
+  std::vector<int32_t> block_sizes_;    // of the file system, one per file of mine_
+  std::vector<std::string> created_;    // files that this open made
+  std::unique_ptr<RowSlices> rows_;     // by (file, local rank)
+  std::unique_ptr<RowSlices> numbers_;  // by task number
+  std::vector<Segment> segments_;       // of the slice this process leads
+  std::vector<layout::Placement> mapping_;  // of the tasks this process leads
+  std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
+  size_t current_ = 0;
+  int64_t max_buffer_ = 0;
+  WriteStream stream_;
+};
+
+}  // namespace sheaf
