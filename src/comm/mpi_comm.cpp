@@ -8,6 +8,7 @@
 #include "comm/helpers.hpp"
 #include "comm/mpi_comm_pieces.hpp"
 #include "comm/mpi_patience.hpp"
+#include "comm/mpi_spares.hpp"
 
 namespace sheaf {
 namespace {
@@ -17,27 +18,36 @@ using mpi::patiently;
 
 // What a Comm shares with those split from it on the same task.
 struct Family {
+  explicit Family(MPI_Comm program) : spares(mpi::Spares::of(program)), spare(spares->take(program)) {}
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+  ~Family() { spares->give_back(spare); }
+
+  const std::shared_ptr<mpi::Spares> spares;
+  const mpi::Spares::Spare spare;  // the duplicate that the first of them talks on
   Traffic traffic;
   int number = 0;   // rank in the communicator that mpi_comm() was given
   int largest = 0;  // bytes per message
 };
 
-// Owns a communicator that is Sheaf's own.
+// A communicator that is Sheaf's own; freed at the end unless it is a spare, which the family gives back.
 class Handle {
  public:
-  explicit Handle(MPI_Comm comm) : comm_(comm) {}
+  enum class End : uint8_t { free, keep };
+  explicit Handle(MPI_Comm comm, End end = End::free) : comm_(comm), end_(end) {}
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), end_(other.end_) {}
   ~Handle() {
     int finalized = 0;
-    if (comm_ == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+    if (end_ == End::keep || comm_ == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
     MPI_Comm_free(&comm_);
   }
   MPI_Comm get() const { return comm_; }
 
  private:
   MPI_Comm comm_;
+  End end_;
 };
 
 class MpiComm final : public Comm {
@@ -145,10 +155,23 @@ class MpiComm final : public Comm {
     return std::make_unique<MpiComm>(Handle(node), family_);
   }
 
+  int node_count() override {
+    count(0);
+    if (const int per_node = agreed_tasks_per_node(); per_node > 0 && is_first())
+      return (size_ + per_node - 1) / per_node;
+    if (!is_first()) return Comm::node_count();
+    int& known = family_->spares->nodes;
+    if (known == 0) known = Comm::node_count();
+    return known;
+  }
+
   Traffic traffic() const override { return family_->traffic; }
 
  private:
   void count(size_t bytes) { count_collective(family_->traffic, size_, static_cast<int64_t>(bytes)); }
+
+  // Whether these are all tasks that mpi_comm() was given.
+  bool is_first() const { return comm_.get() == family_->spare.comm; }
 
   mpi::Group group() const { return {comm_.get(), rank_, size_, family_->largest}; }
 
@@ -210,12 +233,9 @@ static_assert(sizeof(MpiComm) <= 48, "one of these exists per task and group");
 std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
   if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "mpi_comm: MPI_COMM_NULL has no tasks");
   if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
-  MPI_Comm copy = MPI_COMM_NULL;
-  mpi::meet(comm);
-  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  auto family = std::make_shared<Family>();
+  auto family = std::make_shared<Family>(comm);
   family->largest = largest_message;
-  auto result = std::make_unique<MpiComm>(Handle(copy), family);
+  auto result = std::make_unique<MpiComm>(Handle(family->spare.comm, Handle::End::keep), family);
   family->number = result->rank();
   return result;
 }
