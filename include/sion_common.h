@@ -108,6 +108,14 @@ int sion_optimize_fp_buffer(int sid);        /* gives the stream a buffer of one
 int _sion_file_stat_file(const char *fname); /* 1 if the file exists, else 0 */
 int _sion_close_sid(int sid);                /* as sion_close */
 
+/* --- duplicates ---------------------------------------------------------------------------------------------------- */
+
+/* A new handle on the same open multifile with read positions of its own, at first where those of sid are. Local. For
+ * handles opened in parallel or mapped for reading. mode: SION_DUP_ALL; SION_DUP_RANK: gives access to task `rank`
+ * only; SION_DUP_RANK_KEY: to its key `key` only. To be released before sid is closed. Handle or -1. */
+int sion_dup(int sid, int mode, int rank, uint64_t key);
+int sion_dedup(int sid); /* releases a duplicate: 1; 0 if it is none; -1 invalid */
+
 /* --- byte order ----------------------------------------------------------------------------------------------- */
 
 int sion_get_endianness(void);             /* this machine: 1 big, 0 little */

@@ -163,10 +163,10 @@ BlockSizes MappedReader::block_sizes(size_t index) const {
   return {block_sizes_.data() + sizes_[index].first, 1, sizes_[index].second};
 }
 
-FileFacts MappedReader::facts() const {
+FileFacts MappedReader::facts_of_task(size_t index) const {
   FileFacts facts = facts_;
   if (mine_.tasks.empty()) return facts;
-  const MappedFile& file = mine_.files[mine_.tasks[current_].file];
+  const MappedFile& file = mine_.files[mine_.tasks[index].file];
   if (facts.nfiles > 1 && facts.filenumber == 0) facts.filenumber = file.number;
   if (file.fsblksize > 0) facts.fsblksize = file.fsblksize;
   return facts;
@@ -194,6 +194,13 @@ void MappedReader::select(int64_t task_number) {
   } else {
     stream_.share(with_stream);
   }
+}
+
+OpenTask MappedReader::open_task(size_t index) {
+  const MappedTask& t = mine_.tasks[index];
+  const BlockSizes sizes = block_sizes(index);
+  return {t.task, facts_of_task(index), mine_.files[t.file].file, t.geometry, {sizes.first, sizes.first + sizes.count},
+          index == current_ ? stream_.park() : positions_[index]};
 }
 
 std::vector<layout::Placement> MappedReader::read_mapping() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "multifile/duplicate_reader.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
@@ -36,11 +37,12 @@ class MappedReader {
   int64_t task() const { return mine_.tasks.empty() ? -1 : mine_.tasks[current_].task; }  // the current one
   // Makes another task of this process current, where it was left. Throws out_of_range.
   void select(int64_t task);
-  FileFacts facts() const;  // of the current task
+  FileFacts facts() const { return facts_of_task(current_); }  // of the current task
   const std::string& path() const { return stream_.file().path(); }
   int open_files() const { return static_cast<int>(mine_.files.size()); }
   Comm& comm() { return *comm_; }
   ReadStream& stream() { return stream_; }
+  OpenTask open_task(size_t index);  // of tasks(), for a duplicate
   // Of all tasks, read for this call: local.
   std::vector<layout::Placement> read_mapping();
 
@@ -57,6 +59,7 @@ class MappedReader {
   void read_rows();
   void open_own_files();
   BlockSizes block_sizes(size_t index) const;
+  FileFacts facts_of_task(size_t index) const;
 
   Store* store_;
   std::unique_ptr<Comm> comm_;

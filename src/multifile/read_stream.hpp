@@ -35,6 +35,7 @@ class ReadStream {
  public:
   // Bytes of the read-ahead buffer; 0: none.
   void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
+  int64_t max_buffer() const { return max_buffer_; }
 
   // Makes the blocks of a task current, at `position`. The table behind `sizes` outlives its use.
   void load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position);
@@ -71,6 +72,7 @@ class ReadStream {
   // Gives one back, which moves to the stream's position.
   void attach(std::unique_ptr<StdioHandle> handle);
   File& file() const { return *file_; }
+  const std::shared_ptr<File>& shared_file() const { return file_; }
 
   Window& window() { return window_; }
   const layout::ChunkGeometry& geometry() const { return geometry_; }

@@ -242,6 +242,54 @@ void the_other_closes_refuse() {
   close(sid);
 }
 
+// Duplicates of mapped and of parallel handles read independently of the original.
+void duplicates() {
+  files = 3;
+  write_all("wb", false);
+  Open open;
+  open.mode = "rb";
+  open.count = -1;
+  const int sid = open();
+  const int one = open.ranks[open.count - 1];
+  require(sion_seek(sid, one, 0, 10) == 1, "seek");
+  const int all = sion_dup(sid, SION_DUP_ALL, 0, 0);
+  const int single = sion_dup(sid, SION_DUP_RANK, one, 0);
+  require(all >= 0 && single >= 0 && all != single, "duplicate");
+  require(sion_get_bytes_read(all) == 10 && sion_get_bytes_read(single) == 10, "a duplicate stands where the original does");
+  for (int i = 0; i < open.count; ++i) check_task(all, open.ranks[i], i % 2 == 1);
+  check_task(single, one, false);
+  for (int t = 0; t < tasks; ++t) require((sion_seek(single, t, 0, 0) == 1) == (t == one), "tasks of a duplicate");
+  require(sion_get_bytes_read(sid) == 10, "the original stays");
+  require(sion_dup(sid, SION_DUP_RANK, tasks, 0) == -1 && sion_dup(-1, SION_DUP_ALL, 0, 0) == -1, "no such task or handle");
+  require(sion_dup(all, SION_DUP_ALL, 0, 0) == -1, "a duplicate of a duplicate");
+  require(sion_dedup(sid) == 0 && sion_dedup(-1) == -1, "no duplicate");
+  require(sion_parclose_mapped_mpi(all) == 0 && sion_parclose_mpi(all) == 0 && sion_close(all) == 0, "the closes refuse it");
+  require(sion_dedup(all) == 1 && sion_dedup(single) == 1 && sion_dedup(single) == -1, "release");
+  check_task(sid, one, false);
+  close(sid);
+
+  int nfiles = 1;
+  sion_int64 chunk = 64;
+  sion_int32 block = 64;
+  int rank = 0;
+  const MPI_Comm none = MPI_COMM_NULL;
+  const std::string plain = directory + "/p";
+  const auto parallel = [&](const char* mode) {
+    return sion_paropen_mpi(plain.c_str(), mode, &nfiles, MPI_COMM_WORLD, &none, &chunk, &block, &rank, nullptr, nullptr);
+  };
+  const int out = parallel("wb");
+  const auto data = content(me, 0, length_of(me));
+  require(sion_fwrite(data.data(), 1, data.size(), out) == data.size(), "write");
+  require(sion_dup(out, SION_DUP_ALL, 0, 0) == -1, "of a handle that writes");
+  require(sion_parclose_mpi(out) == 1, "close");
+  const int in = parallel("rb");
+  const int copy = sion_dup(in, SION_DUP_RANK, me, 0);
+  require(sion_dup(in, SION_DUP_RANK, me + 1, 0) == -1, "of another task");
+  check_task(copy, me, false);
+  check_task(in, me, false);
+  require(sion_dedup(copy) == 1 && sion_parclose_mpi(in) == 1, "release and close");
+}
+
 void run(const char* name, void (*test)()) {
   doing = name;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -262,6 +310,7 @@ int main(int argc, char** argv) {
 #define RUN(test) run(#test, test)
   RUN(write_and_read);
   RUN(the_other_closes_refuse);
+  RUN(duplicates);
   RUN(bad_arguments_on_one_rank);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) std::filesystem::remove_all(directory);

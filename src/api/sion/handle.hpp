@@ -7,10 +7,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "base/export.hpp"
+#include "multifile/duplicate_reader.hpp"
 #include "multifile/mapped_reader.hpp"
 #include "multifile/mapped_writer.hpp"
 #include "multifile/parallel_reader.hpp"
@@ -37,7 +39,7 @@ class Handle {
   using Opened = std::variant<std::unique_ptr<SerialWriter>, std::unique_ptr<SerialReader>,
                               std::unique_ptr<TaskReader>, std::unique_ptr<ParallelWriter>,
                               std::unique_ptr<ParallelReader>, std::unique_ptr<MappedWriter>,
-                              std::unique_ptr<MappedReader>>;
+                              std::unique_ptr<MappedReader>, std::unique_ptr<DuplicateReader>>;
 
   Handle(Opened opened, bool posix);
 
@@ -49,6 +51,7 @@ class Handle {
   ReadStream* reader = nullptr;
   Opened opened;
   bool posix;
+  std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
   FILE* second = nullptr;  // stream registered by the program
   Tables tables;
 

@@ -151,7 +151,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
 
 int close_mapped(const char* function, int sid) {
   Handle* h = find_handle(sid);
-  if (h && !h->as<MappedWriter>() && !h->as<MappedReader>())
+  if (h && !h->as<MappedWriter>() && !h->as<MappedReader>() && !h->as<DuplicateReader>())
     return guarded(function, h->task(), 0, []() -> int {
       throw Error(Code::wrong_mode, "the handle was not opened mapped; close it with the call that fits its open");
     });

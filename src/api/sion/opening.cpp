@@ -140,6 +140,7 @@ int close_parallel(const char* function, int sid) {
   if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
   return guarded(function, h->task(), 0, [&] {
     if (h->is_serial()) throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
+    if (h->as<DuplicateReader>()) throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
     report_last_overrun(function, *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
@@ -165,7 +166,8 @@ Comm* comm_of(int sid) {
   if (auto* writer = h->as<ParallelWriter>()) return &writer->comm();
   if (auto* reader = h->as<ParallelReader>()) return &reader->comm();
   if (auto* writer = h->as<MappedWriter>()) return &writer->comm();
-  return &h->as<MappedReader>()->comm();
+  auto* reader = h->as<MappedReader>();
+  return reader ? &reader->comm() : nullptr;
 }
 
 }  // namespace sheaf::api
