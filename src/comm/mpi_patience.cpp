@@ -10,23 +10,24 @@ namespace sheaf::mpi {
 
 namespace {
 using clock = std::chrono::steady_clock;
-constexpr auto yielding = std::chrono::milliseconds(1);
-constexpr auto shortest_sleep = std::chrono::microseconds(50);
-constexpr auto longest_sleep = std::chrono::microseconds(500);
+using std::chrono::microseconds;
+constexpr auto yielding = microseconds(60);
+constexpr clock::duration shortest_sleep = microseconds(30);
+constexpr clock::duration longest_sleep = microseconds(500);
 }  // namespace
 
 void wait(MPI_Request& request, const char* call) {
   const auto begin = clock::now();
-  auto sleep = shortest_sleep;
   for (;;) {
     int done = 0;
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
     if (done) return;
-    if (clock::now() - begin < yielding) {
+    const auto waited = clock::now() - begin;
+    if (waited < yielding) {
       sched_yield();
     } else {
-      std::this_thread::sleep_for(sleep);
-      sleep = std::min(longest_sleep, 2 * sleep);
+      // Late by an eighth of what has been waited anyway.
+      std::this_thread::sleep_for(std::clamp(waited / 8, shortest_sleep, longest_sleep));
     }
   }
 }
