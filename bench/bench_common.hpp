@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -42,6 +43,29 @@ inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t half = values.size() / 2;
   return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+// Waits until nobody else uses the machine's cores (less than a tenth of them for a tenth of a second), for
+// `patience` seconds at most. Called before each timed run, for both sides alike.
+inline void wait_for_idle(double patience) {
+  const auto used = [](double& idle, double& all) {
+    std::FILE* f = std::fopen("/proc/stat", "r");
+    if (!f) return false;
+    double v[8] = {};
+    const int n = std::fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", v, v + 1, v + 2, v + 3, v + 4, v + 5,
+                              v + 6, v + 7);
+    std::fclose(f);
+    idle = v[3] + v[4];
+    all = v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
+    return n == 8;
+  };
+  double idle[2];
+  double all[2];
+  for (const double end = now() + patience; now() < end;) {
+    if (!used(idle[0], all[0])) return;
+    usleep(100'000);
+    if (!used(idle[1], all[1]) || idle[1] - idle[0] > 0.9 * (all[1] - all[0])) return;
+  }
 }
 
 // Options "--name value" and flags "--name"; what no question was asked about is an error (check()).
@@ -98,10 +122,12 @@ inline std::string file_system_of(const std::string& directory) {
   }
 }
 
-// A directory of this run's own under --dir, removed at the end. Only one process of a run may own it.
+// A directory of this run's own under --dir, removed at the end. Only one process of a run may own it; `run`
+// is a number that the processes of a run share and no other run has, such as the owner's process id.
 class Scratch {
  public:
-  Scratch(const std::string& parent, bool owner) : path_(parent + "/sheaf-bench"), owner_(owner) {
+  Scratch(const std::string& parent, bool owner, int run)
+      : path_(parent + "/sheaf-bench." + std::to_string(run)), owner_(owner) {
     if (owner_) empty();
   }
   ~Scratch() {

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   const int64_t chunk = options.number("--chunk", 1 << 20);
   options.check();
 
-  const bench::Scratch scratch(parent, true);
+  const bench::Scratch scratch(parent, true, getpid());
   std::vector<std::string> names;
   for (size_t t = 0; t < tasks; ++t) names.push_back(scratch.file("task." + std::to_string(t)));
   std::vector<sion_int64> chunk_sizes(tasks, chunk);

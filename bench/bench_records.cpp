@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   const bool only_targets = options.flag("--only-targets");
   options.check();
 
-  const bench::Scratch scratch(parent, true);
+  const bench::Scratch scratch(parent, true, getpid());
   const std::string fs = bench::file_system_of(scratch.path());
   const auto settle = [&] { scratch.empty(); };
   const auto keep = [] {};

@@ -22,7 +22,7 @@ parser.add_argument("--pairs", type=int, default=5)
 parser.add_argument("--shrink", type=int, default=1, help="divide the amounts of data by this")
 options = parser.parse_args()
 SHEAF = f"{options.bin}/sheaf"
-scratch = pathlib.Path(options.dir) / "sheaf-bench-tools"
+scratch = pathlib.Path(options.dir) / f"sheaf-bench.{os.getpid()}"
 
 
 def remove(path):

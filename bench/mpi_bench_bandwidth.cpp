@@ -147,6 +147,7 @@ int main(int argc, char** argv) {
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
   const std::string only = options.text("--only", "auto,one");  // of auto, one, sweep, alignment
+  const auto patience = static_cast<double>(options.number("--patience", 3));
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);
   job.chunk = options.number("--chunk", job.bytes);
@@ -158,7 +159,9 @@ int main(int argc, char** argv) {
   };
 
   {
-    const bench::Scratch scratch(parent, job.rank == 0);
+    int run_number = getpid();
+    MPI_Bcast(&run_number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    const bench::Scratch scratch(parent, job.rank == 0, run_number);
     job.directory = scratch.path();
     job.memory.resize(static_cast<size_t>(job.bytes));
     job.fill();
@@ -169,6 +172,7 @@ int main(int argc, char** argv) {
     const auto settle = [&] {
       quiet::barrier();
       if (print) scratch.empty();
+      if (print) bench::wait_for_idle(patience);
       quiet::barrier();
     };
     const auto peer = [&] { return task_local(job); };
