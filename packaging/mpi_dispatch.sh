@@ -7,7 +7,7 @@
 # for each MPI, with the C names of the interface made its own (sion_paropen_mpi becomes sheaf_openmpi_sion_paropen_mpi)
 # and all other names local, and for every C name a jump to one of the two. Which one is decided by the MPI that the
 # program is linked with: ompi_mpi_comm_world exists in Open MPI alone. What one MPI has and the other lacks is made weak
-# where it is used, so that it may stay open in a program of the other MPI.
+# where it is used, so that it may stay open in a program of the other MPI. So is OpenMP, for programs without it.
 #
 # With a single MPI the archive is an ordinary one.
 set -eu
@@ -30,6 +30,7 @@ for variant; do
   ld -r --force-group-allocation -o "$work/$mpi.o" $(objects_of "$variant")
   nm -g --defined-only "$work/$mpi.o" | awk '$2 == "T" && $3 !~ /^_Z/ { print $3 }' | sort -u >"$work/$mpi.names"
   awk -v mpi="$mpi" '{ print $1, "sheaf_" mpi "_" $1 }' "$work/$mpi.names" >"$work/$mpi.renames"
+  nm -u "$work/$mpi.o" | awk '$2 ~ /^(omp|GOMP|__kmpc)_/ { print $2 }' >"$work/$mpi.openmp"
   nm -u "$work/$mpi.o" | awk '$2 ~ /^(P?MPI|ompi)[A-Z]*_/ { print $2 }' | sort -u >"$work/$mpi.uses"
   objcopy --keep-global-symbols="$work/$mpi.names" "$work/$mpi.o"
   objcopy --redefine-syms="$work/$mpi.renames" "$work/$mpi.o"
@@ -40,6 +41,7 @@ cmp -s "$work/openmpi.names" "$work/mpich.names" || { echo "mpi_dispatch.sh: the
 comm -23 "$work/openmpi.uses" "$work/mpich.uses" >"$work/openmpi.own"
 comm -13 "$work/openmpi.uses" "$work/mpich.uses" >"$work/mpich.own"
 for mpi in openmpi mpich; do
+  cat "$work/$mpi.openmp" >>"$work/$mpi.own"
   [ ! -s "$work/$mpi.own" ] || objcopy --weaken-symbols="$work/$mpi.own" "$work/$mpi.o"
 done
 

@@ -11,7 +11,7 @@ namespace {
 
 size_t count(sion_int64 n) { return static_cast<size_t>(std::max<sion_int64>(n, 0)); }
 
-#if !__has_include("sion_generic.h")
+#ifndef SHEAF_HAS_COLLECTIVE  // set by cmake/Fortran.cmake
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   return sion_fwrite(data, size, nitems, sid);
 }

@@ -1,0 +1,126 @@
+// sheaf/multifile: multifiles in serial programs.
+//
+//   sheaf::MultifileWriter out("data.sion", {{.chunk_size = 1000}, {.chunk_size = 2000}});
+//   out.select(1);
+//   out.write(std::vector<double>{1, 2, 3});
+//   out.close();
+//
+//   sheaf::MultifileReader in("data.sion");
+//   in.select(1);
+//   const std::vector<double> values = in.rest<double>();
+#pragma once
+
+#include <cstdlib>
+
+#include "../sion_serial.h"
+#include "stream.hpp"
+
+namespace sheaf {
+inline namespace v1 {
+
+struct Task {
+  std::int64_t chunk_size = 0;  // bytes, before rounding up to the block size of the file system
+  int global_rank = -1;         // stored with the task; -1: its number
+};
+
+// Creates a multifile and writes to its tasks in any order.
+class MultifileWriter : public OutputStream {
+ public:
+  // words: further words of the open mode, e.g. "posix,durable" (docs/api-sion.md). block_size: bytes, -1: that of the
+  // file system.
+  MultifileWriter(const std::string& path, const std::vector<Task>& tasks, int block_size = -1,
+                  const std::string& words = "")
+      : OutputStream(open(path, tasks, block_size, words)), tasks_(static_cast<int>(tasks.size())) {}
+
+  int tasks() const { return tasks_; }
+  void select(int task) {
+    detail::require(sion_seek(handle(), task, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS);
+  }
+
+ private:
+  static detail::Handle open(std::string path, const std::vector<Task>& tasks, int block_size,
+                             const std::string& words) {
+    if (tasks.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw Error("too many tasks");
+    int ntasks = static_cast<int>(tasks.size());
+    int nfiles = 1;
+    std::vector<sion_int64> sizes(tasks.size() + 1);
+    std::vector<int> ranks(tasks.size() + 1);
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      sizes[t] = tasks[t].chunk_size;
+      ranks[t] = tasks[t].global_rank >= 0 ? tasks[t].global_rank : static_cast<int>(t);
+    }
+    sion_int64* chunksizes = sizes.data();
+    int* globalranks = ranks.data();
+    const std::string mode = detail::mode("wb", words);
+    return {sion_open(path.data(), mode.c_str(), &ntasks, &nfiles, &chunksizes, &block_size, &globalranks, nullptr),
+            sion_close, false};
+  }
+
+  int tasks_;
+};
+
+// All tasks of a multifile, one at a time; task 0 at first.
+class MultifileReader : public InputStream {
+ public:
+  explicit MultifileReader(const std::string& path, const std::string& words = "")
+      : MultifileReader(path, words, Facts()) {}
+
+  int tasks() const { return static_cast<int>(facts_.tasks.size()); }
+  const Task& task(int t) const { return facts_.tasks.at(static_cast<std::size_t>(t)); }
+  int block_size() const { return facts_.block_size; }
+
+  // Goes to a place in a block of a task.
+  void select(int task, int block = 0, std::int64_t position = 0) {
+    detail::require(sion_seek(handle(), task, block, position) == SION_SUCCESS);
+  }
+
+ private:
+  struct Facts {
+    std::vector<Task> tasks;
+    int block_size = 0;
+  };
+
+  MultifileReader(const std::string& path, const std::string& words, Facts facts)
+      : InputStream(open(path, words, facts)), facts_(std::move(facts)) {}
+
+  static detail::Handle open(std::string path, const std::string& words, Facts& facts) {
+    int ntasks = 0;
+    int nfiles = 0;
+    sion_int64* chunksizes = nullptr;
+    int* globalranks = nullptr;
+    const std::string mode = detail::mode("rb", words);
+    detail::Handle handle(
+        sion_open(path.data(), mode.c_str(), &ntasks, &nfiles, &chunksizes, &facts.block_size, &globalranks, nullptr),
+        sion_close, false);
+    for (int t = 0; t < ntasks; ++t) facts.tasks.push_back({chunksizes[t], globalranks[t]});
+    std::free(chunksizes);
+    std::free(globalranks);
+    return handle;
+  }
+
+  Facts facts_;
+};
+
+// One task of a multifile; reads no more than it needs, so many processes may do this independently.
+class TaskReader : public InputStream {
+ public:
+  TaskReader(const std::string& path, int task, const std::string& words = "")
+      : TaskReader(path, task, words, 0, 0) {}
+
+  std::int64_t chunk_size() const { return chunk_size_; }
+  int block_size() const { return block_size_; }
+
+ private:
+  TaskReader(std::string path, int task, const std::string& words, sion_int64 chunk_size, int block_size)
+      : InputStream({sion_open_rank(path.data(), detail::mode("rb", words).c_str(), &chunk_size, &block_size, &task,
+                                    nullptr),
+                     sion_close, false}),
+        chunk_size_(chunk_size),
+        block_size_(block_size) {}
+
+  std::int64_t chunk_size_;
+  int block_size_;
+};
+
+}  // namespace v1
+}  // namespace sheaf

@@ -1,0 +1,1 @@
+/* There is no C++ class for hybrid programs; they use sion_ompi.h. */

@@ -1,0 +1,191 @@
+"""Programs find an installation in every way in use: sionconfig, library names, CMake package, pkg-config."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from installed import (C_MPI, C_SERIAL, CXX_MPI, CXX_SERIAL, F77_MPI, F77_SERIAL, F90_MPI, F90_SERIAL, FORTRAN,  # noqa: E402
+                       MPIS, InstalledCase)
+
+FIND_SIONLIB = """
+cmake_minimum_required(VERSION 3.16)
+project(client C)
+find_path(SIONLIB_INCLUDE sion.h HINTS ${SIONLIB_ROOT}/include NO_DEFAULT_PATH REQUIRED)
+foreach(name sionmpi_64 siongen_64 sionser_64 sioncom_64 sioncom_64_lock_none)
+  find_library(SIONLIB_${name} ${name} HINTS ${SIONLIB_ROOT}/lib NO_DEFAULT_PATH REQUIRED)
+  list(APPEND libraries ${SIONLIB_${name}})
+endforeach()
+add_executable(client client.c)
+target_include_directories(client PRIVATE ${SIONLIB_INCLUDE})
+target_compile_definitions(client PRIVATE SION_MPI)
+target_link_libraries(client PRIVATE ${libraries})
+"""
+
+FIND_SHEAF = """
+cmake_minimum_required(VERSION 3.16)
+project(client LANGUAGES)
+enable_language(@LANGUAGE@)
+find_package(Sheaf 1.0 REQUIRED COMPONENTS @COMPONENTS@ CONFIG)
+add_executable(client @SOURCE@)
+target_link_libraries(client PRIVATE @TARGET@)
+"""
+
+CXX_NEW = """
+#include <iostream>
+#include <sheaf/multifile.hpp>
+int main() {
+  {
+    sheaf::MultifileWriter out("new.sion", {{.chunk_size = 100}});
+    out.write(4711);
+  }
+  sheaf::MultifileReader in("new.sion");
+  if (in.get<int>() == 4711) std::cout << "works" << std::endl;
+}
+"""
+
+
+class ClassicLines(InstalledCase):
+    def test_serial_programs(self):
+        clients = [("gcc -std=c99 -Wall -Werror", "x.c", C_SERIAL, "--c"), ("g++ -Wall", "x.cpp", CXX_SERIAL, "--cxx")]
+        if shutil.which("clang-16"):
+            clients.append(("clang-16", "x.c", C_SERIAL, "--c"))
+        if FORTRAN:
+            clients += [("gfortran -Wall", "x.f", F77_SERIAL, "--f77"),
+                        ("gfortran -Wall -Wextra -Werror", "x.f90", F90_SERIAL, "--f90")]
+        for compiler, name, text, language in clients:
+            for more in ([], ["--threadsafe"]):
+                with self.subTest(compiler=compiler, more=more):
+                    self.classic(compiler, name, text, "--ser", language, *more)
+                    self.works()
+
+    def test_mpi_programs_of_every_mpi_with_the_same_line(self):
+        for mpi in MPIS:
+            clients = [(f"mpicc.{mpi}", "x.c", C_MPI, "--c"), (f"mpicxx.{mpi}", "x.cpp", CXX_MPI, "--cxx")]
+            if FORTRAN:
+                clients += [(f"mpif77.{mpi}", "x.f", F77_MPI, "--f77"),
+                            (f"mpif90.{mpi} -Wall", "x.f90", F90_MPI, "--f90")]
+            for compiler, name, text, language in clients:
+                with self.subTest(compiler=compiler):
+                    self.classic(compiler, name, text, "--mpi", language)
+                    self.works(mpi)
+
+    def test_linkers(self):
+        for linker in ("bfd", "gold", "lld", "mold"):
+            if shutil.which(f"ld.{linker}"):
+                for mpi in MPIS:
+                    with self.subTest(linker=linker, mpi=mpi):
+                        self.classic(f"mpicc.{mpi}", "x.c", C_MPI, "--mpi", flags=[f"-fuse-ld={linker}"])
+                        self.works(mpi)
+
+    def test_serial_program_with_the_libraries_of_the_mpi_interface(self):
+        source = self.source("x.c", C_SERIAL)
+        self.run_command(f"mpicc.{MPIS[0]}", *self.config("--cflags", "--ser").split(), source, "-o", "client",
+                         *self.config("--libs", "--mpi").split())
+        self.works()
+
+    def test_static_program(self):
+        self.classic("gcc -static", "x.c", C_SERIAL, "--ser")
+        self.works()
+
+
+class BuildSystems(InstalledCase):
+    def cmake(self, text, source, client, *options):
+        self.source("CMakeLists.txt", text)
+        self.source(source, client)
+        self.run_command("cmake", "-S", ".", "-B", "out", *options)
+        self.run_command("cmake", "--build", "out")
+
+    def package(self, target, source, client, *options, components="", language="C"):
+        text = FIND_SHEAF
+        for name, value in (("@COMPONENTS@", components), ("@LANGUAGE@", language), ("@SOURCE@", source),
+                            ("@TARGET@", target)):
+            text = text.replace(name, value)
+        self.cmake(text, source, client, f"-DCMAKE_PREFIX_PATH={self.prefix}", *options)
+
+    def test_find_module_of_the_original(self):
+        for mpi in MPIS:
+            with self.subTest(mpi=mpi):
+                self.setUp()
+                self.cmake(FIND_SIONLIB, "client.c", C_MPI, f"-DSIONLIB_ROOT={self.prefix}",
+                           f"-DCMAKE_C_COMPILER=mpicc.{mpi}")
+                self.works(mpi, "out/client")
+
+    def test_cmake_package(self):
+        self.package("Sheaf::sheaf", "x.c", C_SERIAL)
+        self.works(program="out/client")
+
+    def test_cmake_package_static(self):
+        self.package("Sheaf::sheaf_static", "x.c", C_SERIAL)
+        self.works(program="out/client")
+
+    def test_cmake_package_for_new_cxx(self):
+        self.package("Sheaf::sheaf", "x.cpp", CXX_NEW, "-DCMAKE_CXX_STANDARD=20", language="CXX")
+        self.works(program="out/client")
+
+    def test_cmake_package_takes_the_mpi_of_the_compiler(self):
+        for mpi in MPIS:
+            with self.subTest(mpi=mpi):
+                self.setUp()
+                self.package("Sheaf::mpi", "x.c", C_MPI, f"-DCMAKE_C_COMPILER=mpicc.{mpi}", components="mpi")
+                self.works(mpi, "out/client")
+
+    @unittest.skipUnless(FORTRAN, "no Fortran")
+    def test_cmake_package_for_fortran(self):
+        self.package("Sheaf::fortran", "x.f90", F90_SERIAL, components="fortran", language="Fortran")
+        self.works(program="out/client")
+        for mpi in MPIS:
+            with self.subTest(mpi=mpi):
+                self.setUp()
+                self.package("Sheaf::fortran_mpi", "x.f90", F90_MPI, f"-DCMAKE_Fortran_COMPILER=mpif90.{mpi}",
+                             components=f"{mpi} fortran", language="Fortran")
+                self.works(mpi, "out/client")
+
+    def test_cmake_package_refuses_what_is_not_there(self):
+        self.source("CMakeLists.txt", FIND_SHEAF.replace("@COMPONENTS@", "unheard-of").replace("@LANGUAGE@", "C"))
+        self.run_command("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", code=1)
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "no pkg-config")
+    def test_pkg_config(self):
+        self.environment["PKG_CONFIG_PATH"] = str(self.prefix / "lib" / "pkgconfig")
+        clients = [("gcc", "sheaf", "x.c", C_SERIAL, None)]
+        clients += [(f"mpicc.{mpi}", f"sheaf-mpi-{mpi}", "x.c", C_MPI, mpi) for mpi in MPIS]
+        if FORTRAN:
+            clients.append(("gfortran", "sheaf-fortran", "x.f90", F90_SERIAL, None))
+            clients += [(f"mpif90.{mpi}", f"sheaf-fortran-mpi-{mpi}", "x.f90", F90_MPI, mpi) for mpi in MPIS]
+        for compiler, package, name, text, mpi in clients:
+            with self.subTest(package=package):
+                flags = self.run_command("pkg-config", "--cflags", "--libs", package).split()
+                self.run_command(compiler, self.source(name, text), "-o", "client", *flags)
+                self.works(mpi)
+
+
+class Tree(InstalledCase):
+    def test_holds_what_build_systems_look_for(self):
+        names = [f"lib/libsion{name}_64.a" for name in
+                 ("com", "ser", "gen", "mpi", "omp", "ompi", "ser_cxx", "mpi_cxx")]
+        names += ["lib/libsioncom_64_lock_none.a", "lib/libsioncom_64_lock_pthreads.a", "include/sion.h"]
+        names += [f"bin/{name}" for name in
+                  ("sheaf", "siondump", "sionsplit", "siondefrag", "sioncat", "sionversion", "sionconfig")]
+        if FORTRAN:
+            names += [f"lib/libsion{part}_{language}_64.a" for part in ("ser", "mpi") for language in ("f77", "f90")]
+            names += ["include/sion_f77.h", "include/mod_64/sion_f90.mod", "include/mod_64/sion_f90_mpi.mod"]
+        self.assertEqual([name for name in names if not (self.prefix / name).exists()], [])
+
+    def test_staging_directory(self):
+        stage = self.directory / "stage"
+        self.environment["DESTDIR"] = str(stage)
+        from installed import BUILD
+        self.run_command("cmake", "--install", BUILD, "--prefix", "/opt/sheaf")
+        script = stage / "opt" / "sheaf" / "bin" / "sionconfig"
+        self.assertEqual(self.run_command(script, "--path").strip(), "/opt/sheaf")
+        self.assertTrue(os.access(stage / "opt" / "sheaf" / "lib" / "libsioncom_64.a", os.R_OK))
+
+
+if __name__ == "__main__":
+    unittest.main()
