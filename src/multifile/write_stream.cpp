@@ -9,6 +9,7 @@ namespace sheaf {
 
 namespace {
 constexpr int64_t first_buffer = 40;
+constexpr int64_t border = 64 << 10;  // direct transfers end on multiples of this: few large pages in the cache
 }  // namespace
 
 int64_t TaskBlocks::total() const {
@@ -138,12 +139,11 @@ void WriteStream::return_to(const Mark& mark) {
 
 void WriteStream::put(std::span<const std::byte> piece) {
   const auto bytes = static_cast<int64_t>(piece.size());
-  if (handle_ || max_buffer_ == 0 || bytes >= std::min<int64_t>(direct_bytes, max_buffer_)) {
-    flush_buffer();
+  if (handle_ || max_buffer_ == 0) {
     transfer(piece);
-    close_window();
     return;
   }
+  if (bytes >= std::min<int64_t>(direct_bytes, max_buffer_)) piece = put_directly(piece);
   while (!piece.empty()) {
     if (window_.at == window_.end) make_room(static_cast<int64_t>(piece.size()));
     const auto n = std::min(piece.size(), static_cast<size_t>(window_.end - window_.at));
@@ -151,6 +151,21 @@ void WriteStream::put(std::span<const std::byte> piece) {
     window_.at += n;
     piece = piece.subspan(n);
   }
+}
+
+// Writes what is buffered and as much of the piece as ends on a border in one transfer; returns the rest, which is
+// smaller than a border's distance and goes into the buffer.
+std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
+  const int64_t end = file_offset() + buffered() + static_cast<int64_t>(piece.size());
+  const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
+  const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
+  const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
+  const std::span<const std::byte> parts[] = {{buffer_.get(), static_cast<size_t>(buffered())}, direct};
+  file_->write_vector_at(parts, file_offset());
+  blocks_.position += buffered() + static_cast<int64_t>(direct.size());
+  blocks_.high = std::max(blocks_.high, blocks_.position);
+  close_window();
+  return piece.last(static_cast<size_t>(rest));
 }
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {

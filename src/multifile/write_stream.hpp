@@ -106,6 +106,7 @@ class WriteStream {
   void learn_from_handle();
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
+  std::span<const std::byte> put_directly(std::span<const std::byte> piece);
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
   void make_room(int64_t wanted);

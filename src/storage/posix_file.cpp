@@ -121,6 +121,8 @@ void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> part
   }
   size_t first = 0;
   size_t skipped = 0;
+  std::optional<Turn> turn;
+  if (takes_turns_ && total >= bytes_worth_a_turn) turn.emplace(fd_);
   const Moved moved = move_all(total, [&](size_t done, size_t) {
     first = skip(list, first, done - skipped);
     skipped = done;
