@@ -11,9 +11,9 @@ namespace sheaf::mpi {
 namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
-constexpr auto yielding = microseconds(60);
+constexpr auto yielding = microseconds(300);
 constexpr clock::duration shortest_sleep = microseconds(30);
-constexpr clock::duration longest_sleep = microseconds(500);
+constexpr clock::duration longest_sleep = microseconds(200);
 }  // namespace
 
 void wait(MPI_Request& request, const char* call) {
@@ -26,8 +26,8 @@ void wait(MPI_Request& request, const char* call) {
     if (waited < yielding) {
       sched_yield();
     } else {
-      // Late by an eighth of what has been waited anyway.
-      std::this_thread::sleep_for(std::clamp(waited / 8, shortest_sleep, longest_sleep));
+      // Late by a sixteenth of what has been waited anyway.
+      std::this_thread::sleep_for(std::clamp(waited / 16, shortest_sleep, longest_sleep));
     }
   }
 }
