@@ -19,9 +19,9 @@ log=$(mktemp)
 cleanup() { rm -rf "$log"; [ -n "${SHEAF_BENCH_DIRS:-}" ] || rm -rf $dirs; }
 trap cleanup EXIT
 
-pairs=11 create_pairs=5 bandwidth='' records='' create='' tools=''
+pairs=11 create_pairs=5 bandwidth='' records='' keyval='' create='' tools=''
 if [ -n "$quick" ]; then
-  pairs=3 create_pairs=3 bandwidth='--bytes 8M' records='--records 200000 --bytes 16M' create='--tasks 20000'
+  pairs=3 create_pairs=3 bandwidth='--bytes 8M' records='--records 200000 --bytes 16M' keyval='--records 200000' create='--tasks 20000'
   tools='--shrink 16'
 fi
 
@@ -35,6 +35,7 @@ for dir in $dirs; do
   run "$here/../scripts/mpirun.sh" openmpi 8 "$bin/mpi_bench_bandwidth_openmpi" --dir "$dir" --pairs $pairs $bandwidth \
     --only auto,one,sweep,alignment
   run "$bin/bench_records" --dir "$dir" --pairs $pairs $records
+  run "$bin/bench_keyval" --dir "$dir" --pairs $pairs $keyval
   run "$bin/bench_create" --dir "$dir" --pairs $create_pairs $create
   run "$bin/bench_create_fibers" --dir "$dir" --pairs $create_pairs $create
   run "$here/bench_tools.py" --bin "$bin" --dir "$dir" --pairs $pairs $tools

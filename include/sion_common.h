@@ -97,6 +97,48 @@ int sion_is_thread_safe(void);                                  /* 1: handles ma
 int sion_get_keyval_mode(int sid);                              /* SION_KEYVAL_...; SION_KEYVAL_UNKNOWN invalid */
 char *sion_keyval_type_to_str(int type);                        /* static string */
 
+/* --- key-value records ----------------------------------------------------------------------------------------- */
+
+/* In multifiles written with the word keyval the stream of a task is a sequence of records (key, value). A key may have
+ * several records; its values are read in the order in which they were written, each key from a position of its own,
+ * which sion_seek does not change. Records are found by scanning, as far as a call needs. In key-value multifiles open
+ * for reading sion_seek always succeeds in selecting a task. See docs/api-keyval.md. */
+typedef struct _sion_key_stat_struct {
+  uint64_t key;
+  sion_int64 num_blocks; /* records of the key */
+  sion_int64 total_size; /* bytes of its values */
+} sion_key_stat_t;
+
+/* Appends one record whose value is size*nitems bytes; may be larger than a chunk. nitems 0: an empty record, returns
+ * 0. Returns nitems; (size_t)-1 on error (I/O, no key-value file, not open for writing); 0 for an invalid handle or
+ * for size 0, which is an error. A failing call has written nothing. */
+size_t sion_fwrite_key(const void *data, uint64_t key, size_t size, size_t nitems, int sid);
+
+/* Reads complete items from where the key stands, at most those in the rest of its current record; the next call then
+ * goes on with the next record of the key. Empty records are passed over. Returns the items read; 0 if the key has no
+ * more, is unknown, or less than one item is left in the record, and on error. */
+size_t sion_fread_key(void *data, uint64_t key, size_t size, size_t nitems, int sid);
+
+/* All records of the current task in write order: key and length of the next one. 1; 0 at the end (or on error). The
+ * positions of the keys stay as they are. */
+int sion_fread_key_iterator_reset(int sid);
+int sion_fread_key_iterator_next(int sid, uint64_t *key, size_t *size);
+
+/* Sets where the key is read next: (record >= 0, offset in it), (SION_CURRENT_BLK, offset in the record being read),
+ * (SION_CURRENT_BLK, SION_CURRENT_POS), or (SION_ABSOLUTE_POS, offset in all values of the key, joined). 1; 0 with
+ * nothing changed if there is no byte at that place. */
+int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry);
+
+/* Reads the headers of all records of the current task. 1 or 0. */
+int sion_key_full_scan(int sid);
+
+/* The keys of the current task known so far, by first appearance. 1; 0 at the end (*keyptr = 0). */
+int sion_key_list_iterator_reset(int sid);
+int sion_key_list_iterator_next(int sid, uint64_t *keyptr);
+
+/* Records and bytes of a key, as far as scanned. 1; 0 (both are 0) if the key has not been seen. */
+int sion_key_get_stat(int sid, uint64_t key, sion_key_stat_t *stat);
+
 /* --- FILE*, descriptors --------------------------------------------------------------------------------------- */
 
 FILE *sion_get_fp(int sid);                  /* stream of the current task; NULL in posix mode or invalid */

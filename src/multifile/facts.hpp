@@ -14,10 +14,12 @@ struct FileFacts {
   ByteOrder userdata_order = native_order;
   bool keyval = false;
   bool durable = false;  // writing: close() returns when the data would survive a loss of power
+  ByteOrder metadata_order = native_order;
 };
 
 inline FileFacts facts_of(const format::Header& h) {
-  return {h.nfiles, h.filenumber, h.fsblksize, h.userdata_order, h.keyval() == format::KeyvalMode::inline_, false};
+  return {h.nfiles, h.filenumber, h.fsblksize, h.userdata_order, h.keyval() == format::KeyvalMode::inline_, false,
+          h.metadata_order};
 }
 
 }  // namespace sheaf

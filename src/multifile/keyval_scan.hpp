@@ -29,6 +29,16 @@ class KeyvalScanner {
   KeyvalScanner(ReadStream& stream, ByteOrder metadata_order, std::string_view path, int64_t task)
       : stream_(stream), order_(metadata_order), path_(path), task_(task) {}
 
+  // Continues where `other` is, through another stream on the same task.
+  KeyvalScanner(const KeyvalScanner& other, ReadStream& stream)
+      : stream_(stream),
+        order_(other.order_),
+        path_(other.path_),
+        task_(other.task_),
+        record_(other.record_),
+        at_(other.at_),
+        left_(other.left_) {}
+
   // The next record, whatever has been read of the value of the one before; nothing at the end of the task.
   // Throws damaged, naming task and offset, where the stream ends inside a record.
   std::optional<KeyvalRecord> next();

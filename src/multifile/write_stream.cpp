@@ -113,9 +113,26 @@ void WriteStream::write(std::span<const std::byte> data) {
   }
 }
 
+void WriteStream::write_filling(std::span<const std::byte> head, std::span<const std::byte> body) {
+  learn_from_handle();
+  if (geometry_.size == 0) too_large(static_cast<int64_t>(head.size() + body.size()));
+  const Mark before{chunk(), position(), blocks_.high};
+  try {
+    fill(head);
+    fill(body);
+  } catch (...) {
+    return_to(before);
+    throw;
+  }
+}
+
 void WriteStream::append(std::span<const std::byte> data) {
   const auto bytes = static_cast<int64_t>(data.size());
   if (bytes > geometry_.size - position() && bytes <= geometry_.size) begin_next_chunk();
+  fill(data);
+}
+
+void WriteStream::fill(std::span<const std::byte> data) {
   while (!data.empty()) {
     if (position() >= geometry_.size) begin_next_chunk();
     const int64_t left = geometry_.size - position();

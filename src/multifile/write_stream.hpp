@@ -57,6 +57,10 @@ class WriteStream {
   // may try again or close.
   void write(std::span<const std::byte> data);
 
+  // Appends `head` and `body` as one request that fills every chunk to its last byte before the next one begins: how
+  // key-value records are stored. Throws as write() does, with nothing changed.
+  void write_filling(std::span<const std::byte> head, std::span<const std::byte> body);
+
   // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit none.
   void ensure_free_space(int64_t bytes);
 
@@ -102,6 +106,7 @@ class WriteStream {
   };
 
   void append(std::span<const std::byte> data);
+  void fill(std::span<const std::byte> data);
   void return_to(const Mark& mark);
   void learn_from_handle();
   void begin_next_chunk();

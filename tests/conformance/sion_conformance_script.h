@@ -20,8 +20,10 @@
  *   write RANK BYTES
  *   ensure RANK BYTES      sion_ensure_free_space, which must succeed
  *   refuse RANK BYTES      sion_ensure_free_space, which must return 0
+ *   record RANK KEY BYTES  sion_fwrite_key
  *
- * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py. */
+ * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py; byte q of the value of a
+ * task's i-th record is f((key mod 256) + i, q). */
 #ifndef SION_CONFORMANCE_SCRIPT_H
 #define SION_CONFORMANCE_SCRIPT_H
 
@@ -33,12 +35,13 @@
 
 #include "sion.h"
 
-enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE };
+enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE, OP_RECORD };
 
 struct op {
   enum op_kind kind;
   int line;
   int rank;
+  uint64_t key;
   long long bytes;
 };
 
@@ -55,6 +58,7 @@ struct script {
 /* What one task has written so far. */
 struct progress {
   long long bytes;
+  int records;
 };
 
 static inline void fail(int line, const char* what) {
@@ -120,8 +124,8 @@ static inline void set_tasks(struct script* script, int ntasks) {
 }
 
 static inline int op_kind_of(const char* word) {
-  static const char* const names[] = {"write", "ensure", "refuse"};
-  for (int kind = 0; kind < 3; kind++)
+  static const char* const names[] = {"write", "ensure", "refuse", "record"};
+  for (int kind = 0; kind < 4; kind++)
     if (!strcmp(word, names[kind])) return kind;
   return -1;
 }
@@ -131,6 +135,13 @@ static inline void parse_op(struct script* script, enum op_kind kind, char** sta
   op->kind = kind;
   op->line = line;
   op->rank = next_rank(script, state, line);
+  if (kind == OP_RECORD) {
+    const char* word = strtok_r(NULL, " ", state);
+    if (!word)
+      fail(line, "a key is missing");
+    else
+      op->key = strtoull(word, NULL, 10);
+  }
   op->bytes = next_number(state, line);
 }
 
@@ -216,13 +227,18 @@ static inline void apply_op(const struct script* script, const struct op* op, in
                             struct progress* done) {
   const long long bytes = op->bytes;
   const size_t size = (size_t)bytes;
-  unsigned char* data = content(rank, done->bytes, bytes);
+  unsigned char* data = op->kind == OP_RECORD ? content((long long)(op->key & 255) + done->records, 0, bytes)
+                                              : content(rank, done->bytes, bytes);
   switch (op->kind) {
     case OP_WRITE:
       if (!strcmp(script->via, "fwrite") ? sion_fwrite(data, 1, size, sid) != size
                                          : !write_direct(script, data, size, sid))
         fail(op->line, "the write failed");
       done->bytes += bytes;
+      break;
+    case OP_RECORD:
+      if (sion_fwrite_key(data, op->key, 1, size, sid) != size) fail(op->line, "the record was not written");
+      done->records++;
       break;
     case OP_ENSURE:
       if (!sion_ensure_free_space(sid, bytes)) fail(op->line, "the space was refused");

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   if (sid < 0) fail(0, "sion_paropen_mpi failed");
   if (globalrank != rank || !newfname) fail(0, "sion_paropen_mpi returned a wrong rank or no file name");
 
-  struct progress done = {0};
+  struct progress done = {0, 0};
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
     if (op->rank == rank) apply_op(&script, op, rank, sid, &done);

@@ -107,6 +107,11 @@ class SerialWriter(WriterTest):
         self.check(Case([64, 80], writes, mode="wb", via="file"))
         self.check(Case([64, 80], writes, mode="wb,posix", via="fd"))
 
+    def test_key_value_records(self) -> None:
+        records = [("record", 0, 7, 10), ("record", 0, 2**64 - 16, 10), ("record", 1, 1, 48), ("record", 0, 7, 200),
+                   ("record", 0, 9, 0), ("record", 0, 8, 3), ("record", 1, 2, 4)]
+        self.check(Case([64, 64], records, mode="wb,keyval=inline,keyval"))
+
     def test_user_data_order_is_only_a_flag(self) -> None:
         self.check(Case([64], [("write", 0, 9)], mode="wb,endianness=big"))
         self.check(Case([64], [("write", 0, 9)], mode="wb,endianness=little"))
@@ -153,6 +158,10 @@ class MpiWriter:
     def test_one_file_per_group(self) -> None:
         self.try_case([30, 40], [("write", 0, 30), ("write", 1, 41)], 16, groups=[1, 0])
         self.try_case([30] * 5, [("write", rank, 10 + rank) for rank in range(5)], 16, groups=[7, 3, 7, 3, 5])
+
+    def test_key_value_records(self) -> None:
+        records = [("record", 0, 7, 10), ("record", 1, 1, 200), ("record", 0, 7, 0), ("record", 0, 2**40, 70)]
+        self.try_case([64, 64], records, mode="bw,keyval")
 
     def test_random_cases(self) -> None:
         for seed in range(6):

@@ -175,21 +175,24 @@ def random_mapped_case(rng: random.Random, ntasks: int, processes: int) -> Case:
 
 
 def random_case(rng: random.Random, parallel: bool, ntasks: int) -> Case:
-    """A random mixture of writes and ensures."""
+    """A random mixture of writes and ensures, or of key-value records."""
     fsblksize = rng.choice([1, 10, 64, 100, 512])
     chunks = [rng.choice([0, 1, 64, 130, rng.randint(1, 700)]) for _ in range(ntasks)]
+    keyval = rng.random() < 0.25
     io = rng.choice(["", ",posix", ",ansi"])
-    via = rng.choice(["fwrite", "fwrite", "fd" if io == ",posix" else "file"])
+    via = "fwrite" if keyval else rng.choice(["fwrite", "fwrite", "fd" if io == ",posix" else "file"])
     operations: list[Operation] = []
     for _ in range(rng.randint(0, 12)):
         rank = rng.randrange(ntasks)
         chunk = align_up(chunks[rank], fsblksize)
         if chunk == 0:
             operations.append(("refuse", rank, rng.randint(1, 100)))
+        elif keyval:
+            operations.append(("record", rank, rng.choice([1, 7, rng.getrandbits(64)]), rng.randint(0, 3 * chunk)))
         elif rng.random() < 0.2:
             operations.append(("ensure", rank, rng.randint(1, chunk)))
         else:
             most = chunk if via != "fwrite" else rng.choice([chunk, 4 * chunk])
             operations.append(("write", rank, rng.randint(1, most)))
-    mode = ("bw" if parallel else "wb") + io + rng.choice(["", ",endianness=big"])
+    mode = ("bw" if parallel else "wb") + io + (",keyval" if keyval else "") + rng.choice(["", ",endianness=big"])
     return Case(chunks, operations, fsblksize, mode, via, parallel, rng.randint(1, ntasks) if parallel else 1)

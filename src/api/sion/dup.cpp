@@ -42,6 +42,7 @@ int sion_dup(int sid, int mode, int rank, uint64_t key) {
     const bool one = mode == SION_DUP_RANK || mode == SION_DUP_RANK_KEY;
     auto copy = std::make_unique<Handle>(duplicate(original, one, rank), original.posix);
     if (mode == SION_DUP_RANK_KEY) copy->only_key = key;
+    if (original.keys) copy->keys = std::make_unique<KeyvalReader>(*original.keys, *copy->reader);
     return add_handle(copy);
   });
 }

@@ -23,11 +23,14 @@ decltype(auto) visit(Handle::Opened& opened, F&& f) {
 
 }  // namespace
 
-Handle::Handle(Opened file, bool posix_mode) : out(&no_window), in(&no_window), opened(std::move(file)), posix(posix_mode) {
+Handle::Handle(Opened file, bool posix_mode)
+    : out(&no_window), in(&no_window), out_records(&no_window), opened(std::move(file)), posix(posix_mode) {
   visit(opened, [this](auto& f) {
     if constexpr (std::is_same_v<decltype(f.stream()), WriteStream&>) {
       writer = &f.stream();
       out = &writer->window();
+      const FileFacts known = f.facts();
+      if (known.keyval && known.metadata_order == native_order) out_records = out;
     } else {
       reader = &f.stream();
       in = &reader->window();

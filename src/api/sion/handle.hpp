@@ -15,6 +15,7 @@
 #include "multifile/duplicate_reader.hpp"
 #include "multifile/mapped_reader.hpp"
 #include "multifile/mapped_writer.hpp"
+#include "multifile/keyval_index.hpp"
 #include "multifile/parallel_reader.hpp"
 #include "multifile/parallel_writer.hpp"
 #include "multifile/serial_reader.hpp"
@@ -46,12 +47,14 @@ class Handle {
   // Windows of the fast path; never null (an empty one where the direction does not fit).
   Window* out;
   Window* in;
+  Window* out_records;  // of key-value files in native byte order
 
   WriteStream* writer = nullptr;  // exactly one of the two is set
   ReadStream* reader = nullptr;
   Opened opened;
   bool posix;
   std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
+  std::unique_ptr<KeyvalReader> keys;  // once keys have been read
   FILE* second = nullptr;  // stream registered by the program
   Tables tables;
 

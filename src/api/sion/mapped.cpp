@@ -121,6 +121,8 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
     auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode) : open_to_read(std::move(owned), call, mode);
+    if (process == 0 && !mode.writes() && handle->task() >= 0)
+      report_keyval(call.function, mode, handle->facts().keyval, process);
     // The last local steps can fail on one process only.
     FILE* stream = nullptr;
     std::unique_ptr<Results> results;

@@ -14,6 +14,13 @@ void report_unknown_words(const char* function, const OpenMode& mode, int task) 
                        std::string(known_words()), task);
 }
 
+void report_keyval(const char* function, const OpenMode& mode, bool in_file, int task) {
+  if (mode.keyval == format::KeyvalMode::inline_ && !in_file)
+    warn(function, "the open mode says keyval, but the multifile holds no key-value records", task);
+  if (mode.keyval == format::KeyvalMode::none && in_file)
+    warn(function, "the open mode says keyval=none, but the multifile holds key-value records", task);
+}
+
 void give_stream(Handle& handle, FILE** fileptr) {
   if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
 }
@@ -103,6 +110,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     Comm& comm = *owned;
     auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode)
                                 : open_to_read(std::move(owned), call, mode);
+    if (task == 0 && !mode.writes()) report_keyval(call.function, mode, handle->facts().keyval, task);
     FILE* stream = nullptr;
     char* name = nullptr;
     int sid = -1;

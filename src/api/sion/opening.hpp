@@ -15,6 +15,9 @@ namespace sheaf::api {
 // Warns about words of the open mode that nobody knows.
 void report_unknown_words(const char* function, const OpenMode& mode, int task);
 
+// Warns if the open mode says otherwise than the file that was opened for reading about key-value records.
+void report_keyval(const char* function, const OpenMode& mode, bool in_file, int task);
+
 // Sets *fileptr (if wanted) to the program's stream, NULL in posix mode.
 void give_stream(Handle& handle, FILE** fileptr);
 

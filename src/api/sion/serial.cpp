@@ -64,6 +64,7 @@ std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, in
   if (ntasks) *ntasks = static_cast<int>(m.ntasks());
   if (nfiles) *nfiles = reader->facts().nfiles;
   if (fsblksize) *fsblksize = reader->facts().fsblksize;
+  report_keyval("sion_open", mode, reader->facts().keyval, -1);
   give_array(chunksizes, m.ntasks(), [&](int64_t t) { return m.geometry(t).size; });
   give_array(globalranks, m.ntasks(), [&](int64_t t) { return m.globalrank(t); });
   return std::make_unique<Handle>(std::move(reader), mode.posix);
@@ -92,6 +93,7 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     if (mode.writes())
       throw Error(Code::wrong_mode, std::string("'") + fname + "': a single task can be opened for reading only");
     auto reader = std::make_unique<TaskReader>(posix_store(), fname, *rank, mode);
+    report_keyval("sion_open_rank", mode, reader->facts().keyval, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
     auto handle = std::make_unique<Handle>(std::move(reader), mode.posix);

@@ -188,7 +188,8 @@ void seek_in_reading(const char*, Handle& handle, int rank, int block, sion_int6
     found = stream.seek_block(block == SION_CURRENT_BLK ? stream.block() : block,
                               position == SION_CURRENT_POS ? stream.position() : position);
   }
-  if (found) return;
+  // Keys have positions of their own: those who read them only want to change the task.
+  if (found || handle.facts().keyval) return;
   Error error(Code::out_of_range, "task " + std::to_string(handle.task()) + " has no position (" +
                                       std::to_string(block) + ", " + std::to_string(position) + ")");
   if (switches) handle.select(before);

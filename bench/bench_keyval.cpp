@@ -1,0 +1,131 @@
+// Key-value records: sion_fwrite_key and sion_fread_key against the rate that is promised, 5 million records
+// a second in a memory-backed directory (--dir; default /dev/shm).
+//
+// Why this is fair: opening, closing and scanning for keys are in our time. The values are checked while they
+// are read. "by key" asks for all values of one key, then of the next, which is the hardest order: records of
+// a key lie apart in the file. "in turn" asks for the keys in the order in which they were written,
+// "iterator" asks the file for that order.
+#include <functional>
+
+#include "bench_common.hpp"
+#include "sion.h"
+
+namespace {
+
+using bench::require;
+using bench::Times;
+
+constexpr double promised = 5e6;  // records per second
+
+struct Job {
+  size_t value;  // bytes
+  int64_t keys;
+  int64_t count;
+  std::string path;
+
+  // The bytes of record i; the first eight say which record it is.
+  void fill(char* to, int64_t i) const { std::memcpy(to, &i, std::min(value, sizeof i)); }
+  bool is(const char* found, int64_t i) const {
+    return std::memcmp(found, &i, std::min(value, sizeof i)) == 0;
+  }
+};
+
+int open_multifile(const Job& job, const char* mode) {
+  int ntasks = 1;
+  int nfiles = 1;
+  sion_int64 chunk = 4 << 20;
+  sion_int32 fsblksize = -1;
+  int rank = 0;
+  sion_int64* chunks = &chunk;
+  int* ranks = &rank;
+  const int sid = sion_open(const_cast<char*>(job.path.c_str()), mode, &ntasks, &nfiles, &chunks, &fsblksize,
+                            &ranks, nullptr);
+  require(sid >= 0, "sion_open failed");
+  return sid;
+}
+
+void write_records(const Job& job) {
+  const int sid = open_multifile(job, "wb,keyval");
+  std::vector<char> value(job.value, 'v');
+  for (int64_t i = 0; i < job.count; ++i) {
+    job.fill(value.data(), i);
+    require(sion_fwrite_key(value.data(), static_cast<uint64_t>(i % job.keys), job.value, 1, sid) == 1,
+            "a record was not written");
+  }
+  require(sion_close(sid) == 1, "sion_close failed");
+}
+
+void read_one(const Job& job, int sid, char* value, uint64_t key, int64_t i) {
+  require(sion_fread_key(value, key, job.value, 1, sid) == 1, "a record was not read");
+  require(job.is(value, i), "a record came back wrong");
+}
+
+void read_by_key(const Job& job) {
+  const int sid = open_multifile(job, "rb");
+  std::vector<char> value(job.value);
+  for (int64_t key = 0; key < job.keys; ++key)
+    for (int64_t i = key; i < job.count; i += job.keys)
+      read_one(job, sid, value.data(), static_cast<uint64_t>(key), i);
+  require(sion_close(sid) == 1, "sion_close failed");
+}
+
+void read_in_turn(const Job& job) {
+  const int sid = open_multifile(job, "rb");
+  std::vector<char> value(job.value);
+  for (int64_t i = 0; i < job.count; ++i)
+    read_one(job, sid, value.data(), static_cast<uint64_t>(i % job.keys), i);
+  require(sion_close(sid) == 1, "sion_close failed");
+}
+
+void read_by_iterator(const Job& job) {
+  const int sid = open_multifile(job, "rb");
+  std::vector<char> value(job.value);
+  uint64_t key;
+  size_t size;
+  int64_t i = 0;
+  while (sion_fread_key_iterator_next(sid, &key, &size) == 1) read_one(job, sid, value.data(), key, i++);
+  require(i == job.count, "the iterator did not find all records");
+  require(sion_close(sid) == 1, "sion_close failed");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Options options(argc, argv);
+  const std::string parent = options.text("--dir", "/dev/shm");
+  const int runs = static_cast<int>(options.number("--pairs", 7));
+  Job job;
+  job.count = options.number("--records", 1'000'000);
+  job.keys = options.number("--keys", 100);
+  job.value = static_cast<size_t>(options.number("--bytes", 32));
+  options.check();
+
+  const bench::Scratch scratch(parent, true);
+  const std::string fs = bench::file_system_of(scratch.path());
+  job.path = scratch.file("multifile");
+  const struct {
+    const char* name;
+    void (*work)(const Job&);
+  } rows[] = {{"write", write_records},
+              {"read-by-key", read_by_key},
+              {"read-in-turn", read_in_turn},
+              {"read-by-iterator", read_by_iterator}};
+  const double allowed = static_cast<double>(job.count) / promised;
+  for (const auto& row : rows) {
+    std::vector<double> ours;
+    for (int run = 0; run <= runs; ++run) {  // one that is not counted comes first
+      if (row.work == write_records) scratch.empty();
+      const double start = bench::now();
+      row.work(job);
+      const double seconds = bench::now() - start;
+      if (run == 0) continue;
+      ours.push_back(seconds);
+      std::printf("  %-28s run %2d  %7.2f million records/s\n", row.name, run,
+                  1e-6 * static_cast<double>(job.count) / seconds);
+    }
+    const std::vector<double> peer(ours.size(), allowed);
+    bench::print_result(
+        {std::string("keyval-") + row.name + "/5-million-a-second", true, fs == "tmpfs" ? 1.0 : 0.0}, fs,
+        ours, peer);
+  }
+}

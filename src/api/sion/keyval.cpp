@@ -1,0 +1,173 @@
+// The calls that write and read key-value records.
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/opening.hpp"
+#include "api/sion/report.hpp"
+#include "multifile/keyval_writer.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+constexpr size_t failed = static_cast<size_t>(-1);
+
+void require_keyval(bool keyval) {
+  if (!keyval)
+    throw Error(Code::wrong_mode,
+                "the multifile holds no key-value records; it has to be written with the word keyval");
+}
+
+// The physical files of a set may differ in byte order.
+ByteOrder metadata_order(Handle& handle) {
+  if (auto* all = handle.as<SerialReader>())
+    return all->multifile().file_of(all->task()).header.metadata_order;
+  return handle.facts().metadata_order;
+}
+
+// The records of the current task of a handle.
+KeyvalIndex& get_index(Handle& handle) {
+  const int task = handle.task();
+  if (!handle.keys) {
+    ReadStream& stream = get_reader(handle);
+    require_keyval(handle.facts().keyval);
+    if (task < 0 || handle.ntasks() == 0)
+      throw Error(Code::out_of_range, "the handle gives access to no task");
+    handle.keys = std::make_unique<KeyvalReader>(stream);
+  }
+  if (KeyvalIndex* known = handle.keys->find(task)) return *known;
+  return handle.keys->add(task, metadata_order(handle));
+}
+
+// Runs body(index, hides) for the current task; hides(key): the handle is a duplicate for another key.
+template <class Result, class Body>
+Result on_keys(const char* function, int sid, Result failure, Body&& body) {
+  Handle* h = find_handle(sid);
+  return guarded(function, h ? h->task() : -1, failure, [&]() -> Result {
+    Handle& handle = get_handle(sid);
+    const auto hides = [&](uint64_t key) { return handle.only_key && *handle.only_key != key; };
+    return body(get_index(handle), hides);
+  });
+}
+
+template <class T>
+void require(const T* pointer, const char* name) {
+  if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
+}
+
+[[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,
+                                          int sid) {
+  constexpr const char* function = "sion_fwrite_key";
+  Handle* h = find_handle(sid);
+  if (!h || size == 0)
+    return guarded(function, h ? h->task() : -1, size_t{0}, [&]() -> size_t {
+      get_handle(sid);
+      throw Error(Code::invalid_argument,
+                  "items of size 0; an empty record is written with size 1 and no items");
+    });
+  return guarded(function, h->task(), failed, [&]() -> size_t {
+    WriteStream& stream = get_writer(*h);
+    const FileFacts facts = h->facts();
+    require_keyval(facts.keyval);
+    size_t bytes;
+    if (__builtin_mul_overflow(size, nitems, &bytes) ||
+        bytes > static_cast<size_t>(INT64_MAX) - record_header_bytes)
+      throw Error(Code::invalid_argument, "a record of " + std::to_string(nitems) + " items of " +
+                                              std::to_string(size) + " bytes exceeds 2^63 bytes");
+    if (bytes > 0) require(data, "data");
+    write_record(stream, facts.metadata_order, key, {static_cast<const std::byte*>(data), bytes});
+    report_overrun(function, *h);
+    return nitems;
+  });
+}
+
+}  // namespace
+
+size_t sion_fwrite_key(const void* data, uint64_t key, size_t size, size_t nitems, int sid) {
+  if (Handle* h = find_handle(sid)) [[likely]] {
+    size_t bytes;
+    if (size != 0 && data && !__builtin_mul_overflow(size, nitems, &bytes) &&
+        put_record(*h->out_records, key, data, bytes)) [[likely]]
+      return nitems;
+  }
+  return write_key_slowly(data, key, size, nitems, sid);
+}
+
+size_t sion_fread_key(void* data, uint64_t key, size_t size, size_t nitems, int sid) {
+  return on_keys("sion_fread_key", sid, size_t{0}, [&](KeyvalIndex& index, auto hides) -> size_t {
+    if (!data || size == 0 || nitems == 0 || hides(key)) return 0;
+    return index.read(key, static_cast<std::byte*>(data), size, nitems);
+  });
+}
+
+int sion_fread_key_iterator_reset(int sid) {
+  return on_keys("sion_fread_key_iterator_reset", sid, SION_NOT_SUCCESS, [](KeyvalIndex& index, auto) {
+    index.restart_records();
+    return SION_SUCCESS;
+  });
+}
+
+int sion_fread_key_iterator_next(int sid, uint64_t* key, size_t* size) {
+  return on_keys("sion_fread_key_iterator_next", sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto hides) {
+    require(key, "key");
+    require(size, "size");
+    auto record = index.next_record();
+    while (record && hides(record->key)) record = index.next_record();
+    if (!record) return SION_NOT_SUCCESS;
+    *key = record->key;
+    *size = static_cast<size_t>(record->length);
+    return SION_SUCCESS;
+  });
+}
+
+int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry) {
+  return on_keys("sion_seek_key", sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto hides) {
+    bool found = false;
+    if (hides(key)) {
+      // as if it were not there
+    } else if (entrynum == SION_ABSOLUTE_POS) {
+      found = index.seek_joined(key, posinentry);
+    } else if (entrynum != SION_CURRENT_BLK) {
+      found = index.seek_record(key, entrynum, posinentry);
+    } else {
+      found = posinentry == SION_CURRENT_POS ? index.settle(key) : index.seek_in_record(key, posinentry);
+    }
+    if (!found)
+      throw Error(Code::out_of_range, "key " + std::to_string(key) + " has no byte at position (" +
+                                          std::to_string(entrynum) + ", " + std::to_string(posinentry) + ")");
+    return SION_SUCCESS;
+  });
+}
+
+int sion_key_full_scan(int sid) {
+  return on_keys("sion_key_full_scan", sid, SION_NOT_SUCCESS, [](KeyvalIndex& index, auto) {
+    index.scan_all();
+    return SION_SUCCESS;
+  });
+}
+
+int sion_key_list_iterator_reset(int sid) {
+  return on_keys("sion_key_list_iterator_reset", sid, SION_NOT_SUCCESS, [](KeyvalIndex& index, auto) {
+    index.restart_keys();
+    return SION_SUCCESS;
+  });
+}
+
+int sion_key_list_iterator_next(int sid, uint64_t* keyptr) {
+  return on_keys("sion_key_list_iterator_next", sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto hides) {
+    require(keyptr, "keyptr");
+    auto key = index.next_key();
+    while (key && hides(*key)) key = index.next_key();
+    *keyptr = key.value_or(0);
+    return key ? SION_SUCCESS : SION_NOT_SUCCESS;
+  });
+}
+
+int sion_key_get_stat(int sid, uint64_t key, sion_key_stat_t* stat) {
+  return on_keys("sion_key_get_stat", sid, SION_NOT_SUCCESS, [&](KeyvalIndex& index, auto hides) {
+    require(stat, "stat");
+    const auto known = hides(key) ? std::nullopt : index.statistics(key);
+    *stat = {key, known ? known->records : 0, known ? known->bytes : 0};
+    return known ? SION_SUCCESS : SION_NOT_SUCCESS;
+  });
+}
