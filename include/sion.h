@@ -6,12 +6,16 @@
 #include "sion_const.h"
 
 #include "sion_common.h"
+#include "sion_generic.h"
 #include "sion_serial.h"
 #ifdef SION_OMP
 #include "sion_omp.h"
 #endif
 #if defined(MPI_VERSION) || defined(SION_MPI)
 #include "sion_mpi.h"
+#endif
+#if defined(MPI_VERSION) || defined(SION_OMPI)
+#include "sion_ompi.h"
 #endif
 #include "sion_libversion_rep.h"
 

@@ -41,4 +41,7 @@ class StarHub {
 // Local. The group of all tasks of the hub; to be called once per hub on each task.
 SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub);
 
+// The hub behind a Comm on a star, owned by it; null for other kinds.
+StarHub* star_hub_of(const Comm& comm);
+
 }  // namespace sheaf

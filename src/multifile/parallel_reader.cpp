@@ -17,7 +17,7 @@ void broadcast(Comm& comm, TravellingHeader& facts) { comm.broadcast(std::as_wri
 }  // namespace
 
 ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path,
-                               const OpenMode& mode)
+                               const OpenMode& mode, const std::function<std::string(int32_t)>& name_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.buffer_bytes);
   std::shared_ptr<File> file;
@@ -33,7 +33,7 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
     // With as many files as tasks each file has one: everybody is alone.
     local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
   }
-  open_file(store, path, facts, place, file, problem);
+  open_file(store, path, facts, place, file, problem, name_of);
   unpack(facts, header, pointer);
   facts_ = facts_of(header);
 
@@ -101,9 +101,11 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
 
 // The first task of each physical file reads its head for the others; all open it.
 void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
-                               std::shared_ptr<File>& file, std::optional<Error>& problem) {
+                               std::shared_ptr<File>& file, std::optional<Error>& problem,
+                               const std::function<std::string(int32_t)>& name_of) {
   const auto open = [&] {
-    if (place.file != 0) file = store.open(format::physical_name(path, place.file), Access::read);
+    if (place.file != 0)
+      file = store.open(name_of ? name_of(place.file) : format::physical_name(path, place.file), Access::read);
     if (!file) file = store.open(path, Access::read);
   };
   if (local().rank() == 0 && !problem) {

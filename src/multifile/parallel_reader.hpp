@@ -3,6 +3,7 @@
 // Opening is collective: leaders read slices of the metadata arrays and hand every task its row. Reading is local.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +21,9 @@ class ParallelReader {
  public:
   // Collective over `comm`. Throws on every task alike, out_of_range if the multifile was written by another number
   // of tasks.
-  ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode);
+  // name_of: names of the physical files, if they do not follow the format.
+  ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
+                 const std::function<std::string(int32_t number)>& name_of = nullptr);
 
   int task() const { return comm_->rank(); }
   int ntasks() const { return comm_->size(); }
@@ -29,18 +32,19 @@ class ParallelReader {
   void select(int64_t task) const;
   const std::string& path() const { return stream_.file().path(); }  // of this task's physical file
   Comm& comm() { return *comm_; }
+  Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
   ReadStream& stream() { return stream_; }
 
   // Collective. Throws on every task alike; the object is closed all the same.
   void close();
 
  private:
-  Comm& local() { return local_ ? *local_ : *comm_; }
   TravellingHeader read_lead(Store& store, const std::string& path, std::shared_ptr<File>& file);
   layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
                                std::optional<Error>& problem);
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
-                 std::shared_ptr<File>& file, std::optional<Error>& problem);
+                 std::shared_ptr<File>& file, std::optional<Error>& problem,
+                 const std::function<std::string(int32_t)>& name_of);
   int64_t read_row(File& file, const format::Header& header, const format::Pointer& p,
                    std::optional<Error>& problem);
   BlockSizes block_sizes() const;

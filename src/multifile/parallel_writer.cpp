@@ -15,6 +15,10 @@ namespace {
 // rarely meet at one inode (docs/tuning.md, "How many physical files").
 int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
 
+std::string name_of(const ParallelWriteRequest& request, int32_t number) {
+  return number > 0 && request.name_of ? request.name_of(number) : format::physical_name(request.path, number);
+}
+
 }  // namespace
 
 ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request,
@@ -23,6 +27,7 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
+  named_ = request.name_of != nullptr;
   choose_files(request, mode);
   try {
     int64_t aligned = 0;
@@ -31,12 +36,18 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
     stream_.bind(std::move(opened), mode.buffer_bytes);
     lay_out(aligned, request.path);
   } catch (...) {
-    if (created_) store.remove(format::physical_name(request.path, facts_.filenumber));
+    if (created_) store.remove(name_of(request, facts_.filenumber));
     throw;
   }
 }
 
 void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
+  if (request.filenumber >= 0) {
+    facts_.filenumber = request.filenumber;
+    facts_.nfiles = request.nfiles;
+    if (facts_.nfiles > 1) local_ = std::move(request.local);
+    return;
+  }
   FilePolicy policy = mode.file_policy;
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
@@ -88,7 +99,7 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
   const bool root = local().rank() == 0;
   if (root) {
     problem = attempt([&] {
-      const std::string name = format::physical_name(request.path, facts_.filenumber);
+      const std::string name = name_of(request, facts_.filenumber);
       const bool existed = store_->status(name).exists;
       file = store_->open(name, Access::create);
       created_ = !existed;
@@ -102,7 +113,7 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
         throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
-      if (!root) file = store_->open(format::physical_name(request.path, facts_.filenumber), Access::write);
+      if (!root) file = store_->open(name_of(request, facts_.filenumber), Access::write);
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
@@ -167,7 +178,8 @@ format::Header ParallelWriter::header() const {
   return h;
 }
 
-std::string ParallelWriter::base_name() const {
+std::string ParallelWriter::base_name() {
+  if (named_) return std::string(MetadataReader(file()).header().name());
   const std::string& own = path();
   return own.substr(0, own.size() - format::physical_name("", facts_.filenumber).size());
 }
@@ -176,7 +188,9 @@ void ParallelWriter::select(int64_t task_number) const { check_own_task(task_num
 
 void ParallelWriter::resize_chunks(int64_t chunk_size) {
   int64_t aligned = 0;
+  std::string base;
   const auto problem = attempt([&] {
+    base = base_name();
     if (chunk_size < 0)
       throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
     stream_.flush();
@@ -185,7 +199,7 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
   });
   agree(*comm_, problem);
-  lay_out(aligned, base_name());
+  lay_out(aligned, base);
 }
 
 void ParallelWriter::discard() {

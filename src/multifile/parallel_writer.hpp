@@ -4,6 +4,7 @@
 // local. On disk nothing says that the file is complete until every task's bytes and the block table are written.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,12 +17,19 @@
 
 namespace sheaf {
 
+// Name of physical file `number` > 0 of a set, where that is not format::physical_name.
+using NameOf = std::function<std::string(int32_t number)>;
+
 struct ParallelWriteRequest {
   std::string_view path;  // outlives the open
   // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode
   // (files=) may decide otherwise.
   int32_t nfiles = 1;
   std::unique_ptr<Comm> local;  // the group this task belongs to if nfiles <= 0; null: all tasks are one group
+  // >= 0: the caller has placed the tasks: `local` is those of physical file `filenumber` of `nfiles`, whatever the open
+  // mode says. Given on all tasks or on none.
+  int32_t filenumber = -1;
+  NameOf name_of = {};  // null: names follow the format
   int64_t chunk_size = 0;       // requested bytes of this task, >= 0
   int32_t fsblksize = -1;       // bytes; <= 0: the file system's
 };
@@ -57,7 +65,7 @@ class ParallelWriter {
   std::shared_ptr<File> open_file(const ParallelWriteRequest& request, int64_t& aligned);
   void lay_out(int64_t chunk_size, std::string_view base);
   void write_metadata(int64_t chunk_size, std::string_view base);
-  std::string base_name() const;
+  std::string base_name();
   format::Header header() const;
   void finish();
   void write_block_tables(const format::Pointer& p, const TaskBlocks& blocks);
@@ -72,6 +80,7 @@ class ParallelWriter {
   FileFacts facts_;
   bool created_ = false;    // by this task
   bool blockwise_ = false;  // consecutive tasks in each file
+  bool named_ = false;      // by the caller: the name of the set cannot be told from that of a file
 };
 
 }  // namespace sheaf

@@ -63,7 +63,12 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   request.nfiles = *call.numfiles;
   request.chunk_size = *call.chunksize;
   request.fsblksize = *call.fsblksize;
-  if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) request.local = call.local();
+  request.name_of = call.name_of;
+  if (call.place) {
+    call.place(*comm, request, mode);
+  } else if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) {
+    request.local = call.local();
+  }
   auto writer = std::make_unique<ParallelWriter>(store_of(call), std::move(comm), std::move(request), mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
@@ -71,7 +76,7 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
 }
 
 std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
-  auto reader = std::make_unique<ParallelReader>(store_of(call), std::move(comm), call.fname, mode);
+  auto reader = std::make_unique<ParallelReader>(store_of(call), std::move(comm), call.fname, mode, call.name_of);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
   *call.chunksize = reader->stream().geometry().size;

@@ -57,6 +57,9 @@ struct ParallelOpen {
   FILE** fileptr;
   char** newfname;
   Store* store = nullptr;  // null: the operating system's files, a descriptor per task
+  NameOf name_of = {};     // names of physical files, if not those of the format
+  // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all tasks alike.
+  std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};
 };
 
 // The operating system's files, with one descriptor per physical file for all tasks of this process.

@@ -1,0 +1,115 @@
+// The generic family: tasks are whatever the program says, and talk through its callbacks.
+#include <cstdlib>
+#include <string>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/generic_api.hpp"
+#include "api/sion/opening.hpp"
+#include "api/sion/report.hpp"
+#include "comm/agree.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+// The placement of a task as its program gives it.
+struct GivenPlace {
+  const int* filenumber;
+  const int* numfiles;
+  const int* lrank;
+  const int* lsize;
+};
+
+LocalGroup checked(const GivenPlace& given) {
+  if (!given.filenumber || !given.numfiles || !given.lrank || !given.lsize)
+    throw Error(Code::invalid_argument, "filenumber, numfiles, lrank and lsize are needed to write");
+  const LocalGroup place{*given.lrank, *given.lsize, *given.filenumber, *given.numfiles};
+  if (place.rank < 0 || place.rank >= place.size)
+    throw Error(Code::invalid_argument, "local rank " + std::to_string(place.rank) + " is not in a file of " +
+                                            std::to_string(place.size) + " tasks");
+  if (place.filenumber < 0 || place.filenumber >= place.numfiles)
+    throw Error(Code::invalid_argument, "file " + std::to_string(place.filenumber) + " is not one of " +
+                                            std::to_string(place.numfiles));
+  return place;
+}
+
+// Collective: the tasks must have placed themselves so that every file has tasks 0 to lsize-1.
+void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& request) {
+  LocalGroup place;
+  auto problem = attempt([&] { place = checked(given); });
+  int64_t same[2] = {place.numfiles, -place.numfiles};
+  agree(comm, problem, same);
+  if (same[0] != -same[1]) throw Error(Code::mismatch, "the tasks gave different numbers of files");
+  std::unique_ptr<Comm> local = comm.split(place.filenumber, place.rank);
+  int64_t files = local->rank() == 0;
+  comm.all_sum(std::span(&files, 1));
+  problem = attempt([&] {
+    if (local->size() != place.size || local->rank() != place.rank || files != place.numfiles)
+      throw Error(Code::mismatch, "task " + std::to_string(comm.rank()) + " said it is " + std::to_string(place.rank) +
+                                      " of " + std::to_string(place.size) + " in one of " +
+                                      std::to_string(place.numfiles) + " files, but is " + std::to_string(local->rank()) +
+                                      " of " + std::to_string(local->size()) + " in one of " + std::to_string(files));
+  });
+  agree(comm, problem);
+  make_local_group(comm, place);
+  request.local = std::move(local);
+  request.filenumber = place.filenumber;
+  request.nfiles = place.numfiles;
+}
+
+NameOf name_by(char* callback(const char*, int), const char* fname) {
+  if (!callback || !fname) return nullptr;
+  return [callback, base = std::string(fname)](int32_t number) {
+    char* const made = callback(base.c_str(), number);
+    if (!made) throw Error(Code::io, "the get_multi_filename callback gave no name for file " + std::to_string(number));
+    const std::string name = made;
+    std::free(made);
+    return name;
+  };
+}
+
+}  // namespace
+
+int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
+                         void* gcommgroup, int grank, int gsize, int* filenumber, int* numfiles, const int* lrank,
+                         const int* lsize, FILE** fileptr, char** newfname) {
+  static constexpr const char* function = "sion_generic_paropen";
+  return guarded(function, grank, -1, [&] {
+    const GenericApi api = generic_api(aid);
+    api.check_complete();
+    int files = 1;
+    FILE* stream = nullptr;
+    char* name = nullptr;
+    ParallelOpen call{function,  fname,     file_mode, &files, true, false, [] { return nullptr; },
+                      chunksize, fsblksize, nullptr,   fileptr ? &stream : nullptr, newfname ? &name : nullptr};
+    call.store = &shared_store();
+    call.name_of = name_by(api.multi_filename, fname);
+    call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode&) {
+      place_as_given(comm, {filenumber, numfiles, lrank, lsize}, request);
+    };
+    const int sid = open_parallel(callback_comm(api.comm, gcommgroup, grank, gsize), call);
+    if (sid < 0) return sid;
+    if (auto* reader = find_handle(sid)->as<ParallelReader>()) {
+      try {
+        make_local_group(reader->comm(), {reader->local().rank(), reader->local().size(), reader->facts().filenumber,
+                                          reader->facts().nfiles});
+      } catch (...) {
+        std::free(name);
+        remove_handle(sid);
+        throw;
+      }
+      if (filenumber) *filenumber = reader->facts().filenumber;
+      if (numfiles) *numfiles = reader->facts().nfiles;
+    }
+    if (fileptr) *fileptr = stream;
+    if (newfname) *newfname = name;
+    return sid;
+  });
+}
+
+int sion_generic_parclose(int sid) { return close_parallel("sion_generic_parclose", sid); }
+
+int sion_generic_parreinit(int sid, sion_int64 chunksize) {
+  return reinit_parallel("sion_generic_parreinit", sid, chunksize);
+}

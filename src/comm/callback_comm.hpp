@@ -1,0 +1,60 @@
+// comm/callback_comm: tasks that talk through callbacks of the program (sion_generic.h).
+//
+// The callbacks offer a root and its group, nothing better, so everything goes through task 0 (comm/star_comm): a
+// collective is a gather, a scatter and an agreement, O(tasks) bytes at task 0. Programs whose groups are large
+// should use MPI.
+//
+// A callback that fails (returns anything but 0) must not hang the others. The task goes on with the round it is in, in
+// step with the rest; at its end the tasks agree on whether a callback has failed anywhere, and either none throws or all
+// do: Error io, "task R: the gatherr callback returned N". After that the group is dead: every later call throws at
+// once on all tasks, without a callback. A failure of the agreement itself is told in the next round. Against a callback
+// that returns without having met the others there is no help: they wait inside theirs.
+#pragma once
+
+#include <memory>
+
+#include "base/export.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf {
+
+// The mandatory callbacks, as the generic interface has them. dtype: see int32, int64, bytes below.
+struct CommCallbacks {
+  int (*barrier)(void* group) = nullptr;
+  int (*bcastr)(void* data, void* group, int dtype, int nelem, int root) = nullptr;
+  int (*gatherr)(void* in, void* out, void* group, int dtype, int nelem, int root) = nullptr;
+  int (*gathervr)(void* in, void* out, void* group, int dtype, int* counts, int nelem, int root) = nullptr;
+  int (*scatterr)(void* in, void* out, void* group, int dtype, int nelem, int root) = nullptr;
+  int (*scattervr)(void* out, void* in, void* group, int dtype, int* counts, int nelem, int root) = nullptr;
+  int (*create_group)(void** local, void* group, int rank, int size, int local_rank, int local_size, int filenumber,
+                      int numfiles) = nullptr;
+  int (*free_group)(void* local) = nullptr;
+
+  static constexpr int int32 = 10;  // _SION_INT32, _SION_INT64, _SION_CHAR
+  static constexpr int int64 = 11;
+  static constexpr int bytes = 12;
+};
+
+// Local. `group`: the program's, in which this task is `rank` of `size`; it must live as long as the Comm and those
+// split from it. Throws invalid_argument for a rank that is not in the group.
+//
+// split_by_node() goes by the name of the host, or, where the environment of task 0 has SHEAF_TOPOLOGY=node=K, by every
+// K consecutive tasks. Messages are limited to 2 GiB per collective.
+SHEAF_EXPORT std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank, int size);
+
+// Where a task is placed, as its program or its multifile says.
+struct LocalGroup {
+  int rank = 0;
+  int size = 0;
+  int filenumber = 0;
+  int numfiles = 0;
+};
+
+// Collective over `comm`, which callback_comm made: lets the program make its group of the tasks of one physical file.
+// It is freed with the last Comm on the group, without agreement. Throws on all tasks alike.
+SHEAF_EXPORT void make_local_group(Comm& comm, const LocalGroup& local);
+
+// That group, or null before make_local_group. For callbacks that move data themselves.
+SHEAF_EXPORT void* local_group_of(const Comm& comm);
+
+}  // namespace sheaf

@@ -1,0 +1,122 @@
+#include "comm/callback_comm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "comm/comm_contract.hpp"
+#include "comm/on_threads.hpp"
+#include "support/thread_callbacks.hpp"
+
+namespace sheaf {
+namespace {
+
+using test::PthreadEnd;
+using test::PthreadGroup;
+
+const CommCallbacks callbacks{test::pt_barrier,  test::pt_bcastr,    test::pt_gatherr, test::pt_gathervr,
+                              test::pt_scatterr, test::pt_scattervr, test::pt_create,  test::pt_free};
+
+// body(comm, end) on `tasks` tasks.
+void on_callbacks(int tasks, const std::function<void(Comm&, PthreadEnd&)>& body) {
+  const auto group = std::make_shared<PthreadGroup>(tasks);
+  test::on_threads(tasks, [&](int rank) {
+    PthreadEnd end{group, rank};
+    const auto comm = callback_comm(callbacks, &end, rank, tasks);
+    body(*comm, end);
+  });
+}
+
+class Callbacks : public testing::TestWithParam<int> {};
+
+TEST_P(Callbacks, KeepTheContract) {
+  on_callbacks(GetParam(), [](Comm& comm, PthreadEnd&) { test::check_comm_contract(comm, 40, {1, 2}); });
+}
+
+INSTANTIATE_TEST_SUITE_P(CallbackComm, Callbacks, testing::Values(1, 2, 3, 7));
+
+TEST(CallbackComm, GroupsNeedNotBeInStep) {
+  on_callbacks(5, [](Comm& comm, PthreadEnd&) {
+    const int color = comm.rank() % 2;
+    const auto part = comm.split(color, 0);
+    for (int i = 0; i < (color ? 7 : 2); ++i) part->barrier();
+    comm.barrier();
+  });
+}
+
+TEST(CallbackComm, CallsThatDoNotMatchAreFound) {
+  on_callbacks(4, [](Comm& comm, PthreadEnd&) {
+    EXPECT_THROW(comm.rank() == 2 ? comm.barrier() : comm.all_sum({}), Error);
+    EXPECT_THROW(comm.gather({}, comm.rank() == 1), Error);
+    EXPECT_THROW(comm.scatter({{}, {5}}, 3), Error);
+    comm.barrier();
+  });
+}
+
+TEST(CallbackComm, TopologyMakesNodesOfConsecutiveTasks) {
+  setenv("SHEAF_TOPOLOGY", "node=2", 1);
+  on_callbacks(5, [](Comm& comm, PthreadEnd&) { EXPECT_EQ(comm.split_by_node()->size(), comm.rank() < 4 ? 2 : 1); });
+  unsetenv("SHEAF_TOPOLOGY");
+  on_callbacks(3, [](Comm& comm, PthreadEnd&) { EXPECT_EQ(comm.split_by_node()->size(), 3); });
+}
+
+// Whichever callback fails on whichever task: all tasks get the error in the same call, or in the next.
+TEST(CallbackComm, AFailingCallbackIsAnErrorOfAll) {
+  for (const char* callback : {"bcastr", "gatherr", "gathervr", "scatterr", "scattervr"})
+    for (int failing = 0; failing < 3; ++failing)
+      for (int at = 0; at < 4; ++at)
+        on_callbacks(3, [&](Comm& comm, PthreadEnd& end) {
+          if (comm.rank() == failing) {
+            end.fail_at = at;
+            end.fail_in = callback;
+          }
+          int done = 0;
+          try {
+            for (; done < 10; ++done) {
+              std::array<int64_t, 2> values{comm.rank(), 1};
+              comm.all_sum(values);
+              test::require(values[0] == 3 && values[1] == 3, "what is returned is right");
+            }
+            test::require(false, "the failure is told");
+          } catch (const Error& error) {
+            const std::string text = error.what();
+            EXPECT_NE(text.find(callback), std::string::npos) << text;
+            EXPECT_NE(text.find("returned 7"), std::string::npos) << text;
+            EXPECT_EQ(text.find("task ") == 0, comm.rank() != failing) << text;
+          }
+          EXPECT_LE(done, at + 1);
+          const int calls = end.calls;
+          EXPECT_THROW(comm.barrier(), Error) << "the group is dead";
+          EXPECT_EQ(end.calls, calls) << "and makes no more callbacks";
+        });
+}
+
+TEST(CallbackComm, MakesAndFreesTheLocalGroup) {
+  std::array<int, 4> freed{};
+  on_callbacks(4, [&](Comm& comm, PthreadEnd& end) {
+    end.freed = &freed[static_cast<size_t>(comm.rank())];
+    EXPECT_EQ(local_group_of(comm), nullptr);
+    make_local_group(comm, {comm.rank() % 2, 2, comm.rank() / 2, 2});
+    const auto* local = static_cast<PthreadEnd*>(local_group_of(comm));
+    EXPECT_EQ(local->rank, comm.rank() % 2);
+    EXPECT_EQ(local->group->size, 2);
+  });
+  EXPECT_EQ(freed, (std::array<int, 4>{1, 1, 1, 1}));
+}
+
+TEST(CallbackComm, AGroupThatCannotBeMadeIsAnErrorOfAll) {
+  on_callbacks(3, [&](Comm& comm, PthreadEnd& end) {
+    if (comm.rank() == 1) end = {end.group, 1, 0, "create"};
+    EXPECT_THROW(make_local_group(comm, {comm.rank(), 3, 0, 1}), Error);
+  });
+}
+
+TEST(CallbackComm, RefusesARankThatIsNotThere) {
+  EXPECT_THROW(callback_comm(callbacks, nullptr, 2, 2), Error);
+  EXPECT_THROW(callback_comm(callbacks, nullptr, -1, 2), Error);
+  EXPECT_THROW(callback_comm(callbacks, nullptr, 0, 0), Error);
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,136 @@
+// thread_callbacks: the callbacks of the generic interface over plain pthreads, as a program might write them, and with
+// a callback that fails when it is told to.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sion.h"
+
+namespace sheaf::test {
+
+// What the tasks of a group share.
+struct PthreadGroup {
+  explicit PthreadGroup(int tasks) : size(tasks), places(static_cast<size_t>(tasks)) {
+    pthread_barrier_init(&barrier, nullptr, static_cast<unsigned>(tasks));
+  }
+  ~PthreadGroup() { pthread_barrier_destroy(&barrier); }
+  int size;
+  pthread_barrier_t barrier;
+  std::vector<void*> places;  // what each task offers
+  std::map<int, std::shared_ptr<PthreadGroup>> made;
+  std::mutex mutex;
+};
+
+// A task's end of a group: what `void*` means in the callbacks.
+struct PthreadEnd {
+  std::shared_ptr<PthreadGroup> group;
+  int rank = 0;
+  // The call of this task that returns `result`, after it has done its work; -1: none. Of one callback or of any.
+  int fail_at = -1;
+  std::string fail_in = {};
+  int result = 7;
+  int calls = 0;
+  std::map<std::string, int> count = {};
+  int* freed = nullptr;
+};
+
+inline int outcome_of(PthreadEnd* end, const char* callback) {
+  ++end->count[callback];
+  if (!end->fail_in.empty() && end->fail_in != callback) return 0;
+  return end->calls++ == end->fail_at ? end->result : 0;
+}
+
+inline size_t bytes_of(int dtype, int64_t n) {
+  return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : dtype == _SION_INT32 ? 4u : 1u);
+}
+
+inline void wait_for_all(PthreadEnd* end) { pthread_barrier_wait(&end->group->barrier); }
+
+inline void copy(void* to, const void* from, size_t bytes) {
+  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+inline int pt_barrier(void* cg) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  wait_for_all(end);
+  return outcome_of(end, "barrier");
+}
+
+inline int pt_bcastr(void* data, void* cg, int dtype, int n, int root) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  if (end->rank == root) end->group->places[0] = data;
+  wait_for_all(end);
+  copy(data, end->group->places[0], bytes_of(dtype, n));
+  wait_for_all(end);
+  return outcome_of(end, "bcastr");
+}
+
+// Moves piece r between the root's joined memory and task r's own; counts in elements, read at the root.
+inline void pt_move(PthreadEnd* end, void* own, void* joined, int dtype, const int* counts, int n, int root, bool gather) {
+  end->group->places[static_cast<size_t>(end->rank)] = own;
+  wait_for_all(end);
+  if (end->rank == root) {
+    char* next = static_cast<char*>(joined);
+    for (int r = 0; r < end->group->size; ++r) {
+      const size_t bytes = bytes_of(dtype, counts ? counts[r] : n);
+      void* const other = end->group->places[static_cast<size_t>(r)];
+      gather ? copy(next, other, bytes) : copy(other, next, bytes);
+      next += bytes;
+    }
+  }
+  wait_for_all(end);
+}
+
+inline int pt_gatherr(void* in, void* out, void* cg, int dtype, int n, int root) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  pt_move(end, in, out, dtype, nullptr, n, root, true);
+  return outcome_of(end, "gatherr");
+}
+inline int pt_gathervr(void* in, void* out, void* cg, int dtype, int* counts, int n, int root) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  pt_move(end, in, out, dtype, counts, n, root, true);
+  return outcome_of(end, "gathervr");
+}
+inline int pt_scatterr(void* in, void* out, void* cg, int dtype, int n, int root) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  pt_move(end, out, in, dtype, nullptr, n, root, false);
+  return outcome_of(end, "scatterr");
+}
+inline int pt_scattervr(void* out, void* in, void* cg, int dtype, int* counts, int n, int root) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  pt_move(end, out, in, dtype, counts, n, root, false);
+  return outcome_of(end, "scattervr");
+}
+
+inline int pt_create(void** lcg, void* gcg, int, int, int lrank, int lsize, int filenumber, int) {
+  auto* end = static_cast<PthreadEnd*>(gcg);
+  {
+    const std::lock_guard lock(end->group->mutex);
+    auto& made = end->group->made[filenumber];
+    if (!made) made = std::make_shared<PthreadGroup>(lsize);
+    *lcg = new PthreadEnd{made, lrank, -1, {}, 7, 0, {}, end->freed};
+  }
+  wait_for_all(end);
+  if (end->rank == 0) end->group->made.clear();
+  wait_for_all(end);
+  const int result = outcome_of(end, "create");
+  if (result) delete static_cast<PthreadEnd*>(*lcg);
+  return result;
+}
+
+inline int pt_free(void* lcg) {
+  auto* end = static_cast<PthreadEnd*>(lcg);
+  if (end->freed) ++*end->freed;
+  delete end;
+  return 0;
+}
+
+}  // namespace sheaf::test
