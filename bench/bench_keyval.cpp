@@ -7,6 +7,8 @@
 // "iterator" asks the file for that order.
 #include <functional>
 
+#include <unistd.h>
+
 #include "bench_common.hpp"
 #include "sion.h"
 
@@ -100,7 +102,7 @@ int main(int argc, char** argv) {
   job.value = static_cast<size_t>(options.number("--bytes", 32));
   options.check();
 
-  const bench::Scratch scratch(parent, true);
+  const bench::Scratch scratch(parent, true, getpid());
   const std::string fs = bench::file_system_of(scratch.path());
   job.path = scratch.file("multifile");
   const struct {
