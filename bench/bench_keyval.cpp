@@ -5,8 +5,6 @@
 // are read. "by key" asks for all values of one key, then of the next, which is the hardest order: records of
 // a key lie apart in the file. "in turn" asks for the keys in the order in which they were written,
 // "iterator" asks the file for that order.
-#include <functional>
-
 #include <unistd.h>
 
 #include "bench_common.hpp"
@@ -100,6 +98,7 @@ int main(int argc, char** argv) {
   job.count = options.number("--records", 1'000'000);
   job.keys = options.number("--keys", 100);
   job.value = static_cast<size_t>(options.number("--bytes", 32));
+  const auto patience = static_cast<double>(options.number("--patience", 3));
   options.check();
 
   const bench::Scratch scratch(parent, true, getpid());
@@ -117,6 +116,7 @@ int main(int argc, char** argv) {
     std::vector<double> ours;
     for (int run = 0; run <= runs; ++run) {  // one that is not counted comes first
       if (row.work == write_records) scratch.empty();
+      bench::wait_for_idle(patience);
       const double start = bench::now();
       row.work(job);
       const double seconds = bench::now() - start;
