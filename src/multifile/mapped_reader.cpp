@@ -25,7 +25,7 @@ struct PlaceRequest {
 }  // namespace
 
 MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
-                           const OpenMode& mode)
+                           const OpenMode& mode, bool appends)
     : store_(&store), comm_(std::move(comm)), path_(request.path) {
   stream_.set_max_buffer(mode.buffer_bytes);
   const Lead lead = read_lead();
@@ -34,6 +34,10 @@ MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const Mappe
   const std::vector<FileShare> share = count_files();
   find_rows(share);
   read_rows();
+  if (!appends) {
+    slice_.reset();
+    segments_ = {};
+  }
   open_own_files();
   positions_.resize(mine_.tasks.size());
   if (mine_.tasks.empty()) {

@@ -14,6 +14,7 @@
 #include "comm/comm.hpp"
 #include "multifile/duplicate_reader.hpp"
 #include "multifile/facts.hpp"
+#include "multifile/mapped_slice.hpp"
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -30,7 +31,8 @@ struct MappedReadRequest {
 class MappedReader {
  public:
   // Collective over `comm`. The first task becomes current, at its first byte. Throws on every process alike.
-  MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request, const OpenMode& mode);
+  MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request, const OpenMode& mode)
+      : MappedReader(store, std::move(comm), request, mode, false) {}
 
   int64_t ntasks() const { return ntasks_; }  // of the whole multifile
   std::span<const MappedTask> tasks() const { return mine_.tasks; }  // of this process
@@ -50,6 +52,10 @@ class MappedReader {
   void close();
 
  private:
+  friend class MappedWriter;  // which goes on from here to append
+  // appends: keeps what leaders have read.
+  MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request, const OpenMode& mode,
+               bool appends);
   struct Lead;
   Lead read_lead();
   void choose_tasks(const MappedReadRequest& request);
@@ -69,6 +75,7 @@ class MappedReader {
   MappedTasks mine_;
   std::unique_ptr<RowSlices> rows_;
   std::vector<Segment> segments_;                  // of the slice this process leads, while opening
+  std::unique_ptr<MappedSlice> slice_;             // what it has read of it, while opening
   std::vector<int64_t> block_sizes_;               // of all tasks of this process, one behind the other
   std::vector<std::pair<size_t, int32_t>> sizes_;  // of each task: first and number in block_sizes_
   std::vector<ReadPosition> positions_;            // parked; the entry of the current task is stale

@@ -19,56 +19,20 @@ struct RowAnswer {
   int64_t blocks;
 };
 
-// The slice of a leader.
-struct Slice {
-  std::vector<int64_t> sizes;  // chunk sizes
-  std::vector<int64_t> counts;
-  std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind the first, one vector per row
-  std::vector<int64_t> firsts;             // sizes of the first block
-  std::vector<MappedPlace> places;
-
-  void read(MetadataReader& reader, const format::Pointer& p, const Segment& s) {
-    const size_t at = sizes.size();
-    const auto n = static_cast<size_t>(s.count);
-    const auto grow = [&](std::vector<int64_t>& column) {
-      column.resize(at + n);
-      return std::span(column).subspan(at);
-    };
-    reader.read_chunk_sizes(s.first, grow(sizes));
-    reader.read_block_counts(p, s.first, grow(counts));
-    reader.read_block_sizes(p, 0, s.first, grow(firsts));
-    if (p.maxblocks <= 1) return;
-    more.resize(at + n);
-    std::vector<int64_t> round(n);
-    for (int64_t k = 1; k < p.maxblocks; ++k) {
-      reader.read_block_sizes(p, k, s.first, round);
-      for (size_t t = 0; t < n; ++t)
-        if (k < counts[at + t]) more[at + t].push_back(round[t]);
-    }
-  }
-
-  int64_t block(size_t row, int64_t number) const {
-    return number == 0 ? firsts[row] : more[row][static_cast<size_t>(number - 1)];
-  }
-};
-
 }  // namespace
 
 // Collective.
 void MappedReader::read_rows() {
-  Slice slice;
-  std::vector<format::Pointer> pointers;
-  std::vector<format::Header> headers;
+  slice_ = std::make_unique<MappedSlice>();
+  MappedSlice& slice = *slice_;
   std::vector<int64_t> sums;
   auto problem = attempt([&] {
     for (Segment& s : segments_) {
       const auto file = store_->open(format::physical_name(path_, s.file), Access::read);
       MetadataReader reader(*file);
-      headers.push_back(reader.header());
-      pointers.push_back(reader.read_pointer());
       s.fsblksize = reader.header().fsblksize;
       const size_t before = slice.sizes.size();
-      slice.read(reader, pointers.back(), s);
+      slice.read(reader, reader.read_pointer(), s);
       int64_t sum = 0;
       for (size_t t = before; t < slice.sizes.size(); ++t) {
         const auto next = checked_add(sum, slice.sizes[t]);
@@ -87,9 +51,9 @@ void MappedReader::read_rows() {
   Gathered answers;
   problem = attempt([&] {
     for (size_t s = 0; s < segments_.size(); ++s) {
-      const Segment& segment = segments_[s];
+      Segment& segment = segments_[s];
       const auto file = store_->open(format::physical_name(path_, segment.file), Access::read);
-      const MetadataReader checker(*file, headers[s]);
+      const MetadataReader checker(*file, slice.headers[s]);
       const auto add = [&](int64_t a, int64_t b) {
         const auto sum = checked_add(a, b);
         if (!sum) checker.damaged("the chunk sizes add up to more than 2^63 bytes");
@@ -97,16 +61,18 @@ void MappedReader::read_rows() {
       };
       const int64_t before = fold_before(borders, rows_->number(), segment.file, 0, add);
       const int64_t skip = fold_behind(borders, rows_->number(), segment.file, add(before, sums[s]), add);
-      checker.check_pointer(pointers[s], skip);
+      segment.skip = skip;
+      checker.check_pointer(slice.pointers[s], skip);
       int64_t start = add(layout::data_start(segment.file_tasks, segment.fsblksize), before);
       for (int64_t k = 0; k < segment.count; ++k) {
         const size_t row = slice.places.size();
         slice.places.push_back({{start, skip, slice.sizes[row]}, segment.fsblksize});
         for (int64_t b = 0; b < slice.counts[row]; ++b)
-          checker.check_block(pointers[s], slice.places[row].geometry, segment.first + k, b, slice.block(row, b));
+          checker.check_block(slice.pointers[s], slice.places[row].geometry, segment.first + k, b, slice.block(row, b));
         start = add(start, slice.sizes[row]);
       }
     }
+    slice.readers.resize(slice.places.size());
     size_t next = 0;
     const auto requests = records_of<RowRequest>(asked);
     const auto append = [&](const auto& value) {
@@ -117,6 +83,7 @@ void MappedReader::read_rows() {
       const size_t begin = answers.bytes.size();
       for (size_t n = static_cast<size_t>(bytes) / sizeof(RowRequest); n > 0; --n) {
         const auto row = static_cast<size_t>(requests[next++].row - rows_->first());
+        ++slice.readers[row];
         append(RowAnswer{slice.places[row], slice.counts[row]});
         for (int64_t b = 0; b < slice.counts[row]; ++b) append(slice.block(row, b));
       }
@@ -125,7 +92,6 @@ void MappedReader::read_rows() {
   });
   const std::vector<std::byte> mine = rows_->answer(std::move(answers));
   agree(*comm_, problem);
-  segments_ = {};
   sizes_.resize(mine_.tasks.size());
   size_t at = 0;
   for (const size_t i : mine_.by_row) {

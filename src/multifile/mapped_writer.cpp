@@ -26,6 +26,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   facts_.durable = mode.durable;
   ntasks_ = std::ssize(request.tasks);
   comm_->all_sum(std::span(&ntasks_, 1));
+  mapping_entries_ = ntasks_;
   agree(*comm_, attempt([&] { check(request); }));
 
   for (const MappedWriteTask& t : request.tasks) mine_.tasks.push_back({t.globalrank, t.place, 0, 0, 0, {}});
@@ -45,8 +46,16 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     throw;
   }
   blocks_.resize(mine_.tasks.size());
-  stream_.bind(mine_.tasks.empty() ? no_task_ : mine_.files[mine_.tasks[0].file].file, max_buffer_);
-  stream_.load(mine_.tasks.empty() ? layout::ChunkGeometry{} : mine_.tasks[0].geometry, {});
+  load_first();
+}
+
+void MappedWriter::load_first() {
+  if (mine_.tasks.empty()) {
+    stream_.bind(no_task_, max_buffer_);
+    return stream_.load({}, {});
+  }
+  stream_.bind(mine_.files[mine_.tasks[0].file].file, max_buffer_);
+  stream_.load(mine_.tasks[0].geometry, std::move(blocks_[0]));
 }
 
 void MappedWriter::check(const MappedWriteRequest& request) const {
@@ -153,7 +162,7 @@ void MappedWriter::discard() {
 FileFacts MappedWriter::facts() const {
   FileFacts facts = facts_;
   if (mine_.tasks.empty()) return facts;
-  facts.filenumber = mine_.tasks[current_].place.file;
+  if (facts.nfiles > 1) facts.filenumber = mine_.tasks[current_].place.file;
   facts.fsblksize = mine_.files[mine_.tasks[current_].file].fsblksize;
   return facts;
 }

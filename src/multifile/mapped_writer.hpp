@@ -13,6 +13,7 @@
 
 #include "comm/comm.hpp"
 #include "multifile/facts.hpp"
+#include "multifile/mapped_reader.hpp"
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -33,6 +34,12 @@ struct MappedWriteRequest {
   std::span<const MappedWriteTask> tasks;  // of this process, may be empty
 };
 
+// A complete multifile to which its processes append.
+struct MappedAppendRequest {
+  MappedReadRequest tasks;  // of this process; a task has one process at most
+  int64_t ntasks = 0;       // that the multifile must have; 0: any
+};
+
 class MappedWriter {
  public:
   // Collective over `comm`; every process has agreed on path, nfiles, fsblksize and `mode` (agree_on_call). The first
@@ -40,8 +47,13 @@ class MappedWriter {
   // place twice, and for global ranks that are not 0..M-1; nothing on disk has changed then.
   MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request, const OpenMode& mode);
 
+  // Collective over `comm`, as a MappedReader is opened; the tasks stand at the ends of their streams. Nothing on disk
+  // changes. Throws on every process alike, also unsupported, mismatch, unclosed for what cannot be appended to
+  // (docs/api-sion.md, "Append").
+  MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request, const OpenMode& mode);
+
   int64_t ntasks() const { return ntasks_; }  // of all processes
-  int64_t local_tasks() const { return std::ssize(mine_.tasks); }
+  std::span<const MappedTask> tasks() const { return mine_.tasks; }  // of this process
   int64_t task() const { return mine_.tasks.empty() ? -1 : mine_.tasks[current_].task; }  // the current one
   // Makes another task of this process current, where it was left. Throws out_of_range.
   void select(int64_t task);
@@ -73,6 +85,10 @@ class MappedWriter {
   void change_file(const Segment& segment, const std::function<void(MetadataWriter&)>& change);
   void write_mapping(const format::Pointer& lead, const Segment& file);
   void finish();
+  void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
+  void read_mapping();
+  void open_to_append();
+  void load_first();
 
   Store* store_;
   std::unique_ptr<Comm> comm_;
@@ -87,6 +103,8 @@ class MappedWriter {
   std::unique_ptr<RowSlices> numbers_;  // by task number
   std::vector<Segment> segments_;       // of the slice this process leads
   std::vector<layout::Placement> mapping_;  // of the tasks this process leads
+  int64_t mapping_entries_ = 0;             // of the field in file 0; -1: there is none
+  std::unique_ptr<MappedSlice> old_;        // appending: the slice as it was
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
   size_t current_ = 0;
   int64_t max_buffer_ = 0;

@@ -10,10 +10,11 @@ namespace sheaf {
 
 namespace {
 
-// Row and sizes of the blocks of every task that a leader got.
+// Row and sizes of the blocks of every task that a leader got; what is not among them stays as it was.
 struct BlockTable {
-  explicit BlockTable(const Gathered& collected, const RowSlices& slices)
-      : bytes(collected.bytes), counts(static_cast<size_t>(slices.count()), 1), places(counts.size(), -1) {
+  BlockTable(const Gathered& collected, const RowSlices& slices, const MappedSlice* before)
+      : bytes(collected.bytes), old(before), counts(static_cast<size_t>(slices.count()), 1), places(counts.size(), -1) {
+    if (old) counts = old->counts;
     for (int64_t at = 0; at < std::ssize(bytes);) {
       const auto row = static_cast<size_t>(word(at) - slices.first());
       counts[row] = word(at + 8);
@@ -22,8 +23,12 @@ struct BlockTable {
     }
   }
   int64_t word(int64_t at) const { return load<int64_t>(bytes.data() + at, native_order); }
+  int64_t size_of(size_t row, int64_t block) const {
+    return places[row] < 0 ? old->block(row, block) : word(places[row] + 8 * block);
+  }
 
   const std::vector<std::byte>& bytes;
+  const MappedSlice* old;
   std::vector<int64_t> counts;
   std::vector<int64_t> places;  // where the sizes of a row begin
 };
@@ -51,32 +56,36 @@ void MappedWriter::finish() {
   });
   const Gathered collected = collect_blocks();
   agree(*comm_, problem);
-  const BlockTable table(collected, *rows_);
+  const BlockTable table(collected, *rows_, old_.get());
   const std::vector<format::Pointer> pointers = find_pointers(table.counts);
 
+  // A table that stays where it is has its pointer and its mapping already.
+  const auto moves = [&](size_t s) { return !old_ || old_->pointers[s].maxblocks != pointers[s].maxblocks; };
   // Everybody learns where file 0 keeps the mapping; its first task is in the first slice, that of process 0.
-  int64_t lead[4] = {};
-  if (rows_->number() == 0)
+  int64_t lead[5] = {};
+  if (rows_->number() == 0 && rows_->count() > 0)
     std::ranges::copy(std::array{pointers[0].varheader, int64_t{pointers[0].maxblocks}, segments_[0].file_tasks,
-                                 int64_t{segments_[0].fsblksize}}, lead);
+                                 int64_t{segments_[0].fsblksize}, int64_t{moves(0)}}, lead);
   agree(*comm_, std::nullopt, lead);
   problem = attempt([&] {
     size_t row = 0;
     for (size_t s = 0; s < segments_.size(); ++s) {
       const auto n = static_cast<size_t>(segments_[s].count);
-      const auto size_of = [&](size_t t, int64_t block) { return table.word(table.places[row + t] + 8 * block); };
+      const auto size_of = [&](size_t t, int64_t block) { return table.size_of(row + t, block); };
       change_file(segments_[s], [&](MetadataWriter& writer) {
-        write_block_table(writer, pointers[s], segments_[s].first, std::span(table.counts).subspan(row, n), size_of, -1);
+        write_block_table(writer, pointers[s], segments_[s].first, std::span(table.counts).subspan(row, n), size_of,
+                          old_ ? old_->unused : -1);
       });
       row += n;
     }
-    write_mapping({static_cast<int32_t>(lead[1]), lead[0]},
-                  {0, static_cast<int32_t>(lead[3]), 0, 0, lead[2], 0});
+    if (lead[4] != 0)
+      write_mapping({static_cast<int32_t>(lead[1]), lead[0]},
+                    {0, static_cast<int32_t>(lead[3]), 0, 0, lead[2], 0});
   });
   agree(*comm_, problem);
   agree(*comm_, attempt([&] {
           for (size_t s = 0; s < segments_.size(); ++s)
-            if (segments_[s].first == 0)
+            if (segments_[s].first == 0 && moves(s))
               change_file(segments_[s], [&](MetadataWriter& writer) { writer.write_pointer(pointers[s]); });
         }));
 }
@@ -130,10 +139,11 @@ void MappedWriter::change_file(const Segment& segment, const std::function<void(
 }
 
 void MappedWriter::write_mapping(const format::Pointer& lead, const Segment& file) {
-  if (numbers_->count() == 0) return;
+  const bool begins = comm_->rank() == 0;  // leads the first slice
+  if (mapping_entries_ < 0 || (mapping_.empty() && !begins)) return;
   change_file(file, [&](MetadataWriter& writer) {
-    if (numbers_->first() == 0) writer.write_mapping_size(lead, static_cast<int32_t>(ntasks_));
-    writer.write_mapping(lead, numbers_->first(), mapping_);
+    if (begins) writer.write_mapping_size(lead, static_cast<int32_t>(mapping_entries_));
+    if (!mapping_.empty()) writer.write_mapping(lead, numbers_->first(), mapping_);
   });
 }
 

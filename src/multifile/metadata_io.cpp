@@ -185,7 +185,6 @@ void MetadataWriter::write_pointer(const Pointer& p) {
 
 void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first, std::span<const int64_t> counts,
                        const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused) {
-  writer.write_block_counts(p, first, counts);
   if (counts.empty()) return;
   // Rounds of a slice that covers the whole file are neighbours and go out together.
   constexpr size_t batch_values = 128 << 10;
@@ -199,6 +198,8 @@ void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first, 
         values.push_back(round < counts[t] ? size_of(t, round) : unused);
     writer.write_block_sizes(p, begin, first, values);
   }
+  // Behind the sizes they count: a table that is rewritten in place is right at every moment.
+  writer.write_block_counts(p, first, counts);
 }
 
 layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, int64_t local_rank) {

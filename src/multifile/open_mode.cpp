@@ -67,6 +67,9 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     m.direction = Direction::write;
   } else if (word == "r" || word == "rb" || word == "br") {
     if (m.direction != Direction::write) m.direction = Direction::read;
+  } else if (word == "a" || word == "append") {
+    m.direction = Direction::write;
+    m.append = true;
   } else if (word == "ansi") {
     m.posix = false;
   } else if (word == "posix") {
@@ -115,8 +118,10 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   OpenMode m;
   parse_words(m, mode);
   const Direction direction = m.direction;
+  const bool append = m.append;
   parse_words(m, additions);
   m.direction = direction;
+  m.append = append;
   if (m.strict && !m.unknown.empty())
     throw Error(Code::invalid_argument, "open mode: unknown word '" + m.unknown.front() + "'; the words are " +
                                             std::string(known_words()));
@@ -124,7 +129,7 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 }
 
 std::string_view known_words() {
-  return "r, w, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
+  return "r, w, append, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
          "files=auto|node|N, buffer=BYTES";
 }
 

@@ -26,6 +26,7 @@ enum class FilePolicy : uint8_t {
 
 struct OpenMode {
   Direction direction = Direction::none;
+  bool append = false;     // write on at the ends of the streams of a complete multifile
   bool posix = false;      // descriptors instead of FILE*
   bool buffered = false;   // the library may buffer even where a FILE* was handed out
   bool durable = false;    // close returns when the data would survive a loss of power
@@ -38,6 +39,7 @@ struct OpenMode {
   std::vector<std::string> unknown;  // words without a meaning
 
   bool writes() const { return direction == Direction::write; }
+  bool creates() const { return writes() && !append; }
 };
 
 // Parses `mode`, then `additions` (the environment variable SHEAF_FLAGS; it may not change the direction).

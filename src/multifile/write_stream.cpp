@@ -86,7 +86,7 @@ void WriteStream::too_large(int64_t bytes) const {
 
 void WriteStream::begin_next_chunk() {
   flush_buffer();
-  geometry_.offset(chunk() + 1);  // throws before anything changes if the chunk would lie beyond 2^63
+  file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
   blocks();
   if (!blocks_.finished) blocks_.finished = std::make_unique<std::vector<int64_t>>();
   blocks_.finished->push_back(blocks_.high);

@@ -74,6 +74,9 @@ class File {
   // writes then take turns where that helps (storage/turn.hpp). Nothing by default.
   virtual void expect_company() {}
 
+  // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by default.
+  virtual void announce(int64_t /*offset*/) {}
+
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }
 

@@ -290,6 +290,73 @@ void duplicates() {
   require(sion_dedup(copy) == 1 && sion_parclose_mpi(in) == 1, "release and close");
 }
 
+// A multifile is written in parallel and appended to in parallel, mapped by the last rank, and serially.
+void append() {
+  int nfiles = size > 1 ? 2 : 1;
+  sion_int64 chunk = 64;
+  sion_int32 block = 64;
+  int rank = 0;
+  const MPI_Comm none = MPI_COMM_NULL;
+  std::string plain = directory + "/append";
+  const auto parallel = [&](const char* mode) {
+    return sion_paropen_mpi(plain.c_str(), mode, &nfiles, MPI_COMM_WORLD, &none, &chunk, &block, &rank, nullptr, nullptr);
+  };
+  sion_int64 done = 0;
+  const auto write_more = [&](int sid, int task, sion_int64 from) {
+    const auto data = content(task, from, 50);
+    require(sion_get_bytes_written(sid) == from, "stands at the end");
+    require(sion_fwrite(data.data(), 1, data.size(), sid) == data.size(), "write");
+  };
+  for (const char* mode : {"wb", "append", "a,posix", "wb,append,buffer=0"}) {
+    if (done > 0) nfiles = -3 - me, chunk = -1, block = me;
+    const int sid = parallel(mode);
+    require(sid >= 0 && nfiles == (size > 1 ? 2 : 1) && chunk == 64 && block == 64 && rank == me, "parallel open");
+    write_more(sid, me, done);
+    require(sion_parclose_mpi(sid) == 1, "close");
+    done += 50;
+  }
+  Open open;
+  open.file = plain;
+  open.mode = "append";
+  open.nfiles = -1;
+  for (int t = 0; t < size && me == size - 1; ++t) open.add(t);
+  const int sid = open();
+  require(sid >= 0 && open.nfiles == nfiles, "mapped open");
+  for (int i = 0; i < open.count; ++i) {
+    require(sion_seek(sid, i, SION_CURRENT_BLK, SION_CURRENT_POS) == 1, "select");
+    write_more(sid, i, done);
+  }
+  close(sid);
+  done += 50;
+  if (me == 0) {
+    int n = 0;
+    FILE* stream = nullptr;
+    const int serial = sion_open(plain.data(), "append", &n, nullptr, nullptr, nullptr, nullptr, &stream);
+    require(serial >= 0 && n == size && stream && sion_is_serial_opened(serial) == 1, "serial open");
+    for (int t = 0; t < n; ++t) {
+      require(sion_seek_fp(serial, t, SION_CURRENT_BLK, SION_CURRENT_POS, &stream) == 1, "select");
+      const auto data = content(t, done, 50);
+      require(sion_ensure_free_space(serial, 50) == 1 && fwrite(data.data(), 1, 50, stream) == 50, "fwrite");
+    }
+    require(sion_close(serial) == 1, "serial close");
+  }
+  done += 50;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int in = parallel("rb");
+  const auto data = content(me, 0, done);
+  std::vector<std::byte> found(data.size() + 1);
+  require(sion_fread(found.data(), 1, found.size(), in) == data.size(), "length read");
+  found.resize(data.size());
+  require(found == data && sion_parclose_mpi(in) == 1, "bytes read");
+  if (size > 1) {
+    MPI_Comm part;
+    MPI_Comm_split(MPI_COMM_WORLD, me == 0, 0, &part);
+    const int bad = sion_paropen_mpi(plain.c_str(), "append", &nfiles, part, &none, &chunk, &block, &rank, nullptr, nullptr);
+    require(bad == -1, "another number of tasks");
+    MPI_Comm_free(&part);
+  }
+}
+
 void run(const char* name, void (*test)()) {
   doing = name;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -311,6 +378,7 @@ int main(int argc, char** argv) {
   RUN(write_and_read);
   RUN(the_other_closes_refuse);
   RUN(duplicates);
+  RUN(append);
   RUN(bad_arguments_on_one_rank);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) std::filesystem::remove_all(directory);

@@ -62,7 +62,7 @@ int64_t Handle::bytes_held() {
   if (as<SerialWriter>()) bytes += ntasks() * int64_t{sizeof(TaskBlocks) + 3 * sizeof(int64_t)};
   if (auto* mapped = as<MappedReader>()) bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask)};
   if (auto* mapped = as<MappedWriter>())
-    bytes += mapped->local_tasks() * int64_t{sizeof(MappedTask) + sizeof(TaskBlocks)};
+    bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask) + sizeof(TaskBlocks)};
   if (auto* all = as<SerialReader>())
     for (const PhysicalFile& f : all->multifile().files)
       bytes += 8 * static_cast<int64_t>(4 * f.globalranks.size() + f.block_sizes.size());

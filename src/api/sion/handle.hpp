@@ -53,12 +53,13 @@ class Handle {
   ReadStream* reader = nullptr;
   Opened opened;
   bool posix;
+  bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
   std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;  // once keys have been read
   FILE* second = nullptr;  // stream registered by the program
   Tables tables;
 
-  bool is_serial() const { return opened.index() <= 2; }
+  bool is_serial() const { return serial || opened.index() <= 2; }
   template <class Kind>
   Kind* as() {
     auto* held = std::get_if<std::unique_ptr<Kind>>(&opened);

@@ -23,7 +23,7 @@ std::optional<Error> check_arguments(const MappedOpen& call) {
     const OpenMode own = parse_open_mode(call.file_mode ? call.file_mode : "");
     need(call.numfiles, "No numFiles variable given");
     need(call.nlocaltasks, "No nlocaltasks variable given");
-    if (own.writes()) {
+    if (own.creates()) {
       need(call.fsblksize, "No fsblksize variable given");
       need(*call.nlocaltasks >= 0, "the number of local tasks is negative");
       const auto given = [&](auto** array) { return *call.nlocaltasks == 0 || (array && *array); };
@@ -38,23 +38,33 @@ std::optional<Error> check_arguments(const MappedOpen& call) {
   });
 }
 
+Store& store_of(const MappedOpen& call) { return call.store ? *call.store : posix_store(); }
+
 std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back({(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
   const MappedWriteRequest request{call.fname, *call.numfiles, *call.fsblksize, tasks};
-  auto writer = std::make_unique<MappedWriter>(posix_store(), std::move(comm), request, mode);
+  auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
   return std::make_unique<Handle>(std::move(writer), mode.posix);
 }
 
-std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
+// To read or to append.
+std::unique_ptr<Handle> open_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
-  auto reader = std::make_unique<MappedReader>(posix_store(), std::move(comm), request, mode);
-  return std::make_unique<Handle>(std::move(reader), mode.posix);
+  if (mode.append)
+    return std::make_unique<Handle>(
+        std::make_unique<MappedWriter>(store_of(call), std::move(comm), MappedAppendRequest{request, 0}, mode), mode.posix);
+  return std::make_unique<Handle>(std::make_unique<MappedReader>(store_of(call), std::move(comm), request, mode), mode.posix);
+}
+
+std::span<const MappedTask> tasks_of(Handle& handle) {
+  if (auto* writer = handle.as<MappedWriter>()) return writer->tasks();
+  return handle.as<MappedReader>()->tasks();
 }
 
 // An array for the caller: his own, filled, or one from malloc that is given to him when all has gone well.
@@ -113,14 +123,14 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
   return guarded(call.function, process, -1, [&] {
     std::optional<Error> problem = check_arguments(call);
     int64_t same[2] = {};
-    if (!problem && parse_open_mode(call.file_mode ? call.file_mode : "").writes()) {
+    if (!problem && parse_open_mode(call.file_mode ? call.file_mode : "").creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
     const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "", same, problem);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
-    auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode) : open_to_read(std::move(owned), call, mode);
+    auto handle = (mode.creates() ? open_to_write : open_again)(std::move(owned), call, mode);
     if (process == 0 && !mode.writes() && handle->task() >= 0)
       report_keyval(call.function, mode, handle->facts().keyval, process);
     // The last local steps can fail on one process only.
@@ -130,7 +140,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     Handle& opened = *handle;
     problem = attempt([&] {
       give_stream(opened, call.fileptr ? &stream : nullptr);
-      if (auto* reader = opened.as<MappedReader>()) results = std::make_unique<Results>(call, reader->tasks());
+      if (!mode.creates()) results = std::make_unique<Results>(call, tasks_of(opened));
       sid = add_handle(handle);
     });
     try {
@@ -142,7 +152,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     }
     if (results) {
       results->give();
-      *call.nlocaltasks = static_cast<int>(opened.as<MappedReader>()->tasks().size());
+      *call.nlocaltasks = static_cast<int>(tasks_of(opened).size());
     }
     *call.numfiles = opened.facts().nfiles;
     if (call.fsblksize && opened.facts().fsblksize > 0) *call.fsblksize = opened.facts().fsblksize;

@@ -6,6 +6,7 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::api {
 
@@ -22,6 +23,7 @@ struct MappedOpen {
   int** local_ranks;
   int* fsblksize;
   FILE** fileptr;
+  Store* store = nullptr;  // null: the operating system's files
 };
 
 // Collective over `comm`. Returns a sid, or -1 on every process.

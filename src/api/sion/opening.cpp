@@ -83,6 +83,17 @@ std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelO
   return std::make_unique<Handle>(std::move(reader), mode.posix);
 }
 
+std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
+  const int64_t task = comm->rank();
+  const int64_t ntasks = comm->size();
+  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1)}, ntasks};
+  auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
+  *call.numfiles = writer->facts().nfiles;
+  *call.fsblksize = writer->facts().fsblksize;
+  *call.chunksize = writer->stream().geometry().size;
+  return std::make_unique<Handle>(std::move(writer), mode.posix);
+}
+
 }  // namespace
 
 Store& shared_store() {
@@ -96,13 +107,13 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     std::optional<Error> problem = check_arguments(call);
     OpenMode own;
     if (!problem) problem = attempt([&] { own = parse_open_mode(call.file_mode ? call.file_mode : ""); });
-    if (!problem && own.writes() && *call.chunksize < 0)
+    if (!problem && own.creates() && *call.chunksize < 0)
       problem = Error(Code::invalid_argument, std::string("'") + call.fname + "': chunk size " +
                                                   std::to_string(*call.chunksize) + " of task " +
                                                   std::to_string(task) + " is negative", 0, task);
-    // Reading takes the first two as results; whatever they hold before does not matter.
+    // Reading and appending take the first two as results; whatever they hold before does not matter.
     int64_t same[3] = {};
-    if (own.writes()) {
+    if (own.creates()) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
       same[2] = *call.numfiles <= 0 && call.has_group;
@@ -113,8 +124,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
                                         same, problem, &extras);
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
-    auto handle = mode.writes() ? open_to_write(std::move(owned), call, mode)
-                                : open_to_read(std::move(owned), call, mode);
+    auto handle = (mode.append ? open_to_append : mode.writes() ? open_to_write : open_to_read)(std::move(owned), call, mode);
     if (task == 0 && !mode.writes()) report_keyval(call.function, mode, handle->facts().keyval, task);
     FILE* stream = nullptr;
     char* name = nullptr;

@@ -70,6 +70,16 @@ std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, in
   return std::make_unique<Handle>(std::move(reader), mode.posix);
 }
 
+std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
+                                       sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
+  // What the caller learns is what a reader finds.
+  open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
+  auto writer = std::make_unique<MappedWriter>(posix_store(), self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
+  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  handle->serial = true;
+  return handle;
+}
+
 }  // namespace
 
 int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion_int64** chunksizes,
@@ -77,8 +87,9 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
   return guarded("sion_open", -1, -1, [&] {
     require(fname, "fname");
     const OpenMode mode = serial_mode("sion_open", file_mode);
-    auto handle = mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
-                                : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
+    auto handle = mode.append    ? open_to_append(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
+                  : mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
+                                  : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
     give_stream(*handle, fileptr);
     return add_handle(handle);
   });
@@ -112,6 +123,7 @@ int sion_close(int sid) {
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
     if (auto* writer = handle->as<SerialWriter>()) writer->close();
+    close_collectively(*handle);
     return SION_SUCCESS;
   });
 }

@@ -1,0 +1,116 @@
+// Opening a complete multifile to write on at the ends of its streams.
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "multifile/appended_file.hpp"
+#include "multifile/mapped_writer.hpp"
+
+namespace sheaf {
+
+MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
+                           const OpenMode& mode)
+    : store_(&store), path_(request.tasks.path), max_buffer_(mode.buffer_bytes) {
+  MappedReader reader(store, std::move(comm), request.tasks, mode, true);
+  facts_ = reader.facts_;
+  facts_.durable = mode.durable;
+  ntasks_ = reader.ntasks_;
+  old_ = std::move(reader.slice_);
+  rows_ = std::move(reader.rows_);
+  segments_ = std::move(reader.segments_);
+  comm_ = std::move(reader.comm_);
+  agree(*comm_, attempt([&] { check_appending(request, mode); }));
+  for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
+    const BlockSizes sizes = reader.block_sizes(i);
+    TaskBlocks blocks;
+    blocks.position = blocks.high = sizes[sizes.count - 1];
+    if (sizes.count > 1) {
+      blocks.finished = std::make_unique<std::vector<int64_t>>();
+      for (int64_t b = 0; b + 1 < sizes.count; ++b) blocks.finished->push_back(sizes[b]);
+    }
+    blocks_.push_back(std::move(blocks));
+  }
+  mine_ = std::move(reader.mine_);
+  for (MappedFile& f : mine_.files) f.file.reset();
+  read_mapping();
+  open_to_append();
+  load_first();
+}
+
+void MappedWriter::check_appending(const MappedAppendRequest& request, const OpenMode& mode) const {
+  const auto refuse = [&](Code code, const std::string& why) {
+    throw Error(code, "'" + path_ + "' cannot be appended to: " + why);
+  };
+  if (request.ntasks > 0 && request.ntasks != ntasks_)
+    refuse(Code::out_of_range, "it holds " + std::to_string(ntasks_) + " tasks, but " + std::to_string(request.ntasks) +
+                                   " tasks opened it; use as many, or a mapped open");
+  if (mode.keyval == format::KeyvalMode::inline_ && !facts_.keyval)
+    refuse(Code::mismatch, "it is no key-value file");
+  if (mode.keyval == format::KeyvalMode::none && facts_.keyval) refuse(Code::mismatch, "it is a key-value file");
+  if (mode.userdata_order != native_order && mode.userdata_order != facts_.userdata_order)
+    refuse(Code::mismatch, "its user data have another byte order");
+  if (!old_) return;
+  size_t row = 0;
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    const format::Header& h = old_->headers[s];
+    const std::string file = " (file " + std::to_string(segments_[s].file) + ")";
+    if (h.version != format::newest_version)
+      refuse(Code::unsupported, "its format version is " + std::to_string(h.version) + ", not " +
+                                    std::to_string(format::newest_version) + file);
+    if (h.metadata_order != native_order)
+      refuse(Code::unsupported, "its metadata have the byte order of another machine" + file);
+    for (int64_t k = 0; k < segments_[s].count; ++k, ++row) {
+      const std::string task = "local task " + std::to_string(segments_[s].first + k) + file;
+      if (old_->readers[row] > 1) refuse(Code::invalid_argument, task + " is in the hands of several processes");
+      for (int64_t b = 0; b < old_->counts[row]; ++b)
+        if (old_->block(row, b) > old_->sizes[row])
+          refuse(Code::unsupported, "a block of " + task + " is larger than its chunk");
+    }
+  }
+}
+
+// Collective. The mapping is needed only to be moved; it lies where new chunks may come to lie.
+void MappedWriter::read_mapping() {
+  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_);
+  int64_t entries = -1;  // of the field; -1: there is none
+  auto problem = attempt([&] {
+    if (comm_->rank() != 0) return;
+    const auto file = store_->open(path_, Access::read);
+    MetadataReader reader(*file);
+    const format::Pointer p = reader.read_pointer();
+    const int64_t end = p.varheader + layout::meta2_size(reader.header().ntasks, p.maxblocks);
+    if (reader.header().leads_set()) {
+      entries = reader.read_mapping_size(p);
+    } else if (std::array<std::byte, 4> bytes; facts_.nfiles == 1 && file->read_at(bytes, end) == bytes.size()) {
+      const int64_t found = load<int32_t>(bytes.data(), reader.header().metadata_order);
+      const bool there = found == ntasks_ && reader.file_size() >= end + 4 + 8 * found;
+      if (found == 0 || there) entries = found;
+    }
+  });
+  comm_->broadcast(std::as_writable_bytes(std::span(&entries, 1)), 0);
+  mapping_entries_ = entries;
+  if (!problem && entries > 0)
+    problem = attempt([&] {
+      if (numbers_->count() == 0) return;
+      const auto file = store_->open(path_, Access::read);
+      MetadataReader reader(*file);
+      mapping_.resize(static_cast<size_t>(numbers_->count()));
+      reader.read_mapping(reader.read_pointer(), numbers_->first(), mapping_);
+    });
+  agree(*comm_, problem);
+}
+
+void MappedWriter::open_to_append() {
+  agree(*comm_, attempt([&] {
+          for (MappedFile& f : mine_.files) {
+            auto file = store_->open(format::physical_name(path_, f.number), Access::write);
+            if (f.own_tasks < f.file_tasks) file->expect_company();
+            MetadataReader reader(*file);
+            const format::Pointer p = reader.read_pointer();
+            f.file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+          }
+          if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);
+        }));
+}
+
+}  // namespace sheaf
