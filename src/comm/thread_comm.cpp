@@ -54,10 +54,7 @@ class ThreadTeam {
   template <class Act>
   void meet(int rank, const Offer& mine, Act&& act) {
     offers_[static_cast<size_t>(rank)] = mine;
-    if (size() == 1) {
-      act(std::span<Offer>(offers_));
-      return;
-    }
+    if (size() == 1) return act(std::span<Offer>(offers_));
     const uint32_t meeting = meetings_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size() - 1) {
       std::optional<Error>& outcome = outcomes_[meeting % 2];
@@ -82,8 +79,7 @@ class ThreadTeam {
     const Offer& first = offers_[0];
     for (size_t r = 1; r < offers_.size(); ++r) {
       const Offer& other = offers_[r];
-      if (std::strcmp(first.call, other.call) == 0 && first.root == other.root && first.length == other.length)
-        continue;
+      if (std::strcmp(first.call, other.call) == 0 && first.root == other.root && first.length == other.length) continue;
       const auto name = [](const Offer& o) {
         return std::string(o.call) + " (root " + std::to_string(o.root) + ", " + std::to_string(o.length) + " bytes)";
       };
@@ -167,10 +163,8 @@ class ThreadComm final : public Comm {
     check_root(root, size());
     count(rank_ == root ? pieces.bytes.size() : 0);
     std::vector<std::byte> piece;
-    Offer mine{.call = "scatter", .root = root, .result = &piece};
-    // Only the root's pieces are looked at; they stay its own.
-    mine.source = reinterpret_cast<const std::byte*>(&pieces);
-    meet(mine, [root](Offers all) {
+    const auto* const given = reinterpret_cast<const std::byte*>(&pieces);
+    meet({.call = "scatter", .root = root, .source = given, .result = &piece}, [root](Offers all) {
       const auto& joined = *reinterpret_cast<const Gathered*>(all[static_cast<size_t>(root)].source);
       check_pieces(joined, static_cast<int>(all.size()));
       const std::byte* next = joined.bytes.data();

@@ -68,7 +68,11 @@ class SharedHandles::Handle final : public File {
   }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
-  void expect_company() override { inner_->expect_company(); }
+  // Every holder says so, some at the same time; the File is told once.
+  void expect_company() override {
+    const std::lock_guard lock(table_->mutex);
+    if (!std::exchange(company_, true)) inner_->expect_company();
+  }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }
 
@@ -94,6 +98,7 @@ class SharedHandles::Handle final : public File {
   const std::shared_ptr<Table> table_;
   int64_t holders_ = 1;  // opens without their close; guarded by the table's mutex
   const bool writable_;
+  bool company_ = false;  // guarded by the table's mutex
 };
 
 SharedHandles::SharedHandles(Store& inner) : inner_(inner), table_(std::make_shared<Table>()) {}
