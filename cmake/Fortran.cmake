@@ -1,5 +1,6 @@
-# libsheaf_fortran: the modules and the FORTRAN 77 entry points, if there is a Fortran compiler. SHEAF_FORTRAN tells.
-# Nothing here depends on an MPI but src/api/fortran/fsion_mpi.cpp, which goes into libsheaf_mpi of every MPI.
+# libsheaf_fortran, libsheaf_fortran_omp, libsheaf_fortran_mpi: the modules and the FORTRAN 77 entry points, if there is a
+# Fortran compiler. SHEAF_FORTRAN tells. Nothing here depends on an MPI but src/api/fortran/fsion_mpi.cpp and
+# fsion_ompi.cpp, which go into libsheaf_mpi of every MPI.
 include(CheckLanguage)
 check_language(Fortran)
 set(SHEAF_FORTRAN OFF)
@@ -20,7 +21,8 @@ function(sheaf_fortran_objects name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${name} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Werror>
-    $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-Wall -Wextra -Werror -ffree-line-length-none>)
+    $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-Wall -Wextra -Werror -ffree-line-length-none
+      -frecursive>)  # threads call the modules
   set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
 endfunction()
 
@@ -32,9 +34,13 @@ function(sheaf_fortran_library name output)
 endfunction()
 
 sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp)
-sheaf_fortran_objects(sheaf_fortran_mpi_objects ${fortran}/sion_f90_mpi.F90 ${fortran}/fsion_coll.cpp)
-target_include_directories(sheaf_fortran_mpi_objects PRIVATE ${SHEAF_FORTRAN_MODULES})
-add_dependencies(sheaf_fortran_mpi_objects sheaf_fortran_objects)
+sheaf_fortran_objects(sheaf_fortran_omp_objects ${fortran}/sion_f90_omp.F90 ${fortran}/fsion_omp.cpp)
+sheaf_fortran_objects(sheaf_fortran_mpi_objects ${fortran}/sion_f90_mpi.F90 ${fortran}/sion_f90_ompi.F90
+  ${fortran}/fsion_coll.cpp)
+foreach(family omp mpi)
+  target_include_directories(sheaf_fortran_${family}_objects PRIVATE ${SHEAF_FORTRAN_MODULES})
+  add_dependencies(sheaf_fortran_${family}_objects sheaf_fortran_objects)
+endforeach()
 file(GLOB headers ${PROJECT_SOURCE_DIR}/include/sion_generic.h)
 if(headers)
   file(STRINGS ${headers} declared REGEX "sion_coll_fwrite")
@@ -46,12 +52,15 @@ endif()
 
 sheaf_fortran_library(sheaf_fortran sheaf_fortran $<TARGET_OBJECTS:sheaf_fortran_objects>)
 target_link_libraries(sheaf_fortran PUBLIC sheaf)
+sheaf_fortran_library(sheaf_fortran_omp sheaf_fortran_omp $<TARGET_OBJECTS:sheaf_fortran_omp_objects>)
+target_link_libraries(sheaf_fortran_omp PUBLIC sheaf_fortran sheaf_omp)
 add_library(sheaf_fortran_static STATIC $<TARGET_OBJECTS:sheaf_fortran_objects>
-  $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
+  $<TARGET_OBJECTS:sheaf_fortran_omp_objects> $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
 set_target_properties(sheaf_fortran_static PROPERTIES OUTPUT_NAME sheaf_fortran LINKER_LANGUAGE CXX)
 
+set_source_files_properties(${fortran}/fsion_ompi.cpp PROPERTIES COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}")
 foreach(mpi ${SHEAF_MPIS})
-  target_sources(sheaf_${mpi}_objects PRIVATE ${fortran}/fsion_mpi.cpp)
+  target_sources(sheaf_${mpi}_objects PRIVATE ${fortran}/fsion_mpi.cpp ${fortran}/fsion_ompi.cpp)
   sheaf_fortran_library(sheaf_fortran_${mpi} sheaf_fortran_mpi $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
   target_link_libraries(sheaf_fortran_${mpi} PUBLIC sheaf_fortran sheaf_${mpi})
   set_target_properties(sheaf_fortran_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})

@@ -1,9 +1,9 @@
 # make install PREFIX=...: programs, headers, modules, libraries, the classic names of all, CMake package, pkg-config
 # files and manual pages. What contains the prefix is written when installing (packaging/install_classic.cmake).
 set(libraries sheaf sheaf_static)
-foreach(name omp fortran)
-  if(TARGET sheaf_${name})
-    list(APPEND libraries sheaf_${name} sheaf_${name}_static)
+foreach(target sheaf_omp sheaf_omp_static sheaf_fortran sheaf_fortran_omp sheaf_fortran_static)
+  if(TARGET ${target})
+    list(APPEND libraries ${target})
   endif()
 endforeach()
 install(TARGETS ${libraries} LIBRARY DESTINATION lib ARCHIVE DESTINATION lib)
@@ -31,6 +31,7 @@ install(DIRECTORY include/ DESTINATION include)
 if(SHEAF_FORTRAN)
   install(DIRECTORY ${SHEAF_FORTRAN_MODULES}/ DESTINATION include/mod_64 FILES_MATCHING PATTERN "sion_f90*.mod")
   configure_file(packaging/pkgconfig/sheaf-fortran.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran.pc @ONLY)
+  configure_file(packaging/pkgconfig/sheaf-fortran-omp.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-omp.pc @ONLY)
 endif()
 if(SHEAF_MPIS)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libsheaf_mpi.a DESTINATION lib)
@@ -38,6 +39,7 @@ endif()
 install(DIRECTORY docs/man/ DESTINATION share/man/man1 FILES_MATCHING PATTERN "*.1")
 
 configure_file(packaging/pkgconfig/sheaf.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf.pc @ONLY)
+configure_file(packaging/pkgconfig/sheaf-omp.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-omp.pc @ONLY)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/pkgconfig DESTINATION lib FILES_MATCHING PATTERN "*.pc")
 
 include(CMakePackageConfigHelpers)

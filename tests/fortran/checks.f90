@@ -8,6 +8,7 @@ contains
     character(len=*), intent(in) :: what
     if (holds) return
     print '(2a)', 'does not hold: ', what
+    !$omp atomic
     failures = failures + 1
   end subroutine
 

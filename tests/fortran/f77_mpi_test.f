@@ -33,6 +33,12 @@ C     The MPI entry points of FORTRAN 77 with mpif.h.
       if (eof .ne. 1) goto 99
       call fsion_parclose_mpi(sid, ierr)
       if (ierr .ne. sion_success) goto 99
+C     The name that the archives have besides.
+      call fsion_paropen_multi_mpi_c('fortran_77_mpi.sion', 'rb',
+     &  nfiles, MPI_COMM_WORLD, MPI_COMM_WORLD, chunk, fsblk,
+     &  globalrank, ' ', sid)
+      if (sid .lt. 0) goto 99
+      call fsion_parclose_mpi(sid, ierr)
       call MPI_Finalize(ierr)
       stop
    99 print *, 'f77_mpi_test fails on rank', rank

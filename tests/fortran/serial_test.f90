@@ -119,7 +119,7 @@ contains
   end subroutine
 
   subroutine look_at_locations
-    integer :: ntasks, nfiles, fsblksize, sid, ierr, maxblocks, mapping_size, mapping(2), needed, fd
+    integer :: ntasks, nfiles, fsblksize, sid, ierr, maxblocks, mapping_size, mapping(2), needed, fd, ours, theirs
     integer(i8) :: sizes(2), skip, start, at_sizes, at_ranks, at_counts, at_blocks, at_positions
     integer :: ranks(2)
     integer(c_int64_t), pointer :: global_ranks(:)
@@ -141,6 +141,12 @@ contains
     call check(ierr == sion_success .and. at_positions /= 0, 'current locations')
     call fsion_endianness_swap_needed(sid, needed)
     call check(needed == 0, 'byte order of the file is ours')
+    call fsion_get_endianess(ours)
+    call fsion_get_file_endianness(sid, theirs)
+    call check(ours == theirs, 'byte orders')
+    theirs = -1
+    call fsion_get_file_endianess(sid, theirs)
+    call check(ours == theirs, 'byte orders, spelled otherwise')
     call fsion_get_fileno(sid, fd)
     call check(fd > 2, 'descriptor')
     call fsion_close(sid, ierr)

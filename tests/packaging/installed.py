@@ -183,6 +183,136 @@ end program
 """
 
 
+C_OMP = """
+#include <omp.h>
+#include <stdio.h>
+#include "sion.h"
+int main(void) {
+  int bad = 0;
+#pragma omp parallel num_threads(3) reduction(+ : bad)
+  {
+    sion_int64 chunk = 100;
+    sion_int32 block = 512;
+    int rank = -1, back = -1, sid;
+    sid = sion_paropen_omp("omp.sion", "wb", &chunk, &block, &rank, NULL, NULL);
+    bad += sion_fwrite(&rank, 4, 1, sid) != 1 || sion_parclose_omp(sid) != SION_SUCCESS;
+    sid = sion_paropen_omp("omp.sion", "rb", &chunk, &block, NULL, NULL, NULL);
+    bad += sion_fread(&back, 4, 1, sid) != 1 || sion_parclose_omp(sid) != SION_SUCCESS;
+    bad += back != omp_get_thread_num();
+  }
+  if (bad == 0) puts("works");
+  return bad;
+}
+"""
+
+C_OMPI = """
+#include <mpi.h>
+#include <stdio.h>
+#include "sion.h"
+int main(int argc, char **argv) {
+  int bad = 0, process, provided;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &process);
+#pragma omp parallel num_threads(2) reduction(+ : bad)
+  {
+    MPI_Comm group = MPI_COMM_NULL;
+    sion_int64 chunk = 100;
+    sion_int32 block = 512;
+    int files = 1, rank = -1, sid;
+    sid = sion_paropen_ompi("ompi.sion", "wb", &files, MPI_COMM_WORLD, &group, &chunk, &block, &rank, NULL, NULL);
+    bad += sion_fwrite(&rank, 4, 1, sid) != 1 || sion_parclose_ompi(sid) != SION_SUCCESS || rank / 2 != process;
+  }
+  if (bad == 0 && process == 0) puts("works");
+  MPI_Finalize();
+  return bad;
+}
+"""
+
+F90_OMP = """
+program client
+  use sion_f90_omp
+  implicit none
+  integer :: block, rank, sid, ierr, bad
+  integer(8) :: chunk, rc
+  character(len=20) :: newname
+  bad = 0
+  !$omp parallel num_threads(3) private(block, rank, sid, ierr, chunk, rc, newname) reduction(+:bad)
+  block = 512
+  chunk = 100
+  call fsion_paropen_omp('f90omp.sion', 'bw', chunk, block, rank, newname, sid)
+  call fsion_write(rank, 4_8, 1_8, sid, rc)
+  call fsion_parclose_omp(sid, ierr)
+  if (rc /= 1 .or. ierr /= sion_success .or. newname /= 'f90omp.sion') bad = bad + 1
+  !$omp end parallel
+  if (bad == 0) print '(a)', 'works'
+end program
+"""
+
+F90_OMPI = """
+program client
+  use mpi_f08
+  use sion_f90_ompi
+  implicit none
+  integer :: files, block, rank, process, sid, ierr, bad, provided
+  integer(8) :: chunk, rc
+  character(len=20) :: newname
+  call MPI_Init_thread(MPI_THREAD_FUNNELED, provided)
+  call MPI_Comm_rank(MPI_COMM_WORLD, process)
+  bad = 0
+  !$omp parallel num_threads(2) private(files, block, rank, sid, ierr, chunk, rc, newname) reduction(+:bad)
+  files = 1
+  block = 512
+  chunk = 100
+  call fsion_paropen_ompi('f90ompi.sion', 'bw', files, MPI_COMM_WORLD, MPI_COMM_WORLD, chunk, block, rank, newname, sid)
+  call fsion_write(rank, 4_8, 1_8, sid, rc)
+  call fsion_parclose_ompi(sid, ierr)
+  if (rc /= 1 .or. ierr /= sion_success .or. rank/2 /= process) bad = bad + 1
+  !$omp end parallel
+  if (bad == 0 .and. process == 0) print '(a)', 'works'
+  call MPI_Finalize()
+end program
+"""
+
+F77_OMP = """
+      program client
+      include 'sion_f77.h'
+      integer block, rank, sid, ierr
+      integer*8 chunk, rc
+c$omp parallel num_threads(3) private(block, rank, sid, ierr, chunk, rc)
+      block = 512
+      chunk = 100
+      call fsion_paropen_omp('f77omp.sion', 'bw', chunk, block, rank,
+     &                       ' ', sid)
+      call fsion_write(rank, 4_8, 1_8, sid, rc)
+      call fsion_parclose_omp(sid, ierr)
+      if (rank .eq. 0 .and. ierr .eq. 1) print '(a)', 'works'
+c$omp end parallel
+      end
+"""
+
+F77_OMPI = """
+      program client
+      include 'mpif.h'
+      include 'sion_f77.h'
+      integer files, block, rank, sid, ierr
+      integer*8 chunk, rc
+      call MPI_Init(ierr)
+c$omp parallel num_threads(2) private(files, block, rank, sid, ierr)
+c$omp& private(chunk, rc)
+      files = 1
+      block = 512
+      chunk = 100
+      call fsion_paropen_ompi('f77ompi.sion', 'bw', files,
+     & MPI_COMM_WORLD, MPI_COMM_WORLD, chunk, block, rank, ' ', sid)
+      call fsion_write(rank, 4_8, 1_8, sid, rc)
+      call fsion_parclose_ompi(sid, ierr)
+      if (rank .eq. 0 .and. ierr .eq. 1) print '(a)', 'works'
+c$omp end parallel
+      call MPI_Finalize(ierr)
+      end
+"""
+
+
 class InstalledCase(unittest.TestCase):
     """One installation for all tests of a class; every test runs in a directory of its own."""
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from installed import (C_MPI, C_SERIAL, CXX_MPI, CXX_SERIAL, F77_MPI, F77_SERIAL, F90_MPI, F90_SERIAL, FORTRAN,  # noqa: E402
-                       MPIS, InstalledCase)
+from installed import (C_MPI, C_OMP, C_OMPI, C_SERIAL, CXX_MPI, CXX_SERIAL, F77_MPI, F77_OMP, F77_OMPI,  # noqa: E402
+                       F77_SERIAL, F90_MPI, F90_OMP, F90_OMPI, F90_SERIAL, FORTRAN, MPIS, InstalledCase)
 
 FIND_SIONLIB = """
 cmake_minimum_required(VERSION 3.16)
@@ -73,6 +73,27 @@ class ClassicLines(InstalledCase):
             for compiler, name, text, language in clients:
                 with self.subTest(compiler=compiler):
                     self.classic(compiler, name, text, "--mpi", language)
+                    self.works(mpi)
+
+    def test_openmp_programs(self):
+        clients = [("gcc", "x.c", C_OMP, "--c")]
+        if FORTRAN:
+            clients += [("gfortran -Wall", "x.f", F77_OMP, "--f77"),
+                        ("gfortran -Wall -Wextra -Werror", "x.f90", F90_OMP, "--f90")]
+        for compiler, name, text, language in clients:
+            with self.subTest(language=language):
+                self.classic(f"{compiler} -fopenmp", name, text, "--omp", language)
+                self.works()
+
+    def test_hybrid_programs_of_every_mpi_with_the_same_line(self):
+        for mpi in MPIS:
+            clients = [(f"mpicc.{mpi}", "x.c", C_OMPI, "--c")]
+            if FORTRAN:
+                clients += [(f"mpif77.{mpi}", "x.f", F77_OMPI, "--f77"),
+                            (f"mpif90.{mpi} -Wall", "x.f90", F90_OMPI, "--f90")]
+            for compiler, name, text, language in clients:
+                with self.subTest(compiler=compiler):
+                    self.classic(f"{compiler} -fopenmp", name, text, "--ompi", language)
                     self.works(mpi)
 
     def test_linkers(self):
@@ -146,6 +167,25 @@ class BuildSystems(InstalledCase):
                              components=f"{mpi} fortran", language="Fortran")
                 self.works(mpi, "out/client")
 
+    def test_cmake_package_for_openmp(self):
+        clients = [("Sheaf::omp", "x.c", C_OMP, "C")]
+        if FORTRAN:
+            clients.append(("Sheaf::fortran_omp", "x.f90", F90_OMP, "Fortran"))
+        for target, name, text, language in clients:
+            with self.subTest(target=target):
+                self.setUp()
+                self.package(target, name, text, f"-DCMAKE_{language}_FLAGS=-fopenmp", language=language)
+                self.works(program="out/client")
+
+    @unittest.skipUnless(FORTRAN, "no Fortran")
+    def test_cmake_package_for_hybrid_fortran(self):
+        for mpi in MPIS:
+            with self.subTest(mpi=mpi):
+                self.setUp()
+                self.package("Sheaf::fortran_mpi", "x.f90", F90_OMPI, f"-DCMAKE_Fortran_COMPILER=mpif90.{mpi}",
+                             "-DCMAKE_Fortran_FLAGS=-fopenmp", components=f"{mpi} fortran", language="Fortran")
+                self.works(mpi, "out/client")
+
     def test_cmake_package_refuses_what_is_not_there(self):
         self.source("CMakeLists.txt", FIND_SHEAF.replace("@COMPONENTS@", "unheard-of").replace("@LANGUAGE@", "C"))
         self.run_command("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={self.prefix}", code=1)
@@ -153,15 +193,17 @@ class BuildSystems(InstalledCase):
     @unittest.skipUnless(shutil.which("pkg-config"), "no pkg-config")
     def test_pkg_config(self):
         self.environment["PKG_CONFIG_PATH"] = str(self.prefix / "lib" / "pkgconfig")
-        clients = [("gcc", "sheaf", "x.c", C_SERIAL, None)]
+        clients = [("gcc", "sheaf", "x.c", C_SERIAL, None), ("gcc -fopenmp", "sheaf-omp", "x.c", C_OMP, None)]
         clients += [(f"mpicc.{mpi}", f"sheaf-mpi-{mpi}", "x.c", C_MPI, mpi) for mpi in MPIS]
         if FORTRAN:
             clients.append(("gfortran", "sheaf-fortran", "x.f90", F90_SERIAL, None))
+            clients.append(("gfortran -fopenmp", "sheaf-fortran-omp", "x.f90", F90_OMP, None))
             clients += [(f"mpif90.{mpi}", f"sheaf-fortran-mpi-{mpi}", "x.f90", F90_MPI, mpi) for mpi in MPIS]
+            clients += [(f"mpif90.{mpi} -fopenmp", f"sheaf-fortran-mpi-{mpi}", "x.f90", F90_OMPI, mpi) for mpi in MPIS]
         for compiler, package, name, text, mpi in clients:
             with self.subTest(package=package):
                 flags = self.run_command("pkg-config", "--cflags", "--libs", package).split()
-                self.run_command(compiler, self.source(name, text), "-o", "client", *flags)
+                self.run_command(*compiler.split(), self.source(name, text), "-o", "client", *flags)
                 self.works(mpi)
 
 
@@ -174,7 +216,8 @@ class Tree(InstalledCase):
                   ("sheaf", "siondump", "sionsplit", "siondefrag", "sioncat", "sionversion", "sionconfig")]
         if FORTRAN:
             names += [f"lib/libsion{part}_{language}_64.a" for part in ("ser", "mpi") for language in ("f77", "f90")]
-            names += ["include/sion_f77.h", "include/mod_64/sion_f90.mod", "include/mod_64/sion_f90_mpi.mod"]
+            names += ["include/sion_f77.h"]
+            names += [f"include/mod_64/sion_f90{family}.mod" for family in ("", "_omp", "_mpi", "_ompi")]
         self.assertEqual([name for name in names if not (self.prefix / name).exists()], [])
 
     def test_staging_directory(self):

@@ -5,6 +5,9 @@
 // compilers put them. The functions only translate: checks, messages and return values are those of the C interface.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -57,6 +60,29 @@ void open(int* sid, Body&& body) {
   } catch (const std::bad_alloc&) {
     *sid = -1;
   }
+}
+
+// A string that the program passed, with the length of its variable in characters. Without characters: not wanted.
+struct Variable {
+  char* characters = nullptr;
+  int length = 0;
+};
+
+// Runs a parallel open, call(char** physical_name). If it succeeds newfname becomes the name of the physical file, cut or
+// filled with blanks to its length.
+template <class Call>
+void paropen(int* sid, Variable newfname, Call&& call) {
+  open(sid, [&] {
+    char* physical = nullptr;
+    const int opened = call(newfname.characters ? &physical : nullptr);
+    if (opened >= 0 && physical) {
+      const auto room = static_cast<size_t>(newfname.length);
+      std::memset(newfname.characters, ' ', room);
+      std::memcpy(newfname.characters, physical, std::min(std::strlen(physical), room));
+    }
+    std::free(physical);
+    return opened;
+  });
 }
 
 }  // namespace sheaf::fortran

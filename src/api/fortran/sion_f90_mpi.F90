@@ -56,44 +56,7 @@ module sion_f90_mpi
   end interface
 
 contains
-
-  ! newfname becomes the name of this task's physical file.
-  subroutine paropen_integer(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, sid)
-    character(len=*), intent(in) :: fname, file_mode
-    integer, intent(inout) :: nfiles
-    integer, intent(in) :: fgcomm, flcomm
-    integer(c_int64_t), intent(inout) :: chunksizes
-    integer, intent(inout) :: fsblksize, globalrank
-    character(len=*), intent(inout) :: newfname
-    integer, intent(out) :: sid
-    interface
-      subroutine paropen_c(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, &
-                           sid, fname_length, mode_length, newfname_length) bind(C, name='sheaf_fortran_paropen_mpi')
-        import :: c_char, c_int, c_int64_t
-        character(kind=c_char), intent(in) :: fname(*), file_mode(*)
-        integer(c_int), intent(inout) :: nfiles
-        integer(c_int), intent(in) :: fgcomm, flcomm
-        integer(c_int64_t), intent(inout) :: chunksizes
-        integer(c_int), intent(inout) :: fsblksize, globalrank
-        character(kind=c_char), intent(inout) :: newfname(*)
-        integer(c_int), intent(out) :: sid
-        integer(c_int), value :: fname_length, mode_length, newfname_length
-      end subroutine
-    end interface
-    call paropen_c(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, sid, &
-                   len(fname), len(file_mode), len(newfname))
-  end subroutine
-
-  subroutine paropen_f08(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalrank, newfname, sid)
-    character(len=*), intent(in) :: fname, file_mode
-    integer, intent(inout) :: nfiles
-    type(MPI_Comm), intent(in) :: fgcomm, flcomm
-    integer(c_int64_t), intent(inout) :: chunksizes
-    integer, intent(inout) :: fsblksize, globalrank
-    character(len=*), intent(inout) :: newfname
-    integer, intent(out) :: sid
-    call paropen_integer(fname, file_mode, nfiles, fgcomm%MPI_VAL, flcomm%MPI_VAL, chunksizes, fsblksize, globalrank, &
-                         newfname, sid)
-  end subroutine
-
+#define PAROPEN_LABEL 'sheaf_fortran_paropen_mpi'
+#define PAROPEN_RANK globalrank
+#include "paropen_comm.inc"
 end module sion_f90_mpi

@@ -4,4 +4,5 @@
 #pragma GCC visibility push(default)
 #include "sheaf.h"
 #include "sion.h"
+#include "sion_omp.h"
 #pragma GCC visibility pop

@@ -1,0 +1,26 @@
+// The OpenMP calls for Fortran.
+#include "api/fortran/fsion.hpp"
+#include "sion_omp.h"
+
+using namespace sheaf::fortran;
+
+SHEAF_FORTRAN void sheaf_fortran_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunksize,
+                                             int* fsblksize, int* globalrank, char* newfname, int* sid,
+                                             int fname_length, int mode_length, int newfname_length) {
+  paropen(sid, {newfname, newfname_length}, [&](char** physical) {
+    return sion_paropen_omp(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), chunksize,
+                            fsblksize, globalrank, nullptr, physical);
+  });
+}
+
+// Leaves newfname alone: FORTRAN 77 programs may pass a constant.
+SHEAF_FORTRAN void fsion_paropen_omp_c_(const char* fname, const char* file_mode, sion_int64* chunksizes,
+                                        int* fsblksize, int* globalranks, char*, int* sid, int fname_length,
+                                        int mode_length, int) {
+  sheaf_fortran_paropen_omp(fname, file_mode, chunksizes, fsblksize, globalranks, nullptr, sid, fname_length,
+                            mode_length, 0);
+}
+SHEAF_F77(fsion_paropen_omp);
+
+SHEAF_FORTRAN void fsion_parclose_omp_c_(const int* sid, int* ierr) { *ierr = sion_parclose_omp(*sid); }
+SHEAF_F77(fsion_parclose_omp);

@@ -1,0 +1,43 @@
+// The hybrid calls for Fortran; compiled for every MPI, as fsion_mpi.cpp, and with OpenMP.
+#include <mpi.h>
+#include <omp.h>
+
+#include "api/fortran/fsion.hpp"
+#include "sion.h"
+
+using namespace sheaf::fortran;
+
+namespace {
+
+// Only the master thread may call MPI; the communicators of the others do not count.
+MPI_Comm communicator(MPI_Fint handle) {
+  int initialized = 0;
+  if (omp_get_thread_num() == 0) MPI_Initialized(&initialized);
+  return initialized ? MPI_Comm_f2c(handle) : MPI_COMM_NULL;
+}
+
+}  // namespace
+
+SHEAF_FORTRAN void sheaf_fortran_paropen_ompi(const char* fname, const char* file_mode, int* nfiles,
+                                              const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksize,
+                                              int* fsblksize, int* globalrank, char* newfname, int* sid,
+                                              int fname_length, int mode_length, int newfname_length) {
+  paropen(sid, {newfname, newfname_length}, [&](char** physical) {
+    const MPI_Comm local = communicator(*flcomm);
+    return sion_paropen_ompi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), nfiles,
+                             communicator(*fgcomm), &local, chunksize, fsblksize, globalrank, nullptr, physical);
+  });
+}
+
+// Leaves newfname alone: FORTRAN 77 programs may pass a constant.
+SHEAF_FORTRAN void fsion_paropen_ompi_c_(const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm,
+                                         const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
+                                         int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
+  sheaf_fortran_paropen_ompi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalranks, nullptr,
+                             sid, fname_length, mode_length, 0);
+}
+SHEAF_F77(fsion_paropen_ompi);
+SHEAF_ALIAS(fsion_paropen_multi_ompi_c_, fsion_paropen_ompi_c_);
+
+SHEAF_FORTRAN void fsion_parclose_ompi_c_(const int* sid, int* ierr) { *ierr = sion_parclose_ompi(*sid); }
+SHEAF_F77(fsion_parclose_ompi);
