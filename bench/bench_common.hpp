@@ -29,6 +29,13 @@ inline double now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+// Seconds of processor time that this process has used.
+inline double processor_time() {
+  timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 [[noreturn]] inline void fail(const std::string& what) {
   std::fflush(stdout);
   std::fprintf(stderr, "bench: %s\n", what.c_str());

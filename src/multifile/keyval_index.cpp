@@ -48,7 +48,7 @@ KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& 
 
 // The scanner takes up the stream where it left it. With a stream shared with the program, asking where that
 // is costs as much as going there.
-void KeyvalIndex::return_to_scan() {
+inline void KeyvalIndex::return_to_scan() {
   if (stream_.handle() || stream_.block() != scan_place_.block || stream_.position() != scan_place_.offset)
     stream_.seek_block(scan_place_.block, scan_place_.offset);
 }
@@ -82,32 +82,34 @@ KeyEntry* KeyvalIndex::scan_next() {
 }
 
 // The scanner leaves a record of which something has not been read.
-void KeyvalIndex::keep_rest_of_value() {
+inline void KeyvalIndex::keep_rest_of_value() {
   const int64_t left = scanner_.left();
-  if (!found_in_ || left == 0 || left > largest_kept_value) return;
+  if (left == 0 || left > largest_kept_value || !found_in_) return;
   KeyEntry& entry = *found_in_;
   const int64_t from = entry.total - left;
-  if (entry.kept.empty() || entry.joined() >= entry.kept_end()) {
+  if (entry.kept.size() == 0 || entry.joined() >= entry.kept_end()) {
     entry.kept.clear();
     entry.kept_from = from;
   }
   if (entry.kept_end() != from) return;
-  const size_t size = entry.kept.size();
-  const size_t wanted = size + static_cast<size_t>(left);
-  if (wanted > entry.kept.capacity()) {
-    const size_t capacity = std::max({wanted, 2 * entry.kept.capacity(), size_t{64}});
-    const auto more = static_cast<int64_t>(capacity - entry.kept.capacity());
-    if (kept_bytes_ + more > most_kept_bytes) return;
-    entry.kept.reserve(capacity);
-    kept_bytes_ += more;
-  }
-  entry.kept.resize(wanted);
+  const auto bytes = static_cast<size_t>(left);
+  if (bytes > entry.kept.room() && !make_room(entry.kept, bytes)) return;
+  const std::span to(entry.kept.extend(bytes), bytes);
   try {
-    scanner_.read(std::span(entry.kept).subspan(size));
+    scanner_.read(to);
   } catch (...) {
-    entry.kept.resize(size);
+    entry.kept.shrink(bytes);
     throw;
   }
+}
+
+bool KeyvalIndex::make_room(KeptBytes& kept, size_t bytes) {
+  const size_t capacity = std::max({kept.size() + bytes, 2 * kept.capacity(), size_t{64}});
+  const auto more = static_cast<int64_t>(capacity - kept.capacity());
+  if (kept_bytes_ + more > most_kept_bytes) return false;
+  kept.reserve(capacity);
+  kept_bytes_ += more;
+  return true;
 }
 
 void KeyvalIndex::release_kept(KeyEntry& entry) {
@@ -152,17 +154,19 @@ KeyEntry* KeyvalIndex::find_bytes(uint64_t key) {
 size_t KeyvalIndex::read(uint64_t key, std::byte* to, size_t size, size_t items) {
   KeyEntry* entry = find_bytes(key);
   if (!entry) return 0;
-  const int64_t rest = entry->length(entry->record) - entry->offset;
-  const size_t whole = std::min(items, static_cast<size_t>(rest) / size);
+  const auto rest = static_cast<size_t>(entry->length(entry->record) - entry->offset);
+  size_t bytes;
+  size_t whole = items;
+  if (__builtin_mul_overflow(size, items, &bytes) || bytes > rest) whole = rest / size;
   if (whole == 0) return 0;
   const std::span<std::byte> out(to, whole * size);
   fetch(*entry, out);
   entry->offset += static_cast<int64_t>(out.size());
-  if (knows_all() && !entry->kept.empty() && entry->joined() >= entry->kept_end()) release_kept(*entry);
+  if (entry->kept.size() > 0 && entry->joined() >= entry->kept_end() && knows_all()) release_kept(*entry);
   return whole;
 }
 
-void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) {
+inline void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) {
   const int64_t joined = entry.joined();
   const int64_t position = entry.records[entry.record].position + entry.offset;
   if (joined >= entry.kept_from && joined + static_cast<int64_t>(out.size()) <= entry.kept_end()) {
@@ -176,7 +180,7 @@ void KeyvalIndex::fetch(const KeyEntry& entry, std::span<std::byte> out) {
   }
 }
 
-bool KeyvalIndex::is_at_scan(int64_t position) const {
+inline bool KeyvalIndex::is_at_scan(int64_t position) const {
   return found_in_ && position == found_.position + found_.length - scanner_.left();
 }
 

@@ -69,6 +69,7 @@ class KeyvalIndex {
   KeyEntry* find_bytes(uint64_t key);
   void return_to_scan();
   void keep_rest_of_value();
+  bool make_room(KeptBytes& kept, size_t bytes);
   void release_kept(KeyEntry& entry);
   bool knows_all() const;
   void fetch(const KeyEntry& entry, std::span<std::byte> out);

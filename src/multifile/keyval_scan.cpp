@@ -14,10 +14,10 @@ void KeyvalScanner::damaged(const std::string& finding) const {
               0, static_cast<int>(task_));
 }
 
-std::optional<KeyvalRecord> KeyvalScanner::next() {
+std::optional<KeyvalRecord> KeyvalScanner::next_across_reads() {
   skip(left_);
   record_ = at_;
-  std::array<std::byte, 16> head;
+  std::array<std::byte, header_bytes> head;
   const size_t got = stream_.read(head);
   if (got == 0) return std::nullopt;
   if (got < head.size()) damaged("the stream ends inside the header of the record");
@@ -36,7 +36,7 @@ std::optional<KeyvalRecord> KeyvalScanner::next() {
   return record;
 }
 
-size_t KeyvalScanner::read(std::span<std::byte> out) {
+size_t KeyvalScanner::read_across_reads(std::span<std::byte> out) {
   out = out.first(static_cast<size_t>(std::min(static_cast<int64_t>(out.size()), left_)));
   const size_t got = stream_.read(out);
   at_ += static_cast<int64_t>(got);

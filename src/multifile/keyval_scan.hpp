@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,16 +42,43 @@ class KeyvalScanner {
 
   // The next record, whatever has been read of the value of the one before; nothing at the end of the task.
   // Throws damaged, naming task and offset, where the stream ends inside a record.
-  std::optional<KeyvalRecord> next();
+  std::optional<KeyvalRecord> next() {
+    const std::span<const std::byte> ahead = stream_.ahead();
+    if (const auto left = static_cast<size_t>(left_); left + header_bytes <= ahead.size()) [[likely]] {
+      const std::byte* const head = ahead.data() + left;
+      const auto length = load<uint64_t>(head + 8, order_);
+      if (length <= ahead.size() - left - header_bytes) [[likely]] {
+        stream_.skip_ahead(left + header_bytes);
+        record_ = at_ + left_;
+        at_ = record_ + static_cast<int64_t>(header_bytes);
+        left_ = static_cast<int64_t>(length);
+        return KeyvalRecord{load<uint64_t>(head, order_), left_, at_};
+      }
+    }
+    return next_across_reads();
+  }
 
   // Bytes of the current value that have been neither read nor skipped.
   int64_t left() const { return left_; }
   // Reads of the current value; fewer bytes than asked for only at its end.
-  size_t read(std::span<std::byte> out);
+  size_t read(std::span<std::byte> out) {
+    const std::span<const std::byte> ahead = stream_.ahead();
+    const size_t size = out.size();
+    if (size > ahead.size() || static_cast<int64_t>(size) > left_) [[unlikely]] return read_across_reads(out);
+    std::memcpy(out.data(), ahead.data(), size);
+    stream_.skip_ahead(size);
+    at_ += static_cast<int64_t>(size);
+    left_ -= static_cast<int64_t>(size);
+    return size;
+  }
   // Moves over `bytes` <= left() bytes without reading them.
   void skip(int64_t bytes);
 
  private:
+  static constexpr size_t header_bytes = 16;  // key and length
+
+  std::optional<KeyvalRecord> next_across_reads();
+  size_t read_across_reads(std::span<std::byte> out);
   [[noreturn]] void damaged(const std::string& finding) const;
 
   ReadStream& stream_;

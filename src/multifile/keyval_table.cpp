@@ -1,10 +1,19 @@
 #include "multifile/keyval_table.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace sheaf {
 
-bool KeyEntry::settle() {
+void KeptBytes::reserve(size_t bytes) {
+  void* const more = std::realloc(bytes_.get(), bytes);
+  if (!more) throw std::bad_alloc();
+  static_cast<void>(bytes_.release());
+  bytes_.reset(static_cast<std::byte*>(more));
+  capacity_ = bytes;
+}
+
+bool KeyEntry::settle_later() {
   while (record < records.size()) {
     if (offset < length(record)) return true;
     if (record + 1 == records.size()) return false;
@@ -25,43 +34,32 @@ size_t KeyEntry::record_at(int64_t joined_offset) const {
 // slot.
 KeyTable::KeyTable() : seed_(reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15u), slots_(16) {}
 
-KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_), slots_(other.slots_) {
-  for (const KeyEntry& e : other.entries_)
-    entries_.push_back({e.key, e.number, e.records, e.total, e.record, e.offset, e.visited, {}, 0});
+KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_) {
+  for (const KeyEntry& e : other.entries_) {
+    KeyEntry& copy = entries_.emplace_back();
+    copy.key = e.key;
+    copy.number = e.number;
+    copy.records = e.records;
+    copy.total = e.total;
+    copy.record = e.record;
+    copy.offset = e.offset;
+    copy.visited = e.visited;
+  }
+  fill_slots(other.slots_.size());
 }
 
-// The slot that holds the key, or the free one where it belongs.
-size_t KeyTable::slot_of(uint64_t key) const {
-  uint64_t h = key ^ seed_;  // mixed as in splitmix64 (Steele, Lea, Flood 2014)
-  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-  h ^= h >> 31;
-  const size_t mask = slots_.size() - 1;
-  size_t slot = h & mask;
-  while (slots_[slot] != 0 && entries_[slots_[slot] - 1].key != key) slot = (slot + 1) & mask;
-  return slot;
-}
-
-KeyEntry* KeyTable::find(uint64_t key) {
-  if (recent_ && recent_->key == key) return recent_;
-  const uint32_t found = slots_[slot_of(key)];
-  return found == 0 ? nullptr : recent_ = &entries_[found - 1];
-}
-
-KeyEntry& KeyTable::find_or_add(uint64_t key) {
-  if (KeyEntry* known = find(key)) return *known;
-  const size_t slot = slot_of(key);
+KeyEntry& KeyTable::add(uint64_t key) {
   KeyEntry& added = entries_.emplace_back();
   added.key = key;
   added.number = static_cast<uint32_t>(entries_.size() - 1);
-  slots_[slot] = added.number + 1;
-  if (2 * entries_.size() > slots_.size()) grow();
-  return added;
+  slots_[slot_of(key)] = &added;
+  if (2 * entries_.size() > slots_.size()) fill_slots(2 * slots_.size());
+  return *(recent_ = &added);
 }
 
-void KeyTable::grow() {
-  slots_ = std::vector<uint32_t>(2 * slots_.size());
-  for (const KeyEntry& entry : entries_) slots_[slot_of(entry.key)] = entry.number + 1;
+void KeyTable::fill_slots(size_t count) {
+  slots_ = std::vector<KeyEntry*>(count);
+  for (KeyEntry& entry : entries_) slots_[slot_of(entry.key)] = &entry;
 }
 
 }  // namespace sheaf

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
+#include <memory>
 #include <vector>
 
 namespace sheaf {
@@ -15,6 +17,32 @@ namespace sheaf {
 struct KeyRecord {
   int64_t position = 0;  // of the value, in the stream of the task
   int64_t before = 0;    // joined: where the value begins
+};
+
+// Bytes in the order in which they were appended.
+class KeptBytes {
+ public:
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  size_t room() const { return capacity_ - size_; }
+  const std::byte* data() const { return bytes_.get(); }
+  void clear() { size_ = 0; }
+  void reserve(size_t bytes);  // >= size()
+  // Room for `bytes` more, of undefined contents; bytes <= room().
+  std::byte* extend(size_t bytes) {
+    std::byte* const room = bytes_.get() + size_;
+    size_ += bytes;
+    return room;
+  }
+  void shrink(size_t bytes) { size_ -= bytes; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;  // of realloc, which moves large ones without touching them
+  size_t size_ = 0;
+  size_t capacity_ = 0;
 };
 
 struct KeyEntry {
@@ -29,7 +57,7 @@ struct KeyEntry {
   size_t visited = 0;  // records that the iterator over all records has passed
 
   // Values that were passed over but not read: joined bytes from kept_from on.
-  std::vector<std::byte> kept;
+  KeptBytes kept;
   int64_t kept_from = 0;
 
   int64_t length(size_t r) const {
@@ -40,9 +68,15 @@ struct KeyEntry {
 
   // Moves from the end of a record to the next one that has bytes, as far as known. False if no bytes are
   // left.
-  bool settle();
+  bool settle() {
+    if (record < records.size() && offset < length(record)) [[likely]] return true;
+    return settle_later();
+  }
   // The record that holds a joined byte < total.
   size_t record_at(int64_t joined_offset) const;
+
+ private:
+  bool settle_later();
 };
 
 // The keys of a task, found by key and numbered by first appearance. Entries stay where they are.
@@ -52,21 +86,39 @@ class KeyTable {
   KeyTable(const KeyTable& other);  // without the kept values
   KeyTable& operator=(const KeyTable&) = delete;
 
-  KeyEntry* find(uint64_t key);  // null: not there
-  KeyEntry& find_or_add(uint64_t key);
+  // Null: not there.
+  KeyEntry* find(uint64_t key) {
+    if (recent_ && recent_->key == key) return recent_;
+    KeyEntry* const found = slots_[slot_of(key)];
+    return found ? recent_ = found : nullptr;
+  }
+  KeyEntry& find_or_add(uint64_t key) {
+    KeyEntry* const known = find(key);
+    return known ? *known : add(key);
+  }
 
   size_t size() const { return entries_.size(); }
   KeyEntry& operator[](size_t number) { return entries_[number]; }
 
  private:
-  size_t slot_of(uint64_t key) const;
-  void grow();
+  // The slot that holds the key, or the free one where it belongs.
+  size_t slot_of(uint64_t key) const {
+    uint64_t h = key ^ seed_;  // mixed as in splitmix64 (Steele, Lea, Flood 2014)
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    h ^= h >> 31;
+    const size_t mask = slots_.size() - 1;
+    size_t slot = h & mask;
+    while (slots_[slot] && slots_[slot]->key != key) slot = (slot + 1) & mask;
+    return slot;
+  }
+  KeyEntry& add(uint64_t key);
+  void fill_slots(size_t count);
 
   uint64_t seed_;
   std::deque<KeyEntry> entries_;
   KeyEntry* recent_ = nullptr;  // found last: a key that is asked for is often the next one scanned, too
-  std::vector<uint32_t>
-      slots_;  // open addressing: number + 1 of an entry, 0: free; at most half of them are taken
+  std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of them are taken
 };
 
 }  // namespace sheaf

@@ -22,8 +22,6 @@ void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& g
   move(position.block, position.offset);
 }
 
-ReadPosition ReadStream::park() { return {block_, position()}; }
-
 void ReadStream::move(int64_t block, int64_t offset) {
   block_ = block;
   fetched_ = offset;
@@ -58,11 +56,6 @@ void ReadStream::learn_from_handle() {
   fetched_ = handle_->position() - geometry_.offset(block_);
   if (fetched_ < 0)
     throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved in front of the current block");
-}
-
-int64_t ReadStream::position() {
-  learn_from_handle();
-  return fetched_ - waiting();
 }
 
 int64_t ReadStream::bytes_read() {

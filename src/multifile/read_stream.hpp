@@ -40,7 +40,12 @@ class ReadStream {
   // Makes the blocks of a task current, at `position`. The table behind `sizes` outlives its use.
   void load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position);
   // Where the current task stands.
-  ReadPosition park();
+  ReadPosition park() { return {block_, position()}; }
+
+  // What has been read ahead of the position, all in the current block; nothing while the program shares the position.
+  std::span<const std::byte> ahead() const { return {window_.at, window_.end}; }
+  // Moves over bytes <= ahead().size().
+  void skip_ahead(size_t bytes) { window_.at += bytes; }
 
   // Fills `out` from the stream, over block borders; returns the bytes read, fewer only at the end of the task.
   // Throws damaged if the physical file ends inside a block; after an error the position is where it was.
@@ -79,7 +84,10 @@ class ReadStream {
   const BlockSizes& sizes() const { return sizes_; }
   int64_t block() const { return block_; }
   // In the current block, brought up to date with the handle.
-  int64_t position();
+  int64_t position() {
+    if (handle_) [[unlikely]] learn_from_handle();
+    return fetched_ - waiting();
+  }
   int64_t file_position() { return geometry_.offset(block_) + position(); }
   // Offset in the logical stream.
   int64_t bytes_read();

@@ -80,6 +80,7 @@ StdioHandle* Handle::shared() {
 }
 
 void Handle::select(int64_t task) {
+  current_keys = nullptr;
   visit(opened, [task](auto& f) { f.select(task); });
 }
 

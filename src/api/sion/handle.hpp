@@ -56,6 +56,7 @@ class Handle {
   bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
   std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;  // once keys have been read
+  KeyvalIndex* current_keys = nullptr;  // of the current task; null: not looked up yet
   FILE* second = nullptr;  // stream registered by the program
   Tables tables;
 

@@ -26,7 +26,7 @@ ByteOrder metadata_order(Handle& handle) {
 }
 
 // The records of the current task of a handle.
-KeyvalIndex& get_index(Handle& handle) {
+KeyvalIndex& find_index(Handle& handle) {
   const int task = handle.task();
   if (!handle.keys) {
     ReadStream& stream = get_reader(handle);
@@ -39,13 +39,19 @@ KeyvalIndex& get_index(Handle& handle) {
   return handle.keys->add(task, metadata_order(handle));
 }
 
+KeyvalIndex& get_index(Handle& handle) {
+  if (!handle.current_keys) [[unlikely]] handle.current_keys = &find_index(handle);
+  return *handle.current_keys;
+}
+
 // Runs body(index, hides) for the current task; hides(key): the handle is a duplicate for another key.
 template <class Result, class Body>
 Result on_keys(const char* function, int sid, Result failure, Body&& body) {
-  Handle* h = find_handle(sid);
-  return guarded(function, h ? h->task() : -1, failure, [&]() -> Result {
-    Handle& handle = get_handle(sid);
-    const auto hides = [&](uint64_t key) { return handle.only_key && *handle.only_key != key; };
+  Handle* const h = find_handle(sid);
+  const auto task = [h] { return h ? h->task() : -1; };
+  return guarded(function, task, failure, [&]() -> Result {
+    Handle& handle = h ? *h : get_handle(sid);
+    const auto hides = [&handle](uint64_t key) { return handle.only_key && *handle.only_key != key; };
     return body(get_index(handle), hides);
   });
 }

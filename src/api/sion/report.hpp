@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/export.hpp"
@@ -16,15 +17,23 @@ SHEAF_EXPORT void report(std::string_view function, const Error& error, int task
 // The same as a warning: the call goes on.
 SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
 
-// Runs a call of the interface; `failure` is what it returns after an error.
-template <class Result, class Body>
-Result guarded(const char* function, int task, Result failure, Body&& body) {
+// Runs a call of the interface; `failure` is what it returns after an error. `task`: a number, or a function that
+// finds it when there is something to report.
+template <class Task, class Result, class Body>
+Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
+  const auto number = [&]() -> int {
+    if constexpr (std::is_invocable_v<Task>) {
+      return task();
+    } else {
+      return task;
+    }
+  };
   try {
     return body();
   } catch (const Error& e) {
-    report(function, e, task, static_cast<int>(failure));
+    report(function, e, number(), static_cast<int>(failure));
   } catch (const std::exception& e) {
-    report(function, Error(Code::io, e.what()), task, static_cast<int>(failure));
+    report(function, Error(Code::io, e.what()), number(), static_cast<int>(failure));
   }
   return failure;
 }
