@@ -19,7 +19,8 @@ std::vector<Default> defaults() {
        "st_blksize of the new file; " + kib(fallback_block_size) + " if that is not in 1.." +
            kib(largest_block_size),
        "argument fsblksize of the open calls"},
-      {"physical files", "as the arguments of the open call say", "open mode: files=auto|node|N"},
+      {"physical files", "as the arguments of the open call say", "open mode: files=auto|node|@TABLE|N"},
+      {"writers at once on a node", "all tasks", "open mode: iotasks=K"},
       {"leaders of a physical file",
        "one per " + std::to_string(leader_group(1024)) + " tasks, at most " +
            std::to_string(many / leader_group(many)),

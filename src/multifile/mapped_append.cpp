@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "multifile/appended_file.hpp"
 #include "multifile/mapped_writer.hpp"
+#include "multifile/throttle.hpp"
 
 namespace sheaf {
 
@@ -33,6 +34,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   mine_ = std::move(reader.mine_);
   for (MappedFile& f : mine_.files) f.file.reset();
   read_mapping();
+  slots_ = share_slots(*comm_, store, mode.io_tasks);
   open_to_append();
   load_first();
 }
@@ -107,7 +109,8 @@ void MappedWriter::open_to_append() {
             if (f.own_tasks < f.file_tasks) file->expect_company();
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();
-            f.file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+            f.file = throttled(
+                std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable), slots_);
           }
           if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);
         }));

@@ -5,6 +5,7 @@
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "multifile/new_file.hpp"
+#include "multifile/throttle.hpp"
 
 namespace sheaf {
 
@@ -35,6 +36,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_);
   const Gathered rows = collect_rows(request);
   collect_mapping();
+  slots_ = share_slots(*comm_, store, mode.io_tasks);
   try {
     create_files(request);
     open_own_files();
@@ -150,6 +152,7 @@ void MappedWriter::open_own_files() {
           for (MappedFile& f : mine_.files) {
             if (!f.file) f.file = store_->open(format::physical_name(path_, f.number), Access::write);
             if (f.own_tasks < f.file_tasks) f.file->expect_company();
+            f.file = throttled(std::move(f.file), slots_);
           }
           if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);
         }));

@@ -105,6 +105,7 @@ class MappedWriter {
   std::vector<layout::Placement> mapping_;  // of the tasks this process leads
   int64_t mapping_entries_ = 0;             // of the field in file 0; -1: there is none
   std::unique_ptr<MappedSlice> old_;        // appending: the slice as it was
+  std::shared_ptr<WriteSlots> slots_;       // null: no limit
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
   size_t current_ = 0;
   int64_t max_buffer_ = 0;

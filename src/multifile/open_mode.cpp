@@ -41,9 +41,12 @@ void set_files(OpenMode& m, std::string_view word, std::string_view value) {
     m.file_policy = FilePolicy::automatic;
   } else if (value == "node") {
     m.file_policy = FilePolicy::per_node;
+  } else if (value.size() > 1 && value.front() == '@') {
+    m.file_policy = FilePolicy::table;
+    m.table = value.substr(1);
   } else {
     const auto count = parse_bytes(value);
-    if (!count || *count < 1 || *count > INT32_MAX) bad_value(word, "files=auto, files=node or files=N with N >= 1");
+    if (!count || *count < 1 || *count > INT32_MAX) bad_value(word, "files=auto, files=node, files=@TABLE or files=N with N >= 1");
     m.file_policy = FilePolicy::fixed;
     m.files = static_cast<int32_t>(*count);
   }
@@ -94,6 +97,10 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     const auto bytes = parse_bytes(value);
     if (!bytes || *bytes > (int64_t{1} << 30)) bad_value(word, "buffer=BYTES, at most 1G");
     m.buffer_bytes = *bytes;
+  } else if (key == "iotasks") {
+    const auto tasks = parse_bytes(value);
+    if (!tasks || *tasks > INT32_MAX) bad_value(word, "iotasks=K with K >= 0 (0: no limit)");
+    m.io_tasks = static_cast<int32_t>(*tasks);
   } else {
     return false;
   }
@@ -130,7 +137,7 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 
 std::string_view known_words() {
   return "r, w, append, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
-         "files=auto|node|N, buffer=BYTES";
+         "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES";
 }
 
 }  // namespace sheaf

@@ -22,6 +22,7 @@ enum class FilePolicy : uint8_t {
   automatic,  // as many as the writers of a node can fill at once (docs/tuning.md)
   per_node,   // one per group of tasks that share memory
   fixed,      // OpenMode::files
+  table,      // a text file says which file each task is in (multifile/file_table.hpp)
 };
 
 struct OpenMode {
@@ -35,6 +36,8 @@ struct OpenMode {
   format::KeyvalMode keyval = format::KeyvalMode::not_set;
   FilePolicy file_policy = FilePolicy::caller;
   int32_t files = 0;                 // for FilePolicy::fixed
+  std::string table;                 // for FilePolicy::table: its path
+  int32_t io_tasks = 0;              // tasks of a node that write at once; 0: all
   int64_t buffer_bytes = 512 << 10;  // write-behind and read-ahead buffer of a task; 0: none
   std::vector<std::string> unknown;  // words without a meaning
 

@@ -4,8 +4,10 @@
 #include <thread>
 
 #include "layout/placement.hpp"
+#include "multifile/file_table.hpp"
 #include "multifile/new_file.hpp"
 #include "multifile/leaders.hpp"
+#include "multifile/throttle.hpp"
 
 namespace sheaf {
 
@@ -29,11 +31,12 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   facts_.durable = mode.durable;
   named_ = request.name_of != nullptr;
   choose_files(request, mode);
+  auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     int64_t aligned = 0;
     auto opened = open_file(request, aligned);
     if (local().size() > 1) opened->expect_company();
-    stream_.bind(std::move(opened), mode.buffer_bytes);
+    stream_.bind(throttled(std::move(opened), std::move(slots)), mode.buffer_bytes);
     lay_out(aligned, request.path);
   } catch (...) {
     if (created_) store.remove(name_of(request, facts_.filenumber));
@@ -42,6 +45,12 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
 }
 
 void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
+  if (request.filenumber < 0 && mode.file_policy == FilePolicy::table) {
+    const FilePlace place = read_file_table(*comm_, *store_, mode.table);
+    request.filenumber = place.filenumber;
+    request.nfiles = place.nfiles;
+    request.local = place.nfiles > 1 ? comm_->split(place.filenumber, task()) : nullptr;
+  }
   if (request.filenumber >= 0) {
     facts_.filenumber = request.filenumber;
     facts_.nfiles = request.nfiles;

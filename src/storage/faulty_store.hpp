@@ -63,6 +63,10 @@ class FaultyStore final : public Store {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return inner_.join_slots(name, count);
+  }
 
   // Replaces the plan and counts its operations from 0. The other counters go on.
   void set_plan(FaultPlan plan);

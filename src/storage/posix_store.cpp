@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "storage/posix_file.hpp"
+#include "storage/write_slots.hpp"
 
 namespace sheaf {
 
@@ -44,6 +45,12 @@ void PosixStore::remove(const std::string& path) {
 void PosixStore::rename(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0)
     throw os_error("cannot rename to '" + to + "' the file", from, errno);
+}
+
+std::shared_ptr<WriteSlots> PosixStore::make_slots(int count) { return make_locked_slots(count); }
+
+std::shared_ptr<WriteSlots> PosixStore::join_slots(const std::string& name, int count) {
+  return join_locked_slots(name, count);
 }
 
 Store& posix_store() {

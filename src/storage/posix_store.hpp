@@ -14,6 +14,8 @@ class PosixStore final : public Store {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::shared_ptr<WriteSlots> make_slots(int count) override;
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override;
 };
 
 // What stat(2) and fstat(2) found.

@@ -24,6 +24,10 @@ class RecordingStore final : public Store {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return inner_.join_slots(name, count);
+  }
 
   // Number of changes so far.
   size_t length() const;

@@ -30,6 +30,10 @@ class SharedHandles final : public Store {
   FileStatus status(const std::string& path) override { return inner_.status(path); }
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return inner_.join_slots(name, count);
+  }
 
   // Files of the inner store that are open through this object.
   size_t open_files() const;

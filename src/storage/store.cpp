@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "storage/range.hpp"
+#include "storage/write_slots.hpp"
 
 namespace sheaf {
 
@@ -26,6 +27,10 @@ void File::write_vector_at(std::span<const std::span<const std::byte>> parts, in
 }
 
 int64_t File::next_hole(int64_t offset) { return std::max(offset, status().size); }
+
+std::shared_ptr<WriteSlots> Store::make_slots(int count) { return make_memory_slots(count); }
+
+std::shared_ptr<WriteSlots> Store::join_slots(const std::string& name, int) { return join_memory_slots(name); }
 
 void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length) {
   if (length < 0) throw Error(Code::invalid_argument, "cannot copy a negative number of bytes");

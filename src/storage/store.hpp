@@ -19,6 +19,8 @@
 
 namespace sheaf {
 
+class WriteSlots;
+
 enum class Access : uint8_t {
   read,    // the file must exist
   write,   // read and write; the file must exist
@@ -102,6 +104,11 @@ class Store {
 
   // Renames a file, replacing `to` atomically.
   virtual void rename(const std::string& from, const std::string& to) = 0;
+
+  // Slots for at most `count` > 0 transfers at once (storage/write_slots.hpp), shared with those who join them under
+  // their name: by default inside this process, in the operating system's store on this machine.
+  virtual std::shared_ptr<WriteSlots> make_slots(int count);
+  virtual std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count);
 };
 
 // Copies `length` bytes through a buffer of bounded size; what File::copy_to falls back to.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,17 @@ void check_foreign_placement() {
   read(file, files);
 }
 
+// A table places every thread, here those of a process in different files.
+void check_table() {
+  const std::string table = path("table");
+  if (me == 0) {
+    std::ofstream out(table);
+    for (int t = 0; t < size * threads; ++t) out << t % 2 << '\n';
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  check("placed", ("wb,files=@" + table).c_str(), 1, MPI_COMM_NULL, 2);
+}
+
 void check_errors() {
 #pragma omp parallel num_threads(threads)
   {
@@ -197,6 +209,8 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&half);
   }
   check_foreign_placement();
+  check_table();
+  check("throttled", "wb,iotasks=1", 1, MPI_COMM_NULL, 1);
   sheaf_print_errors(0);
   check_errors();
   sheaf_print_errors(1);

@@ -55,10 +55,15 @@ TEST(OpenMode, FilesAndBuffers) {
   EXPECT_EQ(parse_open_mode("w,files=auto").file_policy, FilePolicy::automatic);
   EXPECT_EQ(parse_open_mode("w,files=node").file_policy, FilePolicy::per_node);
   EXPECT_EQ(parse_open_mode("w,files=7").files, 7);
+  EXPECT_EQ(parse_open_mode("w, files=@a/b=c ").file_policy, FilePolicy::table);
+  EXPECT_EQ(parse_open_mode("w, files=@a/b=c ").table, "a/b=c");
+  EXPECT_EQ(parse_open_mode("w").io_tasks, 0);
+  EXPECT_EQ(parse_open_mode("w,iotasks=4").io_tasks, 4);
+  EXPECT_EQ(parse_open_mode("w,iotasks=4", "iotasks=0").io_tasks, 0);
   EXPECT_EQ(parse_open_mode("w,buffer=0").buffer_bytes, 0);
   EXPECT_EQ(parse_open_mode("w,buffer=4k").buffer_bytes, 4096);
   EXPECT_EQ(parse_open_mode("w,buffer=1G").buffer_bytes, int64_t{1} << 30);
-  for (const char* words : {"w,files=0", "w,files=-1", "w,files=x", "w,files", "w,files=2147483648", "w,buffer=2G",
+  for (const char* words : {"w,files=0", "w,files=-1", "w,files=@", "w,iotasks", "w,iotasks=-1", "w,iotasks=two", "w,iotasks=3000M", "w,files=x", "w,files", "w,files=2147483648", "w,buffer=2G",
                             "w,buffer=-1", "w,buffer=x", "w,buffer=1T", "w,buffer=9999999999999G", "w,sionfwd"})
     EXPECT_EQ(code_of(words), Code::invalid_argument) << words;
 }

@@ -33,9 +33,10 @@ Given look_at(int* numfiles, MPI_Comm gcomm, const MPI_Comm* lcomm) {
   return {numfiles, numfiles ? *numfiles : 0, lcomm != nullptr, lcomm && *lcomm != MPI_COMM_NULL};
 }
 
-// Files are counted in processes: tasks are placed with all the threads of theirs.
+// Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every task.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
                      const std::function<std::unique_ptr<Comm>()>& local) {
+  if (mode.file_policy == FilePolicy::table) return;
   const int processes = comm.size() / threads;
   int nfiles = mode.file_policy == FilePolicy::fixed ? mode.files : request.nfiles;
   if (mode.file_policy == FilePolicy::automatic) nfiles = std::min(processes, comm.node_count());

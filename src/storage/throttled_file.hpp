@@ -1,0 +1,14 @@
+// storage/throttled_file: a File whose writes wait for a slot (storage/write_slots.hpp).
+#pragma once
+
+#include <memory>
+
+#include "storage/store.hpp"
+#include "storage/write_slots.hpp"
+
+namespace sheaf {
+
+// `file` with every write in a slot of `slots`; `file` itself if there are none (null).
+std::shared_ptr<File> throttled(std::shared_ptr<File> file, std::shared_ptr<WriteSlots> slots);
+
+}  // namespace sheaf

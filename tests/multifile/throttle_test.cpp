@@ -1,0 +1,213 @@
+// Open mode iotasks=K: never more than K tasks of a node write at once, and K do.
+#include <gtest/gtest.h>
+
+#include "comm/on_threads.hpp"
+#include "multifile/throttle.hpp"
+#include "storage/shared_handles.hpp"
+#include "storage/testing.hpp"
+#include "support/counting_store.hpp"
+#include "support/mapped.hpp"
+
+namespace sheaf::test {
+namespace {
+
+constexpr int tasks = 8;
+constexpr size_t piece = 128 << 10;  // more than what is buffered
+constexpr size_t large = 32 << 10;   // metadata are smaller
+
+// The environment for one test.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+std::vector<std::byte> bytes_of(int64_t task, size_t size) { return testing::pattern(size, static_cast<unsigned>(task + 1)); }
+
+// Four large writes of every task.
+void write_large(Store& store, const std::string& path, Comm& given, const std::string& mode) {
+  ParallelWriteRequest request;
+  request.path = path;
+  request.nfiles = 2;
+  request.chunk_size = 4 * piece;
+  ParallelWriter writer(store, given.duplicate(), std::move(request), parse_open_mode(mode));
+  const auto bytes = bytes_of(writer.task(), piece);
+  for (int i = 0; i < 4; ++i) writer.stream().write(bytes);
+  writer.close();
+}
+
+void check_large(Store& store, const std::string& path, int ntasks = tasks) {
+  SerialReader reader(store, path, parse_open_mode("r"));
+  for (int t = 0; t < ntasks; ++t) {
+    reader.select(t);
+    std::vector<std::byte> found(piece);
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_EQ(reader.stream().read(found), piece);
+      ASSERT_EQ(found, bytes_of(t, piece)) << "task " << t << ", piece " << i;
+    }
+  }
+}
+
+class Throttle : public ::testing::TestWithParam<bool> {
+ protected:
+  Store& files() {
+    if (GetParam()) return posix_store();
+    return memory_;
+  }
+  std::string path() { return GetParam() ? directory_ / "m" : "m"; }
+
+ private:
+  MemoryStore memory_;
+  testing::TemporaryDirectory directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, Throttle, ::testing::Values(false, true),
+                         [](const auto& kind) { return kind.param ? "posix" : "memory"; });
+
+TEST_P(Throttle, SoManyTasksWriteAtOnce) {
+  for (const int allowed : {1, 3}) {
+    WritersAtWork at_work;
+    CountingStore store(files(), at_work, large);
+    on_team(tasks, [&](Comm& comm) {
+      write_large(store, path(), comm, "w,iotasks=" + std::to_string(allowed));
+    });
+    EXPECT_EQ(at_work.most, allowed);
+    EXPECT_GE(at_work.writes, 4 * tasks);
+    check_large(files(), path());
+  }
+}
+
+TEST_P(Throttle, WithoutTheWordAllWriteAtOnce) {
+  for (const char* mode : {"w", "w,iotasks=0", "w,iotasks=100"}) {
+    WritersAtWork at_work;
+    CountingStore store(files(), at_work, large);
+    on_team(tasks, [&](Comm& comm) { write_large(store, path(), comm, mode); });
+    EXPECT_GT(at_work.most, 3) << mode;
+  }
+}
+
+TEST_P(Throttle, EveryNodeHasSlotsOfItsOwn) {
+  const Environment topology("SHEAF_TOPOLOGY", "node=4");
+  WritersAtWork at_work[2];
+  WritersAtWork together;
+  CountingStore all(files(), together, large);
+  CountingStore stores[2] = {{all, at_work[0], large}, {all, at_work[1], large}};
+  on_team(tasks, [&](Comm& comm) { write_large(stores[comm.rank() / 4], path(), comm, "w,iotasks=2"); });
+  EXPECT_EQ(at_work[0].most, 2);
+  EXPECT_EQ(at_work[1].most, 2);
+  EXPECT_GT(together.most, 2);
+  check_large(files(), path());
+}
+
+TEST_P(Throttle, BuffersThatAreFullWaitAsWell) {
+  WritersAtWork at_work;
+  CountingStore store(files(), at_work, large);
+  on_team(tasks, [&](Comm& comm) {
+    ParallelWriteRequest request;
+    const std::string name = path();
+    request.path = name;
+    request.chunk_size = 1 << 20;
+    ParallelWriter writer(store, comm.duplicate(), std::move(request), parse_open_mode("w,iotasks=2,buffer=64k"));
+    const auto record = bytes_of(writer.task(), 1000);
+    for (int i = 0; i < 1000; ++i) writer.stream().write(record);
+    writer.close();
+  });
+  EXPECT_EQ(at_work.most, 2);
+}
+
+TEST_P(Throttle, MappedWritersAndAppendersToo) {
+  WritersAtWork at_work;
+  CountingStore store(files(), at_work, large);
+  const std::string name = path();
+  on_team(tasks, [&](Comm& comm) {
+    const int first = 2 * comm.rank();
+    std::vector<MappedWriteTask> own;
+    for (const int t : {first, first + 1}) own.push_back({t, 4 * piece, {t % 2, t / 2}});
+    MappedWriter writer(store, comm.duplicate(), {name, 2, -1, own}, parse_open_mode("w,iotasks=3"));
+    for (const int t : {first, first + 1}) {
+      writer.select(t);
+      for (int i = 0; i < 2; ++i) writer.stream().write(bytes_of(t, piece));
+    }
+    writer.close();
+  });
+  EXPECT_EQ(at_work.most, 3);
+  at_work.most = 0;
+  on_team(tasks, [&](Comm& comm) {
+    const MappedAppendRequest request{{name, true, {}}, 0};
+    MappedWriter writer(store, comm.duplicate(), request, parse_open_mode("a,iotasks=3"));
+    for (const int t : {2 * comm.rank(), 2 * comm.rank() + 1}) {
+      writer.select(t);
+      for (int i = 0; i < 2; ++i) writer.stream().write(bytes_of(t, piece));
+    }
+    writer.close();
+  });
+  EXPECT_EQ(at_work.most, 3);
+  EXPECT_GE(at_work.writes, 2 * 4 * tasks);
+  check_large(files(), name, 2 * tasks);
+}
+
+TEST_P(Throttle, ThreadsThatShareADescriptor) {
+  WritersAtWork at_work;
+  CountingStore counting(files(), at_work, large);
+  SharedHandles store(counting);
+  on_team(tasks, [&](Comm& comm) { write_large(store, path(), comm, "w,iotasks=3"); });
+  EXPECT_EQ(at_work.most, 3);
+}
+
+FiberOptions on_one_node(int ranks) {
+  FiberOptions options = fibers(ranks);
+  options.ranks_per_node = ranks;
+  return options;
+}
+
+TEST(ThrottleSimulation, ManyTasksInOneThread) {
+  MemoryStore store;
+  run_fibers(on_one_node(64), [&](Comm& comm) { write_large(store, "m", comm, "w,iotasks=2"); });
+  check_large(store, "m", 64);
+}
+
+// A machine on which one task cannot make or join slots.
+class WithoutSlots final : public Store {
+ public:
+  WithoutSlots(Store& inner, bool makes) : inner_(inner), makes_(makes) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override { return inner_.open(path, access); }
+  FileStatus status(const std::string& path) override { return inner_.status(path); }
+  void remove(const std::string& path) override { inner_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
+  std::shared_ptr<WriteSlots> make_slots(int count) override {
+    if (!makes_) throw os_error("cannot create the file for write slots", "slots", EACCES);
+    return last_ = inner_.make_slots(count);
+  }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    if (std::exchange(joins_, true)) return inner_.join_slots(name, count);
+    throw os_error("cannot open for writing", name, EMFILE);
+  }
+  std::shared_ptr<WriteSlots> last_;
+
+ private:
+  Store& inner_;
+  const bool makes_;
+  bool joins_ = false;
+};
+
+TEST(ThrottleFailure, SlotsThatCannotBeHadFailTheOpenOnAllTasksAndLeaveNothing) {
+  for (const bool makes : {false, true}) {
+    MemoryStore memory;
+    WithoutSlots store(memory, makes);
+    std::atomic<int> failed = 0;
+    run_fibers(on_one_node(5), [&](Comm& comm) {
+      failed += code_of([&] { write_large(store, "m", comm, "w,iotasks=2"); }) != Code::ok;
+    });
+    EXPECT_EQ(failed, 5);
+    EXPECT_TRUE(memory.paths().empty());
+    if (makes) {
+      EXPECT_THROW(join_memory_slots(store.last_->name()), Error);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::test

@@ -1,0 +1,74 @@
+// counting_store: counts how many writes are at work at the same time, and makes them last long enough to meet.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "storage/store.hpp"
+
+namespace sheaf::test {
+
+// May lie in memory that processes share.
+struct WritersAtWork {
+  std::atomic<int> now{0};
+  std::atomic<int> most{0};
+  std::atomic<int> writes{0};
+
+  void enter() {
+    const int here = ++now;
+    for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) continue;
+    ++writes;
+  }
+  void leave() { --now; }
+};
+
+// Decorator of a Store. Only writes of at least `smallest` bytes are counted.
+class CountingStore final : public Store {
+ public:
+  CountingStore(Store& inner, WritersAtWork& count, size_t smallest)
+      : inner_(inner), count_(count), smallest_(smallest) {}
+
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<Counted>(inner_.open(path, access), *this);
+  }
+  FileStatus status(const std::string& path) override { return inner_.status(path); }
+  void remove(const std::string& path) override { inner_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return inner_.join_slots(name, count);
+  }
+
+ private:
+  class Counted final : public File {
+   public:
+    Counted(std::shared_ptr<File> inner, CountingStore& store) : inner_(std::move(inner)), store_(store) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      const bool counts = data.size() >= store_.smallest_;
+      if (counts) store_.count_.enter();
+      if (counts) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      inner_->write_at(data, offset);
+      if (counts) store_.count_.leave();
+    }
+    size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
+    FileStatus status() override { return inner_->status(); }
+    void resize(int64_t size) override { inner_->resize(size); }
+    void sync() override { inner_->sync(); }
+    int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
+    const std::string& path() const override { return inner_->path(); }
+    void close() override { inner_->close(); }
+
+   private:
+    std::shared_ptr<File> inner_;
+    CountingStore& store_;
+  };
+
+  Store& inner_;
+  WritersAtWork& count_;
+  const size_t smallest_;
+};
+
+}  // namespace sheaf::test
