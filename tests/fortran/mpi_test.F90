@@ -31,7 +31,7 @@ contains
     nfiles = files
     chunksize = 1000
     fsblksize = 512
-    newname = 'something else'
+    newname = repeat('x', len(newname))
     call fsion_paropen_mpi(name//'   ', 'bw', nfiles, MPI_COMM_WORLD, MPI_COMM_WORLD, chunksize, fsblksize, &
                            globalrank, newname, sid)
     call check(sid >= 0 .and. globalrank == rank .and. nfiles == files, 'opened to write')

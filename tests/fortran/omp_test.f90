@@ -31,7 +31,7 @@ contains
     fsblksize = 512
     chunk = 1000 + thread
     rank = -5
-    newname = 'something else'
+    newname = repeat('x', len(newname))
     call check(omp_get_num_threads() == team, 'the team has the size asked for')
     call fsion_paropen_omp(name, writing(min(round, 2)), chunk, fsblksize, rank, newname, sid)
     call check(sid >= 0 .and. rank == thread, 'opened to write')

@@ -33,12 +33,13 @@ contains
     nfiles = files
     chunk = 1000
     fsblksize = 512
-    newname = 'something else'
+    newname = repeat('x', len(newname))
     call fsion_paropen_ompi(name//'   ', 'bw', nfiles, MPI_COMM_WORLD, MPI_COMM_WORLD, chunk, fsblksize, task, &
                             newname, sid)
     call check(sid >= 0 .and. nfiles == files, 'opened to write')
     call check(task == rank*threads + omp_get_thread_num(), 'number of the task')
     call check(newname(:len(name)) == name, 'name of the physical file')
+    if (files == 1) call check(newname == name, 'the rest of the name is blank')
     call write_content(sid, task)
     call fsion_parclose_ompi(sid, ierr)
     call check(ierr == sion_success, 'closed')
