@@ -11,7 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from installed import (C_MPI, C_OMP, C_OMPI, C_SERIAL, CXX_MPI, CXX_SERIAL, F77_MPI, F77_OMP, F77_OMPI,  # noqa: E402
-                       F77_SERIAL, F90_MPI, F90_OMP, F90_OMPI, F90_SERIAL, FORTRAN, MPIS, InstalledCase)
+                       F77_SERIAL, F90_MPI, F90_OMP, F90_OMPI, F90_SERIAL, FORTRAN, MPIS, ROOT,
+                       InstalledCase)
 
 FIND_SIONLIB = """
 cmake_minimum_required(VERSION 3.16)
@@ -214,11 +215,23 @@ class Tree(InstalledCase):
         names += ["lib/libsioncom_64_lock_none.a", "lib/libsioncom_64_lock_pthreads.a", "include/sion.h"]
         names += [f"bin/{name}" for name in
                   ("sheaf", "siondump", "sionsplit", "siondefrag", "sioncat", "sionversion", "sionconfig")]
+        if MPIS:
+            names += ["bin/sheaf-partest", "bin/partest", "bin/ompi_partest"]
         if FORTRAN:
             names += [f"lib/libsion{part}_{language}_64.a" for part in ("ser", "mpi") for language in ("f77", "f90")]
             names += ["include/sion_f77.h"]
             names += [f"include/mod_64/sion_f90{family}.mod" for family in ("", "_omp", "_mpi", "_ompi")]
         self.assertEqual([name for name in names if not (self.prefix / name).exists()], [])
+
+    def test_benchmark_of_every_mpi(self):
+        for mpi in MPIS:
+            for name in ("sheaf-partest", "partest", "ompi_partest"):
+                with self.subTest(mpi=mpi, name=name):
+                    self.run_command(ROOT / "scripts" / "mpirun.sh", mpi, 2, self.prefix / "bin" / name, "-s", "10k")
+            self.environment["SHEAF_MPI"] = mpi
+            self.assertIn("--localsize", self.run_command(self.prefix / "bin" / "partest", "--help"))
+        self.environment["SHEAF_MPI"] = "nonesuch"
+        self.run_command(self.prefix / "bin" / "partest", "--help", code=2)
 
     def test_staging_directory(self):
         stage = self.directory / "stage"

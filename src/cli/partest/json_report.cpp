@@ -1,0 +1,81 @@
+// The results as one JSON object.
+#include <fmt/format.h>
+
+#include "cli/json.hpp"
+#include "cli/partest/report.hpp"
+#include "sheaf.h"
+
+namespace sheaf::partest {
+
+namespace {
+
+using cli::Json;
+
+Json steps_of(const double (&values)[step_count], bool created) {
+  Json json;
+  if (created) json = {{"create", values[create_step]}, {"create_close", values[create_close_step]}};
+  json["open"] = values[open_step];
+  json["transfer"] = values[transfer_step];
+  json["close"] = values[close_step];
+  return json;
+}
+
+Json set_of(const Totals& t, bool created) {
+  return {{"tasks", t.tasks},
+          {"bytes", t.bytes},
+          {"chunks", t.chunks},
+          {"seconds", steps_of(t.time, created)},
+          {"spread_seconds", steps_of(t.spread, created)},
+          {"barrier_seconds", steps_of(t.barrier, created)},
+          {"transfer_mib_per_second", mebibytes_per_second(t.bytes, t.time[transfer_step])},
+          {"mib_per_second", mebibytes_per_second(t.bytes, t.all_steps())}};
+}
+
+class JsonReport : public Report {
+ public:
+  void begin(const Setting& s, const Options& o) override {
+    Json given;
+    for (const Parameter& p : parameters(o)) {
+      const bool text = p.name == "filename";
+      given[p.name] =
+          text ? Json(p.value) : Json::parse(p.name == "testtype" ? "[" + p.value + "]" : p.value);
+    }
+    json_ = {{"program", s.program},   {"version", sheaf_version()}, {"mpi", s.mpi},
+             {"tasks", s.ntasks},      {"threads", s.threads},       {"parameters", given},
+             {"phases", Json::array()}};
+  }
+
+  void phase(const Phase& p, const Options& o) override {
+    const bool writes = p.operation == Operation::write;
+    const bool created = writes && o.write == 2;
+    Json one = {{"test", name_of_type(p.type, o)},
+                {"testtype", p.type},
+                {"operation", writes ? "write" : "read"},
+                {"files", p.files},
+                {"checked", !writes && o.nochecksum == 0}};
+    one.update(set_of(totals_of(p.tasks), created));
+    if (o.verbose) {
+      one["each_task"] = Json::array();
+      for (const Record& r : p.tasks) {
+        Json task = set_of(totals_of({r}), created);
+        task.erase("tasks");
+        task.erase("spread_seconds");
+        task["file"] = r.file;
+        task["data_of_task"] = r.source;
+        one["each_task"].push_back(task);
+      }
+    }
+    json_["phases"].push_back(one);
+  }
+
+  void end(const Options&) override { fmt::print("{}\n", cli::text_of(json_, 1)); }
+
+ private:
+  Json json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Report> make_json_report() { return std::make_unique<JsonReport>(); }
+
+}  // namespace sheaf::partest

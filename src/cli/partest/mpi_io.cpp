@@ -1,0 +1,100 @@
+// MPI-IO of the MPI the program runs with: one shared file, the data of the tasks one behind the other.
+#include <mpi.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "cli/partest/target.hpp"
+
+namespace sheaf::partest {
+
+namespace {
+
+class SharedFile : public Target {
+ public:
+  using Target::Target;
+  ~SharedFile() override {
+    if (fh_ != MPI_FILE_NULL) MPI_File_close(&fh_);
+    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+  }
+
+  void prepare(Operation operation) override {
+    const int task = operation == Operation::write ? comm.rank() : source();
+    at_ = 0;
+    for (int t = 0; t < task; ++t) at_ += options.bytes_of(t, comm.size());
+    MPI_Info_create(&info_);
+    if (options.hintlargeblock >= 0) hint("IBM_largeblock_io", options.hintlargeblock ? "true" : "false");
+    if (options.hintiobufsize >= 0) hint("IBM_io_buffer_size", std::to_string(options.hintiobufsize) + "KB");
+    if (options.hintsparseaccess >= 0) hint("IBM_sparse_access", options.hintsparseaccess ? "true" : "false");
+  }
+
+  void open(Operation operation) override {
+    const bool writes = operation == Operation::write;
+    check(MPI_File_open(MPI_COMM_WORLD, options.filename.c_str(),
+                        writes ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY, info_, &fh_),
+          "cannot open");
+    if (writes) check(MPI_File_set_size(fh_, 0), "cannot truncate");
+  }
+
+  void write(const std::byte* data, int64_t bytes) override {
+    MPI_Status status;
+    const auto count = static_cast<int>(bytes);
+    check(options.collwrite ? MPI_File_write_at_all(fh_, at_, data, count, MPI_BYTE, &status)
+                            : MPI_File_write_at(fh_, at_, data, count, MPI_BYTE, &status),
+          "cannot write to");
+    moved(status, bytes);
+  }
+
+  void read(std::byte* data, int64_t bytes) override {
+    MPI_Status status;
+    const auto count = static_cast<int>(bytes);
+    check(options.collread ? MPI_File_read_at_all(fh_, at_, data, count, MPI_BYTE, &status)
+                           : MPI_File_read_at(fh_, at_, data, count, MPI_BYTE, &status),
+          "cannot read");
+    moved(status, bytes);
+  }
+
+  void close() override { check(MPI_File_close(&fh_), "cannot close"); }
+
+  void remove() override {
+    if (comm.rank() == 0) remove_file(options.filename);
+  }
+
+  bool collective(Operation operation) const override {
+    return operation == Operation::write ? options.collwrite : options.collread;
+  }
+
+ private:
+  void hint(const char* key, const std::string& value) { MPI_Info_set(info_, key, value.c_str()); }
+
+  void check(int code, const char* doing) const {
+    if (code == MPI_SUCCESS) return;
+    char words[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    MPI_Error_string(code, words, &length);
+    throw Error(Code::io, std::string("MPI-IO ") + doing + " '" + options.filename +
+                              "': " + std::string(words, static_cast<size_t>(length)));
+  }
+
+  void moved(const MPI_Status& status, int64_t bytes) {
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    if (bytes > 0 && count != bytes)
+      throw Error(Code::damaged, "MPI-IO moved " + std::to_string(count) + " of " + std::to_string(bytes) +
+                                     " bytes at offset " + std::to_string(at_) + " of '" + options.filename +
+                                     "'");
+    at_ += bytes;
+  }
+
+  MPI_File fh_ = MPI_FILE_NULL;
+  MPI_Info info_ = MPI_INFO_NULL;
+  MPI_Offset at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Target> make_mpi_io(const Options& options, Comm& comm) {
+  return std::make_unique<SharedFile>(options, comm);
+}
+
+}  // namespace sheaf::partest

@@ -1,0 +1,39 @@
+#include "cli/partest/pattern.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf::partest {
+
+namespace {
+
+// The mixing function of SplitMix64.
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Pattern::Pattern(int task, int64_t largest) : memory_(static_cast<size_t>(period + largest)) {
+  uint64_t state = mixed(static_cast<uint64_t>(task) + 1);
+  for (int64_t i = 0; i < period; i += 8) {
+    const uint64_t word = mixed(state += 0x9E3779B97F4A7C15u);
+    std::memcpy(memory_.data() + i, &word, 8);
+  }
+  for (auto done = static_cast<size_t>(period); done < memory_.size();) {
+    const size_t n = std::min(done, memory_.size() - done) / period * period;
+    const size_t copied = n > 0 ? n : memory_.size() - done;
+    std::memcpy(memory_.data() + done, memory_.data(), copied);
+    done += copied;
+  }
+}
+
+std::optional<int64_t> Pattern::difference(const std::byte* data, int64_t bytes, int64_t offset) const {
+  const std::byte* const wanted = at(offset);
+  if (std::memcmp(data, wanted, static_cast<size_t>(bytes)) == 0) return std::nullopt;
+  return offset + (std::mismatch(data, data + bytes, wanted).first - data);
+}
+
+}  // namespace sheaf::partest

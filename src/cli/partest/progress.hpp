@@ -1,0 +1,28 @@
+// cli/partest/progress: how far the first task has come, on stderr, if that is a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace sheaf::partest {
+
+class Progress {
+ public:
+  Progress(std::string what, int64_t total, bool mine);
+  ~Progress();
+  void at(int64_t done) {
+    if (visible_) show(done);
+  }
+
+ private:
+  void show(int64_t done);
+
+  std::string what_;
+  int64_t total_;
+  bool visible_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace sheaf::partest

@@ -1,0 +1,52 @@
+// cli/partest/report: what the results look like: a table or JSON on stdout, or the lines of partest of
+// SIONlib on stderr. All on task 0.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/partest/run.hpp"
+
+namespace sheaf::partest {
+
+// About the run as a whole.
+struct Setting {
+  std::string program;  // as it was called
+  std::string mpi;      // library and version
+  int ntasks = 0;
+  int threads = 0;  // per process; 0: none
+};
+
+// A set of tasks as one: sums of bytes and chunks; times in seconds.
+struct Totals {
+  int64_t tasks = 0;
+  int64_t bytes = 0;
+  int64_t chunks = 0;
+  double time[step_count] = {};     // from the first task that begins to the last that ends
+  double spread[step_count] = {};   // from the first task that ends to the last
+  double barrier[step_count] = {};  // longest wait for the last task of all
+  // The steps from open to close, one after the other.
+  double all_steps() const { return time[open_step] + time[transfer_step] + time[close_step]; }
+};
+Totals totals_of(const std::vector<Record>& tasks);
+// The records of the tasks of one physical file.
+std::vector<Record> of_file(const Phase& phase, int64_t file);
+
+// Bytes per second in MiB; 0 if there was nothing to do.
+double mebibytes_per_second(int64_t bytes, double seconds);
+
+// Reports come in three calls: once, per phase, once.
+class Report {
+ public:
+  virtual ~Report() = default;
+  virtual void begin(const Setting&, const Options&) = 0;
+  virtual void phase(const Phase&, const Options&) = 0;
+  virtual void end(const Options&) = 0;
+};
+
+std::unique_ptr<Report> make_table();
+std::unique_ptr<Report> make_json_report();
+std::unique_ptr<Report> make_classic_lines();
+
+}  // namespace sheaf::partest

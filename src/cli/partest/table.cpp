@@ -1,0 +1,67 @@
+// The table of bandwidths.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/partest/report.hpp"
+#include "cli/partest/sizes.hpp"
+
+namespace sheaf::partest {
+
+namespace {
+
+constexpr int name_width = 28;
+
+void row(const std::string& name, const char* operation, const Totals& t, const std::string& files) {
+  fmt::print("{:<{}} {:<5} {:>11}  {:9.4f} {:9.4f} {:9.4f}  {:10.1f} {:10.1f}  {:>5}\n", name, name_width,
+             operation, sized(t.bytes), t.time[open_step], t.time[transfer_step], t.time[close_step],
+             mebibytes_per_second(t.bytes, t.time[transfer_step]),
+             mebibytes_per_second(t.bytes, t.all_steps()), files);
+}
+
+class Table : public Report {
+ public:
+  void begin(const Setting& setting, const Options&) override { setting_ = setting; }
+
+  void phase(const Phase& p, const Options& o) override {
+    if (!std::exchange(headed_, true)) head(setting_, o);
+    const char* const operation = p.operation == Operation::write ? "write" : "read";
+    row(name_of_type(p.type, o), operation, totals_of(p.tasks), std::to_string(p.files));
+    checked_ = checked_ || p.operation == Operation::read;
+    if (o.verbose) details(p, operation);
+    std::fflush(stdout);
+  }
+
+  void end(const Options& o) override {
+    if (checked_ && o.nochecksum == 0) fmt::print("\nAll data read are those that were written.\n");
+  }
+
+ private:
+  static void head(const Setting& s, const Options& o) {
+    const std::string threads = s.threads > 0 ? fmt::format(", {} threads per process", s.threads) : "";
+    fmt::print("{}: {} task{}{}, {}\n", s.program, s.ntasks, s.ntasks == 1 ? "" : "s", threads, s.mpi);
+    fmt::print("{}: {} per task{}, {} per call{}\n\n", o.filename, sized(o.bytes_of(0, s.ntasks)),
+               o.factor > 0 ? " and up" : "", sized(o.bufsize),
+               o.taskoffset != 0 ? fmt::format(", task t reads what task t+{} wrote", o.taskoffset) : "");
+    fmt::print("{:<{}} {:<5} {:>11}  {:>9} {:>9} {:>9}  {:>10} {:>10}  {:>5}\n", "", name_width, "", "data",
+               "open s", "data s", "close s", "data MiB/s", "all MiB/s", "files");
+  }
+
+  static void details(const Phase& p, const char* operation) {
+    if (p.files > 1 && p.files < static_cast<int>(p.tasks.size()))
+      for (int file = 0; file < p.files; ++file)
+        row(fmt::format("  file {}", file), operation, totals_of(of_file(p, file)), "");
+    for (size_t task = 0; task < p.tasks.size(); ++task)
+      row(fmt::format("  task {}", task), operation, totals_of({p.tasks[task]}), "");
+  }
+
+  Setting setting_;
+  bool headed_ = false;
+  bool checked_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Report> make_table() { return std::make_unique<Table>(); }
+
+}  // namespace sheaf::partest
