@@ -57,8 +57,10 @@ std::unique_ptr<StdioHandle> WriteStream::release_handle() {
 }
 
 void WriteStream::forget_handle() {
-  if (handle_) handle_->forget();
+  if (!handle_) return;
+  const std::optional<int64_t> left_at = handle_->forget();
   handle_.reset();
+  if (left_at) learn_position(*left_at);
 }
 
 void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
@@ -68,12 +70,14 @@ void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
 }
 
 void WriteStream::learn_from_handle() {
-  if (!handle_) return;
-  const int64_t position = handle_->position() - geometry_.offset(chunk());
+  if (handle_) learn_position(handle_->position());
+}
+
+void WriteStream::learn_position(int64_t in_file) {
+  const int64_t position = in_file - geometry_.offset(chunk());
   if (position < 0)
     throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved to offset " +
-                                        std::to_string(handle_->position()) +
-                                        ", in front of the current chunk of the task");
+                                        std::to_string(in_file) + ", in front of the current chunk of the task");
   if (position > geometry_.size && position > blocks_.high) overrun_ = 1;
   blocks_.position = position;
   blocks_.high = std::max(blocks_.high, position);

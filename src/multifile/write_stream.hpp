@@ -73,8 +73,9 @@ class WriteStream {
   // The handle through which the program shares the position, positioned at the next byte; made at the first call.
   StdioHandle& share(bool with_stream);
   StdioHandle* handle() const { return handle_.get(); }
-  // Takes the handle away, up to date or (the program has closed its stream) unasked. Null if there is none.
+  // Takes the handle away, up to date. Null if there is none.
   std::unique_ptr<StdioHandle> release_handle();
+  // The program has closed its stream: goes on where that stood (or, a second stream, where the last call left it).
   void forget_handle();
   // Gives one back, which moves to the stream's position. The stream must be flushed.
   void attach(std::unique_ptr<StdioHandle> handle);
@@ -109,6 +110,7 @@ class WriteStream {
   void fill(std::span<const std::byte> data);
   void return_to(const Mark& mark);
   void learn_from_handle();
+  void learn_position(int64_t in_file);
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);

@@ -6,6 +6,7 @@
 // leaves the descriptor there.
 #include "storage/stdio_handle.hpp"
 
+#include <fcntl.h>
 #include <stdio_ext.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ StdioHandle::StdioHandle(const std::string& path, bool writable, bool with_strea
     ::close(fd_);
     throw os_error("cannot make a stream of", path, error);
   }
+  if (writable) witness_ = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
 }
 
 StdioHandle::~StdioHandle() {
@@ -36,6 +38,7 @@ StdioHandle::~StdioHandle() {
   } else if (fd_ >= 0) {
     ::close(fd_);
   }
+  if (witness_ >= 0) ::close(witness_);
 }
 
 int64_t StdioHandle::position() {
@@ -120,8 +123,9 @@ bool StdioHandle::failed() const {
 
 void StdioHandle::close() {
   FILE* const stream = own_;
-  const int fd = fd_;
-  forget();
+  const int fd = std::exchange(fd_, -1);
+  own_ = second_ = nullptr;
+  if (const int witness = std::exchange(witness_, -1); witness >= 0) ::close(witness);
   int error = 0;
   if (stream != nullptr) {
     if (std::fclose(stream) != 0) error = errno;
@@ -132,10 +136,15 @@ void StdioHandle::close() {
   if (error != 0) throw os_error("cannot close", path_, error);
 }
 
-void StdioHandle::forget() {
-  own_ = nullptr;
-  second_ = nullptr;
+std::optional<int64_t> StdioHandle::forget() {
+  FILE* const own = std::exchange(own_, nullptr);
+  const bool second_closed = std::exchange(second_, nullptr) != nullptr;
+  if (second_closed) std::fclose(own);
   fd_ = -1;
+  const int witness = std::exchange(witness_, -1);
+  const off_t found = witness >= 0 && !second_closed ? ::lseek(witness, 0, SEEK_CUR) : -1;
+  if (witness >= 0) ::close(witness);
+  return found >= 0 ? std::optional<int64_t>(found) : std::nullopt;
 }
 
 void StdioHandle::use_stream(FILE* second) {

@@ -8,12 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 namespace sheaf {
 
-// One descriptor of its own, with or without a stream on it. All positions are bytes from the start of the
+// One descriptor of its own, with or without a stream on it (to write a stream, two). All positions are bytes from the start of the
 // file. A program that changes from the stream to the descriptor without a library call in between has to
 // fflush, as ever. One thread at a time. Failures throw sheaf::Error with path and errno.
 class StdioHandle {
@@ -52,8 +53,9 @@ class StdioHandle {
   // Releases stream and descriptor; throws if pending output is lost. A second stream is left to the program.
   void close();
 
-  // The program has closed the stream (and with it the descriptor) itself.
-  void forget();
+  // The program has closed the stream in use itself. Where that stood then, if it was our own one to write; a second
+  // stream takes its position with it.
+  std::optional<int64_t> forget();
 
   // Lets position, move_to, write, read and flush go through a stream of the program, which may lack a
   // descriptor (a filter made with fopencookie). It stays the program's and must stay open until
@@ -72,6 +74,7 @@ class StdioHandle {
 
   std::string path_;
   int fd_;
+  int witness_ = -1;  // of a stream to write: shares its position, and is still there when the program has closed it
   FILE* own_ = nullptr;
   FILE* second_ = nullptr;
   std::unique_ptr<char[]> buffer_;  // lives until the stream on it is closed

@@ -258,13 +258,33 @@ TEST_F(Api, AStreamThatTheProgramCloses) {
   int sid = create(path("a"), {64}, 64, &fp);
   EXPECT_EQ(std::fwrite("abc", 1, 3, fp), 3u);
   EXPECT_EQ(sion_flush(sid), 1);
+  EXPECT_EQ(std::fwrite("de", 1, 2, fp), 2u);  // in the buffer of the stream until it is closed
   std::fclose(fp);
   EXPECT_EQ(sion_set_fp_closed(sid), 1);
-  EXPECT_EQ(sion_fwrite("def", 1, 3, sid), 3u);
+  EXPECT_EQ(sion_get_bytes_written(sid), 5);
+  EXPECT_EQ(sion_fwrite("f", 1, 1, sid), 1u);
   EXPECT_EQ(sion_close(sid), 1);
   sid = open(path("a"), &fp);
   std::fclose(fp);
   EXPECT_EQ(sion_set_fp_closed(sid), 1);
+  char found[7] = {};
+  EXPECT_EQ(sion_fread(found, 1, 6, sid), 6u);
+  EXPECT_STREQ(found, "abcdef");
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
+TEST_F(Api, ASecondStreamThatTheProgramCloses) {
+  int sid = create(path("a"), {64}, 64);
+  EXPECT_EQ(sion_fwrite("abc", 1, 3, sid), 3u);
+  FILE* const second = std::fopen(path("a").c_str(), "r+");
+  EXPECT_EQ(sion_set_second_fp(sid, second), 1);
+  EXPECT_EQ(sion_fwrite("de", 1, 2, sid), 2u);
+  EXPECT_EQ(sion_flush(sid), 1);
+  std::fclose(second);
+  EXPECT_EQ(sion_set_fp_closed(sid), 1);
+  EXPECT_EQ(sion_fwrite("f", 1, 1, sid), 1u);
+  EXPECT_EQ(sion_close(sid), 1);
+  sid = open(path("a"));
   char found[7] = {};
   EXPECT_EQ(sion_fread(found, 1, 6, sid), 6u);
   EXPECT_STREQ(found, "abcdef");

@@ -1,6 +1,7 @@
 // The calls that hand out and exchange FILE* and descriptors.
 #include "api/sion/exported.hpp"
 #include "api/sion/handle.hpp"
+#include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 #include "storage/store.hpp"
 
@@ -44,8 +45,12 @@ int sion_get_fd(int sid) {
 int sion_set_fp_closed(int sid) {
   return on_stream("sion_set_fp_closed", sid, SION_NOT_SUCCESS, [](Handle& handle) {
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
-    if (handle.writer) handle.writer->forget_handle();
+    handle.second = nullptr;  // it was that one, if there is one
     if (handle.reader) handle.reader->forget_handle();
+    if (handle.writer) {
+      handle.writer->forget_handle();
+      report_overrun("sion_set_fp_closed", handle);
+    }
     return SION_SUCCESS;
   });
 }
