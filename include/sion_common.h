@@ -90,7 +90,7 @@ int sion_get_mapping(int sid, int *mapping_size, sion_int32 **mapping, int *numf
 int sion_get_number_of_files(int sid);                          /* physical files; -1 invalid */
 int sion_get_filenumber(int sid);                               /* that of the current task; -1 invalid */
 int sion_is_serial_opened(int sid);                             /* 1, 0; -1 invalid */
-int sion_using_hints(int sid);                                  /* 0: no file-system hints are used; -1 invalid */
+int sion_using_hints(int sid);                                  /* 1 if SION_HINTS=1 at the open, 0; -1 invalid */
 int sion_get_sizeof(int sid, int *numbytes, int *numfds);       /* bytes held, physical files open; 1 or -1 */
 int sion_get_version(int *main_version, int *sub_version, int *patch_level, int *fileformat_version); /* 1 */
 int sion_is_thread_safe(void);                                  /* 1: handles may be used from different threads */
@@ -143,7 +143,7 @@ int sion_key_get_stat(int sid, uint64_t key, sion_key_stat_t *stat);
 
 FILE *sion_get_fp(int sid);                  /* stream of the current task; NULL in posix mode or invalid */
 int sion_get_fd(int sid);                    /* descriptor in posix mode; -1 in ansi mode or invalid */
-int sion_set_fp_closed(int sid);             /* the program has closed the stream itself; 1 or 0 */
+int sion_set_fp_closed(int sid);             /* the program has closed that stream; what it wrote there counts; 1 or 0 */
 int sion_set_second_fp(int sid, FILE *fp);   /* all transfers go through fp from now on; closed with the handle */
 int sion_unset_second_fp(int sid);           /* back to the library's own stream; fp stays open */
 int sion_optimize_fp_buffer(int sid);        /* gives the stream a buffer of one file-system block; 1 or 0 */

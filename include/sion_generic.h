@@ -78,6 +78,15 @@ int sion_generic_parclose(int sid);
 /* Write mode, before anything was written: another chunk size in bytes for this task. Collective. 1, 0 or -1. */
 int sion_generic_parreinit(int sid, sion_int64 chunksize);
 
+/* Mapped access: the task grank of gsize has several tasks of the multifile in its hands; arguments and results as in
+ * sion_paropen_mapped_mpi. No local groups are made. Collective over gcommgroup. Handle >= 0, or -1 on every task. */
+int sion_generic_paropen_mapped(int aid, char *fname, const char *file_mode, int *numFiles, void *gcommgroup, int grank,
+                                int gsize, int *nlocaltasks, int **globalranks, sion_int64 **chunksizes,
+                                int **mapping_filenrs, int **mapping_lranks, sion_int32 *fsblksize, FILE **fileptr);
+
+/* Closes; in write mode this completes the files. 1, -1 invalid handle, 0 otherwise. */
+int sion_generic_parclose_mapped(int sid);
+
 #ifdef __cplusplus
 }
 #endif

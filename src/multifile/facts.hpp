@@ -1,11 +1,21 @@
-// multifile/facts: what every kind of open multifile can say about the physical file of its current task.
+// multifile/facts: what every kind of open multifile can say about the physical file of its current task, and how the
+// files of a set are named.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "format/header.hpp"
 
 namespace sheaf {
+
+// Name of physical file `number` > 0 of a set, where that is not format::physical_name; null: it is.
+using NameOf = std::function<std::string(int32_t number)>;
+
+inline std::string name_in_set(const std::string& base, int32_t number, const NameOf& name_of) {
+  return number > 0 && name_of ? name_of(number) : format::physical_name(base, number);
+}
 
 struct FileFacts {
   int32_t nfiles = 1;

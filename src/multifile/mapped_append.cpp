@@ -11,7 +11,7 @@ namespace sheaf {
 
 MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                            const OpenMode& mode)
-    : store_(&store), path_(request.tasks.path), max_buffer_(mode.buffer_bytes) {
+    : store_(&store), path_(request.tasks.path), name_of_(request.tasks.name_of), buffer_(mode.buffer_bytes) {
   MappedReader reader(store, std::move(comm), request.tasks, mode, true);
   facts_ = reader.facts_;
   facts_.durable = mode.durable;
@@ -105,7 +105,7 @@ void MappedWriter::read_mapping() {
 void MappedWriter::open_to_append() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
-            auto file = store_->open(format::physical_name(path_, f.number), Access::write);
+            auto file = store_->open(name_of(f.number), Access::write);
             if (f.own_tasks < f.file_tasks) file->expect_company();
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();

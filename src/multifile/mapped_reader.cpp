@@ -26,8 +26,8 @@ struct PlaceRequest {
 
 MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
                            const OpenMode& mode, bool appends)
-    : store_(&store), comm_(std::move(comm)), path_(request.path) {
-  stream_.set_max_buffer(mode.buffer_bytes);
+    : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of) {
+  stream_.set_max_buffer(mode.read_buffer());
   const Lead lead = read_lead();
   choose_tasks(request);
   find_places(lead);
@@ -124,7 +124,7 @@ std::vector<FileShare> MappedReader::count_files() {
   std::vector<FileShare> share;
   agree(*comm_, attempt([&] {
           for (int32_t k = border(comm_->rank()); k < border(comm_->rank() + 1); ++k) {
-            const auto file = store_->open(format::physical_name(path_, k), Access::read);
+            const auto file = store_->open(name_of(k), Access::read);
             MetadataReader reader(*file);
             const Header& h = reader.header();
             reader.read_pointer();
@@ -158,7 +158,7 @@ void MappedReader::find_rows(std::span<const FileShare> share) {
 // All processes open the files of their tasks.
 void MappedReader::open_own_files() {
   agree(*comm_, attempt([&] {
-          for (MappedFile& f : mine_.files) f.file = store_->open(format::physical_name(path_, f.number), Access::read);
+          for (MappedFile& f : mine_.files) f.file = store_->open(name_of(f.number), Access::read);
           if (mine_.files.empty()) no_task_ = store_->open(path_, Access::read);
         }));
 }

@@ -26,6 +26,7 @@ struct MappedReadRequest {
   std::string path;
   bool automatic = false;            // floor(M/P) consecutive tasks per process, the remainder to the last
   std::span<const int64_t> tasks{};  // else: those of this process
+  NameOf name_of = {};
 };
 
 class MappedReader {
@@ -52,6 +53,7 @@ class MappedReader {
   void close();
 
  private:
+  std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
   friend class MappedWriter;  // which goes on from here to append
   // appends: keeps what leaders have read.
   MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request, const OpenMode& mode,
@@ -70,6 +72,7 @@ class MappedReader {
   Store* store_;
   std::unique_ptr<Comm> comm_;
   std::string path_;
+  NameOf name_of_;
   FileFacts facts_;
   int64_t ntasks_ = 0;
   MappedTasks mine_;

@@ -28,7 +28,7 @@ void MappedReader::read_rows() {
   std::vector<int64_t> sums;
   auto problem = attempt([&] {
     for (Segment& s : segments_) {
-      const auto file = store_->open(format::physical_name(path_, s.file), Access::read);
+      const auto file = store_->open(name_of(s.file), Access::read);
       MetadataReader reader(*file);
       s.fsblksize = reader.header().fsblksize;
       const size_t before = slice.sizes.size();
@@ -52,7 +52,7 @@ void MappedReader::read_rows() {
   problem = attempt([&] {
     for (size_t s = 0; s < segments_.size(); ++s) {
       Segment& segment = segments_[s];
-      const auto file = store_->open(format::physical_name(path_, segment.file), Access::read);
+      const auto file = store_->open(name_of(segment.file), Access::read);
       const MetadataReader checker(*file, slice.headers[s]);
       const auto add = [&](int64_t a, int64_t b) {
         const auto sum = checked_add(a, b);

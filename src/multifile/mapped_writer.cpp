@@ -20,7 +20,7 @@ struct MappingRow {
 
 MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
                            const OpenMode& mode)
-    : store_(&store), comm_(std::move(comm)), path_(request.path), max_buffer_(mode.buffer_bytes) {
+    : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of), buffer_(mode.buffer_bytes) {
   facts_.nfiles = request.nfiles;
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
@@ -51,12 +51,16 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   load_first();
 }
 
+void MappedWriter::bind(const MappedFile& file) {
+  stream_.bind(file.file, OpenMode::buffer_in_bytes(buffer_, file.fsblksize));
+}
+
 void MappedWriter::load_first() {
   if (mine_.tasks.empty()) {
-    stream_.bind(no_task_, max_buffer_);
+    stream_.bind(no_task_, 0);
     return stream_.load({}, {});
   }
-  stream_.bind(mine_.files[mine_.tasks[0].file].file, max_buffer_);
+  bind(mine_.files[mine_.tasks[0].file]);
   stream_.load(mine_.tasks[0].geometry, std::move(blocks_[0]));
 }
 
@@ -138,7 +142,7 @@ void MappedWriter::create_files(const MappedWriteRequest& request) {
   agree(*comm_, attempt([&] {
           for (const MappedTask& t : mine_.tasks) {
             if (t.place.local_rank != 0) continue;
-            const std::string name = format::physical_name(path_, t.place.file);
+            const std::string name = name_of(t.place.file);
             const bool existed = store_->status(name).exists;
             mine_.files[t.file].file = store_->open(name, Access::create);
             if (!existed) created_.push_back(name);
@@ -150,7 +154,7 @@ void MappedWriter::create_files(const MappedWriteRequest& request) {
 void MappedWriter::open_own_files() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
-            if (!f.file) f.file = store_->open(format::physical_name(path_, f.number), Access::write);
+            if (!f.file) f.file = store_->open(name_of(f.number), Access::write);
             if (f.own_tasks < f.file_tasks) f.file->expect_company();
             f.file = throttled(std::move(f.file), slots_);
           }
@@ -186,7 +190,7 @@ void MappedWriter::select(int64_t task_number) {
   mine_.files[from.file].handle = std::move(shared);
   blocks_[current_] = stream_.park();
   current_ = next;
-  stream_.bind(mine_.files[to.file].file, max_buffer_);
+  bind(mine_.files[to.file]);
   stream_.load(to.geometry, std::move(blocks_[next]));
   if (!sharing) return;
   if (auto& own = mine_.files[to.file].handle) {

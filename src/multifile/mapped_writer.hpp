@@ -32,6 +32,7 @@ struct MappedWriteRequest {
   int32_t nfiles = 0;       // > 0
   int32_t fsblksize = -1;   // bytes; <= 0: the file system's, found by the process that has local rank 0
   std::span<const MappedWriteTask> tasks;  // of this process, may be empty
+  NameOf name_of = {};
 };
 
 // A complete multifile to which its processes append.
@@ -88,11 +89,14 @@ class MappedWriter {
   void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
   void read_mapping();
   void open_to_append();
+  std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
+  void bind(const MappedFile& file);
   void load_first();
 
   Store* store_;
   std::unique_ptr<Comm> comm_;
   std::string path_;
+  NameOf name_of_;
   FileFacts facts_;
   int64_t ntasks_ = 0;
   MappedTasks mine_;
@@ -108,7 +112,7 @@ class MappedWriter {
   std::shared_ptr<WriteSlots> slots_;       // null: no limit
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
   size_t current_ = 0;
-  int64_t max_buffer_ = 0;
+  int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;
 };
 

@@ -131,7 +131,7 @@ std::vector<format::Pointer> MappedWriter::find_pointers(std::span<const int64_t
 
 void MappedWriter::change_file(const Segment& segment, const std::function<void(MetadataWriter&)>& change) {
   const format::Header h = header_of(segment.file, segment.file_tasks, segment.fsblksize);
-  const auto file = store_->open(format::physical_name(path_, segment.file), Access::write);
+  const auto file = store_->open(name_of(segment.file), Access::write);
   MetadataWriter writer(*file, h);
   change(writer);
   if (facts_.durable) file->sync();

@@ -91,11 +91,13 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
   } else if (key == "keyval") {
     set_keyval(m, word, value);
+  } else if (key == "keyval-default") {
+    if (m.creates() && m.keyval == KeyvalMode::not_set) set_keyval(m, word, value);
   } else if (key == "files") {
     set_files(m, word, value);
   } else if (key == "buffer") {
-    const auto bytes = parse_bytes(value);
-    if (!bytes || *bytes > (int64_t{1} << 30)) bad_value(word, "buffer=BYTES, at most 1G");
+    const auto bytes = value == "block" ? OpenMode::one_block : parse_bytes(value);
+    if (!bytes || *bytes > (int64_t{1} << 30)) bad_value(word, "buffer=block or buffer=BYTES, at most 1G");
     m.buffer_bytes = *bytes;
   } else if (key == "iotasks") {
     const auto tasks = parse_bytes(value);
@@ -137,7 +139,7 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 
 std::string_view known_words() {
   return "r, w, append, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
-         "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES";
+         "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES|block";
 }
 
 }  // namespace sheaf

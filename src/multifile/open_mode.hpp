@@ -26,6 +26,10 @@ enum class FilePolicy : uint8_t {
 };
 
 struct OpenMode {
+  static constexpr int64_t default_buffer = 512 << 10;
+  static constexpr int64_t one_block = -1;  // of the file that is written
+  static int64_t buffer_in_bytes(int64_t wanted, int64_t block) { return wanted == one_block ? block : wanted; }
+
   Direction direction = Direction::none;
   bool append = false;     // write on at the ends of the streams of a complete multifile
   bool posix = false;      // descriptors instead of FILE*
@@ -38,14 +42,15 @@ struct OpenMode {
   int32_t files = 0;                 // for FilePolicy::fixed
   std::string table;                 // for FilePolicy::table: its path
   int32_t io_tasks = 0;              // tasks of a node that write at once; 0: all
-  int64_t buffer_bytes = 512 << 10;  // write-behind and read-ahead buffer of a task; 0: none
+  int64_t buffer_bytes = default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
   std::vector<std::string> unknown;  // words without a meaning
 
+  int64_t read_buffer() const { return buffer_in_bytes(buffer_bytes, default_buffer); }
   bool writes() const { return direction == Direction::write; }
   bool creates() const { return writes() && !append; }
 };
 
-// Parses `mode`, then `additions` (the environment variable SHEAF_FLAGS; it may not change the direction).
+// Parses `mode`, then `additions` (words_of_environment(); they may not change the direction).
 // Throws invalid_argument for a known word with an impossible value, or any unknown word under `strict`.
 OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
 

@@ -1,11 +1,12 @@
 #include "multifile/parallel_open.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <vector>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "multifile/environment.hpp"
 
 namespace sheaf {
 
@@ -17,8 +18,7 @@ int64_t hash_of(const std::string& text) { return static_cast<int64_t>(XXH3_64bi
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine, bool* any) {
-  const char* set = comm.rank() == 0 ? std::getenv("SHEAF_FLAGS") : nullptr;
-  std::string flags = set ? set : "";
+  std::string flags = comm.rank() == 0 ? words_of_environment() : "";
   OpenMode parsed;
   std::optional<Error> problem = mine;
   if (!problem) {

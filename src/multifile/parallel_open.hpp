@@ -13,10 +13,10 @@
 
 namespace sheaf {
 
-// Collective. Parses the mode with the additions of SHEAF_FLAGS (read on rank 0 only) and checks that every task
+// Collective. Parses the mode with the additions of the environment (read on rank 0 only) and checks that every task
 // called with the same path and mode, and the same `same_everywhere` numbers (at most 4). `mine`: what this task
 // has found wrong so far. `any` (may be null): in: a wish of this task, out: whether any task has it. One reduction,
-// and a broadcast if SHEAF_FLAGS is set. Throws on every task alike.
+// and a broadcast if there are additions. Throws on every task alike.
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
                        bool* any = nullptr);

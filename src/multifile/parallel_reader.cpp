@@ -19,7 +19,7 @@ void broadcast(Comm& comm, TravellingHeader& facts) { comm.broadcast(std::as_wri
 ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path,
                                const OpenMode& mode, const std::function<std::string(int32_t)>& name_of)
     : comm_(std::move(comm)) {
-  stream_.set_max_buffer(mode.buffer_bytes);
+  stream_.set_max_buffer(mode.read_buffer());
   std::shared_ptr<File> file;
   TravellingHeader facts = read_lead(store, path, file);
   Header header;

@@ -36,7 +36,8 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
     int64_t aligned = 0;
     auto opened = open_file(request, aligned);
     if (local().size() > 1) opened->expect_company();
-    stream_.bind(throttled(std::move(opened), std::move(slots)), mode.buffer_bytes);
+    stream_.bind(throttled(std::move(opened), std::move(slots)),
+                 OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize));
     lay_out(aligned, request.path);
   } catch (...) {
     if (created_) store.remove(name_of(request, facts_.filenumber));

@@ -17,9 +17,6 @@
 
 namespace sheaf {
 
-// Name of physical file `number` > 0 of a set, where that is not format::physical_name.
-using NameOf = std::function<std::string(int32_t number)>;
-
 struct ParallelWriteRequest {
   std::string_view path;  // outlives the open
   // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode

@@ -6,7 +6,7 @@ SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode
     : multifile_(load_multifile(store, path)),
       positions_(static_cast<size_t>(multifile_.ntasks())),
       handles_(multifile_.files.size()) {
-  stream_.set_max_buffer(mode.buffer_bytes);
+  stream_.set_max_buffer(mode.read_buffer());
   if (ntasks() > 0) stream_.load(multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {});
 }
 
@@ -57,6 +57,8 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
   layout::Placement at;
   reader.read_mapping(p, task, std::span(&at, 1));
   local_rank = at.local_rank;
+  // A wrong number of blocks in file 0 would have led to another place than the mapping. Whoever stays in file 0 finds out.
+  if (at.file != 0 && reader.header().ntasks > 0) read_geometry(reader, p, 0);
   if (at.file != 0) file = store.open(format::physical_name(path, at.file), Access::read);
   MetadataReader member(*file);
   const format::Header& h = member.header();
@@ -71,7 +73,7 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
 }  // namespace
 
 TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) : task_(task) {
-  stream_.set_max_buffer(mode.buffer_bytes);
+  stream_.set_max_buffer(mode.read_buffer());
   auto file = find_task(store, path, task, local_rank_, ntasks_);
   MetadataReader reader(*file);
   header_ = reader.header();

@@ -59,7 +59,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     if (!opened.existed) store.remove(request.path);
     throw;
   }
-  stream_.bind(opened.file, mode.buffer_bytes);
+  stream_.bind(opened.file, OpenMode::buffer_in_bytes(mode.buffer_bytes, header_.fsblksize));
   stream_.load(geometry(0), {});
 }
 

@@ -19,6 +19,14 @@ char* name_by_letter(const char* fname, int number) {
   return strdup(name.c_str());
 }
 
+int gather_and_execute(const void*, sion_int64*, int, sion_int64, void*, int, int, int, int,
+                       int (const void*, sion_int64*, int)) {
+  return 0;
+}
+int execute_and_scatter(void*, sion_int64*, int, sion_int64, void*, int, int, int, int, int (void*, sion_int64*, int)) {
+  return 0;
+}
+
 char* no_name(const char* fname, int number) { return number == 1 ? nullptr : strdup(fname); }
 
 class Generic : public Api {
@@ -216,6 +224,10 @@ TEST_F(Generic, BadApisAreRefused) {
   EXPECT_EQ(sion_generic_register_barrier_cb(other, pt_barrier), 0) << "set already";
   EXPECT_EQ(sion_generic_register_bcastr_cb(other, nullptr), 0);
   EXPECT_EQ(sion_generic_register_get_capability_cb(other, pt_barrier), 1);
+  EXPECT_EQ(sion_generic_register_execute_and_scatter_cb(other, execute_and_scatter), 1);
+  EXPECT_EQ(sion_generic_register_execute_and_scatter_cb(other, execute_and_scatter), 0);
+  EXPECT_EQ(sion_generic_register_gather_and_execute_cb(other, gather_and_execute), 1);
+  EXPECT_EQ(sion_generic_register_gather_and_execute_cb(-1, gather_and_execute), 0);
   EXPECT_EQ(task.open(other, path("bad"), "wb"), -1);
   EXPECT_TRUE(last_error_has("lacks the callbacks create_local_commgroup, free_local_commgroup, bcastr,")) << sheaf_last_error();
   EXPECT_EQ(sion_generic_free_api(other), 1);

@@ -42,6 +42,11 @@ void expect_invalid(int sid) {
   EXPECT_EQ(sion_get_current_location(sid, &i, &n, &i, &array), 0);
   EXPECT_EQ(sion_get_current_locations(sid, &i, &array, &array), 0);
   EXPECT_EQ(sion_get_mapping(sid, &i, &pairs, &i), 0);
+  EXPECT_EQ(sion_dup(sid, SION_DUP_ALL, 0, 0), -1);
+  EXPECT_EQ(sion_dedup(sid), -1);
+  EXPECT_EQ(sion_generic_parclose(sid), -1);
+  EXPECT_EQ(sion_generic_parclose_mapped(sid), -1);
+  EXPECT_EQ(sion_generic_parreinit(sid, 1), -1);
   EXPECT_EQ(sion_seek(sid, 0, 0, 0), 0);
   EXPECT_EQ(sion_seek_fp(sid, 0, 0, 0, &fp), 0);
 }

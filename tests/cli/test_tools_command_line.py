@@ -44,6 +44,23 @@ class CommandLine(ToolCase):
             self.fail_on("usage:", tool, *arguments)
         self.fail_on("one physical file", "siondefrag", "-n", 2, "a", "b")
 
+    def test_options_of_the_classic_tools(self) -> None:
+        path = self.dir / "a.sion"
+        streams = make_plain(path)
+        plain = self.succeed("siondump", path)
+        self.assertEqual(self.succeed("siondump", "-v", path), plain)
+        self.assertRegex(self.succeed("siondump", path, "-S"), rb"siondump: sizeof internal struct: +\d+ bytes 2 file descriptors\n")
+        self.assertIn(b"sionsplit: generating file:", self.succeed("sionsplit", "-v", path, self.dir / "t"))
+        quiet = self.succeed("siondefrag", "-Q", 1, path, self.dir / "q")
+        self.assertIn(b"\n[0]\n", quiet)
+        loud = self.succeed("siondefrag", "-Q", 1, "-v", "--force", path, self.dir / "q")
+        self.assertNotIn(b"\n[0]\n", loud)
+        self.assertIn(b"task 4", loud)
+        self.assertIn(b"filesystem blocksize:      1048576 bytes", self.succeed("siondump", self.dir / "q"))
+        told = subprocess.run([BIN / "sioncat", "-v", path], capture_output=True, timeout=SECONDS)
+        self.assertEqual((told.returncode, told.stdout), (0, b"".join(streams)))
+        self.assertIn(b"task 4", told.stderr)
+
     def test_help_and_versions(self) -> None:
         self.assertIn(b"split", self.succeed("sheaf", "--help"))
         for command in ("dump", "split", "defrag", "cat", "info", "verify"):

@@ -80,6 +80,8 @@ TEST_F(SionClasses, WriteAndReadOneTask) {
   EXPECT_EQ(in.getNumberOfSuccessfulReadElements(), 3);
   EXPECT_EQ(three[2], 9);
   EXPECT_EQ(in.getBytesRead(), 24);
+  EXPECT_EQ(in.getPosition(), sion_get_position(in.getSid()));
+  EXPECT_GT(in.getPosition(), 24);
   EXPECT_EQ(in.getFileEndianness(), sion_get_endianness());
   in.seek();
   EXPECT_EQ(in.getReturnCode(), SION_SUCCESS);

@@ -79,6 +79,8 @@ void the_class_of_sionlib() {
   require(out.getChunkSize() == 2097152, "default chunk size");
   out.setChunkSize(100);
   out.setLocalCommunicator(MPI_COMM_NULL);
+  out.setGlobalCommunicator(MPI_COMM_WORLD);
+  require(out.getLocalCommunicator() == MPI_COMM_NULL && out.getGlobalCommunicator() == MPI_COMM_WORLD, "communicators");
   out.open();
   require(out.getReturnCode() == out.getSid() && out.getSid() >= 0, "open");
   require(out.getNewSionFileName() == path && out.getGlobalRank() == me, "name of the physical file");

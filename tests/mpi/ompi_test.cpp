@@ -166,8 +166,24 @@ void check_errors() {
     require(sion_parclose_ompi(own) == 1, "close");
   }
   require(sion_parclose_ompi(sid) == -1, "closed already");
+  if (size == 1) return;
+  // A local communicator that reaches beyond the global one.
+  MPI_Comm part;
+  MPI_Comm_split(MPI_COMM_WORLD, me == size - 1, 0, &part);
+  if (me != size - 1) {
+#pragma omp parallel num_threads(threads)
+    {
+      sion_int64 chunk = 10;
+      sion_int32 block = 64;
+      int files = 0, rank = 0;
+      const MPI_Comm all = MPI_COMM_WORLD;
+      require(sion_paropen_ompi(path("bad").c_str(), "wb", &files, part, &all, &chunk, &block, &rank, nullptr, nullptr) == -1,
+              "a local communicator beyond the global one");
+    }
+  }
+  MPI_Comm_free(&part);
   // Teams of different sizes.
-  if (size > 1) {
+  {
 #pragma omp parallel num_threads(me == 0 ? 2 : threads)
     {
       sion_int64 chunk = 10;

@@ -1,6 +1,7 @@
 // Damaged multifiles: every reader gives a clear error, never wrong data, and all tasks the same outcome.
 #include <gtest/gtest.h>
 
+#include "multifile/mapped_reader.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {
@@ -132,6 +133,50 @@ TEST_F(Damage, ImpossibleBlockTables) {
   expect(Code::unclosed);
   put("a", at, 0);
   expect(Code::unclosed);
+}
+
+// The mapping lies behind the block table of file 0: a wrong number of blocks there moves it. Nobody may follow what is
+// found instead, even where it looks like a mapping.
+TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
+  Program p;
+  p.nfiles = 2;
+  p.fsblksize = 64;
+  p.requests.assign(tasks, 60);
+  // The last round of file 0 holds 5 and 1: a mapping of 5 tasks whose first entry is (0, 1).
+  const Step next{Step::ensure, 64};
+  p.steps = {{{Step::write, 64}, {Step::write, 64}, {Step::write, 5}},
+             {{Step::write, 64}, {Step::write, 60}, next, {Step::write, 1}},
+             {{Step::write, 7}},
+             {{Step::write, 8}},
+             {{Step::write, 50}, {Step::write, 50}}};
+  write_in_parallel(store, "a", p);
+  const int64_t at = pointer_of("a");
+  const auto blocks = get<int32_t>("a", at);
+  const int64_t table = meta2("a");
+  ASSERT_EQ(blocks, 3);
+  const int64_t skip = 2 * 64;
+  SharedHandles shared(store);
+  for (int32_t wrong = 1; wrong < 40; ++wrong)
+    for (const int64_t moved : {table, table + (wrong - blocks) * skip}) {
+      if (wrong == blocks) continue;
+      SCOPED_TRACE(std::to_string(wrong) + " blocks, table at " + std::to_string(moved));
+      put("a", at, wrong);
+      put("a", at + 4, moved);
+      EXPECT_NE(code_of([&] { check_serially(store, "a", p); }), Code::ok);
+      std::vector<Code> codes(tasks);
+      run_fibers(fibers(tasks), [&](Comm& comm) {
+        codes[static_cast<size_t>(comm.rank())] =
+            code_of([&] { ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r")); });
+      });
+      for (const Code code : codes) EXPECT_NE(code, Code::ok);
+      run_fibers(fibers(3), [&](Comm& comm) {
+        codes[static_cast<size_t>(comm.rank())] =
+            code_of([&] { MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r")); });
+      });
+      for (int r = 0; r < 3; ++r) EXPECT_NE(codes[static_cast<size_t>(r)], Code::ok) << "mapped";
+      for (int t = 0; t < tasks; ++t)
+        EXPECT_NE(code_of([&] { TaskReader(store, "a", t, mode_of("r")); }), Code::ok) << "task " << t;
+    }
 }
 
 TEST_F(Damage, MappingsThatDoNotFitTheSet) {

@@ -4,5 +4,6 @@
 #pragma GCC visibility push(default)
 #include "sheaf.h"
 #include "sion.h"
+#include "sion_debug.h"
 #include "sion_omp.h"
 #pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/generic_api.hpp"
+#include "api/sion/mapped.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 #include "comm/agree.hpp"
@@ -81,7 +82,7 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
     int files = 1;
     FILE* stream = nullptr;
     char* name = nullptr;
-    ParallelOpen call{function,  fname,     file_mode, &files, true, false, [] { return nullptr; },
+    ParallelOpen call{function,  fname,     file_mode, &files, true, false, nullptr,
                       chunksize, fsblksize, nullptr,   fileptr ? &stream : nullptr, newfname ? &name : nullptr};
     call.store = &shared_store();
     call.name_of = name_by(api.multi_filename, fname);
@@ -109,6 +110,23 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
 }
 
 int sion_generic_parclose(int sid) { return close_parallel("sion_generic_parclose", sid); }
+
+int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int* numFiles, void* gcommgroup, int grank,
+                                int gsize, int* nlocaltasks, int** globalranks, sion_int64** chunksizes,
+                                int** mapping_filenrs, int** mapping_lranks, sion_int32* fsblksize, FILE** fileptr) {
+  static constexpr const char* function = "sion_generic_paropen_mapped";
+  return guarded(function, grank, -1, [&] {
+    const GenericApi api = generic_api(aid);
+    api.check_complete();
+    MappedOpen call{function,   fname,           file_mode,      numFiles,  nlocaltasks, globalranks,
+                    chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr};
+    call.store = &shared_store();
+    call.name_of = name_by(api.multi_filename, fname);
+    return open_mapped(callback_comm(api.comm, gcommgroup, grank, gsize), call);
+  });
+}
+
+int sion_generic_parclose_mapped(int sid) { return close_mapped("sion_generic_parclose_mapped", sid); }
 
 int sion_generic_parreinit(int sid, sion_int64 chunksize) {
   return reinit_parallel("sion_generic_parreinit", sid, chunksize);

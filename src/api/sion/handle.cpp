@@ -1,8 +1,11 @@
 #include "api/sion/handle.hpp"
 
+#include <cstdlib>
 #include <mutex>
+#include <string>
 #include <type_traits>
 
+#include "api/sion/debug_log.hpp"
 #include "api/sion/locks.hpp"
 
 namespace sheaf::api {
@@ -25,6 +28,8 @@ decltype(auto) visit(Handle::Opened& opened, F&& f) {
 
 Handle::Handle(Opened file, bool posix_mode)
     : out(&no_window), in(&no_window), out_records(&no_window), opened(std::move(file)), posix(posix_mode) {
+  const char* const asked = std::getenv("SION_HINTS");
+  hints = asked && std::atoi(asked) == 1;
   visit(opened, [this](auto& f) {
     if constexpr (std::is_same_v<decltype(f.stream()), WriteStream&>) {
       writer = &f.stream();
@@ -95,7 +100,9 @@ std::vector<int64_t> Handle::block_sizes() {
   return sizes;
 }
 
-int add_handle(std::unique_ptr<Handle>& handle) {
+namespace {
+
+int enter(std::unique_ptr<Handle>& handle) {
   const UserLock users;
   const std::lock_guard lock(table_mutex);
   for (int tries = 0; tries < most_handles; ++tries) {
@@ -108,10 +115,27 @@ int add_handle(std::unique_ptr<Handle>& handle) {
   throw Error(Code::io, "too many open handles (" + std::to_string(most_handles) + ")");
 }
 
+}  // namespace
+
+int add_handle(std::unique_ptr<Handle>& handle) {
+  Handle& added = *handle;
+  const int sid = enter(handle);
+  if (debugging(Subject::handles))
+    debug_line(Subject::handles, "handle " + std::to_string(sid) + ": opened '" + added.path() + "' to " +
+                                     (added.writer ? "write" : "read"), added.task());
+  return sid;
+}
+
 std::unique_ptr<Handle> remove_handle(int sid) {
   if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
-  const UserLock users;
-  return std::unique_ptr<Handle>(handle_table[sid].exchange(nullptr, std::memory_order_acq_rel));
+  std::unique_ptr<Handle> handle;
+  {
+    const UserLock users;
+    handle.reset(handle_table[sid].exchange(nullptr, std::memory_order_acq_rel));
+  }
+  if (handle && debugging(Subject::handles))
+    debug_line(Subject::handles, "handle " + std::to_string(sid) + ": closing", handle->task());
+  return handle;
 }
 
 Handle& get_handle(int sid) {

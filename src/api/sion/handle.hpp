@@ -53,6 +53,7 @@ class Handle {
   ReadStream* reader = nullptr;
   Opened opened;
   bool posix;
+  bool hints = false;   // the environment asked for file-system hints (SION_HINTS)
   bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
   std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;  // once keys have been read

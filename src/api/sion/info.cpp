@@ -178,7 +178,7 @@ int sion_is_serial_opened(int sid) {
 }
 
 int sion_using_hints(int sid) {
-  return ask("sion_using_hints", sid, -1, [](Handle&) { return 0; });
+  return ask("sion_using_hints", sid, -1, [](Handle& h) { return int{h.hints}; });
 }
 
 int sion_get_sizeof(int sid, int* numbytes, int* numfds) {

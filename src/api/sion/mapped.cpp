@@ -45,14 +45,14 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOp
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back({(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
-  const MappedWriteRequest request{call.fname, *call.numfiles, *call.fsblksize, tasks};
+  const MappedWriteRequest request{call.fname, *call.numfiles, *call.fsblksize, tasks, call.name_of};
   auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
   return std::make_unique<Handle>(std::move(writer), mode.posix);
 }
 
 // To read or to append.
 std::unique_ptr<Handle> open_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
-  MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}};
+  MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;

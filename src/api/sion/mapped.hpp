@@ -6,6 +6,7 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
+#include "multifile/facts.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::api {
@@ -24,6 +25,7 @@ struct MappedOpen {
   int* fsblksize;
   FILE** fileptr;
   Store* store = nullptr;  // null: the operating system's files
+  NameOf name_of = {};     // names of physical files, if not those of the format
 };
 
 // Collective over `comm`. Returns a sid, or -1 on every process.

@@ -1,4 +1,5 @@
 // The OpenMP family: every thread of the current team is one task. Compiled with OpenMP.
+#include "api/sion/debug_log.hpp"
 #include "api/sion/exported.hpp"
 #include "api/sion/locks.hpp"
 #include "api/sion/report.hpp"
@@ -13,9 +14,10 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
   static constexpr const char* function = "sion_paropen_omp";
   return guarded(function, omp_get_thread_num(), -1, [&] {
     use_library_lock();
+    use_thread_numbers(omp_get_thread_num);
     int numfiles = 1;
     int task = 0;
-    ParallelOpen call{function,  fname,      file_mode, &numfiles, true,    false, [] { return nullptr; },
+    ParallelOpen call{function,  fname,      file_mode, &numfiles, true,    false, nullptr,
                       chunksize, fsblksize,  &task,     fileptr,   newfname};
     call.store = &shared_store();
     const int sid = open_parallel(meet_team(), call);

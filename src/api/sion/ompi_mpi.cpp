@@ -3,12 +3,14 @@
 
 #include <memory>
 
+#include "api/sion/debug_log.hpp"
 #include "api/sion/exported.hpp"
 #include "api/sion/locks.hpp"
 #include "api/sion/report.hpp"
 #include "api/sion/team.hpp"
 #include "comm/hybrid_comm.hpp"
 #include "comm/mpi_comm.hpp"
+#include "comm/mpi_groups.hpp"
 #include "layout/placement.hpp"
 #include "sion_ompi.h"
 
@@ -35,13 +37,13 @@ Given look_at(int* numfiles, MPI_Comm gcomm, const MPI_Comm* lcomm) {
 
 // Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every task.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
-                     const std::function<std::unique_ptr<Comm>()>& local) {
+                     const std::function<std::unique_ptr<Comm>(Comm&)>& local) {
   if (mode.file_policy == FilePolicy::table) return;
   const int processes = comm.size() / threads;
   int nfiles = mode.file_policy == FilePolicy::fixed ? mode.files : request.nfiles;
   if (mode.file_policy == FilePolicy::automatic) nfiles = std::min(processes, comm.node_count());
   if (mode.file_policy == FilePolicy::per_node || (mode.file_policy == FilePolicy::caller && nfiles <= 0)) {
-    request.local = mode.file_policy == FilePolicy::per_node ? comm.split_by_node() : local();
+    request.local = mode.file_policy == FilePolicy::per_node ? comm.split_by_node() : local(comm);
   } else {
     if (nfiles > processes)
       throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(nfiles) +
@@ -60,6 +62,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
   static constexpr const char* function = "sion_paropen_ompi";
   return guarded(function, -1, -1, [&] {
     use_library_lock();
+    use_thread_numbers(omp_get_thread_num);
     std::unique_ptr<Comm> team = meet_team();
     const bool master = team->rank() == 0;
     const int threads = team->size();
@@ -76,8 +79,9 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
     agree(*team, problem);
     team->broadcast(std::as_writable_bytes(std::span(&given, 1)), 0);
     std::unique_ptr<Comm> spare = team->duplicate();
-    const auto local = [&]() -> std::unique_ptr<Comm> {
+    const auto local = [&](Comm& all) -> std::unique_ptr<Comm> {
       if (!given.has_group) return nullptr;
+      check_partition(all, gComm, master ? *lComm : MPI_COMM_NULL);
       std::optional<Error> failed;
       if (master) failed = attempt([&] { group = mpi_comm(*lComm); });
       agree(*spare, failed);

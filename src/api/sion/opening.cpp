@@ -67,7 +67,7 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   if (call.place) {
     call.place(*comm, request, mode);
   } else if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) {
-    request.local = call.local();
+    request.local = call.local(*comm);
   }
   auto writer = std::make_unique<ParallelWriter>(store_of(call), std::move(comm), std::move(request), mode);
   *call.numfiles = writer->facts().nfiles;
@@ -86,7 +86,7 @@ std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelO
 std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
   const int64_t task = comm->rank();
   const int64_t ntasks = comm->size();
-  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1)}, ntasks};
+  const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, ntasks};
   auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;

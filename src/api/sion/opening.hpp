@@ -50,7 +50,7 @@ struct ParallelOpen {
   int* numfiles;
   bool has_local;                                   // the caller named a variable for the local communicator
   bool has_group;                                   // that variable names a group; else all tasks are one
-  std::function<std::unique_ptr<Comm>()> local;     // makes the local group, collectively; null if there is none
+  std::function<std::unique_ptr<Comm>(Comm&)> local;  // makes the local group, collectively over all; null: there is none
   long long* chunksize;
   int* fsblksize;
   int* globalrank;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "api/sion/debug_log.hpp"
 #include "api/sion/exported.hpp"
 
 namespace sheaf::api {
@@ -14,18 +15,21 @@ namespace {
 thread_local std::string last_error;
 std::atomic<bool> printing{true};
 
-// The only rank whose messages are wanted (SION_ERROR_MSG_RANK); -1: all.
-int wanted_rank() {
-  const char* set = std::getenv("SION_ERROR_MSG_RANK");
-  return set ? std::atoi(set) : -1;
+// Whether the environment names another number than this one; -1 and what is not set are no restriction.
+bool unwanted(const char* variable, int number) {
+  const char* const set = std::getenv(variable);
+  const int wanted = set ? std::atoi(set) : -1;
+  return wanted >= 0 && number >= 0 && number != wanted;
 }
 
 void print(const char* level, std::string_view message, int task, int rc) {
+  debug_line(Subject::errors, message, task);
   if (!printing.load(std::memory_order_relaxed)) return;
-  const int wanted = wanted_rank();
-  if (wanted >= 0 && task >= 0 && task != wanted) return;
-  std::fprintf(stderr, "%s on rank %d, rc=%d: %.*s\n", level, task, rc, static_cast<int>(message.size()),
-               message.data());
+  const int thread = thread_number();
+  if (unwanted("SION_ERROR_MSG_RANK", task) || unwanted("SION_ERROR_MSG_THREAD", thread)) return;
+  const std::string where = thread < 0 ? "" : ", thread " + std::to_string(thread);
+  std::fprintf(stderr, "%s on rank %d%s, rc=%d: %.*s\n", level, task, where.c_str(), rc,
+               static_cast<int>(message.size()), message.data());
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace sheaf::api {
 
-// Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>". task: -1 if unknown. Honours
-// SION_ERROR_MSG_RANK.
+// Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after the rank where
+// threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and SION_ERROR_MSG_THREAD.
 SHEAF_EXPORT void report(std::string_view function, const Error& error, int task, int return_code);
 
 // The same as a warning: the call goes on.

@@ -6,6 +6,7 @@
 #include "api/sion/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
+#include "multifile/environment.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -13,8 +14,7 @@ using namespace sheaf::api;
 namespace {
 
 OpenMode serial_mode(const char* function, const char* file_mode) {
-  const char* additions = std::getenv("SHEAF_FLAGS");
-  OpenMode mode = parse_open_mode(file_mode ? file_mode : "", additions ? additions : "");
+  OpenMode mode = parse_open_mode(file_mode ? file_mode : "", words_of_environment());
   if (mode.direction == Direction::none) mode.direction = Direction::read;
   report_unknown_words(function, mode, -1);
   return mode;

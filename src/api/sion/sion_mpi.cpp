@@ -9,6 +9,7 @@
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 #include "comm/mpi_comm.hpp"
+#include "comm/mpi_groups.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -24,7 +25,11 @@ int open_mpi(const char* function, const char* fname, const char* file_mode, int
     if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
     if (gcomm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
     const bool has_group = lcomm && *lcomm != MPI_COMM_NULL;
-    const auto local = [=] { return has_group ? mpi_comm(*lcomm) : nullptr; };
+    const auto local = [=](Comm& all) -> std::unique_ptr<Comm> {
+      if (!has_group) return nullptr;
+      check_partition(all, gcomm, *lcomm);
+      return mpi_comm(*lcomm);
+    };
     return open_parallel(mpi_comm(gcomm), {function, fname, file_mode, numfiles, lcomm != nullptr, has_group, local,
                                            chunksize, fsblksize, globalrank, fileptr, newfname});
   });

@@ -1,0 +1,20 @@
+// environment: a variable that is set while the object lives.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace sheaf::test {
+
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+}  // namespace sheaf::test
