@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
+#include "api/sion/exported.hpp"
 #include "base/export.hpp"
 #include "comm/callback_comm.hpp"
-#include "sion_generic.h"
 
 namespace sheaf::api {
 
