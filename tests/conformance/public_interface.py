@@ -30,6 +30,11 @@ def read_list(path: Path = LIST) -> dict[str, list[str]]:
     return sections
 
 
+def read_pending() -> set[str]:
+    """What is not there yet, by name."""
+    return set(read_list(LIST.with_name("public_interface_pending.txt")).get("pending", []))
+
+
 def name_of(prototype: str) -> str:
     return PROTOTYPE.fullmatch(prototype).group(2)
 

@@ -1,0 +1,48 @@
+"""partest takes every option that the list of the public interface has, in the short and in the long form."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conformance"))
+
+from public_interface import read_list, read_pending  # noqa: E402
+from test_partest import PartestCase  # noqa: E402
+
+LISTED = [entry.split(" ", 1)[1] for entry in read_list()["tools"] if entry.startswith("partest ") and entry not in read_pending()]
+SHORT = {option.split()[0] for option in LISTED if not option.startswith("--")}
+LONG = {option for option in LISTED if option.startswith("--")}
+
+LONG_VALUES = {"--filename=": "long.sion", "--chunksize=": "10Ki", "--fsblksize=": "512", "--bufsize=": "1kB",
+               "--localsize=": "5k", "--totalsize=": "10k", "--factor=": "0.0", "--serialized=": "-1", "--write=": "1",
+               "--read=": "1", "--numfiles=": "1", "--hintlargeblock=": "-1", "--hintiobufsize=": "-1",
+               "--hintsparseacess=": "-1"}
+SHORT_VALUES = {"-f": "short.sion", "-n": "1", "-r": "10Ki", "-q": "512", "-T": "0", "-b": "1k", "-g": "10k", "-s": "5k",
+                "-F": "0", "-R": "1", "-W": "1", "-Z": "1", "-O": "10", "-j": "-1", "-X": "0", "-Q": "100"}
+
+
+class Options(PartestCase):
+    def test_long(self) -> None:
+        done = self.start(*(option + LONG_VALUES.get(option, "0") for option in sorted(LONG)), name="partest")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.dir / "long.sion").exists())
+        self.assertRegex(done.stderr, r"TOTAL WRITE +b=")
+        self.assertRegex(done.stderr, r"TOTAL READ +b=")
+
+    def test_short(self) -> None:
+        words = [word for option in sorted(SHORT) for word in (option, SHORT_VALUES.get(option)) if word is not None]
+        done = self.start(*words, name="partest")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.dir / "short.sion").exists())
+        self.assertTrue(re.search(r"TOTAL READ +b=", done.stderr), done.stderr)
+
+    def test_there_are_no_others(self) -> None:
+        for unknown in ("--unheard-of=1", "-y"):
+            self.assertNotEqual(self.start(unknown, name="partest").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
