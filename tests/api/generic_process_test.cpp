@@ -8,6 +8,8 @@
 namespace sheaf::test {
 namespace {
 
+constexpr int not_told = 50;
+
 int64_t length_of(int task) { return 300 + 70 * task; }
 
 class GenericProcesses : public Api {
@@ -146,17 +148,33 @@ TEST_F(GenericProcesses, MappedByOtherNumbersOfProcesses) {
   EXPECT_EQ(sion_generic_parclose(plain), 1);
 }
 
-// One call after the other fails on one task: an error of all, and nobody waits for ever (-1: ended by the alarm).
+char* name_with_number(const char* fname, int number) {
+  const std::string name = number == 0 ? fname : std::string(fname) + "-" + std::to_string(number);
+  return strdup(name.c_str());
+}
+
+TEST_F(GenericProcesses, MappedFilesNamedByTheProgram) {
+  EXPECT_EQ(sion_generic_register_get_multi_filename_cb(aid_, name_with_number), 0);
+  EXPECT_EQ(on_processes(2, 30, [&](SocketEnd& end) { return write_mapped(end, "set", 6); }), (std::vector<int>{0, 0}));
+  EXPECT_TRUE(std::filesystem::exists(path("set-1")));
+  EXPECT_FALSE(std::filesystem::exists(path("set.000001")));
+  EXPECT_EQ(on_processes(3, 30, [&](SocketEnd& end) { return read_mapped(end, "set", 6); }), (std::vector<int>{0, 0, 0}));
+}
+
+// One call after the other fails on one task: an error of all, told at the latest in the next round of calls, and nobody
+// waits for ever (-1: ended by the alarm).
 TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
   for (const int failing : {0, 2})
     for (int at = 0; at < 200; at += at < 40 ? 1 : 9) {
       const auto statuses = on_processes(3, 20, [&](SocketEnd& end) {
         if (end.rank == failing) end.fail_at = at;
         const int status = write(end, "set", 1);
-        return end.rank == failing && end.calls <= at ? died : status;
+        if (end.rank != failing) return status;
+        return end.calls <= at ? died : status == 0 && end.calls > at + 8 ? not_told : status;
       });
       if (statuses[static_cast<size_t>(failing)] == died) break;  // all calls were made before it was due
       for (const int status : statuses) EXPECT_GE(status, 0) << "call " << at << " of task " << failing << " hangs somebody";
+      EXPECT_NE(statuses[static_cast<size_t>(failing)], not_told) << "call " << at << " of task " << failing;
       if (statuses != std::vector<int>{0, 0, 0}) continue;
       EXPECT_TRUE(complete("set", 3)) << "nobody was told that call " << at << " of task " << failing << " had failed";
     }
