@@ -31,8 +31,7 @@ int number_in(const char* variable, int otherwise) {
   return set ? std::atoi(set) : otherwise;
 }
 
-// The moment as text: seconds and microseconds of the time of day, or of the epoch where there is no
-// calendar.
+// The moment as text: local time with microseconds.
 std::string now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(since).count();
@@ -97,21 +96,20 @@ class Log {
 
   // False if nothing was written. A task of -1 passes the filter of tasks.
   bool write(std::string_view text, std::string_view function, int task) {
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    std::string line = now() + " ";
+    if (task >= 0) line += "[" + std::to_string(task) + "] ";
+    if (!function.empty()) line.append(function).append(": ");
+    line.append(text).push_back('\n');
     const std::lock_guard lock(mutex_);
     if (task >= 0 && !ranks_.empty() && std::ranges::find(ranks_, task) == ranks_.end()) return false;
-    if (set_lock_) set_lock_();
     FILE* const file = mask_.load() ? file_of_thread() : nullptr;
-    if (file) {
-      while (text.ends_with('\n')) text.remove_suffix(1);
-      std::string line = now() + " ";
-      if (task >= 0) line += "[" + std::to_string(task) + "] ";
-      if (!function.empty()) line.append(function).append(": ");
-      line.append(text).push_back('\n');
-      std::fwrite(line.data(), 1, line.size(), file);
-      std::fflush(file);
-    }
+    if (!file) return false;
+    if (set_lock_) set_lock_();
+    std::fwrite(line.data(), 1, line.size(), file);
+    std::fflush(file);
     if (unset_lock_) unset_lock_();
-    return file != nullptr;
+    return true;
   }
 
   void use_lock(void (*set)(), void (*unset)()) {
