@@ -15,6 +15,8 @@ import statistics
 import subprocess
 import time
 
+import bench_pairs
+
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--bin", default="build/bin", help="directory of sheaf and bench_tool_input")
 parser.add_argument("--dir", default=".")
@@ -41,32 +43,8 @@ def timed(command):
     return seconds
 
 
-def file_system():
-    return subprocess.run(["stat", "-f", "-c", "%T", scratch], capture_output=True, text=True).stdout.strip() \
-        .replace("ext2/ext3", "ext4")
-
-
-def result(name, ratios, ours, peer, target):
-    ratio = statistics.median(ratios)
-    print(f"RESULT name={name} fs={file_system()} ratio={ratio:.4g} min={min(ratios):.4g} max={max(ratios):.4g} "
-          f"ours={statistics.median(ours):.4g} peer={statistics.median(peer):.4g} target=<={target:g} "
-          f"pass={'yes' if ratio <= target else 'no'}", flush=True)
-
-
 def compare(name, target, ours, peer):
-    """`ours` and `peer`: callables that run once and return seconds."""
-    own, other = [], []
-    for pair in range(options.pairs + 1):
-        times = {}
-        for which in ((ours, peer) if pair % 2 == 0 else (peer, ours)):
-            times[which] = which()
-        if pair == 0:
-            continue
-        own.append(times[ours])
-        other.append(times[peer])
-        print(f"  {name:28s} pair {pair:2d}  ours {1e3 * own[-1]:9.3f} ms  peer {1e3 * other[-1]:9.3f} ms  "
-              f"ratio {own[-1] / other[-1]:.4f}", flush=True)
-    result(name, [a / b for a, b in zip(own, other)], own, other, target)
+    bench_pairs.compare([(name, target)], scratch, options.pairs, lambda: [ours()], lambda: [peer()])
 
 
 def make(path, tasks, per_task, chunk):
@@ -116,7 +94,7 @@ def cat_one(tasks):
     start = statistics.median(timed([SHEAF, "--version"]) for _ in times)
     print(f"  cat --task: median {1e3 * statistics.median(times):.2f} ms, of these {1e3 * start:.2f} ms for the start")
     allowed = 0.020
-    result(f"cat-1-of-{tasks}/20ms", [t / allowed for t in times], times, [allowed], 1)
+    bench_pairs.result(f"cat-1-of-{tasks}/20ms", scratch, [t / allowed for t in times], times, [allowed], 1)
     remove(source)
 
 

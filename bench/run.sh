@@ -19,10 +19,10 @@ log=$(mktemp)
 cleanup() { rm -rf "$log"; [ -n "${SHEAF_BENCH_DIRS:-}" ] || rm -rf $dirs; }
 trap cleanup EXIT
 
-pairs=11 create_pairs=5 bandwidth='' records='' keyval='' create='' tools=''
+pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' create='' tools=''
 if [ -n "$quick" ]; then
   pairs=3 create_pairs=3 bandwidth='--bytes 8M' records='--records 200000 --bytes 16M' keyval='--records 200000' create='--tasks 20000'
-  tools='--shrink 16'
+  mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16'
 fi
 
 run() {
@@ -36,6 +36,8 @@ for dir in $dirs; do
     --only auto,one,sweep,alignment
   run "$bin/bench_records" --dir "$dir" --pairs $pairs $records
   run "$bin/bench_keyval" --dir "$dir" --pairs $pairs $keyval
+  run "$bin/bench_mapped_threads" --dir "$dir" --pairs $pairs $mapped
+  run "$here/bench_hybrid.py" --bin "$bin" --dir "$dir" --pairs $pairs $hybrid
   run "$bin/bench_create" --dir "$dir" --pairs $create_pairs $create
   run "$bin/bench_create_fibers" --dir "$dir" --pairs $create_pairs $create
   run "$here/bench_tools.py" --bin "$bin" --dir "$dir" --pairs $pairs $tools

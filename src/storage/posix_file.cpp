@@ -98,7 +98,7 @@ void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
   std::optional<Turn> turn;
-  if (takes_turns_ && data.size() >= bytes_worth_a_turn) turn.emplace(fd_);
+  if (takes_turns_ && data.size() >= bytes_worth_a_turn) turn.emplace(fd_, turn_);
   const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(fd_, data.data() + done, count, offset + static_cast<int64_t>(done));
   });
@@ -122,7 +122,7 @@ void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> part
   size_t first = 0;
   size_t skipped = 0;
   std::optional<Turn> turn;
-  if (takes_turns_ && total >= bytes_worth_a_turn) turn.emplace(fd_);
+  if (takes_turns_ && total >= bytes_worth_a_turn) turn.emplace(fd_, turn_);
   const Moved moved = move_all(total, [&](size_t done, size_t) {
     first = skip(list, first, done - skipped);
     skipped = done;

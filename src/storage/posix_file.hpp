@@ -2,6 +2,7 @@
 // of the descriptor means nothing and threads need no lock.
 #pragma once
 
+#include <mutex>
 #include <string>
 
 #include "storage/store.hpp"
@@ -46,6 +47,7 @@ class PosixFile final : public File {
   bool writable_;
   bool name_unsynced_;
   bool takes_turns_ = false;
+  std::mutex turn_;  // of the threads that write through this File
 };
 
 }  // namespace sheaf

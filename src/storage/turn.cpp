@@ -37,7 +37,7 @@ bool turns_pay(int fd) {
   }
 }
 
-Turn::Turn(int fd) : fd_(fd) {
+Turn::Turn(int fd, std::mutex& among_threads) : among_threads_(among_threads), fd_(fd) {
   struct flock lock = on_last_byte(F_WRLCK);
   if (uninterrupted([&] { return ::fcntl(fd_, F_OFD_SETLKW, &lock); }) != 0) fd_ = -1;
 }

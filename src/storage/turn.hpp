@@ -6,21 +6,25 @@
 // pay for locks: there nobody takes turns.
 #pragma once
 
+#include <mutex>
+
 namespace sheaf {
 
 // Whether taking turns pays for the file behind `fd`: it is on a local file system.
 bool turns_pay(int fd);
 
 // Holds the turn of a file while it lives. The lock is one on a byte that no multifile reaches; the kernel gives it
-// back if the process dies. If the lock cannot be had at all, everybody goes at once.
+// back if the process dies. It belongs to the open file, so that threads who share that need `among_threads` as well.
+// If the lock cannot be had at all, only they take turns.
 class Turn {
  public:
-  explicit Turn(int fd);
+  Turn(int fd, std::mutex& among_threads);
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
+  const std::lock_guard<std::mutex> among_threads_;
   int fd_;
 };
 

@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "storage/posix_store.hpp"
@@ -38,7 +41,7 @@ class TurnTest : public ::testing::Test {
 
   // Writes in a child; true if it is done within the given time while this process holds the turn.
   bool child_writes(size_t bytes, bool in_company) {
-    const Turn mine(file_->descriptor());
+    const Turn mine(file_->descriptor(), threads_);
     const pid_t child = ::fork();
     if (child == 0) {
       const auto file = posix_store().open(path_, Access::write);
@@ -60,12 +63,13 @@ class TurnTest : public ::testing::Test {
 
   std::string path_;
   std::shared_ptr<File> file_;
+  std::mutex threads_;
 };
 
 TEST_F(TurnTest, IsHeldWhileItLives) {
   EXPECT_TRUE(is_free());
   {
-    const Turn turn(file_->descriptor());
+    const Turn turn(file_->descriptor(), threads_);
     EXPECT_FALSE(is_free());
   }
   EXPECT_TRUE(is_free());
@@ -81,11 +85,30 @@ TEST_F(TurnTest, SmallWritesAndLonelyWritersDoNot) {
   EXPECT_TRUE(child_writes(1 << 20, false));
 }
 
+// The kernel's lock belongs to the open file: it lets all threads in, and the first to leave would end it for the rest.
+TEST_F(TurnTest, ThreadsWithOneFileTakeTurnsAsWell) {
+  std::atomic<int> in = 0;
+  std::atomic<bool> alone = true;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const Turn turn(file_->descriptor(), threads_);
+        if (++in != 1 || (i % 50 == 0 && is_free())) alone = false;
+        std::this_thread::yield();
+        --in;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(alone);
+}
+
 TEST_F(TurnTest, EndsWithTheProcessThatHeldIt) {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto file = posix_store().open(path_, Access::write);
-    const Turn turn(file->descriptor());
+    const Turn turn(file->descriptor(), threads_);
     ::kill(::getpid(), SIGKILL);
   }
   ::waitpid(child, nullptr, 0);

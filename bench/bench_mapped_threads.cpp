@@ -1,0 +1,217 @@
+// Mapped access: a checkpoint of 64 tasks that 3 processes read, change and write for 64 tasks again, against the
+// same bytes without mapping.
+//
+// The tasks are threads of one process, each with descriptors of its own: of 64 MPI processes on a few cores the
+// times would be those of waking them up, which both sides pay and which hides what mapping costs. Threads sleep
+// where they wait. The code is that of the MPI interface below the arguments.
+//
+// Two comparisons:
+//   64-3-64  ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read, write, read.
+//   3        3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the same bytes.
+// The second is the harder one: it gives the peer the fewer tasks and the simpler files as well.
+//
+// Why this is fair: the same bytes in pieces of the same size from (to) the same memory; opening and closing are in
+// the times, which run from the first thread that begins to the last one that ends; threads exist before. Files
+// are new for every run. Everything read is checked.
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "bench_common.hpp"
+#include "comm/thread_comm.hpp"
+#include "layout/placement.hpp"
+#include "multifile/mapped_reader.hpp"
+#include "multifile/mapped_writer.hpp"
+#include "multifile/parallel_open.hpp"
+#include "multifile/parallel_reader.hpp"
+#include "multifile/parallel_writer.hpp"
+
+namespace {
+
+using bench::require;
+using bench::Times;
+
+struct Job {
+  int tasks;
+  int processes;  // of the mapped side
+  int files;
+  int64_t bytes;  // per task
+  int64_t piece;
+  std::string directory;
+  std::vector<std::byte> memory;
+
+  std::span<const std::byte> piece_at(int64_t at) const {
+    return std::span(memory).subspan(static_cast<size_t>(at % std::ssize(memory)), static_cast<size_t>(piece));
+  }
+  // The tasks of a process: blocks, the rest with the last, as an automatic mapped open deals them out.
+  std::pair<int, int> tasks_of(int process) const {
+    const int each = tasks / processes;
+    return {each * process, process + 1 == processes ? tasks : each * (process + 1)};
+  }
+};
+
+void fill(std::vector<std::byte>& memory) {
+  for (size_t i = 0; i + 8 <= memory.size(); i += 8) {
+    const uint64_t word = i * 0x9E3779B97F4A7C15u;
+    std::memcpy(memory.data() + i, &word, 8);
+  }
+}
+
+// body(comm) on `count` threads; seconds from the first that begins to the last that ends.
+double timed(int count, const std::function<void(sheaf::Comm&)>& body) {
+  const auto team = sheaf::make_thread_team(count);
+  std::vector<double> begin(static_cast<size_t>(count));
+  std::vector<double> end(static_cast<size_t>(count));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto comm = sheaf::thread_comm(team, rank);
+      comm->barrier();
+      begin[static_cast<size_t>(rank)] = bench::now();
+      try {
+        body(*comm);
+      } catch (const std::exception& e) {
+        bench::fail(e.what());
+      }
+      end[static_cast<size_t>(rank)] = bench::now();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
+}
+
+// `first`: where the bytes of the stream begin among those of all tasks.
+void write_stream(const Job& job, sheaf::WriteStream& stream, int64_t first, int64_t bytes) {
+  for (int64_t done = 0; done < bytes; done += job.piece) stream.write(job.piece_at(first + done));
+}
+
+void read_stream(const Job& job, sheaf::ReadStream& stream, int64_t first, int64_t bytes) {
+  std::vector<std::byte> found(static_cast<size_t>(job.piece));
+  for (int64_t done = 0; done < bytes; done += job.piece) {
+    require(stream.read(found) == found.size(), "a stream ends too early");
+    const auto expected = job.piece_at(first + done);
+    for (size_t i = 0; i + 8 <= found.size(); i += 4096)
+      require(std::memcmp(found.data() + i, expected.data() + i, 8) == 0, "read other bytes than were written");
+  }
+}
+
+sheaf::OpenMode agree_on(sheaf::Comm& comm, const std::string& path, const char* mode) {
+  return sheaf::agree_on_call(comm, path, mode, {}, std::nullopt);
+}
+
+// Every thread a task, with the bytes [first, end) of the tasks that tasks_of gives it.
+using Share = std::function<std::pair<int, int>(int)>;
+
+double write_unmapped(const Job& job, const std::string& path, int count, const Share& tasks_of) {
+  return timed(count, [&](sheaf::Comm& comm) {
+    const auto [begin, end] = tasks_of(comm.rank());
+    auto own = comm.duplicate();
+    const sheaf::OpenMode mode = agree_on(*own, path, "bw");
+    sheaf::ParallelWriteRequest request;
+    request.path = path;
+    request.nfiles = std::min(job.files, count);
+    request.chunk_size = job.bytes * (end - begin);
+    sheaf::ParallelWriter writer(sheaf::posix_store(), std::move(own), std::move(request), mode);
+    write_stream(job, writer.stream(), job.bytes * begin, job.bytes * (end - begin));
+    writer.close();
+  });
+}
+
+double read_unmapped(const Job& job, const std::string& path, int count, const Share& tasks_of) {
+  return timed(count, [&](sheaf::Comm& comm) {
+    const auto [begin, end] = tasks_of(comm.rank());
+    auto own = comm.duplicate();
+    const sheaf::OpenMode mode = agree_on(*own, path, "br");
+    sheaf::ParallelReader reader(sheaf::posix_store(), std::move(own), path, mode);
+    read_stream(job, reader.stream(), job.bytes * begin, job.bytes * (end - begin));
+    reader.close();
+  });
+}
+
+double write_mapped(const Job& job, const std::string& path) {
+  return timed(job.processes, [&](sheaf::Comm& comm) {
+    const auto [begin, end] = job.tasks_of(comm.rank());
+    auto own = comm.duplicate();
+    const sheaf::OpenMode mode = agree_on(*own, path, "bw");
+    std::vector<sheaf::MappedWriteTask> tasks;
+    for (int t = begin; t < end; ++t)
+      tasks.push_back({t, job.bytes, sheaf::layout::place_blockwise(t, job.tasks, job.files)});
+    sheaf::MappedWriter writer(sheaf::posix_store(), std::move(own), {path, job.files, -1, tasks}, mode);
+    for (int t = begin; t < end; ++t) {
+      writer.select(t);
+      write_stream(job, writer.stream(), job.bytes * t, job.bytes);
+    }
+    writer.close();
+  });
+}
+
+double read_mapped(const Job& job, const std::string& path) {
+  return timed(job.processes, [&](sheaf::Comm& comm) {
+    auto own = comm.duplicate();
+    const sheaf::OpenMode mode = agree_on(*own, path, "br");
+    sheaf::MappedReader reader(sheaf::posix_store(), std::move(own), {path, true, {}}, mode);
+    for (const sheaf::MappedTask& t : reader.tasks()) {
+      reader.select(t.task);
+      read_stream(job, reader.stream(), job.bytes * t.task, job.bytes);
+    }
+    reader.close();
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Options options(argc, argv);
+  const std::string parent = options.text("--dir", ".");
+  const int pairs = static_cast<int>(options.number("--pairs", 7));
+  const auto patience = static_cast<double>(options.number("--patience", 3));
+  Job job;
+  job.tasks = static_cast<int>(options.number("--tasks", 64));
+  job.processes = static_cast<int>(options.number("--processes", 3));
+  job.files = static_cast<int>(options.number("--files", 1));
+  job.bytes = options.number("--bytes", 4 << 20);
+  job.piece = options.number("--piece", 1 << 20);
+  options.check();
+  require(job.bytes % job.piece == 0, "--bytes is no multiple of --piece");
+
+  const bench::Scratch scratch(parent, true, getpid());
+  const std::string fs = bench::file_system_of(scratch.path());
+  const std::string a = scratch.file("a");
+  const std::string b = scratch.file("b");
+  job.memory.resize(static_cast<size_t>(std::max(job.piece, int64_t{16 << 20} / job.piece * job.piece)));
+  fill(job.memory);
+  const double total = static_cast<double>(job.bytes) * job.tasks;
+  const Share own = [](int t) { return std::pair{t, t + 1}; };
+  const Share joined = [&](int p) { return job.tasks_of(p); };
+  const auto settle = [&] {
+    scratch.empty();
+    bench::wait_for_idle(patience);
+  };
+  const std::string few = std::to_string(job.processes);
+  const std::string many = std::to_string(job.tasks);
+  bench::compare(
+      {{"mapped." + many + "-" + few + "-" + many + "/unmapped-" + many, false, 1.2}}, fs, pairs, true,
+      [&] {
+        return Times{write_unmapped(job, a, job.tasks, own) + read_mapped(job, a) + write_mapped(job, b) +
+                     read_unmapped(job, b, job.tasks, own)};
+      },
+      [&] {
+        return Times{write_unmapped(job, a, job.tasks, own) + read_unmapped(job, a, job.tasks, own) +
+                     write_unmapped(job, b, job.tasks, own) + read_unmapped(job, b, job.tasks, own)};
+      },
+      settle);
+  bench::compare(
+      {{"mapped.write-by-" + few + "/unmapped-" + few, false, 1.2, total},
+       {"mapped.read-by-" + few + "/unmapped-" + few, false, 1.2, total}},
+      fs, pairs, true,
+      [&] {
+        const double written = write_mapped(job, a);
+        return Times{written, read_mapped(job, a)};
+      },
+      [&] {
+        const double written = write_unmapped(job, b, job.processes, joined);
+        return Times{written, read_unmapped(job, b, job.processes, joined)};
+      },
+      settle);
+}

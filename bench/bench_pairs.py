@@ -1,0 +1,37 @@
+"""What the benchmark scripts share: pairs of runs in turn, judged by the median of the ratio within a pair, and the
+line for machines that bench_common.hpp describes."""
+import statistics
+import subprocess
+
+
+def file_system(directory):
+    found = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True)
+    return found.stdout.strip().replace("ext2/ext3", "ext4")
+
+
+def result(name, directory, ratios, ours, peer, target):
+    ratio = statistics.median(ratios)
+    print(f"RESULT name={name} fs={file_system(directory)} ratio={ratio:.4g} min={min(ratios):.4g} "
+          f"max={max(ratios):.4g} ours={statistics.median(ours):.4g} peer={statistics.median(peer):.4g} "
+          + (f"target=<={target:g} pass={'yes' if ratio <= target else 'no'}" if target else "target=- pass=-"),
+          flush=True)
+
+
+def compare(rows, directory, pairs, ours, peer):
+    """`rows`: names and what the ratio may be at most (0: reported only); `ours` and `peer`: callables that
+    run once and return the seconds of each row."""
+    own, other = [], []
+    for pair in range(pairs + 1):  # one that is not counted comes first
+        times = {}
+        for which in ((ours, peer) if pair % 2 == 0 else (peer, ours)):
+            times[which] = which()
+        if pair == 0:
+            continue
+        own.append(times[ours])
+        other.append(times[peer])
+        for (name, _), a, b in zip(rows, own[-1], other[-1]):
+            print(f"  {name:28s} pair {pair:2d}  ours {1e3 * a:9.3f} ms  peer {1e3 * b:9.3f} ms  ratio {a / b:.4f}",
+                  flush=True)
+    for row, (name, target) in enumerate(rows):
+        a, b = [times[row] for times in own], [times[row] for times in other]
+        result(name, directory, [x / y for x, y in zip(a, b)], a, b, target)
