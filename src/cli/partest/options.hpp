@@ -46,8 +46,9 @@ struct Options {
   int threads = 0;  // of each process; 0: no threads, only MPI
   bool json = false;
 
-  // Bytes of a task's data.
+  // Bytes of a task's data; what every task has at least.
   int64_t bytes_of(int64_t task, int64_t ntasks) const;
+  int64_t least_bytes(int64_t ntasks) const { return totalsize ? *totalsize / ntasks : localsize; }
   // Chunk size to ask for, for a task with so many bytes.
   int64_t chunk_of(int64_t bytes) const { return chunksize < 0 ? bytes : chunksize; }
 };
