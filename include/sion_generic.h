@@ -72,6 +72,14 @@ int sion_generic_paropen(int aid, const char *fname, const char *file_mode, sion
                          void *gcommgroup, int grank, int gsize, int *filenumber, int *numfiles, const int *lrank,
                          const int *lsize, FILE **fileptr, char **newfname);
 
+/* Collective over the tasks of a physical file (any parallel handle): sion_fwrite and sion_fread for many small requests,
+ * which reach the file through a few collectors if the open mode or the environment says so (docs/api-collective.md);
+ * without, they are the same as sion_fwrite and sion_fread. Requests may differ between the tasks, be larger than a chunk,
+ * and be empty. Items, (size_t)-1 for an invalid handle, 0 for an error: one that happens while bytes travel is returned
+ * on all tasks of the physical file. */
+size_t sion_coll_fwrite(const void *data, size_t size, size_t nitems, int sid);
+size_t sion_coll_fread(void *data, size_t size, size_t nitems, int sid);
+
 /* Closes; in write mode this completes the files. Collective. 1, -1 invalid handle, 0 otherwise. */
 int sion_generic_parclose(int sid);
 

@@ -58,6 +58,10 @@ int sion_paropen_multi_mpi(char *fname, const char *file_mode, int *numFiles, MP
 int sion_startof_transaction_mpi(int sid);
 int sion_endof_transaction_mpi(int sid);
 
+/* Deprecated names of sion_coll_fwrite and sion_coll_fread (sion_generic.h). */
+size_t sion_coll_fwrite_mpi(const void *data, size_t size, size_t nitems, int sid);
+size_t sion_coll_fread_mpi(void *data, size_t size, size_t nitems, int sid);
+
 /* Arguments of sion_file_check_par_cb_mpi. Local; NULL on failure. */
 typedef struct _sion_file_check_par_args_mpi_struct sion_file_check_par_args_mpi;
 sion_file_check_par_args_mpi *sion_file_check_par_args_init_mpi(const char *file_mode, MPI_Comm gComm, int numfiles,

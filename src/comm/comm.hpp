@@ -36,6 +36,27 @@ struct SHEAF_EXPORT Gathered {
   std::vector<int64_t> offsets() const;
 };
 
+// A message to and from another task of the group (or this one). The memory stays the caller's until the exchange is
+// finished. `room` may be longer than what comes.
+struct Outgoing {
+  int peer = 0;
+  std::span<const std::byte> bytes;  // at most 2 GiB - 1
+};
+struct Incoming {
+  int peer = 0;
+  std::span<std::byte> room;
+};
+
+// Messages under way. To be finished before it is destroyed, also after a failure elsewhere.
+class SHEAF_EXPORT Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // Collective. Returns the bytes that came for each Incoming, in their order. Throws mismatch if a message is missing or
+  // longer than its room.
+  virtual std::vector<int64_t> finish() = 0;
+};
+
 class SHEAF_EXPORT Comm {
  public:
   virtual ~Comm() = default;
@@ -67,6 +88,12 @@ class SHEAF_EXPORT Comm {
   // Pieces of equal length: bytes [r*n, (r+1)*n) of `pieces` at `root` (only looked at there) to task r, where n is
   // the length of `mine`, the same everywhere.
   virtual void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) = 0;
+
+  // Starts messages between tasks: `incoming` has an entry for every message that a task sends here, those of one sender
+  // in the order in which it sends them. Every task of the group starts and finishes the same exchanges in the same
+  // order, some with nothing to send or to receive; several may be under way. Nothing need move before finish(): the kinds
+  // of group that can (MPI) let messages travel meanwhile. Here: gathered at task 0 and scattered in finish().
+  virtual std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
 
   // A group per distinct color (>= 0), ordered by (key, rank).
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;

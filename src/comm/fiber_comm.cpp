@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "comm/fiber_group.hpp"
 #include "comm/fiber_report.hpp"
 #include "comm/fiber_scheduler.hpp"
@@ -103,6 +104,11 @@ class FiberComm final : public Comm {
     std::copy_n(slot.bytes.begin() + rank_ * std::ssize(mine), mine.size(), mine.begin());
   }
 
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    check_exchange(outgoing, incoming, size());
+    return std::make_unique<FiberExchange>(*this, std::move(outgoing), std::move(incoming));
+  }
+
   std::unique_ptr<Comm> split(int color, int key) override {
     return split_as("split", split_bytes, color, key);
   }
@@ -123,6 +129,32 @@ class FiberComm final : public Comm {
   Traffic traffic() const override { return scheduler().task(task_).traffic; }
 
  private:
+  // A meeting in finish(), whose last task copies all messages.
+  class FiberExchange final : public Exchange {
+   public:
+    FiberExchange(FiberComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
+        : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
+
+    std::vector<int64_t> finish() override {
+      Slot& slot = comm_.come({"exchange"}, static_cast<size_t>(bytes_of(lists_.outgoing)));
+      {
+        const Billing network(nobody);
+        slot.lists.resize(static_cast<size_t>(comm_.size()));
+      }
+      slot.lists[static_cast<size_t>(comm_.rank_)] = &lists_;
+      comm_.group_->meet([&] {
+        const Billing network(nobody);
+        slot.outcome = attempt([&] { deliver(slot.lists); });
+      });
+      if (slot.outcome) throw *slot.outcome;
+      return std::move(lists_.received);
+    }
+
+   private:
+    FiberComm& comm_;
+    ExchangeLists lists_;
+  };
+
   World& world() const { return *group_->world; }
   Scheduler& scheduler() const { return *world().scheduler; }
 

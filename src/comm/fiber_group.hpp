@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/error.hpp"
 #include "comm/comm.hpp"
 #include "comm/fiber_scheduler.hpp"
+#include "comm/helpers.hpp"
 
 namespace sheaf::fibers {
 
@@ -60,6 +62,8 @@ struct Slot {
   const Gathered* pieces = nullptr;  // the root's, null if they do not match their sizes
   Family* family = nullptr;          // the groups that a split made
   int readers = 0;                   // members that have yet to copy their piece
+  std::vector<ExchangeLists*> lists;  // of an exchange, one per member
+  std::optional<Error> outcome;       // of an exchange
 };
 
 struct Group {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "comm/helpers.hpp"
@@ -151,6 +152,64 @@ void FunneledComm::scatter_equal(std::span<const std::byte> pieces, std::span<st
     processes_->scatter_equal(all, own, process_of(root));
   });
   threads_->scatter_equal(own, mine, 0);
+}
+
+// Thread 0 looks at the lists of all threads in place, and sends between processes what does not stay inside. Messages
+// between two processes are in the order of (sending thread, receiving thread), which both sides can tell.
+class FunneledComm::FunneledExchange final : public Exchange {
+ public:
+  FunneledExchange(FunneledComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
+      : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
+
+  std::vector<int64_t> finish() override {
+    ExchangeLists* own = &lists_;
+    const auto all = values_of<ExchangeLists*>(comm_.threads_->gather(std::as_bytes(std::span(&own, 1)), 0).bytes);
+    comm_.on_master([&] { carry_out(all); });
+    return std::move(lists_.received);
+  }
+
+ private:
+  // A message of one of the threads.
+  struct Part {
+    int process;
+    int sender, receiver;  // threads
+    ExchangeLists* lists;  // of the thread here
+    size_t index;
+    auto order() const { return std::tuple(process, sender, receiver); }
+  };
+
+  void carry_out(std::span<ExchangeLists* const> threads) {
+    std::vector<Part> sent;
+    std::vector<Part> wanted;
+    for (size_t t = 0; t < threads.size(); ++t) {
+      const int thread = static_cast<int>(t);
+      threads[t]->received.assign(threads[t]->incoming.size(), 0);
+      for (size_t i = 0; i < threads[t]->outgoing.size(); ++i) {
+        const int peer = threads[t]->outgoing[i].peer;
+        sent.push_back({comm_.process_of(peer), thread, comm_.thread_of(peer), threads[t], i});
+      }
+      for (size_t i = 0; i < threads[t]->incoming.size(); ++i) {
+        const int peer = threads[t]->incoming[i].peer;
+        wanted.push_back({comm_.process_of(peer), comm_.thread_of(peer), thread, threads[t], i});
+      }
+    }
+    std::ranges::stable_sort(sent, {}, &Part::order);
+    std::ranges::stable_sort(wanted, {}, &Part::order);
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    for (const Part& part : sent) outgoing.push_back({part.process, part.lists->outgoing[part.index].bytes});
+    for (const Part& part : wanted) incoming.push_back({part.process, part.lists->incoming[part.index].room});
+    const std::vector<int64_t> received = comm_.processes_->exchange(std::move(outgoing), std::move(incoming))->finish();
+    for (size_t i = 0; i < wanted.size(); ++i) wanted[i].lists->received[wanted[i].index] = received[i];
+  }
+
+  FunneledComm& comm_;
+  ExchangeLists lists_;
+};
+
+std::unique_ptr<Exchange> FunneledComm::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+  check_exchange(outgoing, incoming, size());
+  return std::make_unique<FunneledExchange>(*this, std::move(outgoing), std::move(incoming));
 }
 
 FunneledComm::Shape FunneledComm::shape_of_split(int color, int key, std::unique_ptr<Comm>& processes) {

@@ -26,6 +26,7 @@ class FunneledComm final : public Comm {
   Gathered gather(std::span<const std::byte> mine, int root) override;
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override;
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override;
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override;
   std::unique_ptr<Comm> split(int color, int key) override;  // regular ones only; else throws unsupported
   std::unique_ptr<Comm> duplicate() override;
   std::unique_ptr<Comm> split_by_node() override;
@@ -47,6 +48,8 @@ class FunneledComm final : public Comm {
   }
 
  private:
+  class FunneledExchange;
+
   // Gives a value of thread 0 to all threads.
   template <class T>
   void share(T& value) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "comm/comm.hpp"
 
@@ -34,5 +36,21 @@ SHEAF_EXPORT void check_pieces(const Gathered& pieces, int size);
 
 // Throws Error invalid_argument unless `have` bytes are `size` pieces of `piece` bytes.
 SHEAF_EXPORT void check_equal_pieces(size_t have, size_t piece, int size);
+
+// What a task brings to an exchange among tasks of one process.
+struct ExchangeLists {
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  std::vector<int64_t> received;  // bytes of each incoming
+};
+
+// Bytes of all that `outgoing` sends.
+SHEAF_EXPORT int64_t bytes_of(std::span<const Outgoing> outgoing);
+
+// Throws Error invalid_argument unless all peers are in a group of `size` and all lengths fit an int.
+SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming, int size);
+
+// Copies every message between lists in the same memory, one list per task. Throws Error mismatch if they do not match.
+SHEAF_EXPORT void deliver(std::span<ExchangeLists* const> tasks);
 
 }  // namespace sheaf

@@ -90,6 +90,10 @@ class HybridComm final : public Comm {
     count(rank() == root ? pieces.size() : 0);
     group().scatter_equal(pieces, mine, root);
   }
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    count(static_cast<size_t>(bytes_of(outgoing)));
+    return group().exchange(std::move(outgoing), std::move(incoming));
+  }
 
   std::unique_ptr<Comm> split(int color, int key) override {
     count(split_bytes);

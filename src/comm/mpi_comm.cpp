@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "comm/helpers.hpp"
 #include "comm/mpi_comm_pieces.hpp"
+#include "comm/mpi_exchange.hpp"
 #include "comm/mpi_patience.hpp"
 #include "comm/mpi_spares.hpp"
 
@@ -130,6 +131,12 @@ class MpiComm final : public Comm {
       return MPI_Iscatter(pieces.data(), length, MPI_BYTE, mine.data(), length, MPI_BYTE, root, comm_.get(),
                           request);
     });
+  }
+
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    check_exchange(outgoing, incoming, size_);
+    count(static_cast<size_t>(bytes_of(outgoing)));
+    return mpi::start_exchange(comm_.get(), std::move(outgoing), std::move(incoming));
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {

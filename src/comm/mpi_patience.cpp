@@ -16,11 +16,11 @@ constexpr clock::duration shortest_sleep = microseconds(30);
 constexpr clock::duration longest_sleep = microseconds(200);
 }  // namespace
 
-void wait(MPI_Request& request, const char* call) {
+void wait(MPI_Request& request, const char* call, MPI_Status* status) {
   const auto begin = clock::now();
   for (;;) {
     int done = 0;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    check(MPI_Test(&request, &done, status), call);
     if (done) return;
     const auto waited = clock::now() - begin;
     if (waited < yielding) {

@@ -12,7 +12,7 @@
 namespace sheaf::mpi {
 
 // Completes `request`. Throws Error io with MPI's own words and the name of the call behind it.
-void wait(MPI_Request& request, const char* call);
+void wait(MPI_Request& request, const char* call, MPI_Status* status = MPI_STATUS_IGNORE);
 
 // Starts a nonblocking call, start(MPI_Request*), and returns when it is complete.
 template <class Start>

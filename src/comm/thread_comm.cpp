@@ -194,6 +194,11 @@ class ThreadComm final : public Comm {
          });
   }
 
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    check_exchange(outgoing, incoming, size());
+    return std::make_unique<ThreadExchange>(*this, std::move(outgoing), std::move(incoming));
+  }
+
   std::unique_ptr<Comm> split(int color, int key) override {
     count(split_bytes);
     return split_off("split", color, key);
@@ -224,6 +229,28 @@ class ThreadComm final : public Comm {
   const ThreadTeam* team() const { return team_.get(); }
 
  private:
+  // One meeting, in finish().
+  class ThreadExchange final : public Exchange {
+   public:
+    ThreadExchange(ThreadComm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
+        : comm_(comm), lists_{std::move(outgoing), std::move(incoming), {}} {}
+
+    std::vector<int64_t> finish() override {
+      comm_.count(static_cast<size_t>(bytes_of(lists_.outgoing)));
+      comm_.meet({.call = "exchange", .result = &lists_}, [](Offers all) {
+        std::vector<ExchangeLists*> lists;
+        lists.reserve(all.size());
+        for (const Offer& one : all) lists.push_back(static_cast<ExchangeLists*>(one.result));
+        deliver(lists);
+      });
+      return std::move(lists_.received);
+    }
+
+   private:
+    ThreadComm& comm_;
+    ExchangeLists lists_;
+  };
+
   void count(size_t bytes) { count_collective(family_->traffic, size(), static_cast<int64_t>(bytes)); }
 
   template <class Act>

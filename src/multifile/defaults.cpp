@@ -21,6 +21,8 @@ std::vector<Default> defaults() {
        "argument fsblksize of the open calls"},
       {"physical files", "as the arguments of the open call say", "open mode: files=auto|node|@TABLE|N"},
       {"writers at once on a node", "all tasks", "open mode: iotasks=K"},
+      {"collective writing and reading", mode.collective.wanted ? "yes" : "no",
+       "open mode: collective, collsize=N, collective=auto|off|N, collectors=N"},
       {"leaders of a physical file",
        "one per " + std::to_string(leader_group(1024)) + " tasks, at most " +
            std::to_string(many / leader_group(many)),

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "multifile/collective_mode.hpp"
+
 namespace sheaf {
 
 std::string words_of_environment() {
@@ -17,6 +19,7 @@ std::string words_of_environment() {
       break;
     }
   }
+  if (const std::string collective = collective_environment(); !collective.empty()) add(collective);
   if (const char* const flags = std::getenv("SHEAF_FLAGS"); flags && *flags) add(flags);
   return words;
 }

@@ -21,15 +21,21 @@ struct FileFacts {
   int32_t nfiles = 1;
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
-  ByteOrder userdata_order = native_order;
   bool keyval = false;
   bool durable = false;  // writing: close() returns when the data would survive a loss of power
-  ByteOrder metadata_order = native_order;
+  ByteOrder userdata_order : 1 = native_order;
+  ByteOrder metadata_order : 1 = native_order;
 };
 
 inline FileFacts facts_of(const format::Header& h) {
-  return {h.nfiles, h.filenumber, h.fsblksize, h.userdata_order, h.keyval() == format::KeyvalMode::inline_, false,
-          h.metadata_order};
+  FileFacts facts;
+  facts.nfiles = h.nfiles;
+  facts.filenumber = h.filenumber;
+  facts.fsblksize = h.fsblksize;
+  facts.keyval = h.keyval() == format::KeyvalMode::inline_;
+  facts.userdata_order = h.userdata_order;
+  facts.metadata_order = h.metadata_order;
+  return facts;
 }
 
 }  // namespace sheaf

@@ -104,7 +104,7 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     if (!tasks || *tasks > INT32_MAX) bad_value(word, "iotasks=K with K >= 0 (0: no limit)");
     m.io_tasks = static_cast<int32_t>(*tasks);
   } else {
-    return false;
+    return apply_collective_word(m.collective, word, key, value);
   }
   return true;
 }
@@ -139,7 +139,8 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 
 std::string_view known_words() {
   return "r, w, append, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
-         "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES|block";
+         "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, collectors=N, cmerge, "
+         "collmsa, buddy[=N]";
 }
 
 }  // namespace sheaf

@@ -11,6 +11,7 @@
 
 #include "base/byte_order.hpp"
 #include "format/header.hpp"
+#include "multifile/collective_mode.hpp"
 
 namespace sheaf {
 
@@ -43,6 +44,7 @@ struct OpenMode {
   std::string table;                 // for FilePolicy::table: its path
   int32_t io_tasks = 0;              // tasks of a node that write at once; 0: all
   int64_t buffer_bytes = default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
+  CollectiveMode collective;
   std::vector<std::string> unknown;  // words without a meaning
 
   int64_t read_buffer() const { return buffer_in_bytes(buffer_bytes, default_buffer); }

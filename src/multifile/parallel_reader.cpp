@@ -14,7 +14,19 @@ namespace {
 
 void broadcast(Comm& comm, TravellingHeader& facts) { comm.broadcast(std::as_writable_bytes(std::span(&facts, 1)), 0); }
 
+// Owns who reads it for the group, so that readers which do not read collectively hold nothing.
+class GroupFile final : public FetchedFile {
+ public:
+  using FetchedFile::FetchedFile;
+  std::unique_ptr<CollectiveReader> reader;
+};
+
 }  // namespace
+
+CollectiveReader* ParallelReader::collective() {
+  auto* const file = dynamic_cast<GroupFile*>(&stream_.file());
+  return file ? file->reader.get() : nullptr;
+}
 
 ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path,
                                const OpenMode& mode, const std::function<std::string(int32_t)>& name_of)
@@ -33,7 +45,7 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
     // With as many files as tasks each file has one: everybody is alone.
     local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
   }
-  open_file(store, path, facts, place, file, problem, name_of);
+  open_file(store, path, facts, place, file, problem, mode.collective, name_of);
   unpack(facts, header, pointer);
   facts_ = facts_of(header);
 
@@ -53,6 +65,20 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
   });
   agree(*comm_, problem ? problem : unsound);
   stream_.load(std::move(file), geometry, block_sizes(), {});
+  begin_collective(mode);
+}
+
+// Collective: who reads for whom.
+void ParallelReader::begin_collective(const OpenMode& mode) {
+  const auto plan = plan_of(mode.collective, false, local().size());
+  if (!plan) return;
+  stream_.set_max_buffer(0);
+  CollectiveGroup group = make_reading_groups(local(), *plan);
+  const auto problem = attempt([&] {
+    auto& file = dynamic_cast<GroupFile&>(stream_.file());
+    file.reader = std::make_unique<CollectiveReader>(local(), std::move(group), *plan, stream_, file);
+  });
+  agree(*comm_, problem);
 }
 
 BlockSizes ParallelReader::block_sizes() const {
@@ -102,11 +128,12 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
 // The first task of each physical file reads its head for the others; all open it.
 void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
                                std::shared_ptr<File>& file, std::optional<Error>& problem,
-                               const std::function<std::string(int32_t)>& name_of) {
+                               const CollectiveMode& collective, const std::function<std::string(int32_t)>& name_of) {
+  const auto name = [&] {
+    return place.file == 0 ? path : name_of ? name_of(place.file) : format::physical_name(path, place.file);
+  };
   const auto open = [&] {
-    if (place.file != 0)
-      file = store.open(name_of ? name_of(place.file) : format::physical_name(path, place.file), Access::read);
-    if (!file) file = store.open(path, Access::read);
+    if (place.file != 0 || !file) file = store.open(name(), Access::read);
   };
   if (local().rank() == 0 && !problem) {
     problem = attempt([&] {
@@ -125,7 +152,12 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
   if (local_) broadcast(local(), facts);
   if (!problem) {
     problem = attempt([&] {
-      if (local().rank() != 0) open();
+      if (plan_of(collective, false, local().size())) {
+        if (local().rank() != 0) file.reset();
+        file = std::make_shared<GroupFile>(store, name(), std::move(file));
+      } else if (local().rank() != 0) {
+        open();
+      }
       if (local().rank() != place.local_rank)
         throw file_error(Code::damaged, file->path(), "the mapping of the set leaves out or repeats a task of this file");
     });
@@ -196,6 +228,7 @@ int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer
 void ParallelReader::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }
 
 void ParallelReader::close() {
+  if (auto* const file = dynamic_cast<GroupFile*>(&stream_.file())) file->reader.reset();
   const auto problem = attempt([&] {
     if (const auto handle = stream_.release_handle()) handle->close();
     stream_.file().close();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "multifile/collective_reader.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -34,6 +35,8 @@ class ParallelReader {
   Comm& comm() { return *comm_; }
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
   ReadStream& stream() { return stream_; }
+  // Null if the tasks read on their own.
+  CollectiveReader* collective();
 
   // Collective. Throws on every task alike; the object is closed all the same.
   void close();
@@ -43,11 +46,12 @@ class ParallelReader {
   layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
                                std::optional<Error>& problem);
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
-                 std::shared_ptr<File>& file, std::optional<Error>& problem,
+                 std::shared_ptr<File>& file, std::optional<Error>& problem, const CollectiveMode& collective,
                  const std::function<std::string(int32_t)>& name_of);
   int64_t read_row(File& file, const format::Header& header, const format::Pointer& p,
                    std::optional<Error>& problem);
   BlockSizes block_sizes() const;
+  void begin_collective(const OpenMode& mode);
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all

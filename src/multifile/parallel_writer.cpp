@@ -29,18 +29,28 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
-  named_ = request.name_of != nullptr;
+  facts_.named = request.name_of != nullptr;
   choose_files(request, mode);
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     int64_t aligned = 0;
+    if (const auto plan = plan_of(mode.collective, true, local().size()))
+      collecting_ = std::make_unique<Collecting>(Collecting{*plan, nullptr, nullptr});
     auto opened = open_file(request, aligned);
     if (local().size() > 1) opened->expect_company();
-    stream_.bind(throttled(std::move(opened), std::move(slots)),
-                 OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize));
-    lay_out(aligned, request.path);
+    if (collecting_) {
+      collecting_->file->throttle(std::move(slots));
+    } else {
+      opened = throttled(std::move(opened), std::move(slots));
+    }
+    const bool streams_hold = !collecting_ || collecting_->plan.merge;
+    stream_.bind(std::move(opened), streams_hold ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
+    CollectiveGroup group;
+    const auto problem = form_groups(request.chunk_size, aligned, group);
+    lay_out(aligned, request.path, problem);
+    begin_collective(std::move(group));
   } catch (...) {
-    if (created_) store.remove(name_of(request, facts_.filenumber));
+    if (facts_.created) store.remove(name_of(request, facts_.filenumber));
     throw;
   }
 }
@@ -83,7 +93,7 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(facts_.nfiles) +
                                             " physical files for " + std::to_string(ntasks()) + " tasks");
   if (facts_.nfiles == 1) return;
-  blockwise_ = true;
+  facts_.blockwise = true;
   facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
   local_ = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
 }
@@ -112,7 +122,7 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
       const std::string name = name_of(request, facts_.filenumber);
       const bool existed = store_->status(name).exists;
       file = store_->open(name, Access::create);
-      created_ = !existed;
+      facts_.created = !existed;
       facts_.fsblksize = choose_block_size(*file, request.fsblksize);
     });
   }
@@ -123,7 +133,12 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
         throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
-      if (!root) file = store_->open(name_of(request, facts_.filenumber), Access::write);
+      if (collecting_) {
+        file = collecting_->file =
+            std::make_shared<CollectedFile>(*store_, name_of(request, facts_.filenumber), std::move(file));
+      } else if (!root) {
+        file = store_->open(name_of(request, facts_.filenumber), Access::write);
+      }
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
@@ -131,10 +146,33 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
   return file;
 }
 
-// Collective over all tasks: places the chunks and writes META1.
-void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base) {
+// Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
+// anything changes in it. What fails is returned on all tasks of the file.
+std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, CollectiveGroup& group) {
+  if (!collecting_) return std::nullopt;
+  return attempt([&] {
+    group = make_groups(local(), request, facts_.fsblksize, collecting_->plan);
+    chunk_size = group.chunk_size;
+    if (!group.members) return;  // the first task has its file open
+    agree(local(), attempt([&] {
+            if (group.collectors) collecting_->file->real();
+          }));
+  });
+}
+
+// Local, but for the memory of the messages, which all tasks must have.
+void ParallelWriter::begin_collective(CollectiveGroup group) {
+  if (!collecting_) return;
+  const auto problem = attempt([&] {
+    collecting_->writer = std::make_unique<CollectiveWriter>(local(), std::move(group), collecting_->plan, stream_, collecting_->file);
+  });
+  agree(*comm_, problem);
+}
+
+// Collective over all tasks: places the chunks and writes META1. `problem`: the same on all tasks of a file.
+void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, std::optional<Error> problem) {
   layout::ChunkGeometry geometry;
-  auto problem = attempt([&] {
+  if (!problem) problem = attempt([&] {
     const PrefixedSum sum = prefixed_sum(local(), chunk_size);
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
@@ -189,7 +227,7 @@ format::Header ParallelWriter::header() const {
 }
 
 std::string ParallelWriter::base_name() {
-  if (named_) return std::string(MetadataReader(file()).header().name());
+  if (facts_.named) return std::string(MetadataReader(file()).header().name());
   const std::string& own = path();
   return own.substr(0, own.size() - format::physical_name("", facts_.filenumber).size());
 }
@@ -209,11 +247,18 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
   });
   agree(*comm_, problem);
-  lay_out(aligned, base);
+  CollectiveGroup group;
+  if (collecting_) {
+    collecting_->writer.reset();
+    collecting_->file->hold(0, 0);
+  }
+  const auto unformed = form_groups(chunk_size, aligned, group);
+  lay_out(aligned, base, unformed);
+  begin_collective(std::move(group));
 }
 
 void ParallelWriter::discard() {
-  if (created_) store_->remove(path());
+  if (facts_.created) store_->remove(path());
 }
 
 void ParallelWriter::close() {
@@ -228,7 +273,9 @@ void ParallelWriter::close() {
 // Order on disk: data, then block table and mapping, then the pointer that makes the file complete.
 void ParallelWriter::finish() {
   TaskBlocks blocks;
-  auto problem = attempt([&] {
+  auto problem = collective() ? collective()->finish() : std::nullopt;
+  if (collecting_) collecting_->writer.reset();
+  if (!problem) problem = attempt([&] {
     blocks = stream_.park();
     if (const auto handle = stream_.release_handle()) handle->close();
     if (facts_.durable) file().sync();
@@ -298,7 +345,7 @@ void ParallelWriter::write_block_tables(const format::Pointer& p, const TaskBloc
 
 void ParallelWriter::write_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
   std::vector<layout::Placement> entries;
-  if (blockwise_) {
+  if (facts_.blockwise) {
     // Everybody can compute the mapping: the leaders write it without having to ask.
     const int group = leader_group(ntasks());
     if (task() % group != 0) return;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "comm/comm.hpp"
+#include "multifile/collective_writer.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -45,6 +46,9 @@ class ParallelWriter {
   const std::string& path() const { return stream_.file().path(); }  // of this task's physical file
   Comm& comm() { return *comm_; }
   WriteStream& stream() { return stream_; }
+  // Null if the tasks write on their own.
+  CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
+  Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
 
   // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has written.
   void resize_chunks(int64_t chunk_size);
@@ -56,11 +60,12 @@ class ParallelWriter {
   void discard();
 
  private:
-  Comm& local() { return local_ ? *local_ : *comm_; }
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
   std::shared_ptr<File> open_file(const ParallelWriteRequest& request, int64_t& aligned);
-  void lay_out(int64_t chunk_size, std::string_view base);
+  std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, CollectiveGroup& group);
+  void begin_collective(CollectiveGroup group);
+  void lay_out(int64_t chunk_size, std::string_view base, std::optional<Error> problem);
   void write_metadata(int64_t chunk_size, std::string_view base);
   std::string base_name();
   format::Header header() const;
@@ -70,14 +75,24 @@ class ParallelWriter {
 
   File& file() { return stream_.file(); }
 
+  struct Collecting {
+    CollectivePlan plan;
+    std::shared_ptr<CollectedFile> file;
+    std::unique_ptr<CollectiveWriter> writer;  // null before the groups are formed, and in the close
+  };
+
   Store* store_;
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
   WriteStream stream_;
-  FileFacts facts_;
-  bool created_ = false;    // by this task
-  bool blockwise_ = false;  // consecutive tasks in each file
-  bool named_ = false;      // by the caller: the name of the set cannot be told from that of a file
+  std::unique_ptr<Collecting> collecting_;  // null: the tasks write on their own
+  struct Facts : FileFacts {  // so that the flags take the room it leaves
+    bool created : 1 = false;    // by this task
+    bool blockwise : 1 = false;  // consecutive tasks in each file
+    bool named : 1 = false;      // by the caller: the name of the set cannot be told from that of a file
+  };
+  static_assert(sizeof(Facts) == sizeof(FileFacts));
+  Facts facts_;
 };
 
 }  // namespace sheaf

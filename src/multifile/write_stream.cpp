@@ -106,9 +106,8 @@ void WriteStream::ensure_free_space(int64_t bytes) {
 }
 
 void WriteStream::write(std::span<const std::byte> data) {
-  learn_from_handle();
+  const Mark before = mark();
   if (geometry_.size == 0 && !data.empty()) too_large(static_cast<int64_t>(data.size()));
-  const Mark before{chunk(), position(), blocks_.high};
   try {
     append(data);
   } catch (...) {
@@ -118,9 +117,8 @@ void WriteStream::write(std::span<const std::byte> data) {
 }
 
 void WriteStream::write_filling(std::span<const std::byte> head, std::span<const std::byte> body) {
-  learn_from_handle();
+  const Mark before = mark();
   if (geometry_.size == 0) too_large(static_cast<int64_t>(head.size() + body.size()));
-  const Mark before{chunk(), position(), blocks_.high};
   try {
     fill(head);
     fill(body);

@@ -64,6 +64,19 @@ class WriteStream {
   // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit none.
   void ensure_free_space(int64_t bytes);
 
+  // A place to come back to, as long as nothing in front of it changes.
+  struct Mark {
+    int64_t chunk;
+    int64_t position;
+    int64_t high;
+  };
+  Mark mark() {
+    learn_from_handle();
+    return {chunk(), position(), blocks_.high};
+  }
+  // Forgets what was written behind the mark.
+  void return_to(const Mark& mark);
+
   // Brings buffered bytes into the file and learns what the program wrote itself.
   void flush();
   // Returns when what has been flushed would survive a loss of power.
@@ -100,15 +113,9 @@ class WriteStream {
  private:
   int64_t buffered() const { return window_.at - buffer_.get(); }
   int64_t file_offset() const { return geometry_.offset(chunk()) + blocks_.position; }  // of the buffer's first byte
-  struct Mark {
-    int64_t chunk;
-    int64_t position;
-    int64_t high;
-  };
 
   void append(std::span<const std::byte> data);
   void fill(std::span<const std::byte> data);
-  void return_to(const Mark& mark);
   void learn_from_handle();
   void learn_position(int64_t in_file);
   void begin_next_chunk();

@@ -102,6 +102,62 @@ inline void check_splits(Comm& comm) {
   if (node->rank() == 1) require(previous[0] < me, "split_by_node keeps the order");
 }
 
+// Every task sends `count(me, other)` messages to every other, itself included, in each of several exchanges under way.
+inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int to), int64_t spare) {
+  const int me = comm.rank(), size = comm.size();
+  const auto key = [](int from, int to, int number) { return from * 1009 + to * 31 + number; };
+  const auto length = [](int from, int to, int number) { return int64_t{(from * 7 + to * 3 + number * 11) % 40} * 25; };
+  struct Round {
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<std::pair<int, int>> from;
+    std::unique_ptr<Exchange> exchange;
+  };
+  std::vector<Round> all(static_cast<size_t>(rounds));
+  const int64_t before = comm.traffic().bytes;
+  int64_t sent = 0;
+  for (int r = 0; r < rounds; ++r) {
+    Round& round = all[static_cast<size_t>(r)];
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    for (int other = size - 1; other >= 0; --other)
+      for (int number = r; number < r + count(me, other); ++number) {
+        round.memory.push_back(pattern(key(me, other, number), length(me, other, number)));
+        outgoing.push_back({other, round.memory.back()});
+        sent += length(me, other, number);
+      }
+    for (int other = 0; other < size; ++other)
+      for (int number = r; number < r + count(other, me); ++number) {
+        round.memory.emplace_back(static_cast<size_t>(length(other, me, number) + spare));
+        incoming.push_back({other, round.memory.back()});
+        round.from.emplace_back(other, number);
+      }
+    round.exchange = comm.exchange(std::move(outgoing), std::move(incoming));
+  }
+  for (Round& round : all) {
+    const std::vector<int64_t> received = round.exchange->finish();
+    require(received.size() == round.from.size(), "exchange: a size for every message");
+    const size_t first = round.memory.size() - received.size();
+    for (size_t i = 0; i < received.size(); ++i) {
+      const auto [from, number] = round.from[i];
+      require(received[i] == length(from, me, number), "exchange: length of a message");
+      require(is_pattern(key(from, me, number), std::span(round.memory[first + i]).first(static_cast<size_t>(received[i]))),
+              "exchange: bytes of a message");
+    }
+  }
+  require(comm.traffic().bytes - before >= sent, "exchange counts the bytes it sends");
+}
+
+inline void check_exchanges(Comm& comm) {
+  check_exchange_of(comm, 2, [](int, int) { return 0; }, 0);
+  check_exchange_of(comm, 1, [](int, int to) { return int{to == 0}; }, 100);     // all to one
+  check_exchange_of(comm, 2, [](int from, int) { return 2 * int{from == 0}; }, 1);  // one to all
+  if (comm.size() > 20) return;
+  check_exchange_of(comm, 1, [](int, int) { return 1; }, 0);
+  check_exchange_of(comm, 3, [](int from, int to) { return (from + 2 * to) % 3; }, 40);
+  const std::unique_ptr<Comm> part = comm.split(comm.rank() % 2, -comm.rank());
+  check_exchange_of(*part, 2, [](int from, int to) { return (2 * from + to) % 3; }, 0);
+}
+
 inline void check_traffic(Comm& comm) {
   int steps = 0;
   while (int64_t{1} << steps < comm.size()) ++steps;
@@ -130,6 +186,7 @@ inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_lis
   check_broadcast(comm);
   check_gather_and_scatter(comm);
   check_splits(comm);
+  check_exchanges(comm);
   check_traffic(comm);
   for (const uint64_t seed : seeds) check_random_calls(comm, seed, steps);
   comm.barrier();

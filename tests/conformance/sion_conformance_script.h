@@ -21,6 +21,7 @@
  *   ensure RANK BYTES      sion_ensure_free_space, which must succeed
  *   refuse RANK BYTES      sion_ensure_free_space, which must return 0
  *   record RANK KEY BYTES  sion_fwrite_key
+ *   collwrite BYTES ...    parallel only: one sion_coll_fwrite, a size for each task
  *
  * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py; byte q of the value of a
  * task's i-th record is f((key mod 256) + i, q). */
@@ -35,7 +36,7 @@
 
 #include "sion.h"
 
-enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE, OP_RECORD };
+enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE, OP_RECORD, OP_COLLWRITE };
 
 struct op {
   enum op_kind kind;
@@ -43,6 +44,7 @@ struct op {
   int rank;
   uint64_t key;
   long long bytes;
+  long long* sizes; /* OP_COLLWRITE: per task */
 };
 
 struct script {
@@ -124,8 +126,8 @@ static inline void set_tasks(struct script* script, int ntasks) {
 }
 
 static inline int op_kind_of(const char* word) {
-  static const char* const names[] = {"write", "ensure", "refuse", "record"};
-  for (int kind = 0; kind < 4; kind++)
+  static const char* const names[] = {"write", "ensure", "refuse", "record", "collwrite"};
+  for (int kind = 0; kind < 5; kind++)
     if (!strcmp(word, names[kind])) return kind;
   return -1;
 }
@@ -134,6 +136,11 @@ static inline void parse_op(struct script* script, enum op_kind kind, char** sta
   struct op* op = &script->ops[script->nops++];
   op->kind = kind;
   op->line = line;
+  if (kind == OP_COLLWRITE) {
+    op->sizes = allocate((size_t)script->ntasks, sizeof *op->sizes);
+    for (int rank = 0; rank < script->ntasks; rank++) op->sizes[rank] = next_number(state, line);
+    return;
+  }
   op->rank = next_rank(script, state, line);
   if (kind == OP_RECORD) {
     const char* word = strtok_r(NULL, " ", state);
@@ -195,6 +202,7 @@ static inline struct script parse_script(char* text) {
 }
 
 static inline void free_script(struct script* script) {
+  for (size_t i = 0; i < script->nops; i++) free(script->ops[i].sizes);
   free(script->ops);
   free(script->chunks);
   free(script->globalranks);
@@ -225,7 +233,7 @@ static inline int write_direct(const struct script* script, const void* data, si
 /* Carries out one operation for the current task of `sid`, which is `rank`. */
 static inline void apply_op(const struct script* script, const struct op* op, int rank, int sid,
                             struct progress* done) {
-  const long long bytes = op->bytes;
+  const long long bytes = op->kind == OP_COLLWRITE ? op->sizes[rank] : op->bytes;
   const size_t size = (size_t)bytes;
   unsigned char* data = op->kind == OP_RECORD ? content((long long)(op->key & 255) + done->records, 0, bytes)
                                               : content(rank, done->bytes, bytes);
@@ -234,6 +242,10 @@ static inline void apply_op(const struct script* script, const struct op* op, in
       if (!strcmp(script->via, "fwrite") ? sion_fwrite(data, 1, size, sid) != size
                                          : !write_direct(script, data, size, sid))
         fail(op->line, "the write failed");
+      done->bytes += bytes;
+      break;
+    case OP_COLLWRITE:
+      if (sion_coll_fwrite(data, 1, size, sid) != size) fail(op->line, "the collective write failed");
       done->bytes += bytes;
       break;
     case OP_RECORD:

@@ -14,6 +14,7 @@ int main(void) {
   if (sid < 0) fail(0, "sion_open failed");
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
+    if (op->kind == OP_COLLWRITE) fail(op->line, "collwrite needs sion_paropen_mpi");
     if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS)) fail(op->line, "sion_seek failed");
     apply_op(&script, op, op->rank, sid, &done[op->rank]);
   }

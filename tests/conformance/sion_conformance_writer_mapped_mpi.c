@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   if (sid < 0) fail(0, "sion_paropen_mapped_mpi failed");
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
+    if (op->kind == OP_COLLWRITE) fail(op->line, "collwrite needs sion_paropen_mpi");
     if (script.owners[op->rank] != rank) continue;
     if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS)) fail(op->line, "the task cannot be selected");
     apply_op(&script, op, op->rank, sid, &done[op->rank]);

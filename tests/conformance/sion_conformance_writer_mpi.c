@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   struct progress done = {0, 0};
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
-    if (op->rank == rank) apply_op(&script, op, rank, sid, &done);
+    if (op->kind == OP_COLLWRITE || op->rank == rank) apply_op(&script, op, rank, sid, &done);
   }
   if (sion_parclose_mpi(sid) != SION_SUCCESS) fail(0, "sion_parclose_mpi failed");
   free(newfname);

@@ -163,6 +163,38 @@ class MpiWriter:
         records = [("record", 0, 7, 10), ("record", 1, 1, 200), ("record", 0, 7, 0), ("record", 0, 2**40, 70)]
         self.try_case([64, 64], records, mode="bw,keyval")
 
+    def test_collective_writes_enlarge_the_last_chunk_of_a_group(self) -> None:
+        writes = [("collwrite", *[150] * 6), ("collwrite", *[10 * rank for rank in range(6)]), ("collwrite", *[120] * 6)]
+        self.try_case([200] * 6, writes, 256, mode="bw,collective,collsize=3")
+        self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,collsize=2")
+        self.try_case([100, 100], [("collwrite", 70, 71)], mode="bw,collective")
+        self.try_case([0, 0], [("collwrite", 0, 0)], mode="bw,collective")
+
+    def test_collective_writes_larger_than_a_chunk_are_split(self) -> None:
+        for mode in ("bw,collective,collsize=2", "bw,collective,cmerge,collsize=2"):
+            self.try_case([100, 50], [("collwrite", 700, 0), ("collwrite", 20, 500)], mode=mode)
+
+    def test_tasks_write_on_their_own_between_collective_calls(self) -> None:
+        operations = [("write", 1, 30), ("collwrite", 40, 50), ("ensure", 0, 90), ("write", 0, 40), ("collwrite", 10, 0)]
+        self.try_case([100, 100], operations, mode="bw,collective")
+        self.try_case([100, 100], operations, mode="bw,collective", via="file")
+        self.try_case([100, 100], [("write", 1, 30), ("collwrite", 40, 50), ("write", 0, 40), ("collwrite", 10, 0)],
+                      mode="bw,collective,cmerge")
+
+    def test_merged_writes_go_to_the_collector(self) -> None:
+        writes = [("collwrite", *[150] * 6), ("collwrite", *[10 * rank for rank in range(6)]), ("collwrite", *[120] * 6)]
+        self.try_case([200] * 6, writes, 256, mode="bw,collective,cmerge,collsize=3")
+        self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,cmerge,collsize=2")
+
+    def test_golden_collective_files(self) -> None:
+        if self.most < 6 or not VECTORS.is_dir():
+            self.skipTest("needs six processes and the golden files")
+        sizes = [[150] * 6, [10 * rank for rank in range(6)], [120] * 6]
+        for name, mode in (("coll", "bw,collective,collsize=3"), ("cmerge", "bw,collective,collsize=3,cmerge")):
+            case = Case([200] * 6, [("collwrite", *size) for size in sizes], 256, mode, parallel=True, name=f"{name}.sion")
+            self.check(case)
+            self.assertTrue(case.expected()[case.name] == (VECTORS / name / case.name).read_bytes(), name)
+
     def test_random_cases(self) -> None:
         for seed in range(6):
             rng = random.Random(f"mpi {seed}")

@@ -11,13 +11,6 @@ namespace {
 
 size_t count(sion_int64 n) { return static_cast<size_t>(std::max<sion_int64>(n, 0)); }
 
-#ifndef SHEAF_HAS_COLLECTIVE  // set by cmake/Fortran.cmake
-size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
-  return sion_fwrite(data, size, nitems, sid);
-}
-size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) { return sion_fread(data, size, nitems, sid); }
-#endif
-
 }  // namespace
 
 SHEAF_FORTRAN void fsion_coll_fwrite_mpi_c_(const void* data, const sion_int64* size, const sion_int64* nitems,

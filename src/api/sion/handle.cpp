@@ -144,6 +144,14 @@ Handle& get_handle(int sid) {
   return *handle;
 }
 
+size_t bytes_of(size_t size, size_t nitems) {
+  size_t bytes;
+  if (__builtin_mul_overflow(size, nitems, &bytes) || bytes > static_cast<size_t>(INT64_MAX))
+    throw Error(Code::invalid_argument, "a request of " + std::to_string(nitems) + " items of " +
+                                            std::to_string(size) + " bytes exceeds 2^63 bytes");
+  return bytes;
+}
+
 WriteStream& get_writer(Handle& handle) {
   if (!handle.writer) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for reading");
   return *handle.writer;

@@ -101,4 +101,7 @@ Handle& get_handle(int sid);
 WriteStream& get_writer(Handle& handle);  // throws wrong_mode
 ReadStream& get_reader(Handle& handle);
 
+// size * nitems; throws invalid_argument beyond 2^63.
+size_t bytes_of(size_t size, size_t nitems);
+
 }  // namespace sheaf::api

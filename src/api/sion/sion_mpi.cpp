@@ -60,6 +60,14 @@ int sion_parclose_mpi(int sid) { return close_parallel("sion_parclose_mpi", sid)
 
 int sion_parreinit_mpi(int sid, sion_int64 chunksize) { return reinit_parallel("sion_parreinit_mpi", sid, chunksize); }
 
+size_t sion_coll_fwrite_mpi(const void* data, size_t size, size_t nitems, int sid) {
+  return sion_coll_fwrite(data, size, nitems, sid);
+}
+
+size_t sion_coll_fread_mpi(void* data, size_t size, size_t nitems, int sid) {
+  return sion_coll_fread(data, size, nitems, sid);
+}
+
 // --- transactions: tasks pass in steps of SION_SERBLOCKSIZE --------------------------------------------------------
 
 namespace {

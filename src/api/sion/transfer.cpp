@@ -11,15 +11,6 @@ using namespace sheaf::api;
 
 namespace {
 
-// size * nitems, or an error.
-size_t bytes_of(size_t size, size_t nitems) {
-  size_t bytes;
-  if (__builtin_mul_overflow(size, nitems, &bytes) || bytes > static_cast<size_t>(INT64_MAX))
-    throw Error(Code::invalid_argument, "a request of " + std::to_string(nitems) + " items of " +
-                                            std::to_string(size) + " bytes exceeds 2^63 bytes");
-  return bytes;
-}
-
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
   return guarded("sion_fwrite", h ? h->task() : -1, size_t{0}, [&]() -> size_t {
@@ -92,6 +83,7 @@ int sion_flush(int sid) {
     Handle& handle = get_handle(sid);
     if (!handle.writer) return SION_SUCCESS;
     handle.writer->flush();
+    if (auto* parallel = handle.as<ParallelWriter>(); parallel && parallel->collective()) parallel->collective()->flush();
     report_overrun("sion_flush", handle);
     if (handle.posix) handle.writer->sync();
     return SION_SUCCESS;

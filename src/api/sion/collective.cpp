@@ -1,0 +1,60 @@
+// Collective reading and writing.
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/opening.hpp"
+#include "api/sion/report.hpp"
+#include "comm/agree.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+constexpr auto invalid = static_cast<size_t>(-1);
+
+// A task that comes with bad arguments takes part all the same: the others wait for it.
+std::optional<Error> check_request(const void* data, size_t size, size_t nitems, size_t& bytes) {
+  return attempt([&] {
+    bytes = bytes_of(size, nitems);
+    if (bytes > 0 && !data) throw Error(Code::invalid_argument, "the data pointer is NULL");
+  });
+}
+
+template <class Call>
+size_t on_handle(const char* function, int sid, Call call) {
+  Handle* h = find_handle(sid);
+  if (!h) return guarded(function, -1, invalid, [&]() -> size_t { return get_handle(sid).task() < 0; });
+  return guarded(function, h->task(), size_t{0}, [&]() -> size_t { return call(*h); });
+}
+
+}  // namespace
+
+size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
+  Handle* h = find_handle(sid);
+  auto* writer = h ? h->as<ParallelWriter>() : nullptr;
+  if (h && !(writer && writer->collective())) return sion_fwrite(data, size, nitems, sid);
+  return on_handle("sion_coll_fwrite", sid, [&](Handle& handle) {
+    size_t bytes = 0;
+    const auto problem = check_request(data, size, nitems, bytes);
+    writer->collective()->write({static_cast<const std::byte*>(data), problem ? 0 : bytes}, problem);
+    report_overrun("sion_coll_fwrite", handle);
+    return bytes == 0 ? 0 : nitems;
+  });
+}
+
+size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
+  Handle* h = find_handle(sid);
+  auto* reader = h ? h->as<ParallelReader>() : nullptr;
+  if (h && !(reader && reader->collective())) return sion_fread(data, size, nitems, sid);
+  return on_handle("sion_coll_fread", sid, [&](Handle&) {
+    size_t bytes = 0;
+    size_t items = 0;
+    auto problem = check_request(data, size, nitems, bytes);
+    if (!problem && bytes > 0)
+      problem = attempt([&] {
+        items = static_cast<size_t>(reader->stream().available(static_cast<int64_t>(bytes))) / size;
+      });
+    reader->collective()->read({static_cast<std::byte*>(data), items * size}, problem);
+    return items;
+  });
+}

@@ -1,0 +1,153 @@
+// Exchanges among tasks of one process, and through task 0 of groups that offer no better.
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "comm/comm.hpp"
+#include "comm/helpers.hpp"
+
+namespace sheaf {
+
+int64_t bytes_of(std::span<const Outgoing> outgoing) {
+  int64_t sum = 0;
+  for (const Outgoing& message : outgoing) sum += std::ssize(message.bytes);
+  return sum;
+}
+
+void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming, int size) {
+  const auto check = [size](int peer, size_t bytes) {
+    check_root(peer, size);
+    if (bytes > INT_MAX) throw Error(Code::invalid_argument, "a message of an exchange may have 2 GiB - 1 bytes at most");
+  };
+  for (const Outgoing& message : outgoing) check(message.peer, message.bytes.size());
+  for (const Incoming& message : incoming) check(message.peer, message.room.size());
+}
+
+namespace {
+
+[[noreturn]] void missing(int from, int to) {
+  throw Error(Code::mismatch, "task " + std::to_string(to) + " waits for a message that task " + std::to_string(from) +
+                                  " does not send");
+}
+
+int64_t put(std::span<const std::byte> bytes, const Incoming& to) {
+  if (bytes.size() > to.room.size())
+    throw Error(Code::mismatch, "a message of " + std::to_string(bytes.size()) + " bytes from task " +
+                                    std::to_string(to.peer) + " does not fit the room of " +
+                                    std::to_string(to.room.size()) + " bytes");
+  if (!bytes.empty()) std::memcpy(to.room.data(), bytes.data(), bytes.size());
+  return std::ssize(bytes);
+}
+
+// In front of every message that goes through task 0.
+struct Label {
+  int64_t peer;  // receiver on the way up, sender on the way down
+  int64_t bytes;
+};
+
+void append(std::vector<std::byte>& to, int64_t peer, std::span<const std::byte> bytes) {
+  const Label label{peer, std::ssize(bytes)};
+  const auto head = std::as_bytes(std::span(&label, 1));
+  to.insert(to.end(), head.begin(), head.end());
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+// visit(label, bytes) for each message of a joined contribution.
+template <class Visit>
+void for_each_message(std::span<const std::byte> joined, Visit visit) {
+  while (!joined.empty()) {
+    Label label{};
+    if (joined.size() < sizeof label) throw Error(Code::damaged, "a message between tasks is too short");
+    std::memcpy(&label, joined.data(), sizeof label);
+    joined = joined.subspan(sizeof label);
+    if (label.bytes < 0 || label.bytes > std::ssize(joined)) throw Error(Code::damaged, "a message between tasks is too short");
+    visit(label, joined.first(static_cast<size_t>(label.bytes)));
+    joined = joined.subspan(static_cast<size_t>(label.bytes));
+  }
+}
+
+class ThroughTask0 final : public Exchange {
+ public:
+  ThroughTask0(Comm& comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming)
+      : comm_(comm), outgoing_(std::move(outgoing)), incoming_(std::move(incoming)) {}
+
+  std::vector<int64_t> finish() override {
+    std::vector<std::byte> mine;
+    for (const Outgoing& message : outgoing_) append(mine, message.peer, message.bytes);
+    const Gathered all = comm_.gather(mine, 0);
+    Gathered sorted;
+    std::optional<Error> problem;
+    if (comm_.rank() == 0) problem = attempt([&] { sorted = sort(all); });
+    const std::vector<std::byte> found = comm_.scatter(sorted, 0);  // refused by all if task 0 has failed
+    if (problem) throw *problem;
+    return take(found);
+  }
+
+ private:
+  Gathered sort(const Gathered& all) const {
+    std::vector<std::vector<std::byte>> pieces(static_cast<size_t>(comm_.size()));
+    const std::vector<int64_t> offsets = all.offsets();
+    for (size_t from = 0; from < pieces.size(); ++from)
+      for_each_message(
+          std::span(all.bytes).subspan(static_cast<size_t>(offsets[from]), static_cast<size_t>(all.sizes[from])),
+          [&](const Label& label, std::span<const std::byte> bytes) {
+            append(pieces.at(static_cast<size_t>(label.peer)), static_cast<int64_t>(from), bytes);
+          });
+    Gathered sorted;
+    for (const auto& piece : pieces) {
+      sorted.sizes.push_back(std::ssize(piece));
+      sorted.bytes.insert(sorted.bytes.end(), piece.begin(), piece.end());
+    }
+    return sorted;
+  }
+
+  std::vector<int64_t> take(std::span<const std::byte> found) const {
+    std::vector<int64_t> received(incoming_.size(), -1);
+    for_each_message(found, [&](const Label& label, std::span<const std::byte> bytes) {
+      for (size_t i = 0; i < incoming_.size(); ++i) {
+        if (received[i] >= 0 || incoming_[i].peer != label.peer) continue;
+        received[i] = put(bytes, incoming_[i]);
+        return;
+      }
+      throw Error(Code::mismatch, "task " + std::to_string(label.peer) + " sent a message that nobody waits for");
+    });
+    for (size_t i = 0; i < incoming_.size(); ++i)
+      if (received[i] < 0) missing(incoming_[i].peer, comm_.rank());
+    return received;
+  }
+
+  Comm& comm_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+};
+
+}  // namespace
+
+void deliver(std::span<ExchangeLists* const> tasks) {
+  // Messages of one sender in order: `next` is the first of its list that may still be for somebody.
+  for (size_t to = 0; to < tasks.size(); ++to) {
+    ExchangeLists& receiver = *tasks[to];
+    receiver.received.assign(receiver.incoming.size(), 0);
+    std::vector<std::pair<int, size_t>> taken;  // sender, messages looked at
+    for (size_t i = 0; i < receiver.incoming.size(); ++i) {
+      const Incoming& wanted = receiver.incoming[i];
+      auto mark = std::ranges::find(taken, wanted.peer, [](const auto& t) { return t.first; });
+      if (mark == taken.end()) mark = taken.insert(taken.end(), {wanted.peer, 0});
+      const std::vector<Outgoing>& sent = tasks[static_cast<size_t>(wanted.peer)]->outgoing;
+      while (mark->second < sent.size() && sent[mark->second].peer != static_cast<int>(to)) ++mark->second;
+      if (mark->second == sent.size()) missing(wanted.peer, static_cast<int>(to));
+      receiver.received[i] = put(sent[mark->second++].bytes, wanted);
+    }
+  }
+}
+
+std::unique_ptr<Exchange> Comm::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+  check_exchange(outgoing, incoming, size());
+  return std::make_unique<ThroughTask0>(*this, std::move(outgoing), std::move(incoming));
+}
+
+}  // namespace sheaf

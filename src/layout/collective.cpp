@@ -1,0 +1,62 @@
+#include "layout/collective.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/checked.hpp"
+
+namespace sheaf::layout {
+
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+int64_t most_collectors(int64_t ntasks) {
+  return ntasks >= 512 ? 32 : ntasks >= 256 ? 16 : ntasks >= 32 ? 8 : ntasks >= 16 ? 4 : ntasks;
+}
+
+int64_t aligned(int64_t bytes, int64_t fsblksize) { return must_fit(align_up(bytes, fsblksize), "the chunks of a group"); }
+
+}  // namespace
+
+int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, int64_t tasks_per_collector) {
+  if (total == 0 || ntasks == 0) return 0;
+  const int64_t most = tasks_per_collector > 0 ? ceil_div(ntasks, tasks_per_collector) : most_collectors(ntasks);
+  return aligned(total / std::min(most, ceil_div(total, fsblksize)), fsblksize);
+}
+
+int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, bool may_collect) {
+  const auto sum = checked_add(filled, request);
+  const bool joins = first >= 0 && (!may_collect || (sum && *sum <= average));
+  if (joins) {
+    filled = must_fit(sum, "the chunks of a group");
+  } else {
+    filled = request;
+    first = task;
+  }
+  return first;
+}
+
+int64_t packed_chunk(int64_t request, int64_t sum, bool is_last, int64_t fsblksize) {
+  return is_last ? must_fit(checked_add(request, aligned(sum, fsblksize) - sum), "the chunk size") : request;
+}
+
+int64_t merged_chunk(int64_t request, int64_t sum, bool is_collector, int64_t fsblksize) {
+  return aligned(is_collector ? sum : request, fsblksize);
+}
+
+Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector) {
+  const int64_t unit = int64_t{nfiles} * tasks_per_collector;
+  if (nfiles < 1 || tasks_per_collector < 2 || ntasks % unit != 0)
+    throw Error(Code::invalid_argument, "collmsa: " + std::to_string(ntasks) + " tasks are no multiple of " +
+                                            std::to_string(nfiles) + " files of " + std::to_string(tasks_per_collector) +
+                                            " (>= 2) tasks per collector");
+  const int32_t groups = ntasks / tasks_per_collector;
+  const bool collects = task < groups;
+  const int32_t senders = tasks_per_collector - 1;
+  const int32_t group = collects ? task : (task - groups) / senders;
+  const int32_t place = collects ? 0 : 1 + (task - groups) % senders;
+  return {group % nfiles, group / nfiles * tasks_per_collector + place};
+}
+
+}  // namespace sheaf::layout

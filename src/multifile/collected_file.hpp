@@ -1,0 +1,77 @@
+// multifile/collected_file: a physical file as one task of a collectively written multifile sees it.
+//
+// Bytes are held in parcels until the task's group brings them to its collector. What does not fit the memory for that is
+// written by the task itself: the bytes are the same either way, so nothing has to be agreed. The file is opened at the
+// first use of its own, so that tasks which only send never touch it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/parcel.hpp"
+#include "storage/throttled_file.hpp"
+
+namespace sheaf {
+
+class CollectedFile final : public File {
+ public:
+  // `opened` may be null. The store outlives the object.
+  CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened)
+      : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
+
+  // Writes to the file itself wait for a slot (null: they do not).
+  void throttle(std::shared_ptr<WriteSlots> slots);
+
+  // From now on writes of less than `direct` bytes are held, in one parcel of at most `capacity` bytes. 0: no more.
+  void hold(int64_t capacity, int64_t direct);
+  // Begins a parcel, behind which others follow as needed, until bound_again(): for bytes that are sent in the same call.
+  void begin_unbounded();
+  // Drops empty parcels; returns how many at the end hold what was written since begin_unbounded().
+  size_t bound_again();
+
+  // Held parcels, and those given to the collector which has not confirmed them.
+  std::vector<exchange::Parcel>& held() { return held_; }
+  std::vector<exchange::Parcel>& shipped() { return shipped_; }
+  // What is shipped is in the file; what is held is now shipped.
+  void ship();
+  // What is shipped is held again, in front of what is held.
+  void take_back();
+
+  // Writes what is held, and what is shipped and not confirmed as well. Throws, with all held as before.
+  void write_held();
+  void write_unconfirmed();
+
+  // The file, opened if need be.
+  File& real();
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override;
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  size_t read_at(std::span<std::byte> data, int64_t offset) override { return real().read_at(data, offset); }
+  FileStatus status() override { return real().status(); }
+  void resize(int64_t size) override { real().resize(size); }
+  void sync() override;
+  int64_t next_data(int64_t offset) override { return real().next_data(offset); }
+  int64_t next_hole(int64_t offset) override { return real().next_hole(offset); }
+  void expect_company() override {}  // collectors do not write at the same places
+  int descriptor() const override { return file_ ? file_->descriptor() : -1; }
+  const std::string& path() const override { return path_; }
+  void close() override;
+
+ private:
+  bool fits(int64_t bytes) const;
+
+  Store& store_;
+  std::string path_;
+  std::shared_ptr<File> file_;
+  std::shared_ptr<WriteSlots> slots_;
+  std::vector<exchange::Parcel> held_;
+  std::vector<exchange::Parcel> shipped_;
+  int64_t capacity_ = 0;
+  int64_t direct_ = 0;
+  bool unbounded_ = false;
+  size_t before_ = 0;   // parcels held before begin_unbounded()
+  bool alone_ = false;  // a write of its own has failed: the order of its bytes is now its own affair
+};
+
+}  // namespace sheaf

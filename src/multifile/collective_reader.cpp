@@ -1,0 +1,203 @@
+#include "multifile/collective_reader.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "exchange/access_list.hpp"
+
+namespace sheaf {
+
+using exchange::Arrived;
+using exchange::Extent;
+using exchange::Parcel;
+
+namespace {
+
+constexpr int64_t most_per_collector = 16 << 20;
+constexpr int64_t most_per_task = 256 << 10;
+constexpr int64_t wish_bytes = 4 << 10;      // of a message with wishes
+constexpr int64_t direct_bytes = 64 << 10;   // automatic: larger requests are read by the task itself
+constexpr int64_t largest_gap = 16 << 10;    // reading over it costs less than another request
+
+enum Note : size_t { failed, largest, lacks };
+
+int64_t total(std::span<const Extent> extents) {
+  int64_t sum = 0;
+  for (const Extent& extent : extents) sum += extent.length;
+  return sum;
+}
+
+}  // namespace
+
+struct CollectiveReader::Verdict {
+  int64_t failed = 0;
+  int64_t largest = 0;
+  int64_t more = 0;  // whether a task needs another round for this call
+};
+
+// What a task wants to have read for it.
+struct CollectiveReader::Wish {
+  Parcel parcel{wish_bytes};
+  bool lacks = false;  // it will need more to fill its request
+};
+
+CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
+                                   FetchedFile& fetched)
+    : file_(file),
+      group_(std::move(group)),
+      stream_(stream),
+      fetched_(fetched),
+      capacity_(std::clamp<int64_t>(most_per_collector / group_.group(file).size(), 1, most_per_task)),
+      automatic_(plan.is_automatic()) {
+  if (!is_collector()) return;
+  const auto members = static_cast<size_t>(this->group().size());
+  rooms_ = std::make_unique_for_overwrite<int64_t[]>(members * wish_bytes / sizeof(int64_t));
+  arrived_.resize(members);
+}
+
+void CollectiveReader::plan_next(int64_t request) {
+  const int64_t calls = request > 0 ? capacity_ / request : calls_left_;
+  calls_left_ = std::max<int64_t>(0, calls - 1);
+  largest_ = 0;
+}
+
+void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>& mine) {
+  largest_ = std::max(largest_, std::ssize(out));
+  if (calls_left_ > 0) {
+    --calls_left_;
+    if (mine) throw *mine;
+    stream_.read(out);
+    return;
+  }
+  ReadPosition before;
+  std::optional<Error> problem = mine;
+  if (!problem) problem = attempt([&] { before = stream_.park(); });
+  try {
+    read_in_rounds(out, problem);
+  } catch (...) {
+    if (!problem) stream_.seek_block(before.block, before.offset);
+    throw;
+  }
+}
+
+void CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Error> problem) {
+  if (automatic_ && std::ssize(out) >= direct_bytes && !problem) {
+    problem = attempt([&] { stream_.read(out); });
+    out = {};
+  }
+  for (;;) {
+    Wish wish;
+    if (!problem) problem = attempt([&] { wish = next_wish(std::ssize(out)); });
+    const Verdict verdict = round(wish, problem);
+    plan_next(verdict.largest);
+    const auto n = std::min(out.size(), static_cast<size_t>(wish.parcel.bytes()));
+    if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
+    out = out.subspan(n);
+    if (!verdict.more) break;
+  }
+  if (problem) throw *problem;
+}
+
+// The stream from its position on, as far as a round goes: a request first, and what may be read next.
+CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
+  Wish wish;
+  int64_t room = capacity_;
+  int64_t offset = stream_.position();
+  for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
+    const int64_t n = std::min(room, stream_.sizes()[b] - offset);
+    if (n <= 0) continue;
+    if (!wish.parcel.append_wish({stream_.geometry().offset(b) + offset, n})) break;
+    room -= n;
+  }
+  wish.lacks = left > wish.parcel.bytes();
+  return wish;
+}
+
+CollectiveReader::Verdict CollectiveReader::round(Wish& wish, const std::optional<Error>& mine) {
+  int64_t note[4] = {};
+  note[Note::failed] = mine.has_value();
+  note[Note::largest] = largest_;
+  note[Note::lacks] = wish.lacks;
+  exchange::Head bare;
+  std::ranges::copy(note, bare.note);
+  bare.note[Note::failed] = 1;
+  std::span<const std::byte> message = std::as_bytes(std::span(&bare, 1));
+  attempt([&] { message = wish.parcel.seal(note); });
+  std::optional<Error> problem = attempt([&] { receive_wishes(message); });
+  if (!problem && is_collector()) problem = attempt([&] { answer_wishes(); });
+
+  Verdict verdict;
+  if (is_collector()) {
+    verdict.failed = problem.has_value();
+    for (const Arrived& one : arrived_) {
+      verdict.failed |= one.head.note[Note::failed];
+      verdict.largest = std::max(verdict.largest, one.head.note[Note::largest]);
+      verdict.more |= one.head.note[Note::lacks];
+    }
+    if (group_.collectors) {
+      int64_t common[3] = {verdict.failed, verdict.largest, verdict.more};
+      group_.collectors->all_max(common);
+      verdict = {common[0], common[1], common[2]};
+    }
+  }
+  group().broadcast(std::as_writable_bytes(std::span(&verdict, 1)), 0);
+  if (verdict.failed) {
+    agree(file_, mine ? mine : problem);
+    throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
+  }
+  hand_out(wish);
+  return verdict;
+}
+
+void CollectiveReader::receive_wishes(std::span<const std::byte> own) {
+  Comm& comm = group();
+  if (!is_collector()) {
+    comm.exchange({{0, own}}, {})->finish();
+    return;
+  }
+  std::vector<Incoming> incoming;
+  for (int member = 1; member < comm.size(); ++member)
+    incoming.push_back({member, std::span(reinterpret_cast<std::byte*>(rooms_.get()) + int64_t{member} * wish_bytes,
+                                          static_cast<size_t>(wish_bytes))});
+  const std::vector<int64_t> received = comm.exchange({}, incoming)->finish();
+  arrived_[0] = exchange::open_parcel(own);
+  for (size_t i = 0; i < received.size(); ++i)
+    arrived_[i + 1] = exchange::open_parcel(incoming[i].room.first(static_cast<size_t>(received[i])));
+}
+
+// At the collector: the bytes of all members' wishes, member by member.
+void CollectiveReader::answer_wishes() {
+  int64_t bytes = 0;
+  for (const Arrived& one : arrived_) bytes += total(one.extents);
+  answers_.resize(static_cast<size_t>(bytes));
+  std::vector<exchange::Piece<std::byte>> pieces;
+  std::span<std::byte> memory = answers_;
+  for (const Arrived& one : arrived_)
+    for (const Extent& extent : one.extents) {
+      pieces.push_back({extent.offset, memory.first(static_cast<size_t>(extent.length))});
+      memory = memory.subspan(static_cast<size_t>(extent.length));
+    }
+  read_pieces(fetched_.real(), std::move(pieces), largest_gap);
+}
+
+void CollectiveReader::hand_out(const Wish& wish) {
+  const std::span<const Extent> extents = wish.parcel.extents();
+  std::vector<std::byte> bytes(static_cast<size_t>(total(extents)));
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  if (is_collector()) {
+    std::span<const std::byte> memory = answers_;
+    for (int member = 0; member < group().size(); ++member) {
+      const auto n = static_cast<size_t>(total(arrived_[static_cast<size_t>(member)].extents));
+      if (member == 0) std::ranges::copy(memory.first(n), bytes.begin());
+      if (member > 0 && n > 0) outgoing.push_back({member, memory.first(n)});
+      memory = memory.subspan(n);
+    }
+  } else if (!bytes.empty()) {
+    incoming.push_back({0, bytes});
+  }
+  group().exchange(std::move(outgoing), std::move(incoming))->finish();
+  fetched_.take({extents.begin(), extents.end()}, std::move(bytes));
+}
+
+}  // namespace sheaf

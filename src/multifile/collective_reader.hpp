@@ -1,0 +1,59 @@
+// multifile/collective_reader: collective reading (SIONlib's sion_coll_fread; gpfs-jugene section 5), the mirror of
+// collective_writer: in a round every task tells the collector of its group where its stream goes on, the collector reads
+// the pieces of all in the order of the file and hands them out; the calls until the next round are served from there. A
+// task that needs other bytes in between reads them itself.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "multifile/collective_group.hpp"
+#include "multifile/fetched_file.hpp"
+#include "multifile/read_stream.hpp"
+
+namespace sheaf {
+
+class CollectiveReader {
+ public:
+  // Local. `file`: the tasks of the physical file; `stream` reads from `fetched`. All outlive the object. Throws if there is
+  // no memory for the messages to come.
+  CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
+                   FetchedFile& fetched);
+
+  // Collective over the tasks of the physical file; lengths may differ and be 0. Fills `out`, which the stream must have
+  // bytes for. `mine`: what this task has found wrong so far. Throws on all tasks alike what happens in a round, elsewhere
+  // on one task only; the streams are then where they were before the call.
+  void read(std::span<std::byte> out, const std::optional<Error>& mine);
+
+  bool is_collector() { return group().rank() == 0; }
+
+ private:
+  struct Verdict;
+  struct Wish;
+
+  Comm& group() const { return group_.group(file_); }
+  void read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
+  Wish next_wish(int64_t left) const;
+  Verdict round(Wish& wish, const std::optional<Error>& mine);
+  void receive_wishes(std::span<const std::byte> own);
+  void answer_wishes();
+  void hand_out(const Wish& wish);
+  void plan_next(int64_t largest);
+
+  Comm& file_;
+  CollectiveGroup group_;
+  ReadStream& stream_;
+  FetchedFile& fetched_;
+  const int64_t capacity_;  // bytes of a task per round
+  const bool automatic_;
+  int64_t calls_left_ = 0;
+  int64_t largest_ = 0;  // request of this task since the last round
+  // At the collector: memory for the wishes of the members, what they are, and the bytes that answer them.
+  std::unique_ptr<int64_t[]> rooms_;
+  std::vector<exchange::Arrived> arrived_;
+  std::vector<std::byte> answers_;
+};
+
+}  // namespace sheaf

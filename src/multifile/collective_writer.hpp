@@ -1,0 +1,78 @@
+// multifile/collective_writer: collective writing (SIONlib's sion_coll_fwrite; gpfs-jugene section 5).
+//
+// Small pieces of many tasks reach the file through few of them. A collective write leaves its bytes with the task; after a
+// number of calls that all tasks of the physical file know, a *round* brings them to the collector of each group, which
+// writes them in the order of the file while the others go on. A task that would have to hold more than its share writes
+// itself. So memory is bounded, tasks may write on their own in between as they like, and nothing has to be in step but the
+// collective calls. Large requests make every call a round, at whose end the bytes are in the file.
+//
+// Failures: a collector's failure to write is told in the next round, or at the close, on all tasks of the physical file.
+// Until a collector confirms, a task keeps what it has sent, and sends it again: no byte is lost by a failure that goes away.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "multifile/collected_file.hpp"
+#include "multifile/collective_group.hpp"
+#include "multifile/write_stream.hpp"
+
+namespace sheaf {
+
+class CollectiveWriter {
+ public:
+  // Local. `file`: the tasks of the physical file; `stream` writes to `collected`. All outlive the object. Throws if there
+  // is no memory for the messages to come.
+  CollectiveWriter(Comm& file, CollectiveGroup group, const CollectivePlan& plan, WriteStream& stream,
+                   std::shared_ptr<CollectedFile> collected);
+
+  // Collective over the tasks of the physical file; `data` may differ in length and be empty. `mine`: what this task has
+  // found wrong so far; it then brings no data. Throws on all tasks alike what happened in a round; what happens on one
+  // task outside of a round only there. After an error the streams are as they were before the call.
+  void write(std::span<const std::byte> data, const std::optional<Error>& mine);
+
+  // Collective: the rest of what is held. What it could not bring into the file is returned on all tasks.
+  std::optional<Error> finish();
+
+  // Local: this task's bytes that no collector has confirmed are written by the task itself.
+  void flush() { collected_->write_unconfirmed(); }
+
+  bool is_collector() { return group().rank() == 0; }
+  int64_t groups() const { return group_.collectors ? group_.collectors->size() : 1; }  // known to collectors
+
+ private:
+  enum class Kind : uint8_t { write_behind, at_once };
+  struct Verdict;
+
+  Comm& group() const { return group_.group(file_); }
+  void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
+  void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
+  void round(Kind kind, std::vector<exchange::Parcel>& parcels, std::optional<Error> mine);
+  Verdict judge(const std::vector<exchange::Parcel>& parcels, const std::optional<Error>& mine);
+  void receive_first(std::span<const std::byte> own);
+  std::optional<Error> take_all(const Verdict& verdict, std::vector<exchange::Parcel>& parcels);
+  std::optional<Error> take_later(std::vector<exchange::Parcel>& parcels, int64_t later);
+  void begin_merged(int64_t member);
+  void plan_next(int64_t largest);
+
+  Comm& file_;
+  CollectiveGroup group_;
+  WriteStream& stream_;
+  std::shared_ptr<CollectedFile> collected_;
+  const int64_t capacity_;     // of a parcel
+  const bool merge_;
+  const bool automatic_;
+  bool at_once_ = false;       // every call is a round
+  int64_t calls_left_ = 0;     // without a round
+  int64_t calls_between_ = 1;
+  int64_t largest_ = 0;        // request of this task since the last round
+  std::optional<Error> behind_;  // what writing behind ended with
+  // At the collector: memory for a parcel of each member, and what it holds.
+  std::unique_ptr<int64_t[]> rooms_;
+  std::vector<exchange::Arrived> arrived_;
+  int64_t merged_ = 0;         // members whose piece has been begun
+};
+
+}  // namespace sheaf

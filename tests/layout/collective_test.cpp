@@ -1,0 +1,78 @@
+#include "layout/collective.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace sheaf::layout {
+namespace {
+
+std::vector<int64_t> firsts(const std::vector<int64_t>& requests, int64_t average) {
+  GroupPass pass;
+  std::vector<int64_t> result;
+  for (size_t t = 0; t < requests.size(); ++t) result.push_back(pass.add(static_cast<int64_t>(t), requests[t], average));
+  return result;
+}
+
+TEST(CollectiveLayout, AverageOfACollector) {
+  EXPECT_EQ(bytes_per_collector(0, 4, 512, 2), 0);
+  EXPECT_EQ(bytes_per_collector(1200, 6, 256, 3), 768);   // two collectors
+  EXPECT_EQ(bytes_per_collector(200, 2, 64, 2), 256);     // one
+  EXPECT_EQ(bytes_per_collector(1200, 6, 4096, 3), 4096);  // more collectors than blocks
+  EXPECT_EQ(bytes_per_collector(64 * 4096, 64, 4096, 0), 8 * 4096);
+  EXPECT_EQ(bytes_per_collector(1024 * 4096, 1024, 4096, 0), 32 * 4096);
+  EXPECT_EQ(bytes_per_collector(15 * 4096, 15, 4096, 0), 4096);
+  EXPECT_THROW(bytes_per_collector(INT64_MAX, 3, 1 << 20, 3), Error);
+}
+
+TEST(CollectiveLayout, GroupsAreFilledInOrder) {
+  EXPECT_EQ(firsts({200, 200, 200, 200, 200, 200}, 768), (std::vector<int64_t>{0, 0, 0, 3, 3, 3}));
+  EXPECT_EQ(firsts({0, 0, 900, 0, 10}, 512), (std::vector<int64_t>{0, 0, 2, 3, 3}));
+  EXPECT_EQ(firsts({0, 0}, 0), (std::vector<int64_t>{0, 0}));
+}
+
+TEST(CollectiveLayout, ATaskThatOnlySendsNeverBeginsAGroup) {
+  GroupPass pass;
+  EXPECT_EQ(pass.add(0, 500, 512), 0);
+  EXPECT_EQ(pass.add(1, 500, 512, false), 0);
+  EXPECT_EQ(pass.add(2, 500, 512), 2);
+}
+
+TEST(CollectiveLayout, ChunkSizes) {
+  EXPECT_EQ(packed_chunk(200, 600, false, 256), 200);
+  EXPECT_EQ(packed_chunk(200, 600, true, 256), 368);
+  EXPECT_EQ(merged_chunk(200, 600, true, 256), 768);
+  EXPECT_EQ(merged_chunk(200, 600, false, 256), 256);
+  EXPECT_EQ(packed_chunk(0, 0, true, 256), 0);
+  EXPECT_THROW(packed_chunk(5, INT64_MAX, true, 4096), Error);
+}
+
+TEST(CollectiveLayout, RenumberedTasksFillFilesWithoutGaps) {
+  EXPECT_EQ(renumber(1, 4, 1, 2).local_rank, 2);
+  EXPECT_EQ(renumber(2, 4, 1, 2).local_rank, 1);
+  for (const int files : {1, 2, 3})
+    for (const int tasks : {2, 4}) {
+      const int n = 5 * files * tasks;
+      std::map<int, std::set<int>> places;
+      for (int t = 0; t < n; ++t) {
+        const Renumbered place = renumber(t, n, files, tasks);
+        places[place.file].insert(place.local_rank);
+        EXPECT_EQ(place.local_rank % tasks == 0, t < n / tasks);
+      }
+      ASSERT_EQ(std::ssize(places), files);
+      for (const auto& [file, ranks] : places) {
+        EXPECT_EQ(std::ssize(ranks), n / files);
+        EXPECT_EQ(*ranks.rbegin(), n / files - 1);
+      }
+    }
+  EXPECT_THROW(renumber(0, 5, 1, 2), Error);
+  EXPECT_THROW(renumber(0, 4, 1, 1), Error);
+  EXPECT_THROW(renumber(0, 4, 0, 2), Error);
+}
+
+}  // namespace
+}  // namespace sheaf::layout

@@ -1,0 +1,134 @@
+// Collective writing and reading through the C interface under MPI. Returns 0 if all is right on all ranks.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sheaf.h"
+#include "sion.h"
+
+namespace {
+
+int rank = 0;
+int size = 1;
+
+void require(bool holds, const char* what, int line) {
+  if (holds) return;
+  std::fprintf(stderr, "sion_coll_mpi_test: rank %d, line %d: %s\n", rank, line, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+#define REQUIRE(condition) require(condition, #condition, __LINE__)
+
+std::vector<unsigned char> content(int task, size_t from, size_t count) {
+  std::vector<unsigned char> bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(17 * task + 5 * (from + i) + (from + i) / 251);
+  return bytes;
+}
+
+int open(const std::string& name, const char* mode, sion_int64 chunk, sion_int32 block, FILE** stream = nullptr) {
+  int files = 1;
+  const MPI_Comm none = MPI_COMM_NULL;
+  int global = -1;
+  return sion_paropen_mpi(name.c_str(), mode, &files, MPI_COMM_WORLD, &none, &chunk, &block, &global, stream, nullptr);
+}
+
+void check_reading(const std::string& name, size_t bytes, const char* environment) {
+  if (environment) setenv("SION_COLLSIZE", environment, 1);
+  const int sid = open(name, "br", 0, -1);
+  REQUIRE(sid >= 0);
+  std::vector<unsigned char> all;
+  for (size_t piece = 1; all.size() < bytes; piece = 3 * piece + 1) {
+    std::vector<unsigned char> part(std::min(piece, bytes - all.size()));
+    REQUIRE(sion_coll_fread(part.data(), 1, part.size(), sid) == part.size());
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  REQUIRE(all == content(rank, 0, bytes));
+  unsigned char more = 0;
+  REQUIRE(sion_coll_fread_mpi(&more, 1, 1, sid) == 0);
+  REQUIRE(sion_feof(sid) == 1);
+  REQUIRE(sion_parclose_mpi(sid) == 1);
+  unsetenv("SION_COLLSIZE");
+}
+
+void check_sizes(const std::string& name, const char* mode, size_t piece, int calls, sion_int64 chunk) {
+  const int sid = open(name, mode, chunk, 4096);
+  REQUIRE(sid >= 0);
+  size_t done = 0;
+  for (int call = 0; call < calls; ++call) {
+    const size_t n = rank == call % size && call % 3 == 2 ? 0 : piece;
+    const auto data = content(rank, done, n);
+    REQUIRE(sion_coll_fwrite(data.data(), 1, n, sid) == n);
+    done += n;
+    if (call % 5 == 4 && rank % 2 == 1) {
+      const auto own = content(rank, done, 100);
+      REQUIRE(sion_fwrite(own.data(), 1, 100, sid) == 100);
+      done += 100;
+    }
+  }
+  REQUIRE(sion_get_bytes_written(sid) == static_cast<sion_int64>(done));
+  REQUIRE(sion_parclose_mpi(sid) == 1);
+  for (const char* const environment : {static_cast<const char*>(nullptr), "-1", "1", "2", "1000"})
+    check_reading(name, done, environment);
+}
+
+void check_stream_between_calls(const std::string& name) {
+  FILE* stream = nullptr;
+  const int sid = open(name, "bw,collective", 1000, 512, &stream);
+  REQUIRE(sid >= 0 && stream);
+  auto data = content(rank, 0, 300);
+  REQUIRE(sion_coll_fwrite(data.data(), 3, 100, sid) == 100);
+  REQUIRE(sion_ensure_free_space(sid, 200) == 1);
+  data = content(rank, 300, 200);
+  REQUIRE(std::fwrite(data.data(), 1, 200, stream) == 200);
+  data = content(rank, 500, 400);
+  REQUIRE(sion_coll_fwrite_mpi(data.data(), 1, 400, sid) == 400);
+  REQUIRE(sion_parclose_mpi(sid) == 1);
+  check_reading(name, 900, "2");
+}
+
+void check_failures(const std::string& name) {
+  REQUIRE(sion_coll_fwrite("x", 1, 1, 12345) == static_cast<size_t>(-1));
+  REQUIRE(sion_coll_fread(nullptr, 1, 1, -7) == static_cast<size_t>(-1));
+  // A large request, with bad arguments on the last task: nobody writes, nobody waits.
+  const int sid = open(name, "bw,collective", 1 << 20, 4096);
+  REQUIRE(sid >= 0);
+  const auto data = content(rank, 0, 1 << 20);
+  const bool bad = rank == size - 1;
+  REQUIRE(sion_coll_fwrite(bad ? nullptr : data.data(), 1, data.size(), sid) == 0);
+  REQUIRE(sion_coll_fwrite(data.data(), 1, data.size(), sid) == data.size());
+  REQUIRE(sion_parclose_mpi(sid) == 1);
+  check_reading(name, data.size(), "-1");
+  // Chunk sizes 0: nothing can be written, which is no reason to crash.
+  const int none = open(name, "bw,collective,collsize=2", 0, 4096);
+  REQUIRE(none >= 0);
+  REQUIRE(sion_coll_fwrite(data.data(), 1, 0, none) == 0);
+  REQUIRE(sion_parclose_mpi(none) == 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int process = static_cast<int>(getpid());
+  MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  const char* const parent = std::getenv("TMPDIR");
+  const std::string name = std::string(parent ? parent : "/tmp") + "/sheaf_coll." + std::to_string(process);
+  for (const char* const mode : {"bw", "bw,collective", "bw,posix,collective,collsize=2", "bw,collective,collsize=100"}) {
+    check_sizes(name, mode, 40, 120, 100);        // held back, many chunks
+    check_sizes(name, mode, 5000, 120, 1 << 20);  // several rounds
+    check_sizes(name, mode, 300'000, 4, 1 << 20);  // at once
+  }
+  check_stream_between_calls(name);
+  sheaf_print_errors(0);
+  check_failures(name);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) std::remove(name.c_str());
+  MPI_Finalize();
+  return 0;
+}

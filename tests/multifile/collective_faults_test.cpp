@@ -1,0 +1,196 @@
+// The k-th operation of the store fails, for every k, while tasks write and read collectively: every task gets the error,
+// nobody hangs, and a file that closed is right.
+#include <gtest/gtest.h>
+
+#include "storage/faulty_store.hpp"
+#include "support/collective_programs.hpp"
+
+namespace sheaf::test {
+namespace {
+
+std::vector<CollectiveProgram> programs() {
+  std::vector<CollectiveProgram> all;
+  CollectiveProgram p = simple(4, 100, 7, 90, 2);  // held back
+  p.calls[3].alone[1] = 250;
+  all.push_back(p);
+  p.nfiles = 2;
+  all.push_back(p);
+  p.nfiles = 1;
+  p.merge = true;
+  all.push_back(p);
+  all.push_back(simple(3, 150'000, 3, 140'000, 3));  // at once
+  all.push_back(simple(3, 150'000, 3, 600'000, 2));  // at once, several parcels
+  p = simple(3, 500'000, 2, 400'000, 3);
+  p.merge = true;
+  all.push_back(p);
+  all.push_back(simple(4, 100'000, 3, 100'000));  // large and automatic: direct
+  p = simple(3, 1 << 20, 30, 60'000, 3);          // many rounds of held back calls
+  all.push_back(p);
+  return all;
+}
+
+std::vector<FaultPlan> kinds_of_fault() {
+  std::vector<FaultPlan> plans(3);
+  plans[1].from_then_on = true;
+  plans[2].half_first = true;
+  plans[2].errno_value = ENOSPC;
+  return plans;
+}
+
+// A call that fails is made again once by all tasks, as programs do that wait for space.
+void persistent_calls(ParallelWriter& writer, const CollectiveProgram& p, Comm& comm) {
+  const auto me = static_cast<size_t>(writer.task());
+  int64_t done = 0;
+  const auto write = [&](int64_t bytes, bool together) {
+    for (int tries = 2; tries > 0; --tries) {
+      const auto problem = attempt([&] {
+        const auto data = content(writer.task(), done, bytes);
+        together ? writer.collective()->write(data, std::nullopt) : writer.stream().write(data);
+      });
+      if (together) {  // in these programs nothing but a round can fail in a collective call: all tasks of the file see it
+        int64_t failed = problem.has_value();
+        writer.local().all_sum(std::span(&failed, 1));
+        require(failed == (problem ? writer.local().size() : 0), "a collective call failed on some tasks only");
+      }
+      if (problem && tries == 1) throw *problem;
+      if (!problem) break;
+    }
+    done += bytes;
+  };
+  std::optional<Error> problem;
+  for (const auto& call : p.calls) {
+    if (!problem && call.alone[me] > 0) problem = attempt([&] { write(call.alone[me], false); });
+    const auto failed = attempt([&] { write(call.together[me], true); });
+    if (!problem) problem = failed;
+    // Tasks that have given up would leave the others waiting.
+    int64_t any = problem.has_value();
+    comm.all_max(std::span(&any, 1));
+    if (any) break;
+  }
+  if (problem) throw *problem;
+}
+
+std::vector<Code> write_through(FaultyStore& faulty, const CollectiveProgram& p) {
+  SharedHandles shared(faulty);
+  std::vector<Code> codes(p.requests.size(), Code::ok);
+  run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
+    codes[static_cast<size_t>(comm.rank())] = code_of([&] {
+      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w,durable," + p.words()));
+      std::optional<Error> problem;
+      try {
+        persistent_calls(writer, p, comm);
+      } catch (const Error& e) {
+        problem = e;
+      }
+      const auto closing = attempt([&] { writer.close(); });
+      agree(comm, problem ? problem : closing);
+    });
+  });
+  EXPECT_EQ(shared.open_files(), 0u);
+  return codes;
+}
+
+TEST(CollectiveFaults, InWriting) {
+  int number = 0;
+  for (const CollectiveProgram& p : programs()) {
+    SCOPED_TRACE("program " + std::to_string(number++));
+    for (FaultPlan plan : kinds_of_fault())
+      for (plan.fail_at = 0;; ++plan.fail_at) {
+        SCOPED_TRACE("operation " + std::to_string(plan.fail_at) + (plan.from_then_on ? " and all later ones" : ""));
+        MemoryStore memory;
+        FaultyStore faulty(memory, plan);
+        const std::vector<Code> codes = write_through(faulty, p);
+        for (const Code code : codes) ASSERT_EQ(code == Code::ok, codes[0] == Code::ok);
+        const Code found = code_of([&] { SerialReader(memory, "a", mode_of("r")); });
+        if (faulty.failed() == 0) {
+          ASSERT_EQ(codes[0], Code::ok);
+        }
+        if (codes[0] == Code::ok) {
+          ASSERT_EQ(found, Code::ok);
+        }
+        if (found == Code::ok) {
+          ASSERT_NO_THROW(check_program(memory, "a", p));
+        }
+        if (faulty.failed() == 0) break;
+        ASSERT_LT(plan.fail_at, 2000);
+      }
+  }
+}
+
+// A collector that cannot write for a while loses nothing: what was held is written later.
+TEST(CollectiveFaults, AFailureThatGoesAwayCostsNoByte) {
+  for (const int64_t bytes : {200, 60'000, 150'000, 700'000}) {
+    CollectiveProgram p = simple(5, 1 << 20, 14, bytes, 3);
+    for (int64_t k = 0; k < 12; ++k) {
+      MemoryStore memory;
+      FaultyStore faulty(memory);
+      FaultPlan plan;
+      plan.kind = Operation::write;
+      plan.fail_at = k + 4;  // not the metadata of the open
+      plan.half_first = true;
+      faulty.set_plan(plan);
+      const std::vector<Code> codes = write_through(faulty, p);
+      if (codes[0] != Code::ok) continue;  // the fault met the close
+      EXPECT_NO_THROW(check_program(memory, "a", p)) << bytes << " bytes, write " << k;
+    }
+  }
+}
+
+TEST(CollectiveFaults, InReading) {
+  int number = 0;
+  for (const CollectiveProgram& p : programs()) {
+    if (p.merge) continue;
+    SCOPED_TRACE("program " + std::to_string(number++));
+    MemoryStore memory;
+    write_program(memory, "a", p, 1);
+    for (FaultPlan plan : kinds_of_fault())
+      for (plan.fail_at = 0;; ++plan.fail_at) {
+        SCOPED_TRACE("operation " + std::to_string(plan.fail_at));
+        FaultyStore faulty(memory, plan);
+        SharedHandles shared(faulty);
+        std::vector<Code> codes(p.requests.size(), Code::ok);
+        std::vector<char> wrong(p.requests.size());
+        run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
+          const auto me = static_cast<size_t>(comm.rank());
+          codes[me] = code_of([&] {
+            ParallelReader reader(shared, comm.duplicate(), "a",
+                                  mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
+            const auto expected = p.expected(comm.rank()).second;
+            std::vector<std::byte> found;
+            std::optional<Error> problem;
+            for (int call = 0; call < 9; ++call) {
+              std::vector<std::byte> out(
+                  static_cast<size_t>(reader.stream().available(static_cast<int64_t>(expected.size() / 8 + 1))));
+              const int64_t before = reader.stream().bytes_read();
+              for (int tries = 2; tries > 0; --tries) {
+                problem = attempt([&] { reader.collective()->read(out, std::nullopt); });
+                if (problem && reader.stream().bytes_read() != before) wrong[me] = 1;
+                int64_t failed = problem.has_value();
+                reader.local().all_max(std::span(&failed, 1));
+                if (!failed) break;
+                if (!problem) reader.stream().seek_absolute(before);  // the failure was another's, outside of a round
+              }
+              if (!problem) found.insert(found.end(), out.begin(), out.end());
+              int64_t any = problem.has_value();
+              comm.all_max(std::span(&any, 1));
+              if (any) break;
+            }
+            if (!problem && found != std::vector(expected.begin(), expected.begin() + std::ssize(found))) wrong[me] = 1;
+            const auto closing = attempt([&] { reader.close(); });
+            agree(comm, problem ? problem : closing);
+          });
+        });
+        ASSERT_EQ(shared.open_files(), 0u);
+        for (const char w : wrong) ASSERT_FALSE(w);
+        for (const Code code : codes) ASSERT_EQ(code == Code::ok, codes[0] == Code::ok);
+        if (faulty.failed() == 0) {
+          ASSERT_EQ(codes[0], Code::ok);
+          break;
+        }
+        ASSERT_LT(plan.fail_at, 2000);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::test

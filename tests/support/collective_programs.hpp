@@ -1,0 +1,104 @@
+// collective_programs: runs the programs of collective_model.hpp on fibers, and compares what is read with the model.
+#pragma once
+
+#include "support/collective_model.hpp"
+#include "support/programs.hpp"
+
+namespace sheaf::test {
+
+inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p) {
+  const auto me = static_cast<size_t>(writer.task());
+  int64_t done = 0;
+  const auto next = [&](int64_t bytes) {
+    done += bytes;
+    return content(writer.task(), done - bytes, bytes);
+  };
+  for (const auto& call : p.calls) {
+    if (call.alone[me] > 0) writer.stream().write(next(call.alone[me]));
+    yield();
+    writer.collective()->write(next(call.together[me]), std::nullopt);
+    yield();
+  }
+}
+
+inline ParallelWriteRequest request_of(std::string_view path, const CollectiveProgram& p, int me) {
+  ParallelWriteRequest request;
+  request.path = path;
+  request.nfiles = p.nfiles;
+  request.fsblksize = p.fsblksize;
+  request.chunk_size = p.requests[static_cast<size_t>(me)];
+  return request;
+}
+
+inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed) {
+  SharedHandles shared(store);
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+    ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm.rank()), mode_of("w," + p.words()));
+    require(writer.collective() != nullptr, "collective");
+    write_calls(writer, p);
+    writer.close();
+  });
+}
+
+inline void check_program(Store& store, const std::string& path, const CollectiveProgram& p) {
+  SerialReader all(store, path, mode_of("r"));
+  require(all.ntasks() == p.ntasks(), "number of tasks");
+  for (int t = 0; t < p.ntasks(); ++t) {
+    all.select(t);
+    const auto [model, bytes] = p.expected(t);
+    const std::string task = "task " + std::to_string(t) + ": ";
+    require(all.multifile().geometry(t).size == model.chunk, task + "chunk size");
+    require(all.stream().sizes().count == std::ssize(model.blocks), task + "number of blocks");
+    for (int64_t b = 0; b < all.stream().sizes().count; ++b)
+      require(all.stream().sizes()[b] == model.blocks[static_cast<size_t>(b)], task + "size of block " + std::to_string(b));
+    std::vector<std::byte> found(bytes.size() + 1);
+    require(all.stream().read(found) == bytes.size(), task + "length");
+    found.pop_back();
+    require(found == bytes, task + "bytes");
+  }
+}
+
+// Every task reads its stream in collective calls of random sizes, sometimes on its own in between.
+inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed) {
+  SharedHandles shared(store);
+  const std::string word = p.collsize > 0 ? "r,collective=" + std::to_string(p.collsize) : "r,collective=auto";
+  std::vector<std::vector<std::byte>> expected;
+  size_t longest = 0;
+  for (int t = 0; t < p.ntasks(); ++t) {
+    expected.push_back(p.expected(t).second);
+    longest = std::max(longest, expected.back().size());
+  }
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+    const auto me = static_cast<size_t>(comm.rank());
+    ParallelReader reader(shared, comm.duplicate(), path, mode_of(word));
+    require(reader.collective() != nullptr, "collective");
+    Random random(seed * 1000 + me);
+    const auto piece = static_cast<int64_t>(longest / 5 + 1);
+    std::vector<std::byte> found;
+    const auto take = [&](int64_t want, bool together) {
+      std::vector<std::byte> out(static_cast<size_t>(reader.stream().available(want)));
+      together ? reader.collective()->read(out, std::nullopt) : static_cast<void>(reader.stream().read(out));
+      found.insert(found.end(), out.begin(), out.end());
+    };
+    for (int call = 0; call < 12; ++call) {
+      if (random.chance(4)) take(random.below(piece), false);
+      take(random.chance(5) ? 0 : random.below(2 * piece), true);
+      yield();
+    }
+    take(static_cast<int64_t>(longest), true);
+    require(found == expected[me], "task " + std::to_string(me) + ": bytes read collectively");
+    require(reader.stream().at_end(), "end");
+    reader.close();
+  });
+}
+
+inline CollectiveProgram simple(int ntasks, int64_t request, int calls, int64_t bytes, int64_t collsize = 0) {
+  CollectiveProgram p;
+  p.collsize = collsize;
+  p.requests.assign(static_cast<size_t>(ntasks), request);
+  for (int c = 0; c < calls; ++c)
+    p.calls.push_back({std::vector<int64_t>(static_cast<size_t>(ntasks)), std::vector<int64_t>(static_cast<size_t>(ntasks), bytes)});
+  return p;
+}
+
+}  // namespace sheaf::test
