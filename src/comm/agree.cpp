@@ -44,4 +44,10 @@ void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> valu
   std::copy(used.begin() + 1, used.end(), values.begin());
 }
 
+void agree_with(Comm& comm, const std::optional<Error>& mine, int actor) {
+  int64_t failed = comm.rank() == actor && mine;
+  comm.broadcast(std::as_writable_bytes(std::span(&failed, 1)), actor);
+  if (failed) fail_together(comm, mine, actor);
+}
+
 }  // namespace sheaf

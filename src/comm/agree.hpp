@@ -35,4 +35,8 @@ std::optional<Error> attempt(Part&& part) {
 // failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more on failure.
 SHEAF_EXPORT void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
 
+// Collective. The outcome of what task `actor` alone has done: all return, or all throw its error (the others as
+// agree() does). One broadcast, which only waits for the actor; one more on failure.
+SHEAF_EXPORT void agree_with(Comm& comm, const std::optional<Error>& mine, int actor);
+
 }  // namespace sheaf

@@ -1,5 +1,6 @@
 #include "comm/comm.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <string>
@@ -19,6 +20,12 @@ std::vector<int64_t> Gathered::offsets() const {
   }
   result.push_back(offset);
   return result;
+}
+
+void Comm::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
+  std::ranges::copy(values, totals.begin());
+  prefix_sum(values);
+  all_sum(totals);
 }
 
 int Comm::node_count() {

@@ -79,6 +79,9 @@ class SHEAF_EXPORT Comm {
   // Element-wise sum over the tasks of lower rank (0 at rank 0), in place.
   virtual void prefix_sum(std::span<int64_t> values) = 0;
 
+  // prefix_sum(values), and in `totals` (as many as values) the sum over all tasks.
+  virtual void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
+
   // Contributions of any length (0 included) to `root`. Returned empty on all other tasks.
   virtual Gathered gather(std::span<const std::byte> mine, int root) = 0;
 

@@ -1,9 +1,8 @@
 #include "comm/mpi_spares.hpp"
 
-#include <bit>
+#include <utility>
 
 #include "comm/mpi_comm_pieces.hpp"
-#include "comm/mpi_patience.hpp"
 
 namespace sheaf::mpi {
 
@@ -53,28 +52,29 @@ std::shared_ptr<Spares> Spares::of(MPI_Comm comm) {
   return *holder.release();
 }
 
-Spares::Spare Spares::take(MPI_Comm comm) {
-  uint64_t everywhere;
-  {
+std::array<int64_t, Spares::numbers> Spares::offer() {
+  const std::lock_guard lock(mutex_);
+  std::array<int64_t, numbers> taken;
+  for (size_t i = 0; i < free_.size(); ++i) taken[i] = !free_[i];
+  return taken;
+}
+
+// Threads of other multifiles may be giving back between the two steps: only what was free on all tasks can be had.
+Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> largest) {
+  for (size_t i = 0; i < free_.size(); ++i) {
+    if (largest[i] != 0) continue;
     const std::lock_guard lock(mutex_);
-    everywhere = free_;
-  }
-  // Threads of other multifiles may be giving back now: only what is free on all tasks can be had.
-  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
-    return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_UINT64_T, MPI_BAND, comm, request);
-  });
-  if (everywhere != 0) {
-    const int number = std::countr_zero(everywhere);
-    const std::lock_guard lock(mutex_);
-    free_ &= ~(uint64_t{1} << number);
-    return {duplicates_[static_cast<size_t>(number)], number};
+    free_[i] = false;
+    return duplicates_[i];
   }
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  const size_t number = duplicates_.size();
+  if (number == most) return {copy};
+  if (number == 0) meeting = Meeting::of(copy);
+  const Spare made{copy, static_cast<int>(number), Meeting::of(copy)};
   const std::lock_guard lock(mutex_);
-  if (duplicates_.size() == most) return {copy, -1};
-  duplicates_.push_back(copy);
-  return {copy, static_cast<int>(duplicates_.size()) - 1};
+  return duplicates_.emplace_back(made);
 }
 
 void Spares::give_back(Spare spare) {
@@ -82,16 +82,15 @@ void Spares::give_back(Spare spare) {
   if (retired_ || spare.number < 0) {
     free_communicator(spare.comm);
   } else {
-    free_ |= uint64_t{1} << spare.number;
+    free_[static_cast<size_t>(spare.number)] = true;
   }
 }
 
 void Spares::retire(bool free_now) {
   const std::lock_guard lock(mutex_);
   retired_ = true;
-  for (uint64_t left = free_; left != 0; left &= left - 1)
-    if (free_now) free_communicator(duplicates_[static_cast<size_t>(std::countr_zero(left))]);
-  free_ = 0;
+  for (size_t i = 0; i < free_.size(); ++i)
+    if (std::exchange(free_[i], false) && free_now) free_communicator(duplicates_[i].comm);
 }
 
 }  // namespace sheaf::mpi

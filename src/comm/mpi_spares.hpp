@@ -7,10 +7,14 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
+
+#include "comm/mpi_meeting.hpp"
 
 namespace sheaf::mpi {
 
@@ -19,13 +23,18 @@ class Spares {
   // Those of `comm`, made at the first call. Local.
   static std::shared_ptr<Spares> of(MPI_Comm comm);
 
-  // Collective over `comm`, the communicator these belong to: a duplicate that no open multifile uses on any task, or
-  // a new one. One reduction; a duplication if there is none.
   struct Spare {
-    MPI_Comm comm;
-    int number;  // -1: one too many to be kept
+    MPI_Comm comm = MPI_COMM_NULL;
+    int number = -1;  // -1: one too many to be kept
+    std::shared_ptr<Meeting> meeting = nullptr;  // of its tasks; may be null
   };
-  Spare take(MPI_Comm comm);
+
+  // Taking one is collective over the communicator these belong to, in two steps. What all tasks bring to the first is
+  // combined by the maximum, by the caller, who may have other numbers to combine; the second takes the result.
+  static constexpr int numbers = 8;
+  std::array<int64_t, numbers> offer();
+  // A duplicate that no open multifile uses on any task; a new one, at the price of a duplication, if there is none.
+  Spare take(MPI_Comm comm, std::span<const int64_t, numbers> largest);
 
   // Local. Frees it if it cannot be kept or the program has freed its communicator meanwhile.
   void give_back(Spare spare);
@@ -33,15 +42,18 @@ class Spares {
   // The program frees its communicator: nothing is lent any more. `free_now`: what is not in use goes at once.
   void retire(bool free_now);
 
+  // Where the tasks of the program's communicator meet to take one; null before the first time, or for good.
+  std::shared_ptr<Meeting> meeting;
+
   // Groups of tasks that share memory; 0 until somebody has found out.
   int nodes = 0;
 
  private:
-  static constexpr int most = 64;
+  static constexpr int most = numbers;
 
   std::mutex mutex_;
-  std::vector<MPI_Comm> duplicates_;  // in the order they were made, which is the same on all tasks
-  uint64_t free_ = 0;                 // bit n: duplicate n is not in use here
+  std::vector<Spare> duplicates_;  // in the order they were made, which is the same on all tasks
+  std::array<bool, most> free_{};     // which are not in use here
   bool retired_ = false;
 };
 

@@ -34,6 +34,7 @@ class AppendedFile final : public File {
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
   void expect_company() override { inner_->expect_company(); }
+  int32_t border() override { return inner_->border(); }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }

@@ -72,9 +72,8 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
   // Halves of 32 bits cannot overflow in sums over fewer than 2^31 tasks.
   const std::array<int64_t, 2> halves{mine >> 32, mine & 0xffffffff};
   std::array<int64_t, 2> before = halves;
-  std::array<int64_t, 2> total = halves;
-  comm.prefix_sum(before);
-  comm.all_sum(total);
+  std::array<int64_t, 2> total;
+  comm.prefix_sum_and_total(before, total);
   const auto join = [](const std::array<int64_t, 2>& h) {
     const auto upper = checked_mul(h[0], int64_t{1} << 32);
     return must_fit(upper ? checked_add(*upper, h[1]) : upper, "the sum of the chunk sizes");

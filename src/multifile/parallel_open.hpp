@@ -28,7 +28,7 @@ int leader_group(int ntasks);
 // Throws out_of_range unless `wanted` is the one task a parallel handle gives access to.
 void check_own_task(int64_t wanted, int64_t own, const std::string& path);
 
-// Sum of 63-bit numbers over the tasks of lower rank, and over all tasks, checked for overflow. Two collectives.
+// Sum of 63-bit numbers over the tasks of lower rank, and over all tasks, checked for overflow.
 struct PrefixedSum {
   int64_t before = 0;
   int64_t total = 0;

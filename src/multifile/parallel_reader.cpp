@@ -50,11 +50,11 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
   facts_ = facts_of(header);
 
   layout::ChunkGeometry geometry;
-  geometry.size = read_row(*file, header, pointer, problem);
+  geometry.size = read_row(file.get(), header, pointer, problem);
   const auto unsound = attempt([&] {
     PrefixedSum sum;
     const auto overflow = attempt([&] { sum = prefixed_sum(local(), std::max<int64_t>(0, geometry.size)); });
-    if (geometry.size < 0) return;  // the leader failed, and says so below
+    if (problem || geometry.size < 0) return;  // this task or its leader failed, and says so below
     const MetadataReader checker(*file, header);
     if (overflow) checker.damaged(overflow->what());
     checker.check_pointer(pointer, sum.total);
@@ -125,7 +125,8 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
   return place;  // zeros after a failure, which the next agreement tells
 }
 
-// The first task of each physical file reads its head for the others; all open it.
+// The first task of each physical file reads its head for the others; all open it. After a failure, which the
+// agreement at the end of the open tells, there may be no file.
 void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
                                std::shared_ptr<File>& file, std::optional<Error>& problem,
                                const CollectiveMode& collective, const std::function<std::string(int32_t)>& name_of) {
@@ -162,11 +163,11 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
         throw file_error(Code::damaged, file->path(), "the mapping of the set leaves out or repeats a task of this file");
     });
   }
-  agree(*comm_, problem);
 }
 
-// This task's row of the arrays: fills its block sizes and returns the chunk size, -1 after a failure of the leader.
-int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer& p,
+// This task's row of the arrays: fills its block sizes and returns the chunk size, -1 after a failure of the leader,
+// also one before this call.
+int64_t ParallelReader::read_row(File* file, const Header& header, const Pointer& p,
                                  std::optional<Error>& problem) {
   struct Row {
     int64_t chunk_size;
@@ -176,12 +177,11 @@ int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer
   Leaders leaders(local());
   std::vector<Row> rows;
   Gathered more;  // sizes of the blocks behind the first
-  problem = attempt([&] {
-    if (!leaders.is_leader()) return;
+  const auto read = [&] {
     const size_t n = leaders.count();
     rows.resize(n);
     more.sizes.resize(n);
-    MetadataReader reader(file, header);
+    MetadataReader reader(*file, header);
     std::vector<int64_t> values(n);
     const auto each = [&](auto&& set) {
       for (size_t t = 0; t < n; ++t) set(t, values[t]);
@@ -204,7 +204,8 @@ int64_t ParallelReader::read_row(File& file, const Header& header, const Pointer
         if (round < rows[t].count) store<int64_t>(more.bytes.data() + offsets[t] + 8 * (round - 1), value, native_order);
       });
     }
-  });
+  };
+  if (!problem && leaders.is_leader()) problem = attempt(read);
   if (problem) {
     rows.clear();
     more = {{}, std::vector<int64_t>(leaders.count(), 0)};

@@ -48,7 +48,7 @@ class ParallelReader {
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
                  std::shared_ptr<File>& file, std::optional<Error>& problem, const CollectiveMode& collective,
                  const std::function<std::string(int32_t)>& name_of);
-  int64_t read_row(File& file, const format::Header& header, const format::Pointer& p,
+  int64_t read_row(File* file, const format::Header& header, const format::Pointer& p,
                    std::optional<Error>& problem);
   BlockSizes block_sizes() const;
   void begin_collective(const OpenMode& mode);

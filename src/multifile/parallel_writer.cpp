@@ -33,21 +33,10 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   choose_files(request, mode);
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
-    int64_t aligned = 0;
     if (const auto plan = plan_of(mode.collective, true, local().size()))
       collecting_ = std::make_unique<Collecting>(Collecting{*plan, nullptr, nullptr});
-    auto opened = open_file(request, aligned);
-    if (local().size() > 1) opened->expect_company();
-    if (collecting_) {
-      collecting_->file->throttle(std::move(slots));
-    } else {
-      opened = throttled(std::move(opened), std::move(slots));
-    }
-    const bool streams_hold = !collecting_ || collecting_->plan.merge;
-    stream_.bind(std::move(opened), streams_hold ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
     CollectiveGroup group;
-    const auto problem = form_groups(request.chunk_size, aligned, group);
-    lay_out(aligned, request.path, problem);
+    open_file(request, mode, std::move(slots), group);
     begin_collective(std::move(group));
   } catch (...) {
     if (facts_.created) store.remove(name_of(request, facts_.filenumber));
@@ -111,22 +100,24 @@ void ParallelWriter::number_local_groups() {
   if (groups == 1) local_.reset();
 }
 
-// The first task of each file creates it without truncating; only when every task has its file open does anything
-// change on disk.
-std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& request, int64_t& aligned) {
+// The first task of each file creates it without truncating. A file that is new gets its metadata at once; what was
+// there before is given up only when every task has its file open.
+void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMode& mode,
+                               std::shared_ptr<WriteSlots> slots, CollectiveGroup& group) {
   std::shared_ptr<File> file;
-  std::optional<Error> problem;
-  const bool root = local().rank() == 0;
-  if (root) {
-    problem = attempt([&] {
-      const std::string name = name_of(request, facts_.filenumber);
-      const bool existed = store_->status(name).exists;
-      file = store_->open(name, Access::create);
-      facts_.created = !existed;
-      facts_.fsblksize = choose_block_size(*file, request.fsblksize);
-    });
-  }
-  local().broadcast(std::as_writable_bytes(std::span(&facts_.fsblksize, 1)), 0);
+  int64_t start[2] = {};  // block size, whether the file was there before
+  auto problem = attempt([&] {
+    if (local().rank() != 0) return;
+    const std::string name = name_of(request, facts_.filenumber);
+    start[1] = store_->status(name).exists;
+    file = store_->open(name, Access::create);
+    facts_.created = !start[1];
+    start[0] = choose_block_size(*file, request.fsblksize);
+  });
+  local().broadcast(std::as_writable_bytes(std::span(start)), 0);
+  facts_.fsblksize = static_cast<int32_t>(start[0]);
+
+  int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
       if (request.chunk_size < 0)
@@ -134,16 +125,26 @@ std::shared_ptr<File> ParallelWriter::open_file(const ParallelWriteRequest& requ
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
       if (collecting_) {
-        file = collecting_->file =
+        collecting_->file =
             std::make_shared<CollectedFile>(*store_, name_of(request, facts_.filenumber), std::move(file));
-      } else if (!root) {
-        file = store_->open(name_of(request, facts_.filenumber), Access::write);
+        collecting_->file->throttle(std::move(slots));
+        file = collecting_->file;
+      } else {
+        if (!file) file = store_->open(name_of(request, facts_.filenumber), Access::write);
+        if (local().size() > 1) file->expect_company();
+        file = throttled(std::move(file), std::move(slots));
       }
+      const bool holds = !collecting_ || collecting_->plan.merge;
+      stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
-  agree(*comm_, problem);
-  return file;
+  const bool opened = facts_.fsblksize > 0;  // else the first task has failed
+  if (opened) {
+    const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, group);
+    if (!problem) problem = unformed;
+  }
+  lay_out(aligned, request.path, opened && !start[1] ? Existing::nothing : Existing::something, problem);
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
@@ -155,7 +156,7 @@ std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk
     chunk_size = group.chunk_size;
     if (!group.members) return;  // the first task has its file open
     agree(local(), attempt([&] {
-            if (group.collectors) collecting_->file->real();
+            if (group.collectors && collecting_->file) collecting_->file->real();
           }));
   });
 }
@@ -169,50 +170,56 @@ void ParallelWriter::begin_collective(CollectiveGroup group) {
   agree(*comm_, problem);
 }
 
-// Collective over all tasks: places the chunks and writes META1. `problem`: the same on all tasks of a file.
-void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, std::optional<Error> problem) {
+// Collective over all tasks: places the chunks and writes META1.
+void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem) {
   layout::ChunkGeometry geometry;
-  if (!problem) problem = attempt([&] {
+  const auto overflow = attempt([&] {
     const PrefixedSum sum = prefixed_sum(local(), chunk_size);
+    if (facts_.fsblksize == 0) return;  // the first task of the file has failed, and says so below
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
     geometry = {begin + sum.before, sum.total, chunk_size};
   });
-  // The tasks of a file have all failed or none has: the sums are the same for them.
-  if (!problem) problem = attempt([&] { write_metadata(chunk_size, base); });
-  agree(*comm_, problem);
-  stream_.load(geometry, {});
-}
-
-void ParallelWriter::write_metadata(int64_t chunk_size, std::string_view base) {
-  std::optional<Error> problem;
-  format::Header head;
-  if (local().rank() == 0) {
-    problem = attempt([&] {
-      head = header();
-      head.set_name(base);
-      empty(file());
-      MetadataWriter(file(), head).write_header();
-    });
-  }
-  // Slices may be written only behind the truncation; after a failure this broadcast keeps everyone in step.
-  int64_t ready = !problem;
-  local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);
-  if (problem) throw *problem;
-  if (!ready) return;
-
+  if (!problem) problem = overflow;
   Leaders leaders(local());
   const int64_t row[2] = {task(), chunk_size};
   const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
+  const auto write = [&] {
+    if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base); });
+  };
+
+  int64_t in_the_way = existing == Existing::something;
+  if (!in_the_way) write();
+  agree(*comm_, problem, std::span(&in_the_way, 1));
+  if (in_the_way) {
+    if (existing == Existing::something) {
+      // Slices may be written only behind the truncation.
+      if (local().rank() == 0) problem = attempt([&] { empty(file()); });
+      int64_t ready = !problem;
+      local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);
+      if (ready) write();
+    }
+    agree(*comm_, problem);
+  }
+  stream_.load(geometry, {});
+}
+
+// `rows` of (task, chunk size) of the slice, at its leader.
+void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base) {
   if (!leaders.is_leader()) return;
+  format::Header h = header();
+  MetadataWriter writer(file(), h);
+  if (leaders.first() == 0) {
+    h.set_name(base);
+    writer.write_header();
+  }
   std::vector<int64_t> ranks(leaders.count());
   std::vector<int64_t> sizes(leaders.count());
   for (size_t t = 0; t < leaders.count(); ++t) {
     ranks[t] = rows[2 * t];
     sizes[t] = rows[2 * t + 1];
   }
-  const format::Header h = header();
-  MetadataWriter(file(), h).write_ranks_and_sizes(leaders.first(), ranks, sizes);
+  writer.write_ranks_and_sizes(leaders.first(), ranks, sizes);
 }
 
 format::Header ParallelWriter::header() const {
@@ -253,7 +260,7 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     collecting_->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, group);
-  lay_out(aligned, base, unformed);
+  lay_out(aligned, base, Existing::something, unformed);
   begin_collective(std::move(group));
 }
 
@@ -268,105 +275,6 @@ void ParallelWriter::close() {
     if (stream_.handle()) stream_.handle()->close();
     throw;
   }
-}
-
-// Order on disk: data, then block table and mapping, then the pointer that makes the file complete.
-void ParallelWriter::finish() {
-  TaskBlocks blocks;
-  auto problem = collective() ? collective()->finish() : std::nullopt;
-  if (collecting_) collecting_->writer.reset();
-  if (!problem) problem = attempt([&] {
-    blocks = stream_.park();
-    if (const auto handle = stream_.release_handle()) handle->close();
-    if (facts_.durable) file().sync();
-  });
-
-  int64_t maxblocks = blocks.count();
-  local().all_max(std::span(&maxblocks, 1));
-  format::Pointer p;
-  if (!problem) {
-    problem = attempt([&] {
-      p.maxblocks = static_cast<int32_t>(maxblocks);
-      const auto rounds = checked_mul(maxblocks, stream_.geometry().skip);
-      const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
-      p.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
-    });
-  }
-  // Everybody learns where file 0 keeps the mapping.
-  const bool lead = facts_.filenumber == 0;
-  int64_t values[3] = {lead ? p.varheader : 0, lead ? p.maxblocks : 0, lead ? local().size() : 0};
-  agree(*comm_, problem, values);
-
-  problem = attempt([&] { write_block_tables(p, blocks); });
-  if (facts_.nfiles > 1) {
-    const auto second = attempt([&] {
-      write_mapping({static_cast<int32_t>(values[1]), values[0]}, static_cast<int32_t>(values[2]));
-    });
-    if (!problem) problem = second;
-  }
-  // What the operating system says late, at the close, must be known before the file is called complete.
-  const bool completes = local().rank() == 0;
-  if (!completes && !problem) problem = attempt([&] { file().close(); });
-  agree(*comm_, problem);
-
-  problem = attempt([&] {
-    if (!completes) return;
-    const format::Header h = header();
-    MetadataWriter(file(), h).write_pointer(p);
-    if (facts_.durable) file().sync();
-    file().close();
-  });
-  agree(*comm_, problem);
-}
-
-void ParallelWriter::write_block_tables(const format::Pointer& p, const TaskBlocks& blocks) {
-  Leaders leaders(local());
-  Gathered all;
-  if (blocks.count() == 1) {
-    all = leaders.gather_any(std::as_bytes(std::span(&blocks.high, 1)));
-  } else {
-    std::vector<int64_t> sizes(*blocks.finished);
-    sizes.push_back(blocks.high);
-    all = leaders.gather_any(std::as_bytes(std::span(sizes)));
-  }
-  if (!leaders.is_leader()) return;
-
-  const std::vector<int64_t> offsets = all.offsets();
-  std::vector<int64_t> counts(leaders.count());
-  for (size_t t = 0; t < counts.size(); ++t) counts[t] = all.sizes[t] / 8;
-  const auto size_of = [&](size_t t, int64_t block) {
-    return load<int64_t>(all.bytes.data() + offsets[t] + 8 * block, native_order);
-  };
-  const format::Header h = header();
-  MetadataWriter writer(file(), h);
-  write_block_table(writer, p, leaders.first(), counts, size_of, 0);
-  if (facts_.durable) file().sync();
-}
-
-void ParallelWriter::write_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
-  std::vector<layout::Placement> entries;
-  if (facts_.blockwise) {
-    // Everybody can compute the mapping: the leaders write it without having to ask.
-    const int group = leader_group(ntasks());
-    if (task() % group != 0) return;
-    for (int t = task(); t < std::min(task() + group, ntasks()); ++t)
-      entries.push_back(layout::place_blockwise(t, ntasks(), facts_.nfiles));
-  } else {
-    Leaders leaders(*comm_);
-    const layout::Placement mine{facts_.filenumber, local().rank()};
-    entries = leaders.gather(std::span(&mine, 1));
-    if (!leaders.is_leader()) return;
-  }
-  const bool own = facts_.filenumber == 0;
-  const std::shared_ptr<File> other = own ? nullptr : store_->open(base_name(), Access::write);
-  File& target = own ? file() : *other;
-  format::Header h = header();
-  h.ntasks = lead_ntasks;
-  MetadataWriter writer(target, h);
-  if (task() == 0) writer.write_mapping_size(lead, ntasks());
-  writer.write_mapping(lead, task(), entries);
-  if (facts_.durable) target.sync();
-  if (other) other->close();
 }
 
 }  // namespace sheaf

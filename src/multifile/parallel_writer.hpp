@@ -6,8 +6,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/comm.hpp"
 #include "multifile/collective_writer.hpp"
@@ -31,6 +34,8 @@ struct ParallelWriteRequest {
   int64_t chunk_size = 0;       // requested bytes of this task, >= 0
   int32_t fsblksize = -1;       // bytes; <= 0: the file system's
 };
+
+class Leaders;
 
 class ParallelWriter {
  public:
@@ -62,16 +67,32 @@ class ParallelWriter {
  private:
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
-  std::shared_ptr<File> open_file(const ParallelWriteRequest& request, int64_t& aligned);
+  void open_file(const ParallelWriteRequest& request, const OpenMode& mode, std::shared_ptr<WriteSlots> slots,
+                 CollectiveGroup& group);
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, CollectiveGroup& group);
   void begin_collective(CollectiveGroup group);
-  void lay_out(int64_t chunk_size, std::string_view base, std::optional<Error> problem);
-  void write_metadata(int64_t chunk_size, std::string_view base);
+  enum class Existing : bool { nothing, something };  // in the file, before this open
+  void lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem);
+  void write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base);
   std::string base_name();
   format::Header header() const;
+  // Closing: this file's block table as its leaders hold it.
+  struct Table {
+    Gathered rows;  // at a leader: sizes of all blocks of each task of its slice
+    format::Pointer pointer;  // at a leader
+    int64_t first = 0;        // task of the slice
+    int leaders = 1;          // of the file
+    bool is_leader = false;
+    bool sound = false;  // at a leader: no task of its slice (of the file, if there are several leaders) has failed
+  };
   void finish();
-  void write_block_tables(const format::Pointer& p, const TaskBlocks& blocks);
-  void write_mapping(const format::Pointer& lead, int32_t lead_ntasks);
+  std::vector<std::byte> finish_stream();
+  Table collect_table(std::span<const std::byte> row);
+  void write_table(Table& table);
+  void write_blockwise_mapping(MetadataWriter& writer, const Table& table);
+  bool gathers_mapping() const { return facts_.nfiles > 1 && !facts_.blockwise; }
+  void gather_mapping(const format::Pointer& lead, int32_t lead_ntasks);
+  void complete(const format::Pointer& pointer);
 
   File& file() { return stream_.file(); }
 

@@ -9,7 +9,8 @@ namespace sheaf {
 
 namespace {
 constexpr int64_t first_buffer = 40;
-constexpr int64_t border = 64 << 10;  // direct transfers end on multiples of this: few large pages in the cache
+constexpr int64_t room = 16 << 20;             // set aside at a time for large requests
+constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
 
 int64_t TaskBlocks::total() const {
@@ -25,6 +26,7 @@ void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks)
 
 TaskBlocks WriteStream::park() {
   flush();
+  give_room_back();
   buffer_.reset();
   capacity_ = 0;
   close_window();
@@ -43,6 +45,7 @@ int64_t WriteStream::bytes_written() const {
 StdioHandle& WriteStream::share(bool with_stream) {
   if (!handle_) {
     flush_buffer();
+    give_room_back();
     auto handle = std::make_unique<StdioHandle>(file_->path(), true, with_stream);
     handle->move_to(file_position());
     handle_ = std::move(handle);
@@ -90,6 +93,7 @@ void WriteStream::too_large(int64_t bytes) const {
 
 void WriteStream::begin_next_chunk() {
   flush_buffer();
+  give_room_back();
   file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
   blocks();
   if (!blocks_.finished) blocks_.finished = std::make_unique<std::vector<int64_t>>();
@@ -177,14 +181,33 @@ void WriteStream::put(std::span<const std::byte> piece) {
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_offset() + buffered() + static_cast<int64_t>(piece.size());
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
-  const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
+  const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(file_->border(), max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
   const std::span<const std::byte> parts[] = {{buffer_.get(), static_cast<size_t>(buffered())}, direct};
+  set_room_aside(buffered() + static_cast<int64_t>(direct.size()));
   file_->write_vector_at(parts, file_offset());
   blocks_.position += buffered() + static_cast<int64_t>(direct.size());
   blocks_.high = std::max(blocks_.high, blocks_.position);
   close_window();
   return piece.last(static_cast<size_t>(rest));
+}
+
+// Before a transfer of so many bytes that reaches another multiple of `room` in the chunk.
+void WriteStream::set_room_aside(int64_t bytes) {
+  const int64_t from = (blocks_.position + room - 1) / room * room;
+  const int64_t end = blocks_.position + bytes;
+  if (from >= end || (from == 0 && bytes < first_worth_room)) return;
+  const int64_t until = std::min((end + room - 1) / room * room, geometry_.size);
+  if (file_->set_aside(geometry_.offset(chunk()) + from, until - from)) room_aside_ = 1;
+}
+
+// When no more will be written to the chunk, or the program writes there itself. The stream must be flushed.
+void WriteStream::give_room_back() {
+  if (!room_aside_) return;
+  room_aside_ = 0;
+  const int64_t from = blocks().high;
+  const int64_t until = std::min((from + room - 1) / room * room, geometry_.size);
+  if (from < until) file_->give_back(geometry_.offset(chunk()) + from, until - from);
 }
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {

@@ -121,6 +121,8 @@ class WriteStream {
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);
+  void set_room_aside(int64_t bytes);
+  void give_room_back();
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
   void make_room(int64_t wanted);
@@ -134,7 +136,8 @@ class WriteStream {
   std::unique_ptr<StdioHandle> handle_;
   layout::ChunkGeometry geometry_;
   TaskBlocks blocks_;  // its position is that of the first byte in the buffer
-  uint32_t capacity_ = 0;
+  uint32_t capacity_ : 31 = 0;
+  uint32_t room_aside_ : 1 = 0;  // behind what is written, up to a multiple of `room` in the chunk
   uint32_t max_buffer_ : 31 = 0;
   uint32_t overrun_ : 1 = 0;
 };

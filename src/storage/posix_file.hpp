@@ -3,9 +3,11 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "storage/store.hpp"
+#include "storage/turn.hpp"
 
 namespace sheaf {
 
@@ -37,6 +39,13 @@ class PosixFile final : public File {
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
   void expect_company() override;
+
+  // The page cache takes what comes in large pieces as large pages, but on tmpfs.
+  int32_t border() override;
+
+  // Extents of ext4, beyond the end of the file too, without changing its size.
+  bool set_aside(int64_t offset, int64_t length) override;
+  void give_back(int64_t offset, int64_t length) override;
   int descriptor() const override { return fd_; }
   const std::string& path() const override { return path_; }
   void close() override;
@@ -46,6 +55,11 @@ class PosixFile final : public File {
   int fd_;
   bool writable_;
   bool name_unsynced_;
+  std::optional<Turn> take_turn(size_t bytes);  // nothing if that does not pay
+
+  long file_system();  // its magic number; 0 if it cannot be told
+
+  long file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
   std::mutex turn_;  // of the threads that write through this File
 };

@@ -73,6 +73,9 @@ class SharedHandles::Handle final : public File {
     const std::lock_guard lock(table_->mutex);
     if (!std::exchange(company_, true)) inner_->expect_company();
   }
+  int32_t border() override { return inner_->border(); }
+  bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
+  void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }
 

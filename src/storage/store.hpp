@@ -79,6 +79,15 @@ class File {
   // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by default.
   virtual void announce(int64_t /*offset*/) {}
 
+  // Large transfers should end on multiples of so many bytes (a power of two).
+  virtual int32_t border() { return 64 << 10; }
+
+  // Says that `length` bytes from `offset` on will be written soon: room is set aside where that makes writing faster
+  // (docs/tuning.md, "Room ahead"). True if so; what is then not written shall be given back. Nothing by default, and
+  // never an error: a disk without room says so when the bytes are written. give_back() drops what was written there.
+  virtual bool set_aside(int64_t /*offset*/, int64_t /*length*/) { return false; }
+  virtual void give_back(int64_t /*offset*/, int64_t /*length*/) {}
+
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }
 

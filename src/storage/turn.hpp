@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-// Whether taking turns pays for the file behind `fd`: it is on a local file system.
-bool turns_pay(int fd);
+// Whether taking turns pays on a file system, given by its magic number: it is a local one.
+bool turns_pay(long file_system);
 
 // Holds the turn of a file while it lives. The lock is one on a byte that no multifile reaches; the kernel gives it
 // back if the process dies. It belongs to the open file, so that threads who share that need `among_threads` as well.

@@ -13,7 +13,7 @@ namespace {
 
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
-  return guarded("sion_fwrite", h ? h->task() : -1, size_t{0}, [&]() -> size_t {
+  return guarded("sion_fwrite", [&] { return h ? h->task() : -1; }, size_t{0}, [&]() -> size_t {
     WriteStream& stream = get_writer(get_handle(sid));
     const size_t bytes = bytes_of(size, nitems);
     if (bytes == 0) return 0;
@@ -26,7 +26,7 @@ namespace {
 
 [[gnu::noinline]] size_t read_slowly(void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
-  return guarded("sion_fread", h ? h->task() : -1, size_t{0}, [&]() -> size_t {
+  return guarded("sion_fread", [&] { return h ? h->task() : -1; }, size_t{0}, [&]() -> size_t {
     ReadStream& stream = get_reader(get_handle(sid));
     const size_t bytes = bytes_of(size, nitems);
     if (bytes == 0 || !data) return 0;

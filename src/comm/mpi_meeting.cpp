@@ -1,0 +1,155 @@
+#include "comm/mpi_meeting.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "base/byte_order.hpp"
+#include "comm/mpi_comm_pieces.hpp"
+#include "comm/mpi_patience.hpp"
+
+namespace sheaf::mpi {
+
+namespace {
+
+using Name = std::array<char, 64>;
+
+bool share_a_node(MPI_Comm comm, int size) {
+  MPI_Comm node = MPI_COMM_NULL;
+  meet(comm);
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  int here = 0;
+  check(MPI_Comm_size(node, &here), "MPI_Comm_size");
+  MPI_Comm_free(&node);
+  return here == size;
+}
+
+// The memory of that name, of so many zeros if it is to be made; null if it cannot be had.
+void* map(const Name& name, size_t bytes, bool make) {
+  const int fd = shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600);
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  // Allocated now: a full file system of this kind would else show as a signal later.
+  if (!make || posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0)
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
+  int rank = 0;
+  int size = 0;
+  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  if (size == 1 || size > SharedMeeting::most_tasks || !share_a_node(comm, size)) return nullptr;
+
+  const size_t bytes = SharedMeeting::memory_size(size);
+  Name name{};
+  void* memory = nullptr;
+  if (rank == 0) {
+    std::random_device random;
+    std::snprintf(name.data(), name.size(), "/sheaf.%ld.%08x%08x", static_cast<long>(getpid()), random(), random());
+    memory = map(name, bytes, true);
+  }
+  patiently("MPI_Ibcast", [&](MPI_Request* request) {
+    return MPI_Ibcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, comm, request);
+  });
+  if (rank != 0) memory = map(name, bytes, false);
+  int everywhere = memory != nullptr;
+  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
+  });
+  if (rank == 0) shm_unlink(name.data());
+  if (everywhere) return std::make_shared<Meeting>(memory, bytes, rank, size);
+  if (memory) munmap(memory, bytes);
+  return nullptr;
+}
+
+Meeting::~Meeting() { munmap(memory_, bytes_); }
+
+bool Meeting::meet(std::span<const std::byte> mine) {
+  return tasks_.meet(mine, [] {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  });
+}
+
+// join(index, value, rank) for the numbers of all tasks, rank by rank.
+template <class Join>
+bool Meeting::combine(std::span<const int64_t> mine, Join join) {
+  if (!meet(std::as_bytes(mine))) return false;
+  for (int r = 0; r < tasks_.size(); ++r)
+    for (size_t i = 0; i < mine.size(); ++i)
+      join(i, load<int64_t>(tasks_.of(r).data() + i * sizeof(int64_t), native_order), r);
+  return true;
+}
+
+bool Meeting::all_max(std::span<int64_t> values) {
+  return combine(values, [&](size_t i, int64_t value, int) { values[i] = std::max(values[i], value); });
+}
+
+bool Meeting::all_sum(std::span<int64_t> values) {
+  return combine(values, [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : values[i] + value; });
+}
+
+bool Meeting::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
+  return combine(values, [&](size_t i, int64_t value, int r) {
+    if (r == 0) values[i] = totals[i] = 0;
+    if (r < tasks_.rank()) values[i] += value;
+    totals[i] += value;
+  });
+}
+
+bool Meeting::broadcast(std::span<std::byte> data, int root) {
+  if (!meet(tasks_.rank() == root ? data : std::span<std::byte>())) return false;
+  if (tasks_.rank() != root) std::ranges::copy(tasks_.of(root).first(data.size()), data.begin());
+  return true;
+}
+
+bool Meeting::gather(std::span<const std::byte> mine, Gathered& joined, int root) {
+  if (!meet(mine)) return false;
+  if (tasks_.rank() != root) return true;
+  for (int r = 0; r < tasks_.size(); ++r) {
+    const auto piece = tasks_.of(r);
+    joined.sizes.push_back(std::ssize(piece));
+    joined.bytes.insert(joined.bytes.end(), piece.begin(), piece.end());
+  }
+  return true;
+}
+
+// The root lays out all sizes, then all pieces.
+bool Meeting::scatter(std::span<const int64_t> sizes, std::span<const std::byte> bytes, int64_t& length,
+                      std::vector<std::byte>& mine, int root) {
+  std::vector<std::byte> all;
+  if (tasks_.rank() == root) {
+    const auto head = std::as_bytes(sizes);
+    all.reserve(head.size() + bytes.size());
+    all.assign(head.begin(), head.end());
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  if (!meet(all)) return false;
+  const std::byte* const laid = tasks_.of(root).data();
+  const auto size_of = [&](int r) { return load<int64_t>(laid + sizeof(int64_t) * static_cast<size_t>(r), native_order); };
+  length = size_of(tasks_.rank());
+  if (length < 0) return true;
+  const std::byte* piece = laid + sizeof(int64_t) * static_cast<size_t>(tasks_.size());
+  for (int r = 0; r < tasks_.rank(); ++r) piece += size_of(r);
+  mine.assign(piece, piece + length);
+  return true;
+}
+
+bool Meeting::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
+  if (!meet(tasks_.rank() == root ? pieces : std::span<const std::byte>())) return false;
+  std::ranges::copy(tasks_.of(root).subspan(mine.size() * static_cast<size_t>(tasks_.rank()), mine.size()), mine.begin());
+  return true;
+}
+
+}  // namespace sheaf::mpi

@@ -1,0 +1,52 @@
+// comm/mpi_meeting: a SharedMeeting of the tasks of an MPI communicator, if they all share memory.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "comm/shared_meeting.hpp"
+
+namespace sheaf::mpi {
+
+class Meeting {
+ public:
+  // Collective over `comm`. Null on every task if the tasks do not all share memory, are too many (or one only), or if
+  // the memory cannot be had.
+  static std::shared_ptr<Meeting> of(MPI_Comm comm);
+
+  Meeting(void* memory, size_t bytes, int rank, int size) : memory_(memory), bytes_(bytes), tasks_(memory, rank, size) {}
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  ~Meeting();
+
+  // The collective calls of Comm, by the same rules. Those that return false have moved nothing, on no task, because
+  // somebody's contribution is too long for a meeting. Messages on their way move on while a task waits, as in any call
+  // of MPI.
+  void barrier() { meet({}); }
+  bool broadcast(std::span<std::byte> data, int root);
+  bool all_max(std::span<int64_t> values);
+  bool all_sum(std::span<int64_t> values);
+  bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
+  bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
+  // `sizes` and `bytes` of all pieces at the root; sets the length of this task's, and the piece unless that is < 0.
+  bool scatter(std::span<const int64_t> sizes, std::span<const std::byte> bytes, int64_t& length,
+               std::vector<std::byte>& mine, int root);
+  bool scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
+
+ private:
+  bool meet(std::span<const std::byte> mine);
+  template <class Join>
+  bool combine(std::span<const int64_t> mine, Join join);
+
+  void* memory_;
+  size_t bytes_;
+  SharedMeeting tasks_;
+};
+
+}  // namespace sheaf::mpi

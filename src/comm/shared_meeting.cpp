@@ -1,0 +1,91 @@
+#include "comm/shared_meeting.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <cstring>
+#include <ctime>
+
+namespace sheaf {
+
+namespace {
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+
+constexpr long shortest_nap = 200'000;    // ns between two calls of `progress`
+constexpr long longest_nap = 2'000'000;
+
+// Sleeps while `word` is `value`, for at most `nanoseconds`.
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value, long nanoseconds) {
+  const timespec most{0, nanoseconds};
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
+}
+
+void wake_all(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+struct alignas(64) SharedMeeting::Head {
+  std::atomic<uint32_t> come;      // tasks at the meeting that is going on
+  std::atomic<uint32_t> meetings;  // that are over
+  std::atomic<uint32_t> long_ones[2];  // contributions too long for a slot, in even and odd meetings
+};
+
+struct alignas(64) SharedMeeting::Slot {
+  uint64_t length;
+  std::byte data[most_bytes];
+};
+
+size_t SharedMeeting::memory_size(int tasks) { return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Slot); }
+
+SharedMeeting::SharedMeeting(void* memory, int rank, int size)
+    : head_(static_cast<Head*>(memory)),
+      slots_(static_cast<std::byte*>(memory) + sizeof(Head)),
+      rank_(rank),
+      size_(size) {}
+
+// Two sets of slots take turns: whoever writes for a meeting has seen all come to the last one, hence leave the one
+// before, whose slots these were.
+SharedMeeting::Slot& SharedMeeting::slot(uint32_t meeting, int rank) const {
+  const size_t number = (meeting % 2) * static_cast<size_t>(size_) + static_cast<size_t>(rank);
+  return reinterpret_cast<Slot*>(slots_)[number];
+}
+
+bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
+  const uint32_t number = meeting_++;
+  Slot& own = slot(number, rank_);
+  const bool fits = mine.size() <= most_bytes;
+  own.length = fits ? mine.size() : 0;
+  if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
+  std::atomic<uint32_t>& long_ones = head_->long_ones[number % 2];
+  if (!fits) long_ones.fetch_add(1, std::memory_order_relaxed);
+
+  if (head_->come.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(size_)) {
+    head_->come.store(0, std::memory_order_relaxed);
+    head_->long_ones[(number + 1) % 2].store(0, std::memory_order_relaxed);
+    head_->meetings.store(number + 1, std::memory_order_release);
+    wake_all(head_->meetings);
+  } else {
+    long nap = shortest_nap;
+    while (head_->meetings.load(std::memory_order_acquire) == number) {
+      sleep_while(head_->meetings, number, nap);
+      if (head_->meetings.load(std::memory_order_acquire) != number) break;
+      progress();
+      nap = std::min(2 * nap, longest_nap);
+    }
+  }
+  return long_ones.load(std::memory_order_relaxed) == 0;
+}
+
+std::span<const std::byte> SharedMeeting::of(int rank) const {
+  const Slot& found = slot(meeting_ - 1, rank);
+  return {found.data, static_cast<size_t>(found.length)};
+}
+
+}  // namespace sheaf

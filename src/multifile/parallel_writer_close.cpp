@@ -1,0 +1,148 @@
+// The close of a multifile written in parallel.
+#include <algorithm>
+
+#include "layout/placement.hpp"
+#include "multifile/leaders.hpp"
+#include "multifile/parallel_writer.hpp"
+
+namespace sheaf {
+
+// Order on disk, in every file: data, then block table and mapping, then the pointer that makes it complete; and file 0,
+// which everyone reads first, is completed when all others are. A file with one leader needs no meeting of its own: its
+// leader sees from the rows that every task's bytes are there.
+void ParallelWriter::finish() {
+  std::vector<std::byte> row;
+  auto problem = collective() ? collective()->finish() : std::nullopt;
+  if (collecting_) collecting_->writer.reset();
+  if (!problem) problem = attempt([&] { row = finish_stream(); });
+  Table table = collect_table(row);
+  const bool lead = facts_.filenumber == 0;
+  const bool first = local().rank() == 0;
+  const bool early = table.leaders == 1 && !lead;
+  const auto step = [&](bool applies, auto&& act) {
+    if (applies && !problem) problem = attempt(act);
+  };
+  step(table.sound && table.is_leader, [&] { write_table(table); });
+  step(table.sound && first && early, [&] { complete(table.pointer); });
+  // What the operating system says late, at the close, must be known before file 0 is called complete.
+  step(!first && !gathers_mapping(), [&] { file().close(); });
+
+  // Everybody learns whether files other than 0 are still to be completed, who completes file 0 and where it keeps the
+  // mapping.
+  int64_t values[5] = {!early && !lead, -1, 0, 0, 0};
+  if (lead && first) {
+    values[1] = task();
+    values[2] = table.pointer.varheader;
+    values[3] = table.pointer.maxblocks;
+    values[4] = local().size();
+  }
+  agree(*comm_, problem, values);
+  if (gathers_mapping()) {
+    problem = attempt([&] {
+      gather_mapping({static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]));
+    });
+    step(!first, [&] { file().close(); });
+    agree(*comm_, problem);
+  }
+  step(first && !early, [&] { complete(table.pointer); });
+  if (values[0]) {
+    agree(*comm_, problem);
+  } else {
+    agree_with(*comm_, problem, static_cast<int>(values[1]));
+  }
+}
+
+// The row of this task in the block table: the sizes of its blocks. All its bytes are on their way then.
+std::vector<std::byte> ParallelWriter::finish_stream() {
+  const TaskBlocks blocks = stream_.park();
+  if (const auto handle = stream_.release_handle()) handle->close();
+  if (facts_.durable) file().sync();
+  std::vector<std::byte> row(static_cast<size_t>(8 * blocks.count()));
+  for (int64_t b = 0; b < blocks.count(); ++b) store<int64_t>(row.data() + 8 * b, blocks.size_of(b), native_order);
+  return row;
+}
+
+// Collective over the file: rows to their leaders. A task that failed brings an empty one.
+ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> row) {
+  Leaders leaders(local());
+  Table table;
+  table.leaders = leaders.total();
+  table.is_leader = leaders.is_leader();
+  table.first = leaders.first();
+  table.rows = leaders.gather_any(row);
+  int64_t facts[2] = {std::ssize(row) / 8, row.empty()};  // blocks, failures
+  if (table.leaders > 1) {
+    local().all_max(facts);
+  } else {
+    for (const int64_t bytes : table.rows.sizes) {
+      facts[0] = std::max(facts[0], bytes / 8);
+      facts[1] = std::max<int64_t>(facts[1], bytes == 0);
+    }
+  }
+  table.pointer.maxblocks = static_cast<int32_t>(facts[0]);
+  table.sound = facts[1] == 0;
+  return table;
+}
+
+// Local, at a leader: its part of META2.
+void ParallelWriter::write_table(Table& table) {
+  const auto rounds = checked_mul(table.pointer.maxblocks, stream_.geometry().skip);
+  const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
+  table.pointer.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
+
+  const std::vector<int64_t> offsets = table.rows.offsets();
+  std::vector<int64_t> counts(table.rows.sizes);
+  for (int64_t& count : counts) count /= 8;
+  const auto size_of = [&](size_t t, int64_t block) {
+    return load<int64_t>(table.rows.bytes.data() + offsets[t] + 8 * block, native_order);
+  };
+  const format::Header h = header();
+  MetadataWriter writer(file(), h);
+  write_block_table(writer, table.pointer, table.first, counts, size_of, 0);
+  if (h.leads_set() && facts_.blockwise) write_blockwise_mapping(writer, table);
+  if (facts_.durable) file().sync();
+}
+
+// Everybody can compute this mapping: the leaders of file 0 write equal shares of it without having to ask.
+void ParallelWriter::write_blockwise_mapping(MetadataWriter& writer, const Table& table) {
+  constexpr int64_t at_once = 4096;
+  const int64_t all = local().size();
+  const int64_t begin = table.first * int64_t{ntasks()} / all;
+  const int64_t end = (table.first + std::ssize(table.rows.sizes)) * int64_t{ntasks()} / all;
+  if (table.first == 0) writer.write_mapping_size(table.pointer, ntasks());
+  std::vector<layout::Placement> entries;
+  for (int64_t from = begin; from < end; from += at_once) {
+    entries.clear();
+    for (int64_t t = from; t < std::min(from + at_once, end); ++t)
+      entries.push_back(layout::place_blockwise(static_cast<int32_t>(t), ntasks(), facts_.nfiles));
+    writer.write_mapping(table.pointer, from, entries);
+  }
+}
+
+// Collective: a mapping that only the tasks know, through leaders of slices of all tasks, into file 0.
+void ParallelWriter::gather_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
+  Leaders leaders(*comm_);
+  const layout::Placement mine{facts_.filenumber, local().rank()};
+  const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
+  if (!leaders.is_leader()) return;
+  const bool own = facts_.filenumber == 0;
+  const std::shared_ptr<File> other = own ? nullptr : store_->open(base_name(), Access::write);
+  File& target = own ? file() : *other;
+  format::Header h = header();
+  h.ntasks = lead_ntasks;
+  MetadataWriter writer(target, h);
+  if (task() == 0) writer.write_mapping_size(lead, ntasks());
+  writer.write_mapping(lead, task(), entries);
+  if (facts_.durable) target.sync();
+  if (other) other->close();
+}
+
+// Local, by the first task of a file when all the rest is there.
+void ParallelWriter::complete(const format::Pointer& p) {
+  const format::Header h = header();
+  MetadataWriter(file(), h).write_pointer(p);
+  if (facts_.durable) file().sync();
+  file().close();
+}
+
+}  // namespace sheaf
