@@ -19,10 +19,10 @@ log=$(mktemp)
 cleanup() { rm -rf "$log"; [ -n "${SHEAF_BENCH_DIRS:-}" ] || rm -rf $dirs; }
 trap cleanup EXIT
 
-pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' create='' tools=''
+pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' collective='' create='' tools=''
 if [ -n "$quick" ]; then
   pairs=3 create_pairs=3 bandwidth='--bytes 8M' records='--records 200000 --bytes 16M' keyval='--records 200000' create='--tasks 20000'
-  mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16'
+  collective='--files 5 --calls 100' mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16'
 fi
 
 run() {
@@ -34,6 +34,11 @@ for dir in $dirs; do
   mkdir -p "$dir"
   run "$here/../scripts/mpirun.sh" openmpi 8 "$bin/mpi_bench_bandwidth_openmpi" --dir "$dir" --pairs $pairs $bandwidth \
     --only auto,one,sweep,alignment
+  for tasks in 4 16 64; do
+    run "$here/../scripts/mpirun.sh" openmpi $tasks "$bin/mpi_bench_collective_openmpi" --dir "$dir" --pairs $create_pairs $collective
+  done
+  [ -x "$bin/mpi_bench_collective_mpich" ] &&
+    run "$here/../scripts/mpirun.sh" mpich 4 "$bin/mpi_bench_collective_mpich" --dir "$dir" --pairs 3 --files 5 --calls 50
   run "$bin/bench_records" --dir "$dir" --pairs $pairs $records
   run "$bin/bench_keyval" --dir "$dir" --pairs $pairs $keyval
   run "$bin/bench_mapped_threads" --dir "$dir" --pairs $pairs $mapped

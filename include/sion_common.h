@@ -147,6 +147,18 @@ int sion_set_fp_closed(int sid);             /* the program has closed that stre
 int sion_set_second_fp(int sid, FILE *fp);   /* all transfers go through fp from now on; closed with the handle */
 int sion_unset_second_fp(int sid);           /* back to the library's own stream; fp stays open */
 int sion_optimize_fp_buffer(int sid);        /* gives the stream a buffer of one file-system block; 1 or 0 */
+/* Physical files that this task deals with; for handles opened with `buddy` (docs/api-collective.md), else NULL. roles:
+ * SION_ROLE_* bits of the entries wanted. Sizes: payload of this task in bytes. The caller frees it. flag: not used. */
+typedef struct _sion_io_stat_struct {
+  int nfiles;
+  const char **names;
+  size_t *sizes;
+  int *roles;
+} sion_io_stat_t;
+sion_io_stat_t *sion_get_io_info(int sid); /* the same for COLLECTOR | WRITER | NOWRITER */
+sion_io_stat_t *sion_get_io_info_by_spec(int sid, int roles, int flag);
+int sion_free_io_info(sion_io_stat_t *info); /* 1 */
+
 int _sion_file_stat_file(const char *fname); /* 1 if the file exists, else 0 */
 int _sion_close_sid(int sid);                /* as sion_close */
 

@@ -54,13 +54,15 @@ void divide(Comm& file, int64_t first, CollectiveGroup& groups) {
 }  // namespace
 
 CollectiveGroup make_groups(Comm& file, int64_t request, int64_t fsblksize, const CollectivePlan& plan, bool may_collect) {
-  const int64_t total = prefixed_sum(file, request).total;
+  const PrefixedSum requests = prefixed_sum(file, request);
+  const int64_t total = requests.total;
   const int64_t average = layout::bytes_per_collector(total, file.size(), fsblksize, plan.tasks_per_collector);
   CollectiveGroup groups;
   groups.average_request = (total + file.size() - 1) / file.size();
   int64_t sum = total;
-  if (average < total) {
-    divide(file, first_of_group(file, {request, may_collect}, average), groups);
+  if (plan.equal ? plan.tasks_per_collector < file.size() : average < total) {
+    divide(file, plan.equal ? file.rank() - file.rank() % plan.tasks_per_collector
+                            : first_of_group(file, {request, may_collect}, average), groups);
     sum = request;
     groups.members->all_sum(std::span(&sum, 1));
   }
@@ -70,6 +72,9 @@ CollectiveGroup make_groups(Comm& file, int64_t request, int64_t fsblksize, cons
                                    : layout::packed_chunk(request, sum, group.rank() == group.size() - 1, fsblksize);
   });
   if (overflow) groups.chunk_size = INT64_MAX;
+  // In one group only the last chunk differs from its request.
+  if (!groups.members && !plan.merge)
+    if (const auto end = align_up(total, fsblksize)) groups.placed = PrefixedSum{requests.before, *end};
   return groups;
 }
 

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "comm/comm.hpp"
 #include "multifile/collective_mode.hpp"
+#include "multifile/parallel_open.hpp"
 
 namespace sheaf {
 
@@ -14,6 +16,7 @@ struct CollectiveGroup {
   std::unique_ptr<Comm> members;     // null: all tasks of the file are one group
   std::unique_ptr<Comm> collectors;  // of all groups of the file, on each of them; null elsewhere, and if there is one group
   int64_t chunk_size = 0;            // of this task, final; so large that no layout takes it if it would not fit 63 bits
+  std::optional<PrefixedSum> placed;  // of the chunk sizes, where they follow from the requests
   int64_t average_request = 0;       // bytes per task, over the file; rounded up
 
   Comm& group(Comm& file) const { return members ? *members : file; }

@@ -81,7 +81,16 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   }
   if (mode.buddies > 0 && plan.tasks_per_collector == 0) plan.tasks_per_collector = ntasks;
   plan.tasks_per_collector = std::min(plan.tasks_per_collector, ntasks);
+  plan.equal = writes && mode.renumber;
   return plan;
+}
+
+layout::Renumbered renumbered(const CollectiveMode& mode, int32_t task, int32_t ntasks, int32_t nfiles) {
+  const auto plan = mode.forced == CollectiveMode::Forced::on && nfiles > 0 ? plan_of(mode, true, ntasks / nfiles) : std::nullopt;
+  if (!plan || plan->tasks_per_collector < 2)
+    throw Error(Code::invalid_argument, "collmsa needs a number of physical files, and SION_COLLSIZE or SION_COLLNUM for at "
+                                        "least 2 tasks per collector (usecoll == false)");
+  return layout::renumber(task, ntasks, nfiles, static_cast<int32_t>(plan->tasks_per_collector));
 }
 
 }  // namespace sheaf

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "layout/collective.hpp"
+
 namespace sheaf {
 
 struct CollectiveMode {
@@ -27,6 +29,7 @@ struct CollectiveMode {
 struct CollectivePlan {
   int64_t tasks_per_collector = 0;  // 0: automatic
   bool merge = false;
+  bool equal = false;  // groups of exactly so many tasks, whatever they ask for
   bool is_automatic() const { return tasks_per_collector == 0; }
 };
 
@@ -39,5 +42,9 @@ std::string collective_environment();
 
 // Nothing if a file of `ntasks` tasks is not to be written (read) collectively.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks);
+
+// Where the word collmsa puts a task of `ntasks` in `nfiles` files. Throws invalid_argument on all tasks alike unless the
+// environment gives at least 2 tasks per collector and the numbers fit (layout::renumber).
+layout::Renumbered renumbered(const CollectiveMode& mode, int32_t task, int32_t ntasks, int32_t nfiles);
 
 }  // namespace sheaf

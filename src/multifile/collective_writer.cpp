@@ -144,7 +144,12 @@ void CollectiveWriter::round(Kind kind, std::vector<Parcel>& parcels, std::optio
   }
   collected_->shipped().clear();
   if (!verdict.any) return;
-  agree(file_, take_all(verdict, parcels));
+  const auto outcome = take_all(verdict, parcels);
+  if (kind == Kind::last) {
+    behind_ = outcome;
+    return;
+  }
+  agree(file_, outcome);
   parcels.clear();
 }
 
@@ -280,10 +285,11 @@ std::optional<Error> CollectiveWriter::finish() {
   for (int tries = 2; tries > 0; --tries) {
     problem = attempt([&] {
       std::vector<Parcel> nothing;
-      round(Kind::at_once, merge_ ? nothing : collected_->held(), std::nullopt);
+      round(Kind::last, merge_ ? nothing : collected_->held(), std::nullopt);
     });
     if (!problem) break;
   }
+  if (!problem) problem = behind_;
   collected_->hold(0, 0);
   return problem;
 }

@@ -33,7 +33,7 @@ class CollectiveWriter {
   // task outside of a round only there. After an error the streams are as they were before the call.
   void write(std::span<const std::byte> data, const std::optional<Error>& mine);
 
-  // Collective: the rest of what is held. What it could not bring into the file is returned on all tasks.
+  // Collective: the rest of what is held. Returns, on one task at least, why it could not be brought into the file.
   std::optional<Error> finish();
 
   // Local: this task's bytes that no collector has confirmed are written by the task itself.
@@ -43,7 +43,7 @@ class CollectiveWriter {
   int64_t groups() const { return group_.collectors ? group_.collectors->size() : 1; }  // known to collectors
 
  private:
-  enum class Kind : uint8_t { write_behind, at_once };
+  enum class Kind : uint8_t { write_behind, at_once, last };
   struct Verdict;
 
   Comm& group() const { return group_.group(file_); }

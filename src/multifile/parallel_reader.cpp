@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "multifile/buddy.hpp"
 #include "multifile/leaders.hpp"
 
 namespace sheaf {
@@ -19,6 +20,7 @@ class GroupFile final : public FetchedFile {
  public:
   using FetchedFile::FetchedFile;
   std::unique_ptr<CollectiveReader> reader;
+  std::shared_ptr<Store> store;  // that it opens its file in, if that is the reader's own
 };
 
 }  // namespace
@@ -28,10 +30,13 @@ CollectiveReader* ParallelReader::collective() {
   return file ? file->reader.get() : nullptr;
 }
 
-ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path,
+ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const std::string& path,
                                const OpenMode& mode, const std::function<std::string(int32_t)>& name_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
+  const auto copies =
+      mode.collective.buddies > 0 ? std::make_shared<BuddyStore>(given, path, mode.collective.buddies) : nullptr;
+  Store& store = copies ? static_cast<Store&>(*copies) : given;
   std::shared_ptr<File> file;
   TravellingHeader facts = read_lead(store, path, file);
   Header header;
@@ -44,6 +49,10 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
     place = find_place(store, path, facts, problem);
     // With as many files as tasks each file has one: everybody is alone.
     local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
+  }
+  if (!header.leads_set() && mode.collective.renumber) {
+    place.local_rank = renumbered(mode.collective, task(), ntasks(), 1).local_rank;
+    local_ = comm_->split(0, place.local_rank);
   }
   open_file(store, path, facts, place, file, problem, mode.collective, name_of);
   unpack(facts, header, pointer);
@@ -65,17 +74,18 @@ ParallelReader::ParallelReader(Store& store, std::unique_ptr<Comm> comm, const s
   });
   agree(*comm_, problem ? problem : unsound);
   stream_.load(std::move(file), geometry, block_sizes(), {});
-  begin_collective(mode);
+  begin_collective(mode, copies);
 }
 
 // Collective: who reads for whom.
-void ParallelReader::begin_collective(const OpenMode& mode) {
+void ParallelReader::begin_collective(const OpenMode& mode, std::shared_ptr<Store> store) {
   const auto plan = plan_of(mode.collective, false, local().size());
   if (!plan) return;
   stream_.set_max_buffer(0);
   CollectiveGroup group = make_reading_groups(local(), *plan);
   const auto problem = attempt([&] {
     auto& file = dynamic_cast<GroupFile&>(stream_.file());
+    file.store = std::move(store);
     file.reader = std::make_unique<CollectiveReader>(local(), std::move(group), *plan, stream_, file);
   });
   agree(*comm_, problem);

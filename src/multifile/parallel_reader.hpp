@@ -51,7 +51,7 @@ class ParallelReader {
   int64_t read_row(File* file, const format::Header& header, const format::Pointer& p,
                    std::optional<Error>& problem);
   BlockSizes block_sizes() const;
-  void begin_collective(const OpenMode& mode);
+  void begin_collective(const OpenMode& mode, std::shared_ptr<Store> store);
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all

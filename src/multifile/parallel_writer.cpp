@@ -34,10 +34,8 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     if (const auto plan = plan_of(mode.collective, true, local().size()))
-      collecting_ = std::make_unique<Collecting>(Collecting{*plan, nullptr, nullptr});
-    CollectiveGroup group;
-    open_file(request, mode, std::move(slots), group);
-    begin_collective(std::move(group));
+      collecting_ = std::make_unique<Collecting>(Collecting{*plan, nullptr, mode.collective.buddies, nullptr});
+    open_file(request, mode, std::move(slots));
   } catch (...) {
     if (facts_.created) store.remove(name_of(request, facts_.filenumber));
     throw;
@@ -77,6 +75,12 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     policy = local_ ? FilePolicy::per_node : FilePolicy::fixed;
   }
 
+  if (mode.collective.renumber) {
+    const layout::Renumbered place = renumbered(mode.collective, task(), ntasks(), policy == FilePolicy::fixed ? facts_.nfiles : 0);
+    facts_.filenumber = place.file;
+    local_ = comm_->split(place.file, place.local_rank);
+    return;
+  }
   if (policy == FilePolicy::per_node) return number_local_groups();
   if (facts_.nfiles > ntasks())
     throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(facts_.nfiles) +
@@ -103,7 +107,8 @@ void ParallelWriter::number_local_groups() {
 // The first task of each file creates it without truncating. A file that is new gets its metadata at once; what was
 // there before is given up only when every task has its file open.
 void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMode& mode,
-                               std::shared_ptr<WriteSlots> slots, CollectiveGroup& group) {
+                               std::shared_ptr<WriteSlots> slots) {
+  CollectiveGroup group;
   std::shared_ptr<File> file;
   int64_t start[2] = {};  // block size, whether the file was there before
   auto problem = attempt([&] {
@@ -144,7 +149,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, group);
     if (!problem) problem = unformed;
   }
-  lay_out(aligned, request.path, opened && !start[1] ? Existing::nothing : Existing::something, problem);
+  lay_out(aligned, request.path, opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(group));
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
@@ -161,20 +166,12 @@ std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk
   });
 }
 
-// Local, but for the memory of the messages, which all tasks must have.
-void ParallelWriter::begin_collective(CollectiveGroup group) {
-  if (!collecting_) return;
-  const auto problem = attempt([&] {
-    collecting_->writer = std::make_unique<CollectiveWriter>(local(), std::move(group), collecting_->plan, stream_, collecting_->file);
-  });
-  agree(*comm_, problem);
-}
-
 // Collective over all tasks: places the chunks and writes META1.
-void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem) {
+void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
+                             CollectiveGroup group) {
   layout::ChunkGeometry geometry;
   const auto overflow = attempt([&] {
-    const PrefixedSum sum = prefixed_sum(local(), chunk_size);
+    const PrefixedSum sum = group.placed ? *group.placed : prefixed_sum(local(), chunk_size);
     if (facts_.fsblksize == 0) return;  // the first task of the file has failed, and says so below
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
@@ -186,6 +183,11 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
   const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
   const auto write = [&] {
     if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base); });
+    if (!problem && collecting_)
+      problem = attempt([&] {
+        collecting_->writer = std::make_unique<CollectiveWriter>(local(), std::move(group), collecting_->plan, stream_,
+                                                                 collecting_->file);
+      });
   };
 
   int64_t in_the_way = existing == Existing::something;
@@ -260,8 +262,7 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     collecting_->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, group);
-  lay_out(aligned, base, Existing::something, unformed);
-  begin_collective(std::move(group));
+  lay_out(aligned, base, Existing::something, unformed, std::move(group));
 }
 
 void ParallelWriter::discard() {

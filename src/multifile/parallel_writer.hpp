@@ -53,6 +53,7 @@ class ParallelWriter {
   WriteStream& stream() { return stream_; }
   // Null if the tasks write on their own.
   CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
+  std::string base_name();  // of the set
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
 
   // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has written.
@@ -67,14 +68,12 @@ class ParallelWriter {
  private:
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
-  void open_file(const ParallelWriteRequest& request, const OpenMode& mode, std::shared_ptr<WriteSlots> slots,
-                 CollectiveGroup& group);
+  void open_file(const ParallelWriteRequest& request, const OpenMode& mode, std::shared_ptr<WriteSlots> slots);
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, CollectiveGroup& group);
-  void begin_collective(CollectiveGroup group);
   enum class Existing : bool { nothing, something };  // in the file, before this open
-  void lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem);
+  void lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
+               CollectiveGroup group);
   void write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base);
-  std::string base_name();
   format::Header header() const;
   // Closing: this file's block table as its leaders hold it.
   struct Table {
@@ -99,6 +98,7 @@ class ParallelWriter {
   struct Collecting {
     CollectivePlan plan;
     std::shared_ptr<CollectedFile> file;
+    int buddies = 0;  // copies to make in the close
     std::unique_ptr<CollectiveWriter> writer;  // null before the groups are formed, and in the close
   };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "layout/placement.hpp"
+#include "multifile/buddy.hpp"
 #include "multifile/leaders.hpp"
 #include "multifile/parallel_writer.hpp"
 
@@ -12,6 +13,8 @@ namespace sheaf {
 // leader sees from the rows that every task's bytes are there.
 void ParallelWriter::finish() {
   std::vector<std::byte> row;
+  const int buddies = collecting_ ? collecting_->buddies : 0;
+  const std::string base = buddies > 0 ? base_name() : std::string();
   auto problem = collective() ? collective()->finish() : std::nullopt;
   if (collecting_) collecting_->writer.reset();
   if (!problem) problem = attempt([&] { row = finish_stream(); });
@@ -49,6 +52,10 @@ void ParallelWriter::finish() {
     agree(*comm_, problem);
   } else {
     agree_with(*comm_, problem, static_cast<int>(values[1]));
+  }
+  if (buddies > 0) {
+    comm_->barrier();  // files are completed by one task each, and read by others
+    write_buddies(*store_, *comm_, local(), facts_, path(), base, buddies);
   }
 }
 

@@ -186,6 +186,12 @@ class MpiWriter:
         self.try_case([200] * 6, writes, 256, mode="bw,collective,cmerge,collsize=3")
         self.try_case([100, 100], [("collwrite", 70, 71), ("collwrite", 20, 60)], mode="bw,collective,cmerge,collsize=2")
 
+    def test_buddy_copies(self) -> None:
+        self.try_case([100] * 4, [("collwrite", 70, 71, 72, 73)], mode="bw,buddy", groups=[0, 0, 1, 1])
+        self.try_case([100] * 2, [("collwrite", 70, 71)], mode="bw,buddy", groups=[0, 1])
+        self.try_case([100] * 6, [("collwrite", *[90] * 6)] * 5, mode="bw,buddy", groups=[0, 1, 1, 2, 2, 2])
+        self.try_case([100] * 2, [("collwrite", 300, 0), ("write", 1, 5)], mode="bw,buddy", groups=[0, 0])
+
     def test_golden_collective_files(self) -> None:
         if self.most < 6 or not VECTORS.is_dir():
             self.skipTest("needs six processes and the golden files")
@@ -194,6 +200,11 @@ class MpiWriter:
             case = Case([200] * 6, [("collwrite", *size) for size in sizes], 256, mode, parallel=True, name=f"{name}.sion")
             self.check(case)
             self.assertTrue(case.expected()[case.name] == (VECTORS / name / case.name).read_bytes(), name)
+        case = Case([100] * 4, [("collwrite", 70, 71, 72, 73)], 64, "bw,buddy", parallel=True, groups=[0, 0, 1, 1],
+                    name="buddy.sion")
+        self.check(case)
+        for name, data in case.expected().items():
+            self.assertTrue(data == (VECTORS / "buddy" / name).read_bytes(), name)
 
     def test_random_cases(self) -> None:
         for seed in range(6):

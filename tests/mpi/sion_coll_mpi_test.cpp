@@ -90,6 +90,49 @@ void check_stream_between_calls(const std::string& name) {
   check_reading(name, 900, "2");
 }
 
+// A copy of every group's file with the next group, and what the tasks say about files.
+void check_buddies(const std::string& name) {
+  const int group = rank % 2;
+  MPI_Comm local;
+  MPI_Comm_split(MPI_COMM_WORLD, group, rank, &local);
+  int files = -1, global = -1;
+  sion_int64 chunk = 1000;
+  sion_int32 block = 512;
+  int sid = sion_paropen_mpi(name.c_str(), "bw,buddy", &files, MPI_COMM_WORLD, &local, &chunk, &block, &global, nullptr, nullptr);
+  REQUIRE(sid >= 0);
+  const auto data = content(rank, 0, 800);
+  REQUIRE(sion_coll_fwrite(data.data(), 1, 800, sid) == 800);
+  sion_io_stat_t* info = sion_get_io_info(sid);
+  REQUIRE(info && info->nfiles == 2);
+  REQUIRE(info->sizes[0] == 800 && info->roles[0] == (rank < 2 ? SION_ROLE_COLLECTOR : SION_ROLE_WRITER));
+  REQUIRE(std::string(info->names[0]) == name + (group == 1 ? ".000001" : ""));
+  REQUIRE(std::string(info->names[1]).find("_BUDDY_00") != std::string::npos);
+  REQUIRE(sion_free_io_info(info) == 1);
+  info = sion_get_io_info_by_spec(sid, SION_ROLE_SENDER, 0);
+  REQUIRE(info && info->nfiles == 1);
+  sion_free_io_info(info);
+  REQUIRE(sion_parclose_mpi(sid) == 1);
+  if (rank == 0) std::remove(name.c_str());
+  MPI_Barrier(MPI_COMM_WORLD);
+  sid = sion_paropen_mpi(name.c_str(), "br,buddy", &files, MPI_COMM_WORLD, &local, &chunk, &block, &global, nullptr, nullptr);
+  REQUIRE(sid >= 0);
+  std::vector<unsigned char> found(800);
+  REQUIRE(sion_coll_fread(found.data(), 1, 800, sid) == 800);
+  REQUIRE(found == data);
+  info = sion_get_io_info_by_spec(sid, SION_ROLE_READER, 0);
+  REQUIRE(info && info->nfiles == 1 && info->sizes[0] == 800);
+  sion_free_io_info(info);
+  REQUIRE(sion_parclose_mpi(sid) == 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0)
+    for (const char* const end : {"", ".000001", "_BUDDY_00", "_BUDDY_00.000001"}) std::remove((name + end).c_str());
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Comm_free(&local);
+  sheaf_print_errors(0);
+  REQUIRE(sion_get_io_info(4711) == nullptr);
+  sheaf_print_errors(1);
+}
+
 void check_failures(const std::string& name) {
   REQUIRE(sion_coll_fwrite("x", 1, 1, 12345) == static_cast<size_t>(-1));
   REQUIRE(sion_coll_fread(nullptr, 1, 1, -7) == static_cast<size_t>(-1));
@@ -125,6 +168,7 @@ int main(int argc, char** argv) {
     check_sizes(name, mode, 300'000, 4, 1 << 20);  // at once
   }
   check_stream_between_calls(name);
+  check_buddies(name);
   sheaf_print_errors(0);
   check_failures(name);
   MPI_Barrier(MPI_COMM_WORLD);

@@ -97,6 +97,44 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   check_program(store, "a", p);
 }
 
+// The numbers of docs/format.md: with 4 tasks, 2 per collector, the streams belong to tasks 0 2 1 3.
+TEST(Collective, RenumberedTasks) {
+  for (const int nfiles : {1, 2}) {
+    const int tasks = 4 * nfiles;
+    MemoryStore store;
+    SharedHandles shared(store);
+    run_fibers(fibers(tasks), [&](Comm& comm) {
+      ParallelWriteRequest request;
+      request.path = "a";
+      request.nfiles = nfiles;
+      request.fsblksize = 64;
+      request.chunk_size = 50;
+      ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w,collmsa,collective=2"));
+      require(writer.stream().geometry().size == (writer.local().rank() % 2 == 0 ? 50 : 78), "chunk size");
+      for (int call = 0; call < 3; ++call) writer.collective()->write(content(comm.rank(), 40 * call, 40), std::nullopt);
+      writer.close();
+    });
+    SerialReader all(store, "a", mode_of("r"));
+    if (nfiles == 1) {
+      for (const auto& [stream, owner] : {std::pair{0, 0}, {1, 2}, {2, 1}, {3, 3}})
+        EXPECT_EQ(all.multifile().globalrank(stream), owner);
+    }
+    run_fibers(fibers(tasks), [&](Comm& comm) {
+      ParallelReader reader(shared, comm.duplicate(), "a", mode_of(nfiles == 1 ? "r,collmsa,collective=2" : "r"));
+      std::vector<std::byte> found(120);
+      require(reader.stream().read(found) == 120 && found == content(comm.rank(), 0, 120), "bytes");
+      reader.close();
+    });
+  }
+  MemoryStore store;
+  for (const char* const words : {"w,collmsa", "w,collmsa,collective=1", "w,collmsa,collective=3"})
+    EXPECT_THROW(run_fibers(fibers(4), [&](Comm& comm) {
+      ParallelWriteRequest request;
+      request.path = "a";
+      ParallelWriter(store, comm.duplicate(), std::move(request), mode_of(words));
+    }), Error) << words;
+}
+
 TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
   for (const int64_t bytes : {200'000, 50}) {
     MemoryStore store;

@@ -54,6 +54,7 @@ class Handle {
   Opened opened;
   bool posix;
   bool hints = false;   // the environment asked for file-system hints (SION_HINTS)
+  int buddies = 0;  // copies that the open mode speaks of
   bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
   std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;  // once keys have been read

@@ -1,5 +1,7 @@
 #include "api/sion/opening.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "api/sion/exported.hpp"
@@ -94,6 +96,16 @@ std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const Paralle
   return std::make_unique<Handle>(std::move(writer), mode.posix);
 }
 
+// SION_COLLDEBUG: how a file is written collectively, told by its first task.
+void report_collectors(Handle& handle) {
+  const char* const level = std::getenv("SION_COLLDEBUG");
+  auto* const writer = handle.as<ParallelWriter>();
+  if (!level || std::atoi(level) < 1 || !writer || !writer->collective() || writer->local().rank() != 0) return;
+  std::fprintf(stderr, "collective statistics: file %s: %d tasks, %lld collectors, %lld bytes per round\n",
+               handle.path().c_str(), writer->local().size(), static_cast<long long>(writer->collective()->groups()),
+               static_cast<long long>(writer->stream().geometry().skip));
+}
+
 }  // namespace
 
 Store& shared_store() {
@@ -130,6 +142,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     char* name = nullptr;
     int sid = -1;
     Handle& opened = *handle;
+    opened.buddies = mode.collective.buddies;
+    report_collectors(opened);
     problem = attempt([&] {
       give_stream(opened, call.fileptr ? &stream : nullptr);
       if (call.newfname && !(name = strdup(opened.path().c_str()))) throw std::bad_alloc();

@@ -1,0 +1,149 @@
+// Collective writing of many small requests.
+//
+// Rows `multifiles`: N multifiles, each with one collective write of 4 KiB per task, against the same N with sion_fwrite, in
+// blocks of 2 MiB: time, size and allocated bytes of the files (of the last of them, all are alike). In ours-auto the block
+// size is left to the library. Row `calls`: one multifile with N collective calls against N MPI_File_write_at_all of this
+// MPI, which write the same bytes to the same places of their file. A time includes opening and closing; files are new.
+#include <mpi.h>
+
+#include <sys/stat.h>
+
+#include "bench_common.hpp"
+#include "quiet_mpi.hpp"
+#include "sion.h"
+
+namespace {
+
+using bench::require;
+using bench::Row;
+using bench::Times;
+
+struct Job {
+  int rank;
+  int ntasks;
+  int64_t bytes;  // of a request
+  int64_t count;  // multifiles, or calls
+  std::string directory;
+  std::vector<char> memory;
+
+  std::string file(int64_t number) const { return directory + "/" + std::to_string(number); }
+};
+
+int open_to_write(const Job& job, const std::string& name, const char* mode, sion_int32 fsblksize) {
+  sion_int64 chunk = job.bytes;
+  int files = 1;
+  int rank = job.rank;
+  const MPI_Comm all = MPI_COMM_NULL;
+  const int sid = sion_paropen_mpi(name.c_str(), mode, &files, MPI_COMM_WORLD, &all, &chunk, &fsblksize, &rank, nullptr, nullptr);
+  require(sid >= 0, "sion_paropen_mpi failed");
+  return sid;
+}
+
+template <class Write>
+double multifiles(Job& job, const char* mode, sion_int32 fsblksize, Write write) {
+  return quiet::timed(job.rank, [&] {
+    for (int64_t i = 0; i < job.count; ++i) {
+      const int sid = open_to_write(job, job.file(i), mode, fsblksize);
+      require(write(job.memory.data(), 1, job.memory.size(), sid) == job.memory.size(), "the write failed");
+      require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
+    }
+  });
+}
+
+// Size and allocated bytes of the last multifile.
+std::pair<double, double> bytes_on_disk(const Job& job) {
+  struct stat found {};
+  if (job.rank == 0) require(stat(job.file(job.count - 1).c_str(), &found) == 0, "stat failed");
+  return {static_cast<double>(found.st_size), 512.0 * static_cast<double>(found.st_blocks)};
+}
+
+double calls(Job& job) {
+  return quiet::timed(job.rank, [&] {
+    const int sid = open_to_write(job, job.file(0), "bw,collective", -1);
+    for (int64_t i = 0; i < job.count; ++i)
+      require(sion_coll_fwrite(job.memory.data(), 1, job.memory.size(), sid) == job.memory.size(), "the write failed");
+    require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
+  });
+}
+
+double write_at_all(Job& job) {
+  return quiet::timed(job.rank, [&] {
+    MPI_File file;
+    require(MPI_File_open(MPI_COMM_WORLD, job.file(1).c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) ==
+                MPI_SUCCESS, "MPI_File_open failed");
+    for (int64_t i = 0; i < job.count; ++i)
+      require(MPI_File_write_at_all(file, (i * job.ntasks + job.rank) * job.bytes, job.memory.data(),
+                                    static_cast<int>(job.bytes), MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS,
+              "MPI_File_write_at_all failed");
+    require(MPI_File_close(&file) == MPI_SUCCESS, "MPI_File_close failed");
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  bench::Options options(argc, argv);
+  Job job{};
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
+  const std::string parent = options.text("--dir", ".");
+  const int pairs = static_cast<int>(options.number("--pairs", 5));
+  const std::string only = options.text("--only", "multifiles,calls");
+  const auto patience = static_cast<double>(options.number("--patience", 3));
+  const auto block = static_cast<sion_int32>(options.number("--block", 2 << 20));
+  job.bytes = options.number("--bytes", 4 << 10);
+  const int64_t files = options.number("--files", 50);
+  const int64_t requests = options.number("--calls", 1000);
+  options.check();
+  {
+    int run_number = getpid();
+    MPI_Bcast(&run_number, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    const bench::Scratch scratch(parent, job.rank == 0, run_number);
+    job.directory = scratch.path();
+    job.memory.assign(static_cast<size_t>(job.bytes), static_cast<char>(job.rank + 1));
+    quiet::barrier();
+    const std::string fs = bench::file_system_of(scratch.path());
+    const bool print = job.rank == 0;
+    const auto settle = [&] {
+      quiet::barrier();
+      if (print) scratch.empty();
+      if (print) bench::wait_for_idle(patience);
+      quiet::barrier();
+    };
+    const std::string tasks = std::to_string(job.ntasks) + "-tasks";
+    if (only.find("multifiles") != std::string::npos) {
+      job.count = files;
+      std::pair<double, double> ours, automatic, peer;
+      const auto together = [&](sion_int32 size, std::pair<double, double>& bytes) {
+        const double time = multifiles(job, "bw,collective", size, sion_coll_fwrite);
+        bytes = bytes_on_disk(job);
+        return Times{time};
+      };
+      const auto alone = [&] {
+        const double time = multifiles(job, "bw", block, sion_fwrite);
+        peer = bytes_on_disk(job);
+        return Times{time};
+      };
+      const Row row{"collective.multifiles/independent." + tasks, false, 0.5, 0};
+      bench::compare({row}, fs, pairs, print, [&] { return together(block, ours); }, alone, settle);
+      settle();
+      together(-1, automatic);
+      if (print) {
+        const auto bytes_row = [&](const char* what, double mine, double others) {
+          bench::print_result({std::string("collective.") + what + "/independent." + tasks, false, 0.02, 0}, fs, {mine}, {others});
+        };
+        bytes_row("size", ours.first, peer.first);
+        bytes_row("allocated", ours.second, peer.second);
+        bytes_row("size-auto-block", automatic.first, peer.first);
+        bytes_row("allocated-auto-block", automatic.second, peer.second);
+      }
+    }
+    if (only.find("calls") != std::string::npos) {
+      job.count = requests;
+      bench::compare({{"collective.calls/write_at_all." + tasks, false, 0.5, 0}}, fs, pairs, print,
+                     [&] { return Times{calls(job)}; }, [&] { return Times{write_at_all(job)}; }, settle);
+    }
+  }
+  MPI_Finalize();
+}

@@ -1,0 +1,91 @@
+// Which physical files a task of a multifile with buddy copies deals with.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/report.hpp"
+#include "multifile/buddy.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+struct Entry {
+  std::string name;
+  size_t size;
+  int role;
+};
+
+std::vector<Entry> entries_of(Handle& handle) {
+  const FileFacts facts = handle.facts();
+  if (auto* reader = handle.as<ParallelReader>())
+    return {{handle.path(), static_cast<size_t>(reader->stream().sizes().total()), SION_ROLE_READER}};
+  auto* writer = handle.as<ParallelWriter>();
+  if (!writer) return {};
+  const bool collects = writer->collective() && writer->collective()->is_collector();
+  const auto own = static_cast<size_t>(writer->stream().bytes_written());
+  std::vector<Entry> entries{{handle.path(), own, collects ? SION_ROLE_COLLECTOR : SION_ROLE_WRITER}};
+  const std::string base = writer->base_name();
+  for (int level = 0; level < handle.buddies; ++level) {
+    const auto name = [&](int number) { return format::physical_name(buddy_name(base, level), number); };
+    const int stored = (facts.filenumber + level + 1) % facts.nfiles;
+    entries.push_back({name(facts.filenumber), own, SION_ROLE_SENDER});
+    entries.push_back({name(stored), 0, writer->local().rank() == 0 ? SION_ROLE_COLLECTOR : SION_ROLE_NOWRITER});
+  }
+  return entries;
+}
+
+// One block of memory: the struct, the arrays, the names.
+sion_io_stat_t* pack(const std::vector<Entry>& entries, int roles) {
+  std::vector<const Entry*> wanted;
+  size_t bytes = sizeof(sion_io_stat_t);
+  for (const Entry& entry : entries) {
+    if ((entry.role & roles) == 0) continue;
+    wanted.push_back(&entry);
+    bytes += sizeof(char*) + sizeof(size_t) + sizeof(int) + entry.name.size() + 1;
+  }
+  auto* const info = static_cast<sion_io_stat_t*>(std::malloc(bytes));
+  if (!info) throw std::bad_alloc();
+  info->nfiles = static_cast<int>(wanted.size());
+  info->names = reinterpret_cast<const char**>(info + 1);
+  info->sizes = reinterpret_cast<size_t*>(info->names + wanted.size());
+  info->roles = reinterpret_cast<int*>(info->sizes + wanted.size());
+  char* text = reinterpret_cast<char*>(info->roles + wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    info->names[i] = std::strcpy(text, wanted[i]->name.c_str());
+    info->sizes[i] = wanted[i]->size;
+    info->roles[i] = wanted[i]->role;
+    text += wanted[i]->name.size() + 1;
+  }
+  return info;
+}
+
+}  // namespace
+
+sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
+  Handle* h = find_handle(sid);
+  sion_io_stat_t* info = nullptr;
+  guarded("sion_get_io_info", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
+    Handle& handle = get_handle(sid);
+    if (handle.buddies > 0) info = pack(entries_of(handle), roles);
+    return SION_SUCCESS;
+  });
+  return info;
+}
+
+sion_io_stat_t* sion_get_io_info(int sid) {
+  return sion_get_io_info_by_spec(sid, SION_ROLE_COLLECTOR | SION_ROLE_WRITER | SION_ROLE_NOWRITER, SION_GET_IO_INFO_FLAG_NONE);
+}
+
+// Exported without a declaration, for programs that declare it themselves.
+extern "C" __attribute__((visibility("default"))) sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag);
+sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag) { return sion_get_io_info_by_spec(sid, roles, flag); }
+
+int sion_free_io_info(sion_io_stat_t* info) {
+  std::free(info);
+  return SION_SUCCESS;
+}

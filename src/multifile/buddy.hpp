@@ -1,0 +1,46 @@
+// multifile/buddy: copies of a multifile's physical files, each kept by another group of tasks than the one that wrote it
+// (docs/format.md, section "Buddy copies").
+//
+// A copy has the data area of its original, moved by the room that the dummy tasks take in the header. So it can be shown
+// as the original: whoever reads a set gets, for a file that is missing or unreadable, a view of one of its copies, and
+// need not know.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/comm.hpp"
+#include "multifile/facts.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// Name of copy `level` of the set `base`.
+std::string buddy_name(const std::string& base, int level);
+
+// Collective over `all`, after the set has been closed: copies 0 to levels-1. `local`: the tasks of physical file
+// `facts.filenumber`, which is `path`. The first task of each group reads its file, and stores what the first task of another
+// one sends. Throws on all tasks alike. Memory: O(tasks of a file) at these tasks.
+void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
+                   const std::string& base, int levels);
+
+// For reading: files of the set `base` that cannot be opened, or whose metadata cannot be read, are replaced by views of
+// their copies. `inner` outlives the object. Throws what the original gives if there is no copy either.
+class BuddyStore final : public Store {
+ public:
+  BuddyStore(Store& inner, std::string base, int levels) : inner_(inner), base_(std::move(base)), levels_(levels) {}
+
+  std::shared_ptr<File> open(const std::string& path, Access access) override;
+  FileStatus status(const std::string& path) override;
+  void remove(const std::string& path) override { inner_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
+
+ private:
+  std::shared_ptr<File> open_copy(const std::string& path);
+
+  Store& inner_;
+  std::string base_;
+  int levels_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,146 @@
+// Buddy copies: whatever one group's node held may be lost.
+#include "multifile/buddy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "storage/faulty_store.hpp"
+#include "support/collective_programs.hpp"
+
+namespace sheaf::test {
+namespace {
+
+constexpr int tasks = 7;
+constexpr int groups = 3;
+
+int group_of_task(int task) { return task / 3; }  // 3, 3, 1 tasks
+
+void write_set(Store& store, int levels, int64_t bytes = 90) {
+  SharedHandles shared(store);
+  run_fibers(fibers(tasks), [&](Comm& comm) {
+    ParallelWriteRequest request;
+    request.path = "a";
+    request.nfiles = 0;
+    request.fsblksize = 64;
+    request.chunk_size = 100;
+    request.local = comm.split(group_of_task(comm.rank()), comm.rank());
+    ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w,buddy=" + std::to_string(levels)));
+    for (int call = 0; call < 4; ++call)
+      writer.collective()->write(content(comm.rank(), call * bytes, comm.rank() == 5 && call > 1 ? 0 : bytes), std::nullopt);
+    writer.close();
+  });
+}
+
+void read_set(Store& store, const std::string& words, int64_t bytes = 90) {
+  SharedHandles shared(store);
+  run_fibers(fibers(tasks), [&](Comm& comm) {
+    const int me = comm.rank();
+    ParallelReader reader(shared, comm.duplicate(), "a", mode_of(words));
+    std::vector<std::byte> found(static_cast<size_t>(4 * bytes + 1));
+    found.resize(reader.stream().read(found));
+    require(found == content(me, 0, (me == 5 ? 2 : 4) * bytes), "task " + std::to_string(me));
+    reader.close();
+  });
+  EXPECT_EQ(shared.open_files(), 0u);
+}
+
+std::string file_of(int level, int number) {
+  return format::physical_name(level < 0 ? "a" : buddy_name("a", level), number);
+}
+
+void lose(MemoryStore& store, const std::string& path, bool truncated) {
+  if (truncated) {
+    store.open(path, Access::write)->resize(1500);
+  } else {
+    store.remove(path);
+  }
+}
+
+TEST(Buddy, AnyNodeMayBeLost) {
+  for (const int levels : {1, 2})
+    for (const bool truncated : {false, true})
+      for (const char* const more : {"", ",collective=2"})
+        for (int node = 0; node < groups; ++node) {
+          MemoryStore store;
+          write_set(store, levels);
+          lose(store, file_of(-1, node), truncated);
+          for (int level = 0; level < levels; ++level) lose(store, file_of(level, (node + level + 1) % groups), truncated);
+          const std::string words = "r,buddy=" + std::to_string(levels) + more;
+          EXPECT_NO_THROW(read_set(store, words)) << "node " << node << (truncated ? ", truncated" : "");
+          EXPECT_THROW(read_set(store, "r"), Error);
+        }
+}
+
+TEST(Buddy, TwoNodesMayBeLostWithTwoCopies) {
+  for (int node = 0; node < groups; ++node) {
+    MemoryStore store;
+    write_set(store, 2);
+    for (const int lost : {node, (node + 1) % groups}) {
+      store.remove(file_of(-1, lost));
+      for (int level = 0; level < 2; ++level) store.remove(file_of(level, (lost + level + 1) % groups));
+    }
+    EXPECT_NO_THROW(read_set(store, "r,buddy=2"));
+  }
+}
+
+TEST(Buddy, WithoutAnyCopyTheOriginalErrorIsTold) {
+  MemoryStore store;
+  write_set(store, 1);
+  store.remove(file_of(-1, 1));
+  store.remove(file_of(0, 1));
+  EXPECT_EQ(code_of([&] { read_set(store, "r,buddy"); }), Code::not_found);
+}
+
+// Every operation on the original files fails on one task; what the open needs comes from the copies then.
+TEST(Buddy, AFileMayBeUnreadableForOneTaskOnly) {
+  MemoryStore memory;
+  write_set(memory, 1);
+  for (int64_t k = 0;; ++k) {
+    FaultPlan plan;
+    plan.kind = Operation::open;
+    plan.fail_at = k;
+    FaultyStore faulty(memory, plan);
+    EXPECT_NO_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {
+      ParallelReader reader(faulty, comm.duplicate(), "a", mode_of("r,buddy"));
+      std::vector<std::byte> found(180);
+      require(reader.stream().read(found) == 180 && found == content(comm.rank(), 0, 180), "bytes");
+      reader.close();
+    })) << k;
+    if (faulty.failed() == 0) break;
+    ASSERT_LT(k, 100);
+  }
+}
+
+TEST(Buddy, ACopyIsAMultifileOfItsOwn) {
+  MemoryStore store;
+  write_set(store, 1, 400'000);
+  SerialReader copy(store, buddy_name("a", 0), mode_of("r"));
+  ASSERT_EQ(copy.ntasks(), tasks);
+  for (int t = 0; t < tasks; ++t) {
+    copy.select(t);
+    const auto expected = content(t, 0, (t == 5 ? 2 : 4) * 400'000);
+    std::vector<std::byte> found(expected.size());
+    ASSERT_EQ(copy.stream().read(found), found.size());
+    EXPECT_EQ(found, expected);
+  }
+  EXPECT_NO_THROW(read_set(store, "r,buddy", 400'000));
+}
+
+TEST(Buddy, FailuresWhileCopyingReachAllTasks) {
+  for (const bool half : {false, true})
+    for (int64_t k = 0;; ++k) {
+      MemoryStore memory;
+      FaultPlan plan;
+      plan.path_contains = "_BUDDY_";
+      plan.fail_at = k;
+      plan.half_first = half;
+      FaultyStore faulty(memory, plan);
+      const Code code = code_of([&] { write_set(faulty, 2); });
+      EXPECT_EQ(code == Code::ok, faulty.failed() == 0);
+      EXPECT_NO_THROW(read_set(memory, "r"));  // the set itself is complete
+      if (faulty.failed() == 0) break;
+      ASSERT_LT(k, 300);
+    }
+}
+
+}  // namespace
+}  // namespace sheaf::test
