@@ -2,6 +2,7 @@
 // the task that sees a breach, so it runs under GoogleTest, in fibers and in plain MPI programs.
 #pragma once
 
+#include "comm/agree.hpp"
 #include "comm/comm_model.hpp"
 
 namespace sheaf::test {
@@ -22,9 +23,52 @@ inline void check_reductions(Comm& comm) {
   comm.prefix_sum({});
 }
 
+inline void check_prefix_sum_and_total(Comm& comm, size_t count) {
+  const int64_t me = comm.rank(), size = comm.size();
+  std::vector<int64_t> values(count), totals(count, 12345);
+  for (size_t i = 0; i < count; ++i) values[i] = me * static_cast<int64_t>(i + 1) - 7;
+  comm.prefix_sum_and_total(values, totals);
+  for (size_t i = 0; i < count; ++i) {
+    const auto factor = static_cast<int64_t>(i + 1);
+    require(values[i] == factor * (me * (me - 1) / 2) - 7 * me, "prefix_sum_and_total: sum of the tasks before");
+    require(totals[i] == factor * (size * (size - 1) / 2) - 7 * size, "prefix_sum_and_total: total");
+  }
+}
+
+// Contributions to reductions that a transport may treat in another way when they are long, and small ones in between.
+inline void check_long_and_short(Comm& comm) {
+  for (const size_t count : {0, 1, 3, 16, 17, 128, 129, 200}) {
+    check_prefix_sum_and_total(comm, count);
+    const auto n = static_cast<int64_t>(count);
+    std::vector<int64_t> maxima(count, comm.rank()), sums(count, 1), before(count, 2);
+    comm.all_max(maxima);
+    comm.all_sum(sums);
+    comm.prefix_sum(before);
+    require(std::ranges::count(maxima, comm.size() - 1) == n, "all_max of many");
+    require(std::ranges::count(sums, comm.size()) == n, "all_sum of many");
+    require(std::ranges::count(before, 2 * comm.rank()) == n, "prefix_sum of many");
+  }
+}
+
+// The error of task `actor` and nobody else's is the outcome of all.
+inline void check_agree_with(Comm& comm) {
+  for (const int actor : {0, comm.size() / 2, comm.size() - 1}) {
+    const bool acts = comm.rank() == actor;
+    const Error full(Code::no_space, "disk is full", 28);
+    agree_with(comm, std::nullopt, actor);
+    agree_with(comm, acts ? std::nullopt : std::optional(full), actor);
+    const auto outcome = attempt([&] { agree_with(comm, acts ? std::optional(full) : std::nullopt, actor); });
+    require(outcome && outcome->code() == Code::no_space && outcome->errno_value() == 28, "agree_with: the error");
+    const std::string prefix = acts ? "" : "task " + std::to_string(actor) + ": ";
+    require(outcome->what() == prefix + "disk is full", "agree_with: the message names the task");
+    const auto other = attempt([&] { agree_with(comm, Error(Code::io, "mine"), actor); });
+    require(other && other->what() == std::string("mine"), "agree_with: a task keeps an error of its own");
+  }
+}
+
 inline void check_broadcast(Comm& comm) {
   for (const int root : {0, comm.size() / 2, comm.size() - 1})
-    for (const int64_t length : {0, 1, 1000}) {
+    for (const int64_t length : {0, 1, 1000, 1024, 1025}) {
       std::vector<std::byte> data = pattern(comm.rank() == root ? 7 : 8, length);
       comm.broadcast(data, root);
       require(data == pattern(7, length), "broadcast");
@@ -66,13 +110,14 @@ inline void check_scatter_equal(Comm& comm, int root, size_t length) {
 }
 
 inline void check_gather_and_scatter(Comm& comm) {
-  for (const size_t length : {0, 1, 24}) check_scatter_equal(comm, comm.size() - 1, length);
+  for (const size_t length : {0, 1, 24, 1024, 1025, 2}) check_scatter_equal(comm, comm.size() - 1, length);
   for (const int root : {0, comm.size() - 1, comm.size() / 3}) {
     check_gather_and_scatter(comm, root, [](int) { return 0; });
     check_gather_and_scatter(comm, root, [](int) { return 16; });
     check_gather_and_scatter(comm, root, [](int rank) { return rank % 3 * 5; });
     check_gather_and_scatter(comm, root, [root](int rank) { return rank == root ? 2000 : 0; });
     check_gather_and_scatter(comm, root, [root](int rank) { return rank == root + 1 ? 3000 : 1; });
+    for (const int length : {1016, 1024, 1025, 1}) check_gather_and_scatter(comm, root, [=](int) { return length; });
   }
 }
 
@@ -183,6 +228,8 @@ inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_lis
   require(comm.rank() >= 0 && comm.rank() < comm.size(), "rank is in the group");
   comm.barrier();
   check_reductions(comm);
+  check_long_and_short(comm);
+  check_agree_with(comm);
   check_broadcast(comm);
   check_gather_and_scatter(comm);
   check_splits(comm);

@@ -1,0 +1,172 @@
+// Tasks that share memory meet in it: threads over plain memory, and processes over a mapping.
+#include "comm/shared_meeting.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "comm/comm_model.hpp"
+#include "comm/on_threads.hpp"
+
+namespace sheaf::test {
+namespace {
+
+constexpr size_t most = SharedMeeting::most_bytes;
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+// With bytes behind the end that must stay as they are.
+Memory zeroed(int tasks) {
+  const size_t bytes = SharedMeeting::memory_size(tasks);
+  EXPECT_EQ(bytes % 64, 0u);
+  Memory memory(std::aligned_alloc(64, bytes + 64));
+  std::memset(memory.get(), 0, bytes);
+  std::memset(static_cast<std::byte*>(memory.get()) + bytes, 0x5a, 64);
+  return memory;
+}
+
+void expect_end_untouched(const Memory& memory, int tasks) {
+  const auto* const end = static_cast<const std::byte*>(memory.get()) + SharedMeeting::memory_size(tasks);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(end[i], std::byte{0x5a});
+}
+
+// body(meeting) on a thread per task.
+void on_meeting(int tasks, const std::function<void(SharedMeeting&)>& body) {
+  const Memory memory = zeroed(tasks);
+  on_threads(tasks, [&](int rank) {
+    SharedMeeting meeting(memory.get(), rank, tasks);
+    body(meeting);
+  });
+  expect_end_untouched(memory, tasks);
+}
+
+int64_t key(int round, int rank) { return round * 67 + rank; }
+
+// Empty, one byte, around the largest, any; rarely too long, once for one task and once for several.
+size_t length(int round, int rank) {
+  const uint64_t draw = mix(static_cast<uint64_t>(key(round, rank)));
+  if (round % 13 == 5 && rank == round % 3) return most + 1 + draw % 5000;
+  if (round % 29 == 6) return most + 1 + draw % 5000 * static_cast<size_t>(rank % 2);
+  switch (draw % 6) {
+    case 0: return 0;
+    case 1: return 1;
+    case 2: return most;
+    case 3: return most - 1;
+    default: return draw / 8 % most;
+  }
+}
+
+// Throws std::logic_error on the task that sees a wrong meeting.
+void check_meeting(SharedMeeting& meeting, int round) {
+  const int me = meeting.rank();
+  bool all_fit = true;
+  for (int r = 0; r < meeting.size(); ++r) all_fit = all_fit && length(round, r) <= most;
+  const bool fit = meeting.meet(pattern(key(round, me), static_cast<int64_t>(length(round, me))), [] {});
+  require(fit == all_fit, "whether all contributions fit");
+  for (int r = 0; r < meeting.size(); ++r) {
+    const auto found = meeting.of(r);
+    require(found.size() == (length(round, r) <= most ? length(round, r) : 0), "length of a contribution");
+    require(is_pattern(key(round, r), found), "bytes of a contribution");
+  }
+}
+
+TEST(SharedMeeting, EveryoneFindsWhatEveryoneLaidOut) {
+  for (const int tasks : {1, 2, 3, 8})
+    on_meeting(tasks, [](SharedMeeting& meeting) {
+      for (int round = 0; round < 3000; ++round) check_meeting(meeting, round);
+    });
+}
+
+TEST(SharedMeeting, WithAsManyTasksAsThereMayBe) {
+  on_meeting(SharedMeeting::most_tasks, [](SharedMeeting& meeting) {
+    for (int round = 0; round < 40; ++round) check_meeting(meeting, round);
+  });
+}
+
+// A task that is late, in turn, before it comes, or before it has looked at what it found.
+TEST(SharedMeeting, WaitsForTheSlow) {
+  constexpr int tasks = 4;
+  on_meeting(tasks, [](SharedMeeting& meeting) {
+    for (int round = 0; round < 120; ++round) {
+      if (round % tasks == meeting.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
+      check_meeting(meeting, round);
+      if (round % tasks == (meeting.rank() + 1) % tasks) {
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+        for (int r = 0; r < tasks; ++r)
+          require(is_pattern(key(round, r), meeting.of(r)), "a contribution lasts until the next meeting");
+      }
+    }
+  });
+}
+
+TEST(SharedMeeting, NobodyLeavesBeforeTheLastHasCome) {
+  constexpr int tasks = 3;
+  std::atomic<int> come = 0;
+  on_meeting(tasks, [&](SharedMeeting& meeting) {
+    for (int round = 0; round < 2000; ++round) {
+      ++come;
+      meeting.meet({}, [] {});
+      require(come >= (round + 1) * tasks, "a meeting is over when all have come");
+      meeting.meet({}, [] {});
+    }
+  });
+}
+
+TEST(SharedMeeting, ATaskThatWaitsLetsMessagesMoveOnAndSleeps) {
+  int calls = 0;
+  std::atomic<bool> moved = false;
+  on_meeting(2, [&](SharedMeeting& meeting) {
+    if (meeting.rank() == 0) {
+      meeting.meet({}, [&] { moved = ++calls >= 5; });
+    } else {
+      while (!moved) std::this_thread::yield();  // comes only when the other has moved something on
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      meeting.meet({}, [] {});
+    }
+  });
+  EXPECT_GE(calls, 5);
+  EXPECT_LT(calls, 1000);  // 50 ms in steps of up to 2 ms
+}
+
+TEST(SharedMeeting, OfProcesses) {
+  for (const int tasks : {2, 5}) {
+    const size_t bytes = SharedMeeting::memory_size(tasks);
+    void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < tasks; ++rank) {
+      children.push_back(::fork());
+      if (children.back() != 0) continue;
+      ::alarm(120);  // rather killed than waiting for one that is gone
+      SharedMeeting meeting(memory, rank, tasks);
+      try {
+        for (int round = 0; round < 2000; ++round) check_meeting(meeting, round);
+      } catch (const std::exception&) {
+        ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    for (const pid_t child : children) {
+      int status = -1;
+      EXPECT_EQ(::waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }
+    ::munmap(memory, bytes);
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::test
