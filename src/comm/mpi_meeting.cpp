@@ -68,17 +68,19 @@ std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
     return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
   });
   if (rank == 0) shm_unlink(name.data());
-  if (everywhere) return std::make_shared<Meeting>(memory, bytes, rank, size);
+  if (everywhere) return std::make_shared<Meeting>(comm, memory, bytes, rank, size);
   if (memory) munmap(memory, bytes);
   return nullptr;
 }
 
 Meeting::~Meeting() { munmap(memory_, bytes_); }
 
+// Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks without moving
+// anything on.
 bool Meeting::meet(std::span<const std::byte> mine) {
-  return tasks_.meet(mine, [] {
+  return tasks_.meet(mine, [this] {
     int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
   });
 }
 

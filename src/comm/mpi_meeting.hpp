@@ -17,10 +17,11 @@ namespace sheaf::mpi {
 class Meeting {
  public:
   // Collective over `comm`. Null on every task if the tasks do not all share memory, are too many (or one only), or if
-  // the memory cannot be had.
+  // the memory cannot be had. `comm` must be there whenever tasks meet.
   static std::shared_ptr<Meeting> of(MPI_Comm comm);
 
-  Meeting(void* memory, size_t bytes, int rank, int size) : memory_(memory), bytes_(bytes), tasks_(memory, rank, size) {}
+  Meeting(MPI_Comm comm, void* memory, size_t bytes, int rank, int size)
+      : comm_(comm), memory_(memory), bytes_(bytes), tasks_(memory, rank, size) {}
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
   ~Meeting();
@@ -44,6 +45,7 @@ class Meeting {
   template <class Join>
   bool combine(std::span<const int64_t> mine, Join join);
 
+  MPI_Comm comm_;
   void* memory_;
   size_t bytes_;
   SharedMeeting tasks_;

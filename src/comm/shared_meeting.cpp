@@ -1,11 +1,13 @@
 #include "comm/shared_meeting.hpp"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <ctime>
@@ -18,6 +20,7 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<u
 
 constexpr long shortest_nap = 200'000;    // ns between two calls of `progress`
 constexpr long longest_nap = 2'000'000;
+constexpr auto idle = std::chrono::microseconds(3);  // a call that takes longer has moved something on
 
 // Sleeps while `word` is `value`, for at most `nanoseconds`.
 void sleep_while(std::atomic<uint32_t>& word, uint32_t value, long nanoseconds) {
@@ -27,6 +30,12 @@ void sleep_while(std::atomic<uint32_t>& word, uint32_t value, long nanoseconds) 
 
 void wake_all(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+bool moves_on(const std::function<void()>& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  progress();
+  return std::chrono::steady_clock::now() - begin > idle;
 }
 
 }  // namespace
@@ -76,8 +85,12 @@ bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<vo
     while (head_->meetings.load(std::memory_order_acquire) == number) {
       sleep_while(head_->meetings, number, nap);
       if (head_->meetings.load(std::memory_order_acquire) != number) break;
-      progress();
       nap = std::min(2 * nap, longest_nap);
+      // A large message moves on in many small steps: no nap between them.
+      while (moves_on(progress) && head_->meetings.load(std::memory_order_acquire) == number) {
+        sched_yield();
+        nap = shortest_nap;
+      }
     }
   }
   return long_ones.load(std::memory_order_relaxed) == 0;

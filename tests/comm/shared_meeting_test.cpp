@@ -141,6 +141,25 @@ TEST(SharedMeeting, ATaskThatWaitsLetsMessagesMoveOnAndSleeps) {
   EXPECT_LT(calls, 1000);  // 50 ms in steps of up to 2 ms
 }
 
+TEST(SharedMeeting, WhileMessagesMoveOnThereIsNoNap) {
+  int calls = 0;
+  std::atomic<bool> moved = false;
+  const auto begin = std::chrono::steady_clock::now();
+  on_meeting(2, [&](SharedMeeting& meeting) {
+    if (meeting.rank() == 0) {
+      meeting.meet({}, [&] {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+        while (std::chrono::steady_clock::now() < until) continue;
+        moved = ++calls >= 3000;
+      });
+    } else {
+      while (!moved) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      meeting.meet({}, [] {});
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));  // 6 with a nap each, 0.06 without
+}
+
 TEST(SharedMeeting, OfProcesses) {
   for (const int tasks : {2, 5}) {
     const size_t bytes = SharedMeeting::memory_size(tasks);
