@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "base/futex.hpp"
 
 namespace sheaf {
 
@@ -106,6 +107,10 @@ class SHEAF_EXPORT Comm {
 
   // The group of the tasks that share memory with this one (a node), in rank order.
   virtual std::unique_ptr<Comm> split_by_node() = 0;
+
+  // Two words of memory that all tasks of the group share, zero until somebody writes there; null if they share none.
+  // They last as long as the Comm. Local.
+  virtual SharedWord* shared_words() { return nullptr; }
 
   // Number of groups that split_by_node() makes.
   virtual int node_count();

@@ -217,6 +217,11 @@ class MpiComm final : public Comm {
     return known;
   }
 
+  SharedWord* shared_words() override {
+    mpi::Meeting* const tasks = meeting();
+    return tasks ? tasks->words() : nullptr;
+  }
+
   Traffic traffic() const override { return family_->traffic; }
 
  private:

@@ -1,36 +1,18 @@
 #include "comm/shared_meeting.hpp"
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <climits>
 #include <cstring>
-#include <ctime>
 
 namespace sheaf {
 
 namespace {
 
-static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
-
 constexpr long shortest_nap = 200'000;    // ns between two calls of `progress`
-constexpr long longest_nap = 2'000'000;
+constexpr long longest_nap = 4'000'000;
 constexpr auto idle = std::chrono::microseconds(3);  // a call that takes longer has moved something on
-
-// Sleeps while `word` is `value`, for at most `nanoseconds`.
-void sleep_while(std::atomic<uint32_t>& word, uint32_t value, long nanoseconds) {
-  const timespec most{0, nanoseconds};
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
-}
-
-void wake_all(std::atomic<uint32_t>& word) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
 
 bool moves_on(const std::function<void()>& progress) {
   const auto begin = std::chrono::steady_clock::now();
@@ -41,9 +23,9 @@ bool moves_on(const std::function<void()>& progress) {
 }  // namespace
 
 struct alignas(64) SharedMeeting::Head {
-  std::atomic<uint32_t> come;      // tasks at the meeting that is going on
-  std::atomic<uint32_t> meetings;  // that are over
-  std::atomic<uint32_t> long_ones[2];  // contributions too long for a slot, in even and odd meetings
+  SharedWord come;      // tasks at the meeting that is going on
+  SharedWord meetings;  // that are over
+  SharedWord long_ones[2];  // contributions too long for a slot, in even and odd meetings
 };
 
 struct alignas(64) SharedMeeting::Slot {
@@ -51,13 +33,19 @@ struct alignas(64) SharedMeeting::Slot {
   std::byte data[most_bytes];
 };
 
-size_t SharedMeeting::memory_size(int tasks) { return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Slot); }
+struct alignas(64) SharedMeeting::Words {
+  SharedWord words[2];
+};
+
+size_t SharedMeeting::memory_size(int tasks) { return sizeof(Head) + sizeof(Words) + 2 * static_cast<size_t>(tasks) * sizeof(Slot); }
 
 SharedMeeting::SharedMeeting(void* memory, int rank, int size)
     : head_(static_cast<Head*>(memory)),
-      slots_(static_cast<std::byte*>(memory) + sizeof(Head)),
+      slots_(static_cast<std::byte*>(memory) + sizeof(Head) + sizeof(Words)),
       rank_(rank),
       size_(size) {}
+
+SharedWord* SharedMeeting::words() const { return reinterpret_cast<Words*>(head_ + 1)->words; }
 
 // Two sets of slots take turns: whoever writes for a meeting has seen all come to the last one, hence leave the one
 // before, whose slots these were.
@@ -72,14 +60,14 @@ bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<vo
   const bool fits = mine.size() <= most_bytes;
   own.length = fits ? mine.size() : 0;
   if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
-  std::atomic<uint32_t>& long_ones = head_->long_ones[number % 2];
+  SharedWord& long_ones = head_->long_ones[number % 2];
   if (!fits) long_ones.fetch_add(1, std::memory_order_relaxed);
 
   if (head_->come.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(size_)) {
     head_->come.store(0, std::memory_order_relaxed);
     head_->long_ones[(number + 1) % 2].store(0, std::memory_order_relaxed);
     head_->meetings.store(number + 1, std::memory_order_release);
-    wake_all(head_->meetings);
+    wake(head_->meetings);
   } else {
     long nap = shortest_nap;
     while (head_->meetings.load(std::memory_order_acquire) == number) {

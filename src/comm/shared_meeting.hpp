@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "base/futex.hpp"
 
 namespace sheaf {
 
@@ -27,6 +28,7 @@ class SHEAF_EXPORT SharedMeeting {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  SharedWord* words() const;  // two that meetings leave alone
 
   // Collective. Lays `mine` out and returns when all have come; true if every contribution had at most most_bytes, the
   // same on all tasks. `progress` is called now and then while waiting.
@@ -37,6 +39,7 @@ class SHEAF_EXPORT SharedMeeting {
 
  private:
   struct Head;
+  struct Words;
   struct Slot;
   Slot& slot(uint32_t meeting, int rank) const;
 

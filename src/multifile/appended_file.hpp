@@ -33,7 +33,7 @@ class AppendedFile final : public File {
   void sync() override { inner_->sync(); }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
-  void expect_company() override { inner_->expect_company(); }
+  void expect_company(SharedWord* words) override { inner_->expect_company(words); }
   int32_t border() override { return inner_->border(); }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }

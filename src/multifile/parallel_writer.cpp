@@ -136,7 +136,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
         file = collecting_->file;
       } else {
         if (!file) file = store_->open(name_of(request, facts_.filenumber), Access::write);
-        if (local().size() > 1) file->expect_company();
+        if (local().size() > 1) file->expect_company(local_ ? nullptr : comm_->shared_words());
         file = throttled(std::move(file), std::move(slots));
       }
       const bool holds = !collecting_ || collecting_->plan.merge;

@@ -117,7 +117,10 @@ long PosixFile::file_system() {
   return file_system_;
 }
 
-void PosixFile::expect_company() { takes_turns_ = turns_pay(file_system()); }
+void PosixFile::expect_company(SharedWord* words) {
+  takes_turns_ = turns_pay(file_system());
+  words_ = words;
+}
 
 int32_t PosixFile::border() { return file_system() == TMPFS_MAGIC ? 4 << 10 : 64 << 10; }
 
@@ -134,7 +137,7 @@ void PosixFile::give_back(int64_t offset, int64_t length) {
 
 std::optional<Turn> PosixFile::take_turn(size_t bytes) {
   if (!takes_turns_ || bytes < bytes_worth_a_turn) return std::nullopt;
-  return std::optional<Turn>(std::in_place, fd_, turn_);
+  return std::optional<Turn>(std::in_place, fd_, turn_, words_);
 }
 
 void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
@@ -227,6 +230,7 @@ void PosixFile::close() {
   if (fd_ < 0) return;
   const int fd = fd_;
   fd_ = -1;
+  last_turn_taken(words_);
   // Linux has released the descriptor even when it reports an error; EINTR leaves nothing undone.
   if (::close(fd) != 0 && errno != EINTR) throw os_error("cannot close", path_, errno);
 }

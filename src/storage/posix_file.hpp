@@ -38,7 +38,7 @@ class PosixFile final : public File {
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
-  void expect_company() override;
+  void expect_company(SharedWord* words) override;
 
   // The page cache takes what comes in large pieces as large pages, but on tmpfs.
   int32_t border() override;
@@ -61,6 +61,7 @@ class PosixFile final : public File {
 
   long file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
+  SharedWord* words_ = nullptr;  // of those who take turns
   std::mutex turn_;  // of the threads that write through this File
 };
 

@@ -37,7 +37,7 @@ class RecordingFile final : public File {
   }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
-  void expect_company() override { inner_->expect_company(); }
+  void expect_company(SharedWord* words) override { inner_->expect_company(words); }
   int32_t border() override { return inner_->border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }

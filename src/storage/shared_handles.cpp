@@ -69,9 +69,9 @@ class SharedHandles::Handle final : public File {
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
   // Every holder says so, some at the same time; the File is told once.
-  void expect_company() override {
+  void expect_company(SharedWord* words) override {
     const std::lock_guard lock(table_->mutex);
-    if (!std::exchange(company_, true)) inner_->expect_company();
+    if (!std::exchange(company_, true)) inner_->expect_company(words);
   }
   int32_t border() override { return inner_->border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }

@@ -17,6 +17,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/futex.hpp"
+
 namespace sheaf {
 
 class WriteSlots;
@@ -73,8 +75,9 @@ class File {
   virtual int64_t next_hole(int64_t offset);
 
   // Says that several processes of this machine will write to the file at once, each through a File of its own: large
-  // writes then take turns where that helps (storage/turn.hpp). Nothing by default.
-  virtual void expect_company() {}
+  // writes then take turns where that helps (storage/turn.hpp). `words`: two words, zero, of memory that all of them
+  // share and that outlives the File, or null. Nothing by default.
+  virtual void expect_company(SharedWord* /*words*/) {}
 
   // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by default.
   virtual void announce(int64_t /*offset*/) {}

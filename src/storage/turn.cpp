@@ -4,6 +4,7 @@
 #include <linux/magic.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "storage/posix_transfer.hpp"
@@ -18,8 +19,12 @@ constexpr long xfs_magic = 0x58465342;
 constexpr off_t turn_byte = INT64_MAX - 1;
 constexpr off_t next_byte = INT64_MAX - 2;
 
-constexpr useconds_t pause = 200;   // microseconds between two looks of the next one
-constexpr int most_looks = 100;     // then it insists
+constexpr useconds_t pause = 300;     // microseconds between two looks of the next one
+constexpr int most_looks = 100;       // then it insists
+constexpr long first_nap = 100'000;   // nanoseconds before the second look at a shared word
+constexpr long longest_nap = 1'000'000;
+constexpr long nap = 100'000'000;     // nanoseconds that others sleep before they look themselves
+constexpr int most_naps = 10;         // then they pass the next one
 
 bool lock(int fd, int command, short type, off_t byte) {
   struct flock range {};
@@ -42,22 +47,50 @@ bool turns_pay(long file_system) {
   }
 }
 
-// Whoever has the turn gives it back after every transfer and mostly wants it again at once. If that woke the next one
-// each time, in vain, it would cost several percent; so the next one, while all others sleep, looks now and then.
-Turn::Turn(int fd, std::mutex& among_threads) : among_threads_(among_threads), fd_(fd) {
-  if (lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte)) return;
-  const bool next = lock(fd_, F_OFD_SETLKW, F_WRLCK, next_byte);
-  bool mine = false;
-  for (int looks = 0; next && !mine && looks < most_looks; ++looks) {
-    mine = lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte);
-    if (!mine) ::usleep(pause);
+Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words) : among_threads_(among_threads), fd_(fd), words_(words) {
+  if (words_) {
+    take_words();
+  } else {
+    take_locks();
   }
-  if (!mine && !lock(fd_, F_OFD_SETLKW, F_WRLCK, turn_byte)) fd_ = -1;
-  if (next) lock(fd, F_OFD_SETLK, F_UNLCK, next_byte);
+}
+
+// The place of the next one is a mutex: 0 free, 1 taken, 2 taken and others sleep.
+void Turn::take_words() {
+  SharedWord& taken = words_[0];
+  SharedWord& next = words_[1];
+  const auto look = [&] { return mine_ = taken.exchange(1, std::memory_order_acquire) == 0; };
+  if (look()) return;
+  uint32_t before = 0;
+  if (!next.compare_exchange_strong(before, 1))
+    for (int naps = 0; next.exchange(2) != 0 && naps < most_naps; ++naps) sleep_while(next, 2, nap);
+  for (int looks = 0; !look() && looks < most_looks; ++looks)
+    sleep_while(taken, 1, std::min<long>(first_nap << std::min(looks, 8), longest_nap));
+  if (next.exchange(0) == 2) wake(next, 1);
+}
+
+void Turn::take_locks() {
+  if ((mine_ = lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte))) return;
+  const bool next = lock(fd_, F_OFD_SETLKW, F_WRLCK, next_byte);
+  for (int looks = 0; next && !mine_ && looks < most_looks; ++looks) {
+    mine_ = lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte);
+    if (!mine_) ::usleep(pause);
+  }
+  if (!mine_) mine_ = lock(fd_, F_OFD_SETLKW, F_WRLCK, turn_byte);
+  if (next) lock(fd_, F_OFD_SETLK, F_UNLCK, next_byte);
+}
+
+void last_turn_taken(SharedWord* words) {
+  if (words) wake(words[0], 1);
 }
 
 Turn::~Turn() {
-  if (fd_ >= 0) lock(fd_, F_OFD_SETLK, F_UNLCK, turn_byte);
+  if (!mine_) return;
+  if (words_) {
+    words_[0].store(0, std::memory_order_release);
+  } else {
+    lock(fd_, F_OFD_SETLK, F_UNLCK, turn_byte);
+  }
 }
 
 }  // namespace sheaf

@@ -8,24 +8,38 @@
 
 #include <mutex>
 
+#include "base/futex.hpp"
+
 namespace sheaf {
 
 // Whether taking turns pays on a file system, given by its magic number: it is a local one.
 bool turns_pay(long file_system);
 
-// Holds the turn of a file while it lives. The lock is one on a byte that no multifile reaches; the kernel gives it
-// back if the process dies. It belongs to the open file, so that threads who share that need `among_threads` as well.
-// If the lock cannot be had at all, only they take turns.
+// One of those who take turns by `words` (may be null) will want no more: the next one need not wait for its next look.
+void last_turn_taken(SharedWord* words);
+
+// Holds the turn of a file while it lives. Whoever has it gives it back after every transfer and mostly wants it again at
+// once. If that woke the next one each time, in vain, it would cost several percent; so the next one, while all others
+// sleep, looks now and then. Threads who share an open file need `among_threads`; they count as one task.
+//
+// Where the tasks share memory, the turn is a word of it: two atomic operations. Elsewhere it is a record lock on a byte
+// that no multifile reaches. A turn only saves time: who cannot get it goes ahead in the end, so that nobody waits for a
+// task that has died.
 class Turn {
  public:
-  Turn(int fd, std::mutex& among_threads);
+  Turn(int fd, std::mutex& among_threads, SharedWord* words);
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
+  void take_words();
+  void take_locks();
+
   const std::lock_guard<std::mutex> among_threads_;
-  int fd_;
+  const int fd_;
+  SharedWord* const words_;  // whether the turn is taken, and the place of the one who is next; may be null
+  bool mine_ = false;
 };
 
 }  // namespace sheaf

@@ -45,11 +45,11 @@ class TurnTest : public ::testing::Test {
 
   // Writes in a child; true if it is done within the given time while this process holds the turn.
   bool child_writes(size_t bytes, bool in_company) {
-    const Turn mine(file_->descriptor(), threads_);
+    const Turn mine(file_->descriptor(), threads_, nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
       const auto file = posix_store().open(path_, Access::write);
-      if (in_company) file->expect_company();
+      if (in_company) file->expect_company(nullptr);
       file->write_at(std::vector<std::byte>(bytes), 0);
       ::_exit(0);
     }
@@ -73,7 +73,7 @@ class TurnTest : public ::testing::Test {
 TEST_F(TurnTest, IsHeldWhileItLives) {
   EXPECT_TRUE(is_free());
   {
-    const Turn turn(file_->descriptor(), threads_);
+    const Turn turn(file_->descriptor(), threads_, nullptr);
     EXPECT_FALSE(is_free());
   }
   EXPECT_TRUE(is_free());
@@ -97,7 +97,7 @@ TEST_F(TurnTest, ThreadsWithOneFileTakeTurnsAsWell) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
-        const Turn turn(file_->descriptor(), threads_);
+        const Turn turn(file_->descriptor(), threads_, nullptr);
         if (++in != 1 || (i % 50 == 0 && is_free())) alone = false;
         std::this_thread::yield();
         --in;
@@ -112,11 +112,41 @@ TEST_F(TurnTest, EndsWithTheProcessThatHeldIt) {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto file = posix_store().open(path_, Access::write);
-    const Turn turn(file->descriptor(), threads_);
+    const Turn turn(file->descriptor(), threads_, nullptr);
     ::kill(::getpid(), SIGKILL);
   }
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(is_free());
+}
+
+// Tasks that share memory: each through a File of its own, so that only the words keep them apart.
+TEST(SharedTurn, OneAtATime) {
+  SharedWord words[2]{};
+  int64_t inside = 0;  // not atomic: a race is what the turn must exclude
+  std::vector<std::thread> tasks;
+  for (int t = 0; t < 4; ++t)
+    tasks.emplace_back([&] {
+      std::mutex own;
+      for (int n = 0; n < 500; ++n) {
+        const Turn turn(-1, own, words);
+        const int64_t before = inside;
+        std::this_thread::yield();
+        inside = before + 1;
+      }
+    });
+  for (auto& task : tasks) task.join();
+  EXPECT_EQ(inside, 2000);
+  EXPECT_EQ(words[0], 0u);
+  EXPECT_EQ(words[1], 0u);
+}
+
+TEST(SharedTurn, ATaskThatDiedWithTheTurnIsPassed) {
+  SharedWord words[2]{};
+  words[0] = 1;
+  std::mutex own;
+  { const Turn turn(-1, own, words); }
+  EXPECT_EQ(words[0], 1u);  // not ours to give back
+  EXPECT_EQ(words[1], 0u);
 }
 
 }  // namespace
