@@ -1,11 +1,13 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
+# make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long
 # make build | install PREFIX=... | bench | sanitize | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
 
-.PHONY: deps configure build test demo bench sanitize install format clean
+.PHONY: deps configure build test demo bench sanitize fuzz install format clean
 
 demo: build
 	@examples/particles/demo.sh $(BUILD)
@@ -36,6 +38,9 @@ sanitized: deps
 	@cmake --build $(BUILD) -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS) -E 'mpich|openmpi|scale|test_install|test_partest'
 
+fuzz: deps
+	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -43,4 +48,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan
+	@rm -rf build build-asan build-tsan build-fuzz

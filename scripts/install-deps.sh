@@ -2,7 +2,8 @@
 # Installs the Debian packages that building and testing Sheaf needs and that are missing. Quiet if none is.
 set -eu
 packages="build-essential cmake ninja-build pkg-config python3 libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
- libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev librapidcheck-dev libboost-context-dev libxxhash-dev strace"
+ libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev librapidcheck-dev libboost-context-dev libxxhash-dev strace
+ clang-16 libclang-rt-16-dev"
 missing=""
 for package in $packages; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"

@@ -54,6 +54,7 @@ struct InfoOptions {
   bool json = false;
 };
 int info(const InfoOptions& options);
+void print_info(const Multifile& multifile, bool json);
 
 struct VerifyOptions {
   std::vector<std::string> paths;

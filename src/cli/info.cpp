@@ -150,6 +150,14 @@ void print_summary(const Json& j) {
 
 }  // namespace
 
+void print_info(const Multifile& multifile, bool json) {
+  const Json about = about_file(multifile);
+  if (json)
+    fmt::print("{}\n", text_of(about, 1));
+  else
+    print_summary(about);
+}
+
 int info(const InfoOptions& options) {
   if (options.path.empty()) {
     if (options.json)
@@ -159,11 +167,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  const Json json = about_file(load_multifile(posix_store(), options.path));
-  if (options.json)
-    fmt::print("{}\n", text_of(json, 1));
-  else
-    print_summary(json);
+  print_info(load_multifile(posix_store(), options.path), options.json);
   return 0;
 }
 

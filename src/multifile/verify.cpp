@@ -133,12 +133,12 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
 }
 
 void read_everything(const PhysicalFile& f, FileReport& report, WorkProgress& progress) {
-  std::vector<std::byte> buffer(4 << 20);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min<int64_t>(f.pointer.varheader, 4 << 20)));
   for (int64_t t = 0; t < f.header.ntasks; ++t)
     for_each_extent(f.geometry(t), f.sizes_of(t), [&](int64_t offset, int64_t bytes) {
       for (const int64_t end = offset + bytes; offset < end;) {
         const auto piece =
-            std::span(buffer).first(static_cast<size_t>(std::min<int64_t>(end - offset, 4 << 20)));
+            std::span(buffer).first(static_cast<size_t>(std::min(end - offset, std::ssize(buffer))));
         size_t got = 0;
         guarded(report, [&] { got = f.file->read_at(piece, offset); });
         if (got < piece.size()) {

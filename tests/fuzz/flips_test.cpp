@@ -1,0 +1,202 @@
+// Every bit of small multifiles flipped, one at a time. Each way of reading gives an error, or what it gave before, or
+// something else that the format has no means to notice: it has no checksums. The test knows all places of that kind; it
+// fails for a new one, and says how many bits each has.
+#include <gtest/gtest.h>
+
+#include "comm/agree.hpp"
+#include "format/header.hpp"
+#include "fuzz/memory_bound.hpp"
+#include "fuzz/reading.hpp"
+#include "fuzz/targets.hpp"
+#include "multifile/verify.hpp"
+#include "support/mapped.hpp"
+
+namespace sheaf::fuzz {
+namespace {
+
+// What a byte of a physical file is for.
+struct Place {
+  std::string field;
+  bool is_data = false;
+};
+
+struct Map {
+  format::Header header;
+  format::Pointer pointer;
+
+  explicit Map(std::span<const std::byte> file)
+      : header(format::decode_header(file.first(static_cast<size_t>(format::fixed_size)), "m")),
+        pointer(format::decode_pointer(
+            file.subspan(static_cast<size_t>(header.pointer_offset())).first<static_cast<size_t>(format::pointer_size)>(),
+            header.metadata_order)) {}
+
+  Place place_of(int64_t at) const {
+    const int64_t n = header.ntasks;
+    if (at < 36) {
+      constexpr const char* words[] = {"magic",     "byte order", "library", "patch",      "version",
+                                       "block size", "tasks",     "files",   "file number"};
+      return {at == 5 ? "user byte order" : words[at / 4]};
+    }
+    if (at < 52) return {at < 44 ? "flag1" : "flag2"};
+    if (at < format::fixed_size) return {"name"};
+    if (at < header.chunksizes_offset()) return {"global ranks"};
+    if (at < header.pointer_offset()) return {"chunk sizes"};
+    if (at < header.pointer_offset() + format::pointer_size) return {"pointer"};
+    if (at < pointer.varheader) return {"data", true};
+    if (at < pointer.varheader + 8 * n) return {"block counts"};
+    if (at < pointer.varheader + 8 * n * (1 + int64_t{pointer.maxblocks})) return {"block sizes"};
+    return {"mapping"};
+  }
+};
+
+// All there is to know of a multifile in one way of reading it.
+struct Found {
+  bool failed = false;
+  Contents contents;
+  bool operator==(const Found& other) const {
+    return failed == other.failed && contents.ntasks == other.contents.ntasks && contents.tasks == other.contents.tasks;
+  }
+};
+
+Found found(const Outcome& outcome) {
+  return {outcome.error.has_value() || !outcome.contents.failures.empty(), outcome.contents};
+}
+
+constexpr const char* ways[] = {"serial", "single", "parallel", "mapped"};
+
+std::array<Found, 4> read_every_way(MemoryStore& store, int64_t ntasks) {
+  const ReadSettings settings{2, 64 << 10};
+  return {found(read_serially(store, settings)), found(read_by_task(store, ntasks, settings)),
+          found(read_in_parallel(store, ntasks, settings)), found(read_mapped(store, settings))};
+}
+
+// Data differ in one byte of one task, nothing else does.
+bool differ_in_one_byte(const Contents& a, const Contents& b) {
+  int64_t different = 0;
+  if (a.ntasks != b.ntasks || a.tasks.size() != b.tasks.size()) return false;
+  for (const auto& [task, old] : a.tasks) {
+    const auto at = b.tasks.find(task);
+    if (at == b.tasks.end() || at->second.length != old.length || at->second.globalrank != old.globalrank) return false;
+    for (size_t i = 0; i < old.bytes.size(); ++i) different += old.bytes[i] != at->second.bytes[i];
+  }
+  return different == 1;
+}
+
+struct Tally {
+  int64_t detected = 0;   // an error in every way of reading
+  int64_t partly = 0;     // an error in some ways, no effect in the others
+  int64_t no_effect = 0;
+  int64_t in_data = 0;    // one byte of one task differs
+  std::map<std::string, int64_t> changed;  // field -> bits whose change shows, unnoticed
+};
+
+class Flips : public ::testing::Test {
+ protected:
+  // Fields in which a flip may change what is read. Anything else is a failure.
+  void flip_everything(const std::string& name, const std::set<std::string>& unprotected) {
+    const std::vector<std::string> paths = store.paths();
+    int64_t ntasks = 0;
+    {
+      WorkProgress progress;
+      ASSERT_TRUE(verify(store, "m", true, progress).ok());
+      ntasks = read_serially(store, {}).contents.ntasks;
+    }
+    const auto before = read_every_way(store, ntasks);
+    for (const Found& f : before) ASSERT_FALSE(f.failed);
+    Tally tally;
+    for (const std::string& path : paths) {
+      const Bytes contents = store.contents(path);
+      const Map map(contents);
+      for (int64_t bit = 0; bit < 8 * std::ssize(contents); ++bit) {
+        Bytes flipped = contents;
+        flipped[static_cast<size_t>(bit / 8)] ^= static_cast<std::byte>(1 << bit % 8);
+        store.set_contents(path, flipped);
+        try {
+          judge(before, ntasks, map.place_of(bit / 8), unprotected, tally);
+        } catch (const Contradiction& c) {
+          ADD_FAILURE() << c.what;
+        }
+        if (HasFailure()) FAIL() << name << ": bit " << bit % 8 << " of byte " << bit / 8 << " of " << path;
+      }
+      store.set_contents(path, contents);
+    }
+    report(name, tally);
+  }
+
+  void judge(const std::array<Found, 4>& before, int64_t ntasks, const Place& place,
+             const std::set<std::string>& unprotected, Tally& tally) {
+    const MemoryBound bound(MemoryBound::for_files(4096));
+    const auto after = read_every_way(store, ntasks);
+    int failed = 0, changed = 0;
+    for (size_t w = 0; w < after.size(); ++w) {
+      if (after[w].failed) {
+        ++failed;
+      } else if (!(after[w] == before[w])) {
+        ++changed;
+        if (place.is_data) {
+          ASSERT_TRUE(differ_in_one_byte(before[w].contents, after[w].contents)) << ways[w] << ": more than one byte of data";
+        } else {
+          ASSERT_TRUE(unprotected.contains(place.field)) << ways[w] << ": unnoticed change of " << place.field;
+        }
+      }
+    }
+    if (changed > 0) {
+      ++(place.is_data ? tally.in_data : tally.changed[place.field]);
+    } else {
+      ++(failed == 0 ? tally.no_effect : failed == 4 ? tally.detected : tally.partly);
+    }
+    WorkProgress progress;
+    const bool sound = verify(store, "m", true, progress).ok();
+    ASSERT_TRUE(!sound || !after[0].failed) << "verify likes what cannot be read";
+  }
+
+  void report(const std::string& name, const Tally& t) {
+    std::string fields;
+    for (const auto& [field, bits] : t.changed) {
+      fields += (fields.empty() ? "" : ", ") + field + " " + std::to_string(bits);
+      RecordProperty(field, static_cast<int>(bits));
+    }
+    std::printf("%s: detected %lld bits, detected by some readers %lld, no effect %lld, data %lld, unnoticed: %s\n", name.c_str(),
+                static_cast<long long>(t.detected), static_cast<long long>(t.partly), static_cast<long long>(t.no_effect),
+                static_cast<long long>(t.in_data), fields.empty() ? "none" : fields.c_str());
+    EXPECT_GT(t.detected, 0);
+    EXPECT_GT(t.in_data, 0);
+  }
+
+  MemoryStore store{512, 512};
+};
+
+test::Program program(int32_t nfiles) {
+  test::Program p;
+  p.fsblksize = 8;
+  p.nfiles = nfiles;
+  p.requests = {16, 8, 24};
+  p.steps = {{{test::Step::write, 40}}, {{test::Step::write, 5}}, {{test::Step::write, 24}}};
+  return p;
+}
+
+const std::set<std::string> in_one_file{"block counts", "block sizes", "global ranks"};
+// Any other file number makes the first file a member of a set, which may be opened by itself.
+const std::set<std::string> in_set{"block counts", "block sizes", "global ranks", "mapping", "file number"};
+
+TEST_F(Flips, InOneFile) {
+  test::write_in_parallel(store, "m", program(1));
+  flip_everything("one file", in_one_file);
+}
+
+TEST_F(Flips, InASet) {
+  test::write_in_parallel(store, "m", program(2));
+  flip_everything("two files", in_set);
+}
+
+TEST_F(Flips, InAMappedSet) {
+  test::MappedProgram m;
+  m.program = program(2);
+  m.places = {{1, 0}, {0, 0}, {1, 1}};
+  m.owners = {0, 0, 0};
+  test::write_mapped(store, "m", m);
+  flip_everything("mapped", in_set);
+}
+
+}  // namespace
+}  // namespace sheaf::fuzz

@@ -1,0 +1,90 @@
+// The metadata of single physical files: in slices, of one task, and all at once.
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "fuzz/memory_bound.hpp"
+#include "fuzz/packed_files.hpp"
+#include "fuzz/targets.hpp"
+#include "multifile/usage.hpp"
+
+namespace sheaf::fuzz {
+
+namespace {
+
+using Row = std::array<int64_t, 4>;  // global rank, chunk size, block count, size of the last block
+
+// Tasks [first, first + count) as leaders read them.
+std::vector<Row> read_slice(MetadataReader& reader, const format::Pointer& p, int64_t first, int64_t count) {
+  const auto n = static_cast<size_t>(count);
+  std::vector<int64_t> ranks(n), chunks(n), counts(n), sizes(n);
+  reader.read_globalranks(first, ranks);
+  reader.read_chunk_sizes(first, chunks);
+  reader.read_block_counts(p, first, counts);
+  std::vector<Row> rows;
+  for (size_t i = 0; i < n; ++i) {
+    reader.read_block_sizes(p, counts[i] - 1, first + static_cast<int64_t>(i), std::span(sizes).subspan(i, 1));
+    rows.push_back({ranks[i], chunks[i], counts[i], sizes[i]});
+  }
+  return rows;
+}
+
+void check_against(const PhysicalFile& f, std::span<const Row> rows, int64_t first) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto t = static_cast<size_t>(first) + i;
+    const BlockSizes sizes = f.sizes_of(static_cast<int64_t>(t));
+    require(rows[i] == Row{f.globalranks[t], f.chunk_sizes[t], f.block_counts[t], sizes[sizes.count - 1]},
+            "a slice has the rows of the whole");
+  }
+}
+
+void read_file(Store& store, const std::string& path) {
+  const auto file = store.open(path, Access::read);
+  std::optional<PhysicalFile> whole;
+  const auto problem = attempt([&] { whole = load_physical_file(store, path); });
+  const auto slices = attempt([&] {
+    MetadataReader reader(*file);
+    const int64_t n = reader.header().ntasks;
+    const format::Pointer p = reader.read_pointer();
+    if (reader.header().leads_set()) {
+      std::vector<layout::Placement> entries(static_cast<size_t>(reader.read_mapping_size(p)));
+      reader.read_mapping(p, 0, entries);
+    }
+    for (int64_t first = 0; first < n; first += 7) {
+      const auto rows = read_slice(reader, p, first, std::min<int64_t>(7, n - first));
+      if (whole) check_against(*whole, rows, first);
+    }
+  });
+  for (const int64_t task : {0, 1, 5, -1}) {
+    const auto single = attempt([&] {
+      MetadataReader reader(*file);
+      const format::Pointer p = reader.read_pointer();
+      const layout::ChunkGeometry g = read_geometry(reader, p, task);
+      const std::vector<int64_t> sizes = read_blocks_of_task(reader, p, g, task);
+      for (size_t b = 0; b < sizes.size(); ++b)
+        require(sizes[b] >= 0 && g.offset(static_cast<int64_t>(b)) <= p.varheader - sizes[b], "blocks lie before META2");
+    });
+    if (whole && task >= 0 && task < whole->header.ntasks) require(!single, "one task of a sound file");
+  }
+  if (!whole) return require(problem.has_value(), "an error or a file");
+  require(!slices || whole->header.leads_set(), "slices of a sound file");
+  Multifile alone;
+  alone.path = path;
+  alone.files.push_back(std::move(*whole));
+  const Usage usage = usage_of(alone);
+  require(usage.data_bytes >= 0 && usage.chunk_bytes >= 0, "usage");
+  const auto mapping = stored_mapping(alone, 0);
+  require(!mapping || mapping->empty() || std::ssize(*mapping) == alone.files[0].header.ntasks, "stored mapping");
+}
+
+}  // namespace
+
+void fuzz_metadata(std::span<const std::byte> input) {
+  const PackedFiles files = unpack(input);
+  if (files.files.empty() || files.holes_hold_metadata()) return;
+  const MemoryBound bound(MemoryBound::for_files(files.bytes()));
+  MemoryStore store;
+  put_files(store, files);
+  for (const std::string& path : store.paths()) read_file(store, path);
+}
+
+}  // namespace sheaf::fuzz

@@ -1,0 +1,179 @@
+// Writes the seeds of the fuzzers: sheaf_fuzz_seeds DIRECTORY [VECTORS]. DIRECTORY/files, /format and /keyval get small
+// inputs that the library itself has made; with VECTORS, a directory of golden multifiles, only those are packed.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "fuzz/packed_files.hpp"
+#include "support/keyval_model.hpp"
+#include "support/mapped.hpp"
+
+namespace {
+
+using namespace sheaf;
+using fuzz::Bytes;
+namespace fs = std::filesystem;
+
+void save(const fs::path& path, const Bytes& bytes) {
+  fs::create_directories(path.parent_path());
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!out) throw Error(Code::io, "cannot write '" + path.string() + "'");
+}
+
+Bytes text(uint8_t kind, std::string_view words) {
+  Bytes bytes{static_cast<std::byte>(kind)};
+  for (const char c : words) bytes.push_back(static_cast<std::byte>(c));
+  return bytes;
+}
+
+test::Program program(std::vector<int64_t> chunks, int32_t fsblksize, int32_t nfiles, int64_t bytes) {
+  test::Program p;
+  p.fsblksize = fsblksize;
+  p.nfiles = nfiles;
+  p.requests = std::move(chunks);
+  for (size_t t = 0; t < p.requests.size(); ++t)
+    p.steps.push_back({{test::Step::write, p.requests[t] > 0 ? bytes * static_cast<int64_t>(t % 3) : 0}});
+  return p;
+}
+
+test::MappedProgram mapped_program() {
+  test::MappedProgram m;
+  m.program = program({20, 8, 30, 5}, 16, 3, 25);
+  m.places = {{1, 0}, {0, 0}, {2, 0}, {1, 1}};
+  m.owners = {0, 1, 1, 0};
+  m.writers = 2;
+  return m;
+}
+
+Bytes records(ByteOrder order) {
+  Bytes bytes;
+  const auto add = [&](uint64_t value) {
+    std::byte stored[8];
+    sheaf::store<uint64_t>(stored, value, order);
+    bytes.insert(bytes.end(), stored, stored + 8);
+  };
+  for (const auto& [key, length] : {std::pair<uint64_t, uint64_t>{1, 5}, {7, 0}, {1, 20}, {~uint64_t{0}, 3}}) {
+    add(key);
+    add(length);
+    bytes.resize(bytes.size() + length, std::byte{0x5a});
+  }
+  return bytes;
+}
+
+void write_keyval_file(Store& store) {
+  const std::vector<int64_t> chunks{24, 40};
+  const std::vector<int64_t> ranks{0, 1};
+  SerialWriter writer(store, {"m", chunks, ranks, 8}, test::mode_of("w,keyval=inline"));
+  for (const int64_t t : {0, 1}) {
+    writer.select(t);
+    writer.stream().write(records(native_order));
+  }
+  writer.close();
+}
+
+// In format `version`, which had sizes that were not aligned and no key-value flag.
+void make_older(MemoryStore& store, int32_t version) {
+  std::byte stored[4];
+  sheaf::store<int32_t>(stored, version, native_order);
+  store.open("m", Access::write)->write_at(stored, 16);
+}
+
+void save_files(const fs::path& directory, const std::string& name, const MemoryStore& store, uint8_t options = 0) {
+  save(directory / "files" / name, fuzz::pack(fuzz::take_files(store, options)));
+}
+
+void write_own(const fs::path& to) {
+  const auto one = [&](const std::string& name, const test::Program& p, uint8_t options, const std::string& words = "w") {
+    MemoryStore serial, parallel;
+    if (p.nfiles == 1) {
+      test::write_serially(serial, "m", p);
+      save_files(to, name + "-serial", serial, options);
+    }
+    test::write_in_parallel(parallel, "m", p, 0, words);
+    save_files(to, name + "-parallel", parallel, static_cast<uint8_t>(options + 1));
+  };
+  one("one-task", program({30}, 16, 1, 20), 0);
+  one("blocks", program({16, 5, 33}, 16, 1, 50), 4);
+  one("unaligned", program({1, 0, 7, 3}, 1, 1, 10), 8);
+  one("large-blocks", program({100, 600}, 4096, 1, 5000), 3);
+  one("two-files", program({16, 5, 33, 1, 9}, 8, 2, 40), 2);
+  one("four-files", program({16, 5, 33, 1}, 8, 4, 20), 18);
+  one("no-data", program({16, 16}, 16, 1, 0), 0);
+  one("collective", program({16, 5, 33, 1}, 16, 1, 20), 34, "w,collective,collsize=2");
+  {
+    MemoryStore store;
+    test::write_mapped(store, "m", mapped_program());
+    save_files(to, "mapped", store, 33);
+  }
+  MemoryStore keyval;
+  write_keyval_file(keyval);
+  save_files(to, "keyval", keyval, 1);
+  for (const int32_t version : {2, 3, 4}) {
+    MemoryStore store;
+    test::write_serially(store, "m", program({16, 32, 48}, 16, 1, 20));
+    make_older(store, version);
+    save_files(to, "version-" + std::to_string(version), store);
+  }
+  MemoryStore unclosed;
+  test::write_serially(unclosed, "m", program({16, 32}, 16, 1, 20));
+  unclosed.open("m", Access::write)->resize(format::fixed_size + 32);
+  save_files(to, "unclosed", unclosed);
+
+  MemoryStore header;
+  test::write_serially(header, "m", program({16}, 16, 1, 4));
+  Bytes bytes = header.contents("m");
+  bytes.resize(static_cast<size_t>(format::fixed_size));
+  bytes.insert(bytes.begin(), std::byte{6});
+  save(to / "format" / "header", bytes);
+  save(to / "format" / "values", text(0, std::string(40, 'x')));
+  save(to / "format" / "pointer", text(2, "0123456789ab"));
+  save(to / "format" / "name", text(3, "data/result.sion"));
+  save(to / "format" / "table", text(4, "\x06 0 0 1\n1 # comment\n2 2\n"));
+  save(to / "format" / "mode", text(5, "wb,posix,files=auto,buffer=64k,endianness=big|durable"));
+  save(to / "format" / "mode-collective", text(5, "w,collective,collsize=-1,keyval=inline,strict|io-tasks=2"));
+
+  for (const ByteOrder order : {ByteOrder::little, ByteOrder::big}) {
+    Bytes input{std::byte{15}, static_cast<std::byte>(order == ByteOrder::big ? 10 : 3), std::byte{1}, std::byte{2}};
+    const Bytes stream = records(order);
+    input.insert(input.end(), stream.begin(), stream.end());
+    const std::string name = order == ByteOrder::big ? "big" : "little";
+    save(to / "keyval" / name, input);
+    input.resize(input.size() - 2);
+    save(to / "keyval" / (name + "-cut"), input);
+  }
+}
+
+// Every file that leads a set or is alone.
+void pack_vectors(const fs::path& to, const fs::path& vectors) {
+  for (const auto& entry : fs::recursive_directory_iterator(vectors)) {
+    if (entry.path().extension() != ".sion") continue;
+    fuzz::PackedFiles packed;
+    for (int k = 0; k < 4; ++k) {
+      const std::string name = format::physical_name(entry.path().string(), k);
+      if (!fs::exists(name)) break;
+      std::ifstream in(name, std::ios::binary);
+      const std::string contents((std::istreambuf_iterator<char>(in)), {});
+      const auto all = std::as_bytes(std::span(contents));
+      packed.files.push_back(fuzz::with_hole({all.begin(), all.end()}));
+    }
+    save(to / "files" / entry.path().filename(), fuzz::pack(packed));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) {
+    std::fprintf(stderr, "usage: %s DIRECTORY [VECTORS]\n", argv[0]);
+    return 2;
+  }
+  try {
+    argc == 3 ? pack_vectors(argv[1], argv[2]) : write_own(argv[1]);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
