@@ -32,7 +32,7 @@ enum Field : size_t {
 template <class T>
 void encode_all(std::span<const T> values, ByteOrder order, std::span<std::byte> to) {
   if (order == native_order) {
-    std::memcpy(to.data(), values.data(), values.size_bytes());
+    std::ranges::copy(std::as_bytes(values), to.begin());
     return;
   }
   for (size_t i = 0; i < values.size(); ++i) store<T>(to.data() + i * sizeof(T), values[i], order);
@@ -41,7 +41,7 @@ void encode_all(std::span<const T> values, ByteOrder order, std::span<std::byte>
 template <class T>
 void decode_all(std::span<const std::byte> from, ByteOrder order, std::span<T> values) {
   if (order == native_order) {
-    std::memcpy(values.data(), from.data(), values.size_bytes());
+    std::ranges::copy(from.first(values.size_bytes()), std::as_writable_bytes(values).begin());
     return;
   }
   for (size_t i = 0; i < values.size(); ++i) values[i] = load<T>(from.data() + i * sizeof(T), order);

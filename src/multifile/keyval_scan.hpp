@@ -65,7 +65,7 @@ class KeyvalScanner {
     const std::span<const std::byte> ahead = stream_.ahead();
     const size_t size = out.size();
     if (size > ahead.size() || static_cast<int64_t>(size) > left_) [[unlikely]] return read_across_reads(out);
-    std::memcpy(out.data(), ahead.data(), size);
+    if (size > 0) std::memcpy(out.data(), ahead.data(), size);
     stream_.skip_ahead(size);
     at_ += static_cast<int64_t>(size);
     left_ -= static_cast<int64_t>(size);

@@ -45,7 +45,9 @@ Pointer MetadataReader::read_pointer() {
     throw file_error(Code::unclosed, file_.path(),
                      "the multifile was never closed: its block table is missing");
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
-  if (p.maxblocks < (header_.ntasks > 0) || p.varheader < begin)
+  // Without tasks, nothing in the file would bound the number of blocks.
+  const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
+  if (p.maxblocks < (header_.ntasks > 0) || p.maxblocks > most || p.varheader < begin)
     damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
             std::to_string(p.varheader));
   const auto rows = checked_mul(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks});

@@ -1,3 +1,4 @@
+// Counts in operator new and delete, or where sanitizers have their own, in the hooks they offer.
 #include "fuzz/memory_bound.hpp"
 
 #include <malloc.h>
@@ -7,6 +8,17 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHEAF_SANITIZED_HEAP 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SHEAF_SANITIZED_HEAP 1
+#endif
+#endif
+#ifdef SHEAF_SANITIZED_HEAP
+#include <sanitizer/allocator_interface.h>
+#endif
+
 namespace {
 
 int64_t held = 0;
@@ -14,16 +26,33 @@ int64_t most = 0;
 int64_t begin = 0;
 int64_t bound = INT64_MAX;
 
+void check(std::size_t size) {
+  if (static_cast<int64_t>(size) >= 0 && held - begin <= bound - static_cast<int64_t>(size)) return;
+  std::fprintf(stderr, "memory bound: %lld bytes held, %zu more asked for, %lld allowed\n",
+               static_cast<long long>(held - begin), size, static_cast<long long>(bound));
+  std::abort();
+}
+
+void count(int64_t bytes) {
+  held += bytes;
+  most = std::max(most, held);
+}
+
+#ifdef SHEAF_SANITIZED_HEAP
+void allocated(const volatile void*, std::size_t size) {
+  check(size);
+  count(static_cast<int64_t>(size));
+}
+void released(const volatile void* block) {
+  if (block) held -= static_cast<int64_t>(__sanitizer_get_allocated_size(block));
+}
+const int installed = __sanitizer_install_malloc_and_free_hooks(&allocated, &released);
+#else
 void* allocate(std::size_t size) {
-  if (static_cast<int64_t>(size) < 0 || held - begin > bound - static_cast<int64_t>(size)) {
-    std::fprintf(stderr, "memory bound: %lld bytes held, %zu more asked for, %lld allowed\n",
-                 static_cast<long long>(held - begin), size, static_cast<long long>(bound));
-    std::abort();
-  }
+  check(size);
   void* block = std::malloc(std::max<std::size_t>(size, 1));
   if (!block) throw std::bad_alloc();
-  held += static_cast<int64_t>(malloc_usable_size(block));
-  most = std::max(most, held);
+  count(static_cast<int64_t>(malloc_usable_size(block)));
   return block;
 }
 
@@ -32,12 +61,16 @@ void release(void* block) {
   held -= static_cast<int64_t>(malloc_usable_size(block));
   std::free(block);
 }
+#endif
 
 }  // namespace
 
 namespace sheaf::fuzz {
 
 MemoryBound::MemoryBound(int64_t bytes) {
+#ifdef SHEAF_SANITIZED_HEAP
+  if (installed == 0) std::abort();
+#endif
   begin = most = held;
   bound = bytes;
 }
@@ -46,9 +79,11 @@ int64_t MemoryBound::most_held() const { return most - begin; }
 
 }  // namespace sheaf::fuzz
 
+#ifndef SHEAF_SANITIZED_HEAP
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
 void operator delete(void* block) noexcept { release(block); }
 void operator delete[](void* block) noexcept { release(block); }
 void operator delete(void* block, std::size_t) noexcept { release(block); }
 void operator delete[](void* block, std::size_t) noexcept { release(block); }
+#endif

@@ -1,4 +1,4 @@
-// memory_bound: how many bytes of heap a program holds at once. Replaces operator new and delete (memory_bound.cpp).
+// memory_bound: how many bytes of heap a program holds at once. Watches operator new and delete.
 #pragma once
 
 #include <cstdint>

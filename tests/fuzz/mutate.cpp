@@ -28,7 +28,7 @@ class Mutation {
   template <class T>
   void change(int64_t offset) {
     std::byte* const at = file_->find(offset, sizeof(T));
-    if (!at) return;
+    if (!at) return;  // in the hole, or behind the end
     const ByteOrder order = order_of_file();
     const T old = load<T>(at, order);
     store<T>(at, static_cast<T>(new_value(static_cast<uint64_t>(old))), order);
@@ -73,6 +73,7 @@ class Mutation {
     const int64_t n = std::max(header_.ntasks, 1);
     const auto task = static_cast<int64_t>(below(n));
     const int64_t rows = 1 + std::max<int64_t>(pointer_.maxblocks, 0);
+    if (pointer_.varheader < 0 || pointer_.varheader > file_->size()) pointer_.varheader = 0;
     const int64_t behind = pointer_.varheader + layout::meta2_size(header_.ntasks, rows - 1);
     switch (below(7)) {
       case 0: return change<int64_t>(header_.globalranks_offset() + 8 * task);
@@ -111,10 +112,8 @@ class Mutation {
     const auto rounds = skip ? checked_mul(*skip, pointer_.maxblocks) : std::nullopt;
     const auto end = rounds ? checked_add(*rounds, layout::data_start(header_.ntasks, header_.fsblksize)) : std::nullopt;
     if (!end || *end < 0 || *end >= int64_t{1} << 61) return;
-    if (!file_->tail.empty() && file_->find(pointer_.varheader, 1) >= file_->tail.data() &&
-        file_->find(pointer_.varheader, 1) < file_->tail.data() + file_->tail.size()) {
-      file_->tail_at = std::max(file_->tail_at + *end - pointer_.varheader, std::ssize(file_->head));
-    }
+    const bool in_tail = pointer_.varheader >= file_->tail_at && pointer_.varheader < file_->size();
+    if (in_tail) file_->tail_at = std::max(file_->tail_at + *end - pointer_.varheader, std::ssize(file_->head));
     pointer_.varheader = *end;
     std::ranges::copy(format::encode(pointer_, header_.metadata_order),
                       file_->find(header_.pointer_offset(), format::pointer_size));

@@ -23,7 +23,7 @@ Bytes take(std::span<const std::byte>& rest, size_t count) {
 }  // namespace
 
 std::byte* PackedFile::find(int64_t offset, int64_t count) {
-  if (offset < 0 || count < 0) return nullptr;
+  if (offset < 0 || count < 0 || offset > size() - count) return nullptr;
   if (offset + count <= std::ssize(head)) return head.data() + offset;
   if (offset < tail_at || offset - tail_at + count > std::ssize(tail)) return nullptr;
   return tail.data() + (offset - tail_at);
