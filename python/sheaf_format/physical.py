@@ -112,7 +112,7 @@ class PhysicalFile:
         aligned = header.format_version >= 4
         self.chunks = [chunk if aligned else align_up(chunk, header.fsblksize) for chunk in self.stored_chunks]
         self.starts, self.globalskip = chunk_starts(self.chunks, header.fsblksize)
-        if self.maxblocks < (1 if header.ntasks else 0):
+        if self.maxblocks < (1 if header.ntasks else 0) or (header.ntasks == 0 and self.maxblocks > 1):
             raise self._fail(f"maxblocks is {self.maxblocks}")
         first = align_up(meta1_size(header.ntasks), header.fsblksize)
         expected = first + self.maxblocks * self.globalskip
@@ -146,6 +146,8 @@ class PhysicalFile:
                 raise self._fail(f"block {k} of local task {lrank} exceeds its chunk in a key-value file")
             if self.block_offset(lrank, k) + size > self.start_of_meta2:
                 raise self._fail(f"block {k} of local task {lrank}, {size} bytes, leaves the data area")
+            if size * self.header.ntasks * self.maxblocks > I64_MAX - self.start_of_meta2:
+                raise self._fail(f"with blocks of {size} bytes, as block {k} of local task {lrank}, sums may exceed 64 bits")
 
     def _read_mapping(self) -> list[tuple[int, int]]:
         order = meta1.prefix_of(self.header.byte_order)

@@ -134,6 +134,11 @@ void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& 
   if (!end || *end > p.varheader)
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
             std::to_string(bytes) + " bytes, which reach beyond the data");
+  // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay countable:
+  const auto entries = checked_mul(header_.ntasks, p.maxblocks);
+  if (bytes > g.size && (!entries || bytes > (INT64_MAX - p.varheader) / *entries))
+    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " + std::to_string(bytes) +
+            " bytes of a chunk of " + std::to_string(g.size) + "; with such blocks the data may exceed 2^63 bytes");
   if (bytes > g.size && header_.keyval() == format::KeyvalMode::inline_)
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
             std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) + " in a key-value file");

@@ -98,12 +98,16 @@ Multifile load_multifile(Store& store, const std::string& path) {
                            ", not file " + std::to_string(k) + " of the set '" + path + "' of " +
                            std::to_string(nfiles));
   }
+  int64_t data_bytes = 0;
   for (int64_t t = 0; t < ntasks; ++t) {
     const layout::Placement at = m.mapping[static_cast<size_t>(t)];
     const PhysicalFile& f = m.files[static_cast<size_t>(at.file)];
     if (at.local_rank >= f.header.ntasks)
       reader.damaged("the mapping sends task " + std::to_string(t) + " to task " + std::to_string(at.local_rank) +
                      " of '" + f.path() + "', which has only " + std::to_string(f.header.ntasks));
+    const auto sum = checked_add(data_bytes, m.sizes_of(t).total());
+    if (!sum) reader.damaged("the tasks of the set are said to have more than 2^63 bytes");
+    data_bytes = *sum;
   }
   return m;
 }

@@ -6,8 +6,14 @@ namespace sheaf {
 
 namespace {
 
+// Chunks of several files, and rounds that only some have, may add up to more than 2^63 bytes: the sum stays there.
+void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
+  const auto bytes = checked_mul(chunk, rounds);
+  sum = (bytes ? checked_add(sum, *bytes) : std::nullopt).value_or(INT64_MAX);
+}
+
 void add_task(Usage& u, const BlockSizes& sizes, int64_t chunk, int64_t rounds, int64_t fsblksize) {
-  u.chunk_bytes += chunk * sizes.count;
+  grow(u.chunk_bytes, chunk, sizes.count);
   for (int64_t b = 0; b < sizes.count; ++b) {
     const int64_t size = sizes[b];
     u.data_bytes += size;
@@ -18,14 +24,14 @@ void add_task(Usage& u, const BlockSizes& sizes, int64_t chunk, int64_t rounds, 
       u.partly_bytes += size;
       ++u.partly_chunks;
     } else {
-      u.empty_bytes += chunk;
+      grow(u.empty_bytes, chunk, 1);
       ++u.empty_chunks;
     }
     u.fsblocks_full += size / fsblksize;
     u.fsblocks_partly += size % fsblksize != 0;
     u.fsblocks_partly_bytes += size % fsblksize;
   }
-  u.empty_bytes += chunk * (rounds - sizes.count);
+  grow(u.empty_bytes, chunk, rounds - sizes.count);
   u.empty_chunks += rounds - sizes.count;
 }
 

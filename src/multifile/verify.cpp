@@ -184,7 +184,7 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
   if (files.front() && files.front()->header.leads_set()) check_set(store, path, files, report, multifile);
 
   int64_t total = 0;
-  for (const FileReport& file : report.files) total += file.data_bytes;
+  for (const FileReport& file : report.files) total = checked_add(total, file.data_bytes).value_or(INT64_MAX);
   if (read_data) progress.begin(total);
   const bool complete = report.ok();
   for (size_t k = 0; read_data && k < files.size(); ++k)

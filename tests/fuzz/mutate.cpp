@@ -115,8 +115,8 @@ class Mutation {
     const bool in_tail = pointer_.varheader >= file_->tail_at && pointer_.varheader < file_->size();
     if (in_tail) file_->tail_at = std::max(file_->tail_at + *end - pointer_.varheader, std::ssize(file_->head));
     pointer_.varheader = *end;
-    std::ranges::copy(format::encode(pointer_, header_.metadata_order),
-                      file_->find(header_.pointer_offset(), format::pointer_size));
+    std::byte* const at = file_->find(header_.pointer_offset(), format::pointer_size);  // not if it went with the tail
+    if (at) std::ranges::copy(format::encode(pointer_, header_.metadata_order), at);
   }
 
   PackedFiles& files_;

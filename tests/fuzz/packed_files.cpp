@@ -4,6 +4,7 @@
 
 #include "base/byte_order.hpp"
 #include "format/header.hpp"
+#include "layout/chunk_layout.hpp"
 
 namespace sheaf::fuzz {
 
@@ -57,6 +58,9 @@ bool PackedFiles::holes_hold_metadata() const {
     const format::Pointer p =
         format::decode_pointer(std::span<const std::byte, format::pointer_size>(at, format::pointer_size), h.metadata_order);
     if (p.maxblocks > there || 8 * int64_t{h.ntasks} * (1 + int64_t{p.maxblocks}) > there) return true;
+    if (p.maxblocks < 0 || p.varheader < 0 || p.varheader > f.size()) continue;
+    at = f.find(p.varheader + layout::meta2_size(h.ntasks, p.maxblocks), 4);
+    if (at && 8 * int64_t{load<int32_t>(at, h.metadata_order)} > there) return true;  // the mapping
   }
   return false;
 }

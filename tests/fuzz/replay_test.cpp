@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fuzz/packed_files.hpp"
+#include "format/header.hpp"
+#include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
+#include "layout/chunk_layout.hpp"
 
 namespace sheaf::fuzz {
 namespace {
@@ -62,6 +64,43 @@ TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
   put_files(store, again);
   EXPECT_EQ(store.status("m").size, (int64_t{1} << 40) + 3);
   EXPECT_EQ(store.status("m.000001").size, 2);
+}
+
+// Two tasks in a file of 2^62 bytes, nearly all of them a hole: the chunks of task 0 are empty, but each of its blocks claims
+// all that follows, together more than 2^63 bytes.
+PackedFile overlapping_exabytes() {
+  constexpr int64_t blocks = 8;
+  constexpr int64_t chunk = int64_t{1} << 59;
+  format::Header h;
+  h.fsblksize = 1;
+  h.ntasks = 2;
+  const int64_t begin = layout::data_start(2, 1);
+  const format::Pointer p{blocks, begin + blocks * chunk};
+  std::vector<int64_t> meta1{0, 1, 0, chunk}, meta2{blocks, 1};
+  for (int64_t b = 0; b < blocks; ++b) meta2.insert(meta2.end(), {(blocks - b) * chunk, 0});
+  const auto append = [](Bytes& to, const auto& from) {
+    const auto bytes = std::as_bytes(std::span(from));
+    to.insert(to.end(), bytes.begin(), bytes.end());
+  };
+  PackedFile f;
+  append(f.head, format::encode(h));
+  append(f.head, meta1);
+  append(f.head, format::encode(p, native_order));
+  append(f.tail, meta2);
+  f.tail_at = p.varheader;
+  return f;
+}
+
+TEST(PackedFiles, BlocksThatAddUpToMoreThanANumberHoldsAreDamage) {
+  PackedFiles files;
+  files.files = {overlapping_exabytes()};
+  MemoryStore store;
+  put_files(store, files);
+  for (const Outcome& outcome : {read_serially(store, {}), read_by_task(store, 2, {}), read_in_parallel(store, 2, {}), read_mapped(store, {})}) {
+    ASSERT_TRUE(outcome.error);
+    EXPECT_EQ(outcome.error->code(), Code::damaged) << outcome.error->what();
+  }
+  for (const Target& target : targets) EXPECT_NO_THROW(target.run(pack(files))) << target.name;
 }
 
 }  // namespace
