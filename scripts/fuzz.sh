@@ -25,7 +25,7 @@ for target in $targets; do
   before=$(ls "$findings" | wc -l)
   log=$build/$target.log
   code=0
-  $build/fuzz_"$target" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 \
+  $build/fuzz_"$target" -max_total_time="$seconds" -timeout=5 -report_slow_units=3600 -rss_limit_mb=2048 \
     -malloc_limit_mb=512 -max_len=12288 -print_final_stats=1 -artifact_prefix="$findings/" \
     "$learned" tests/fuzz/corpus/$seeds $build/vectors/$seeds >"$log" 2>&1 || code=$?
   found=$(($(ls "$findings" | wc -l) - before))
