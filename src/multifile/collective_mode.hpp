@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "comm/comm.hpp"
 #include "layout/collective.hpp"
 
 namespace sheaf {
@@ -42,6 +43,12 @@ std::string collective_environment();
 
 // Nothing if a file of `ntasks` tasks is not to be written (read) collectively.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks);
+
+// The same for a file of `ntasks` of the tasks of `all`. Threads of several processes always write and read on their own:
+// what they say to each other needs the first thread of the process, which would be waiting for other collectors.
+inline std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& all, int64_t ntasks) {
+  return all.grain() > 1 ? std::nullopt : plan_of(mode, writes, ntasks);
+}
 
 // Where the word collmsa puts a task of `ntasks` in `nfiles` files. Throws invalid_argument on all tasks alike unless the
 // environment gives at least 2 tasks per collector and the numbers fit (layout::renumber).

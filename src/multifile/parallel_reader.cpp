@@ -79,7 +79,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
 
 // Collective: who reads for whom.
 void ParallelReader::begin_collective(const OpenMode& mode, std::shared_ptr<Store> store) {
-  const auto plan = plan_of(mode.collective, false, local().size());
+  const auto plan = plan_of(mode.collective, false, *comm_, local().size());
   if (!plan) return;
   stream_.set_max_buffer(0);
   CollectiveGroup group = make_reading_groups(local(), *plan);
@@ -163,7 +163,7 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
   if (local_) broadcast(local(), facts);
   if (!problem) {
     problem = attempt([&] {
-      if (plan_of(collective, false, local().size())) {
+      if (plan_of(collective, false, *comm_, local().size())) {
         if (local().rank() != 0) file.reset();
         file = std::make_shared<GroupFile>(store, name(), std::move(file));
       } else if (local().rank() != 0) {

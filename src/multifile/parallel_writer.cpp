@@ -33,7 +33,7 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   choose_files(request, mode);
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
-    if (const auto plan = plan_of(mode.collective, true, local().size()))
+    if (const auto plan = plan_of(mode.collective, true, *comm_, local().size()))
       collecting_ = std::make_unique<Collecting>(Collecting{*plan, nullptr, mode.collective.buddies, nullptr});
     open_file(request, mode, std::move(slots));
   } catch (...) {

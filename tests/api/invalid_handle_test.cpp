@@ -1,6 +1,9 @@
 // What every call returns for a handle that is none, or one of the wrong kind.
 #include "api/api_fixture.hpp"
 
+// Exported without a declaration.
+extern "C" sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag);
+
 namespace sheaf::test {
 namespace {
 
@@ -47,6 +50,12 @@ void expect_invalid(int sid) {
   EXPECT_EQ(sion_generic_parclose(sid), -1);
   EXPECT_EQ(sion_generic_parclose_mapped(sid), -1);
   EXPECT_EQ(sion_generic_parreinit(sid, 1), -1);
+  constexpr auto failed = static_cast<size_t>(-1);
+  EXPECT_EQ(sion_coll_fwrite(&byte, 1, 1, sid), failed);
+  EXPECT_EQ(sion_coll_fread(&byte, 1, 1, sid), failed);
+  EXPECT_EQ(sion_get_io_info(sid), nullptr);
+  EXPECT_EQ(sion_get_io_info_by_spec(sid, SION_ROLE_COLLECTOR, 0), nullptr);
+  EXPECT_EQ(sion_get_io_info_buddy(sid, SION_ROLE_COLLECTOR, 0), nullptr);
   EXPECT_EQ(sion_seek(sid, 0, 0, 0), 0);
   EXPECT_EQ(sion_seek_fp(sid, 0, 0, 0, &fp), 0);
 }

@@ -130,6 +130,9 @@ void check_buddies(const std::string& name) {
   MPI_Comm_free(&local);
   sheaf_print_errors(0);
   REQUIRE(sion_get_io_info(4711) == nullptr);
+  char byte = 0;
+  REQUIRE(sion_coll_fwrite_mpi(&byte, 1, 1, -1) == static_cast<size_t>(-1));
+  REQUIRE(sion_coll_fread_mpi(&byte, 1, 1, -1) == static_cast<size_t>(-1));
   sheaf_print_errors(1);
 }
 

@@ -70,25 +70,21 @@ class Multifile : public Target {
 
   void write(const std::byte* data, int64_t bytes) override {
     const auto n = static_cast<size_t>(bytes);
-#ifdef SHEAF_HAS_COLLECTIVE
     if (options.collwrite) {
       if (sion_coll_fwrite(data, 1, n, sid_) != n) fail();
       return;
     }
-#endif
     if (n > 0 && sion_fwrite(data, 1, n, sid_) != n) fail();
   }
 
   void read(std::byte* data, int64_t bytes) override {
     const auto n = static_cast<size_t>(bytes);
     size_t found = 0;
-#ifdef SHEAF_HAS_COLLECTIVE
     if (collective(Operation::read)) {
       found = sion_coll_fread(data, 1, n, sid_);
-    } else
-#endif
-        if (n > 0)
+    } else if (n > 0) {
       found = sion_fread(data, 1, n, sid_);
+    }
     if (found != n)
       throw Error(Code::damaged, "task " + std::to_string(source()) + " of '" + name() + "' has only " +
                                      std::to_string(static_cast<int64_t>(found)) + " of the next " +

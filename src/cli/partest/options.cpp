@@ -196,9 +196,6 @@ std::optional<std::string> contradiction(const Options& o, int ntasks) {
   for (const int type : o.testtypes)
     if (o.serialized == -2 && (threads || type == mpi_io || type == task_local))
       return "-j -2: transactions exist for multifiles of MPI tasks only (-T 0, -T 1)";
-#ifndef SHEAF_HAS_COLLECTIVE
-  if (o.collwrite || o.collread) return "-M, -m: the multifiles of this build have no collective calls";
-#endif
   if (o.chunksize == 0 && (o.totalsize ? *o.totalsize : o.localsize) > 0)
     return "-r: chunks of 0 bytes take no data";
   if (o.write == 0 && o.read == 0) return "nothing to do: -W 0 and -R 0";
