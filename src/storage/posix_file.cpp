@@ -131,7 +131,12 @@ bool PosixFile::set_aside(int64_t offset, int64_t length) {
   return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, offset, length); }) == 0;
 }
 
+// ext4 frees nothing behind the end of the file: that moves first, by a call that never moves it back while others write.
 void PosixFile::give_back(int64_t offset, int64_t length) {
+  if (length <= 0) return;
+  struct stat found;
+  if (::fstat(fd_, &found) == 0 && found.st_size < offset + length)
+    uninterrupted([&] { return ::fallocate(fd_, 0, offset + length - 1, 1); });
   uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length); });
 }
 

@@ -87,7 +87,8 @@ class File {
 
   // Says that `length` bytes from `offset` on will be written soon: room is set aside where that makes writing faster
   // (docs/tuning.md, "Room ahead"). True if so; what is then not written shall be given back. Nothing by default, and
-  // never an error: a disk without room says so when the bytes are written. give_back() drops what was written there.
+  // never an error: a disk without room says so when the bytes are written. give_back() drops what was written there, and
+  // the file may reach to the end of the range afterwards.
   virtual bool set_aside(int64_t /*offset*/, int64_t /*length*/) { return false; }
   virtual void give_back(int64_t /*offset*/, int64_t /*length*/) {}
 
