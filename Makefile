@@ -1,13 +1,17 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
+# make soak [KILL_ROUNDS=1000]   MPI programs killed at random moments, so often
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long
+# make soak [SOAK_CASES=100000]  random MPI-IO cases against their model
 # make build | install PREFIX=... | bench | sanitize | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+SOAK_CASES ?= 100000
+KILL_ROUNDS ?= 1000
 
-.PHONY: deps configure build test demo bench sanitize fuzz install format clean
+.PHONY: soak deps configure build test demo bench sanitize fuzz install format clean
 
 demo: build
 	@examples/particles/demo.sh $(BUILD)
@@ -40,6 +44,10 @@ sanitized: deps
 
 fuzz: deps
 	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+soak: build
+	@SHEAF_BIN=$(BUILD)/bin SHEAF_CASES=$(SOAK_CASES) python3 -B tests/mpiio/test_differential.py
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"

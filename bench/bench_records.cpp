@@ -95,9 +95,9 @@ void bare_write(Job& job) {
 
 enum class Way { library, library_beside_stream, stream };
 
-void multifile_write(Job& job, const char* mode, Way way) {
+void multifile_write(Job& job, Way way) {
   FILE* stream = nullptr;
-  const int sid = open_multifile(job, mode, way == Way::library ? nullptr : &stream);
+  const int sid = open_multifile(job, "wb", way == Way::library ? nullptr : &stream);
   if (way == Way::stream) {
     each_record(job, [&](char* r) { return std::fwrite(r, job.record, 1, stream) == 1; });
   } else {
@@ -135,30 +135,26 @@ int main(int argc, char** argv) {
     job.plain = scratch.file("plain");
     job.multifile = scratch.file("multifile");
     const std::string size = "." + std::to_string(record) + "B";
-    const auto write_ours = [&](const char* mode, Way way) {
-      return Times{timed([&] { multifile_write(job, mode, way); })};
+    const auto write_ours = [&](Way way) {
+      return Times{timed([&] { multifile_write(job, way); })};
     };
     const auto write_peer = [&](size_t buffer) { return Times{timed([&] { plain_write(job, buffer); })}; };
 
     bench::compare(
         {{"sion_fwrite/fwrite" + size, false, 0.5}}, fs, pairs, true,
-        [&] { return write_ours("wb", Way::library); }, [&] { return write_peer(0); }, settle);
+        [&] { return write_ours(Way::library); }, [&] { return write_peer(0); }, settle);
     if (only_targets) continue;
     bench::compare(
         {{"sion_fwrite/fwrite-1MiB-buffer" + size}}, fs, pairs, true,
-        [&] { return write_ours("wb", Way::library); }, [&] { return write_peer(1 << 20); }, settle);
+        [&] { return write_ours(Way::library); }, [&] { return write_peer(1 << 20); }, settle);
     bench::compare(
         {{"floor:write(2)/fwrite" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { bare_write(job); })}; }, [&] { return write_peer(0); }, settle);
     bench::compare(
         {{"fwrite-on-handed-stream/fwrite" + size}}, fs, pairs, true,
-        [&] { return write_ours("wb", Way::stream); }, [&] { return write_peer(0); }, settle);
-    bench::compare(
-        {{"sion_fwrite-beside-stream,buffered/fwrite" + size}}, fs, pairs, true,
-        [&] { return write_ours("wb,buffered", Way::library_beside_stream); }, [&] { return write_peer(0); },
-        settle);
+        [&] { return write_ours(Way::stream); }, [&] { return write_peer(0); }, settle);
     plain_write(job, 0);
-    multifile_write(job, "wb", Way::library);
+    multifile_write(job, Way::library);
     bench::compare(
         {{"sion_fread/fread" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { multifile_read(job); })}; },
@@ -167,6 +163,6 @@ int main(int argc, char** argv) {
     job.count /= 20;
     bench::compare(
         {{"sion_fwrite-beside-stream/fwrite" + size}}, fs, pairs, true,
-        [&] { return write_ours("wb", Way::library_beside_stream); }, [&] { return write_peer(0); }, settle);
+        [&] { return write_ours(Way::library_beside_stream); }, [&] { return write_peer(0); }, settle);
   }
 }

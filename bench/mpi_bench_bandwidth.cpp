@@ -9,6 +9,8 @@
 #include <mpi.h>
 
 #include <fcntl.h>
+#include <semaphore.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <functional>
@@ -132,6 +134,48 @@ Times one_writer(Job& job, Job& alone) {
   return times;
 }
 
+// What several processes can reach at all in one file: without any library, each writes its part of the file, the next one
+// when the one before is done, so that no two ever want the same thing.
+Times in_turn(Job& job, sem_t* turns) {
+  const std::string path = job.directory + "/single";
+  return {quiet::timed(job.rank, [&] {
+    if (job.rank > 0) require(sem_wait(turns + job.rank) == 0, "cannot wait for the turn");
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT, 0666);
+    require(fd >= 0, "cannot create a file");
+    int64_t at = job.rank * job.bytes;
+    in_pieces(job, job.bytes, [&](char* from, size_t n) {
+      const ssize_t written = pwrite(fd, from, n, at);
+      at += written;
+      return written == static_cast<ssize_t>(n);
+    });
+    require(close(fd) == 0, "close failed");
+    if (job.rank + 1 < job.ntasks) require(sem_post(turns + job.rank + 1) == 0, "cannot hand the turn on");
+  })};
+}
+
+// Semaphores of all tasks of the job, each 0; task 0 makes them in a file beside the scratch directory.
+sem_t* semaphores(const Job& job) {
+  const std::string path = job.directory + ".turns";
+  const size_t bytes = sizeof(sem_t) * static_cast<size_t>(job.ntasks);
+  const auto map = [&](int flags) {
+    const int fd = open(path.c_str(), flags, 0600);
+    require(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "cannot create semaphores");
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    require(at != MAP_FAILED && close(fd) == 0, "cannot map semaphores");
+    return static_cast<sem_t*>(at);
+  };
+  sem_t* turns = nullptr;
+  if (job.rank == 0) {
+    turns = map(O_RDWR | O_CREAT | O_TRUNC);
+    for (int t = 0; t < job.ntasks; ++t) require(sem_init(turns + t, 1, 0) == 0, "cannot make a semaphore");
+  }
+  quiet::barrier();
+  if (job.rank != 0) turns = map(O_RDWR);
+  quiet::barrier();
+  if (job.rank == 0) unlink(path.c_str());
+  return turns;
+}
+
 std::vector<Row> rows(const std::string& name, double write_target, double read_target, double bytes) {
   return {{"write." + name, true, write_target, bytes}, {"read." + name, true, read_target, bytes}};
 }
@@ -146,7 +190,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
-  const std::string only = options.text("--only", "auto,one");  // of auto, one, sweep, alignment
+  const std::string only = options.text("--only", "auto,one");  // of auto, one, in-turn, sweep, alignment
   const auto patience = static_cast<double>(options.number("--patience", 3));
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);
@@ -180,15 +224,25 @@ int main(int argc, char** argv) {
       bench::compare(
           rows("auto/task-local", 0.97, 0.97, total), fs, pairs, print,
           [&] { return multifile(job, "bw,files=auto", 1); }, peer, settle);
-    if (chosen("one")) {
-      Job alone{};
+    Job alone{};
+    if (chosen("one") || chosen("in-turn")) {
       alone.rank = job.rank;
       alone.piece = job.piece;
       alone.memory.resize(print ? job.memory.size() * static_cast<size_t>(job.ntasks) : 0);
       alone.fill();
+    }
+    if (chosen("one"))
       bench::compare(
           rows("one-file/one-writer", 0.95, 0.95, total), fs, pairs, print,
           [&] { return multifile(job, "bw", 1); }, [&] { return one_writer(job, alone); }, settle);
+    if (chosen("in-turn")) {
+      sem_t* const turns = semaphores(job);
+      const Row written{"write.one-file/in-turn", true, 0, total}, limit{"write.in-turn/one-writer", true, 0, total};
+      const auto first = [](Times times) { return Times{times.front()}; };
+      bench::compare({written}, fs, pairs, print, [&] { return first(multifile(job, "bw", 1)); },
+                     [&] { return in_turn(job, turns); }, settle);
+      bench::compare({limit}, fs, pairs, print, [&] { return in_turn(job, turns); },
+                     [&] { return first(one_writer(job, alone)); }, settle);
     }
     if (chosen("sweep"))
       for (int files = 1; files <= job.ntasks; files *= 2)

@@ -58,6 +58,16 @@ foreach(mpi ${SHEAF_MPIS})
   set_target_properties(sheaf_fortran_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})
 endforeach()
 
+# The module of striped files, the same for every MPI, over the libsheaf_sfio of each.
+sheaf_fortran_objects(sheaf_fortran_sfio_objects ${fortran}/sfio_f90.F90)
+foreach(mpi ${SHEAF_MPIS})
+  sheaf_fortran_library(sheaf_fortran_sfio_${mpi} sheaf_fortran_sfio $<TARGET_OBJECTS:sheaf_fortran_sfio_objects>)
+  target_link_libraries(sheaf_fortran_sfio_${mpi} PUBLIC sheaf_sfio_${mpi})
+  set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi}
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
+  install(TARGETS sheaf_fortran_sfio_${mpi} LIBRARY DESTINATION lib/${mpi})
+endforeach()
+
 # What programs in Fortran need of an MPI: mpi_fortran_<mpi>.
 foreach(mpi ${SHEAF_MPIS})
   find_program(MPIF90_${mpi} mpif90.${mpi})

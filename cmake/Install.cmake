@@ -29,7 +29,8 @@ endforeach()
 
 install(DIRECTORY include/ DESTINATION include)
 if(SHEAF_FORTRAN)
-  install(DIRECTORY ${SHEAF_FORTRAN_MODULES}/ DESTINATION include/mod_64 FILES_MATCHING PATTERN "sion_f90*.mod")
+  install(DIRECTORY ${SHEAF_FORTRAN_MODULES}/ DESTINATION include/mod_64 FILES_MATCHING PATTERN "sion_f90*.mod"
+    PATTERN "sfio_f90.mod")
   configure_file(packaging/pkgconfig/sheaf-fortran.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran.pc @ONLY)
   configure_file(packaging/pkgconfig/sheaf-fortran-omp.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-omp.pc @ONLY)
 endif()

@@ -11,6 +11,7 @@ It shares no code with the library and serves to check it. Plain Python, no depe
 from .describe import describe, sha256
 from .errors import FormatError
 from .header import KEYVAL_INLINE, KEYVAL_NONE, KEYVAL_UNSET
+from .journal import RecoveredFile
 from .keyval import Record
 from .multifile import Multifile, Task
 from .physical import PhysicalFile
@@ -18,6 +19,6 @@ from .writer import ChunkFiller, Kind, MultifileSpec, TaskSpec, cut, encode, fil
 
 __all__ = [
     "ChunkFiller", "FormatError", "KEYVAL_INLINE", "KEYVAL_NONE", "KEYVAL_UNSET", "Kind", "Multifile",
-    "MultifileSpec", "PhysicalFile", "Record", "Task", "TaskSpec", "cut", "describe", "encode", "fill", "sha256",
+    "MultifileSpec", "PhysicalFile", "Record", "RecoveredFile", "Task", "TaskSpec", "cut", "describe", "encode", "fill", "sha256",
     "write",
 ]

@@ -95,6 +95,10 @@ class PhysicalFile:
         header, n = self.header, self.header.ntasks
         arrays = self._read_i64(header.arrays_offset, 2 * n, f"META1 of {n} tasks")
         self.globalranks, self.stored_chunks = arrays[:n], arrays[n:]
+        self._read_closing()
+
+    def _read_closing(self) -> None:
+        header = self.header
         closing = header.closing_offset
         if self.size < closing + 12:
             raise self._fail("the file was never closed: META1 lacks its last 12 bytes")

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 #include "multifile/copy_stream.hpp"
 #include "multifile/output_set.hpp"
 #include "multifile/serial_reader.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
@@ -28,7 +30,8 @@ class Sink {
   void append(File& source, int64_t offset, int64_t bytes) {
     if (!name_.empty()) {
       open();
-      copy_range(source, *file_, offset, written_, bytes, progress_);
+      copier_->add(source, offset, written_, bytes);
+      copier_->finish();
       written_ += bytes;
       return;
     }
@@ -59,7 +62,9 @@ class Sink {
 
   // Not before the input has turned out to be readable.
   void open() {
-    if (!file_) file_ = outputs_.add(name_);
+    if (file_) return;
+    file_ = outputs_.add(name_);
+    copier_.emplace(*file_, progress_);
   }
 
   OutputSet outputs_;
@@ -68,6 +73,7 @@ class Sink {
   int64_t written_ = 0;
   std::vector<std::byte> buffer_;
   TerminalProgress progress_{"cat"};
+  std::optional<RangeCopier> copier_;
 };
 
 void check_block(const std::string& path, int64_t block, int64_t count) {
@@ -95,13 +101,14 @@ void append_task(Sink& sink, File& source, const layout::ChunkGeometry& geometry
 int cat(const CatOptions& options) {
   Sink sink(options);
   if (options.task) {
-    TaskReader reader(posix_store(), options.path, *options.task, OpenMode{});
+    TaskReader reader(any_store(), options.path, *options.task, OpenMode{});
+    if (reader.facts().unclosed) tell_unclosed(options.path);
     const ReadStream& stream = reader.stream();
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);
     append_task(sink, reader.file(), stream.geometry(), stream.sizes(), options, *options.task);
   } else {
     raise_descriptor_limit();
-    const Multifile m = load_multifile(posix_store(), options.path);
+    const Multifile m = load(options.path);
     if (options.block) check_block(options.path, *options.block, m.maxblocks());
     for (int64_t t = 0; t < m.ntasks(); ++t)
       append_task(sink, *m.file_of(t).file, m.geometry(t), m.sizes_of(t), options, t);

@@ -7,6 +7,7 @@
 #include "cli/terminal.hpp"
 #include "multifile/keyval_check.hpp"
 #include "multifile/usage.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
@@ -91,7 +92,7 @@ class DefragReport : public TerminalProgress {
 
 int classic_split(const SplitOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load_multifile(posix_store(), options.path);
+  const Multifile m = load(options.path);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const std::string mask = options.request.prefix + "%0" + std::to_string(options.request.digits) + "d";
@@ -118,13 +119,13 @@ int classic_split(const SplitOptions& options) {
   lines.print("max chunksize", largest_chunk(m));
   catch_signals();
   SplitReport report(m);
-  sheaf::split(posix_store(), m, options.request, report);
+  sheaf::split(any_store(), m, options.request, report);
   return 0;
 }
 
 int classic_defrag(const DefragOptions& options, bool verbose) {
   raise_descriptor_limit();
-  const Multifile m = load_multifile(posix_store(), options.path);
+  const Multifile m = load(options.path);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const Lines lines("siondefrag");
@@ -147,7 +148,7 @@ int classic_defrag(const DefragOptions& options, bool verbose) {
   lines.print("fsblksize outfile", options.request.fsblksize > 0 ? options.request.fsblksize : h.fsblksize);
   catch_signals();
   DefragReport report(m, verbose);
-  sheaf::defrag(posix_store(), m, options.request, report);
+  sheaf::defrag(any_store(), m, options.request, report);
   return 0;
 }
 

@@ -8,9 +8,15 @@
 #include <vector>
 
 #include "multifile/defrag.hpp"
+#include "multifile/repair.hpp"
 #include "multifile/split.hpp"
 
 namespace sheaf::cli {
+
+// All metadata of a multifile. Says on stderr if it was never closed, and shows what its journal tells.
+Multifile load(const std::string& path);
+// Says on stderr that a multifile was never closed.
+void tell_unclosed(const std::string& path);
 
 struct DumpOptions {
   std::string path;
@@ -62,6 +68,21 @@ struct VerifyOptions {
   bool json = false;
 };
 int verify(const VerifyOptions& options);
+
+struct RepairOptions {
+  std::string path;
+  RepairRequest request;
+  bool json = false;
+};
+int repair(const RepairOptions& options);
+
+struct LeftoversOptions {
+  std::string directory = ".";
+  bool remove = false;
+  bool finish = false;
+  bool json = false;
+};
+int leftovers(const LeftoversOptions& options);
 
 // The programs siondump, sionsplit, siondefrag, sioncat, sionversion; nullopt: `name` is none of them.
 std::optional<int> run_classic(const std::string& name, int argc, char** argv);

@@ -1,24 +1,25 @@
 // cli/copying: `sheaf split` and `sheaf defrag`, with progress.
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
 int split(const SplitOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load_multifile(posix_store(), options.path);
+  const Multifile m = load(options.path);
   catch_signals();
   TerminalProgress progress("split");
-  sheaf::split(posix_store(), m, options.request, progress);
+  sheaf::split(any_store(), m, options.request, progress);
   return 0;
 }
 
 int defrag(const DefragOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load_multifile(posix_store(), options.path);
+  const Multifile m = load(options.path);
   catch_signals();
   TerminalProgress progress("defrag");
-  sheaf::defrag(posix_store(), m, options.request, progress);
+  sheaf::defrag(any_store(), m, options.request, progress);
   return 0;
 }
 

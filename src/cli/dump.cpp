@@ -8,6 +8,7 @@
 #include "cli/terminal.hpp"
 #include "multifile/keyval_check.hpp"
 #include "multifile/usage.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
@@ -226,7 +227,7 @@ void dump_text(const Multifile& m, const DumpOptions& options) {
 
 int dump(const DumpOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load_multifile(posix_store(), options.path);
+  const Multifile m = load(options.path);
   if (options.json)
     dump_json(m, options.records);
   else

@@ -27,7 +27,7 @@ Json whole(const Multifile& m) {
   Json files = Json::array();
   for (const PhysicalFile& f : m.files)
     files.push_back({{"name", base_name(f.path())}, {"size", f.file->status().size}});
-  return {
+  Json json = {
       {"main", base_name(m.path)},
       {"files", files},
       {"format_version", h.version},
@@ -44,6 +44,8 @@ Json whole(const Multifile& m) {
       {"flag2", h.flag2},
       {"prefix", h.prefix.data()},
   };
+  if (!m.closed()) json["unclosed"] = true;
+  return json;
 }
 
 Json physical(const Multifile& m, size_t number) {

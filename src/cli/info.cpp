@@ -11,6 +11,7 @@
 #include "multifile/keyval_check.hpp"
 #include "multifile/open_mode.hpp"
 #include "multifile/usage.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
@@ -92,7 +93,7 @@ Json about_file(const Multifile& m) {
   }
   Json json = {
       {"file", m.path},
-      {"state", "complete"},
+      {"state", m.closed() ? "complete" : "unclosed"},
       {"tasks", m.ntasks()},
       {"physical_files", m.files.size()},
       {"files_of_the_set", h.nfiles},
@@ -167,7 +168,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  print_info(load_multifile(posix_store(), options.path), options.json);
+  print_info(load(options.path), options.json);
   return 0;
 }
 

@@ -16,7 +16,9 @@ namespace {
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // What a user can do about it, where the message itself does not say.
-const char* advice(sheaf::Code code) {
+const char* advice(sheaf::Code code, const std::string& command) {
+  if (command == "stripe" && code == sheaf::Code::damaged)
+    return "\n  (`sheaf stripe check` lists everything that is wrong with a striped file)";
   switch (code) {
     case sheaf::Code::damaged:
       return "\n  (`sheaf verify` lists everything that is wrong with a multifile)";
@@ -40,7 +42,7 @@ int main(int argc, char** argv) {
     return status;
   } catch (const sheaf::Error& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s%s\n", name.c_str(), error.what(), advice(error.code()));
+    std::fprintf(stderr, "%s: %s%s\n", name.c_str(), error.what(), advice(error.code(), argc > 1 ? argv[1] : ""));
   } catch (const sheaf::cli::Interrupted& interrupted) {
     std::fprintf(stderr, "%s: interrupted\n", name.c_str());
     sheaf::cli::die_of(interrupted.signal);

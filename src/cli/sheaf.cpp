@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.hpp"
+#include "cli/stripe.hpp"
 
 namespace sheaf::cli {
 
@@ -101,6 +102,30 @@ void add_verify(CLI::App& app, int& status) {
   sub->callback([o, &status] { status = verify(*o); });
 }
 
+void add_repair(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("repair", "Make a multifile complete that was never closed");
+  auto o = std::make_shared<RepairOptions>();
+  sub->add_option("FILE", o->path, "physical file 0 of the multifile, or any one physical file")->required();
+  auto* copy = sub->add_option("--copy", o->request.copy_to, "write a complete copy of this name and leave FILE as it is");
+  sub->add_flag("--force", o->request.replace, "replace that copy if it exists")->needs(copy);
+  sub->add_flag("--dry-run", o->request.dry_run, "only say what would be recovered");
+  sub->add_flag("--holes", o->request.holes, "go by the holes of the file even where a journal tells what tasks had flushed");
+  sub->add_flag("--json", o->json, "the report as JSON");
+  sub->footer(std::string("Example: sheaf repair --dry-run restart.sion && sheaf repair restart.sion\n") + exit_codes);
+  sub->callback([o, &status] { status = repair(*o); });
+}
+
+void add_leftovers(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("leftovers", "List multifiles under temporary names (open mode atomic); finish or remove them");
+  auto o = std::make_shared<LeftoversOptions>();
+  sub->add_option("DIR", o->directory, "where to look")->capture_default_str();
+  auto* finish = sub->add_flag("--finish", o->finish, "give those that are complete their names");
+  sub->add_flag("--remove", o->remove, "remove all")->excludes(finish);
+  sub->add_flag("--json", o->json, "the list as JSON");
+  sub->footer(std::string("Example: sheaf leftovers checkpoints\n") + exit_codes);
+  sub->callback([o, &status] { status = leftovers(*o); });
+}
+
 }  // namespace
 
 int run_sheaf(int argc, char** argv) {
@@ -116,6 +141,9 @@ int run_sheaf(int argc, char** argv) {
   add_cat(app, status);
   add_info(app, status);
   add_verify(app, status);
+  add_stripe(app, status);
+  add_repair(app, status);
+  add_leftovers(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -5,6 +5,7 @@
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
 #include "multifile/verify.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
@@ -46,7 +47,7 @@ int verify(const VerifyOptions& options) {
   size_t bad = 0;
   for (const std::string& path : options.paths) {
     TerminalProgress progress("verify");
-    const VerifyReport report = sheaf::verify(posix_store(), path, !options.metadata_only, progress);
+    const VerifyReport report = sheaf::verify(any_store(), path, !options.metadata_only, progress);
     bad += !report.ok();
     if (options.json)
       all.push_back(json_of(report));

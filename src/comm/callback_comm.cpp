@@ -1,7 +1,5 @@
 #include "comm/callback_comm.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -15,6 +13,7 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/helpers.hpp"
+#include "comm/host_name.hpp"
 #include "comm/star_comm.hpp"
 
 namespace sheaf {
@@ -49,9 +48,7 @@ class CallbackHub final : public StarHub {
   int size() const override { return size_; }
 
   int64_t node() override {
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
-    return static_cast<int64_t>(std::hash<std::string_view>{}(host.data()) >> 1);
+    return static_cast<int64_t>(std::hash<std::string>{}(host_name()) >> 1);
   }
   int tasks_per_node() override {
     const char* const topology = std::getenv("SHEAF_TOPOLOGY");

@@ -21,6 +21,8 @@
 
 namespace sheaf {
 
+class SharedMemory;
+
 // What a task has done on a Comm and on those split from it.
 struct Traffic {
   int64_t collectives = 0;  // collective calls
@@ -65,7 +67,7 @@ class SHEAF_EXPORT Comm {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // A split should keep runs of so many ranks together, from multiples of it on (the threads of a process); local.
+  // Groups of a split can meet alone only if they keep runs of so many ranks together, from multiples of it on; local.
   virtual int grain() const { return 1; }
 
   virtual void barrier() = 0;
@@ -111,6 +113,10 @@ class SHEAF_EXPORT Comm {
   // Two words of memory that all tasks of the group share, zero until somebody writes there; null if they share none.
   // They last as long as the Comm. Local.
   virtual SharedWord* shared_words() { return nullptr; }
+
+  // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all if it cannot be
+  // had, as here. What it holds is undefined; asked again, a group may get what an earlier call got and has dropped.
+  virtual std::unique_ptr<SharedMemory> share_memory(size_t bytes);
 
   // Number of groups that split_by_node() makes.
   virtual int node_count();

@@ -8,6 +8,7 @@
 #include "comm/fiber_report.hpp"
 #include "comm/fiber_scheduler.hpp"
 #include "comm/helpers.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace sheaf {
 namespace {
@@ -124,6 +125,10 @@ class FiberComm final : public Comm {
       slot.family = make_copy(*group_);
     });
     return std::make_unique<FiberComm>(slot.family->groups[0], rank_, task_);
+  }
+
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+    return node_count() > 1 ? nullptr : share_process_memory(*this, bytes, yield);
   }
 
   Traffic traffic() const override { return scheduler().task(task_).traffic; }

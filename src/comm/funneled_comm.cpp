@@ -154,7 +154,7 @@ void FunneledComm::scatter_equal(std::span<const std::byte> pieces, std::span<st
   threads_->scatter_equal(own, mine, 0);
 }
 
-// Thread 0 looks at the lists of all threads in place, and sends between processes what does not stay inside. Messages
+// Thread 0 looks at the lists of all threads in place, copies what stays inside, and sends the rest. Messages
 // between two processes are in the order of (sending thread, receiving thread), which both sides can tell.
 class FunneledComm::FunneledExchange final : public Exchange {
  public:
@@ -193,6 +193,7 @@ class FunneledComm::FunneledExchange final : public Exchange {
         wanted.push_back({comm_.process_of(peer), comm_.thread_of(peer), thread, threads[t], i});
       }
     }
+    const auto inside = attempt([&] { deliver_inside(threads, sent, wanted); });
     std::ranges::stable_sort(sent, {}, &Part::order);
     std::ranges::stable_sort(wanted, {}, &Part::order);
     std::vector<Outgoing> outgoing;
@@ -201,6 +202,33 @@ class FunneledComm::FunneledExchange final : public Exchange {
     for (const Part& part : wanted) incoming.push_back({part.process, part.lists->incoming[part.index].room});
     const std::vector<int64_t> received = comm_.processes_->exchange(std::move(outgoing), std::move(incoming))->finish();
     for (size_t i = 0; i < wanted.size(); ++i) wanted[i].lists->received[wanted[i].index] = received[i];
+    if (inside) throw *inside;
+  }
+
+  // Takes the messages between threads of this process out of both lists.
+  void deliver_inside(std::span<ExchangeLists* const> threads, std::vector<Part>& sent, std::vector<Part>& wanted) {
+    std::vector<ExchangeLists> lists(threads.size());
+    std::vector<Part> found;  // in the order of `lists`
+    for (const Part& part : sent)
+      if (part.process == comm_.process_)
+        lists[static_cast<size_t>(part.sender)].outgoing.push_back({part.receiver, part.lists->outgoing[part.index].bytes});
+    for (const Part& part : wanted)
+      if (part.process == comm_.process_) {
+        lists[static_cast<size_t>(part.receiver)].incoming.push_back({part.sender, part.lists->incoming[part.index].room});
+        found.push_back(part);
+      }
+    const auto stays = [this](const Part& part) { return part.process == comm_.process_; };
+    std::erase_if(sent, stays);
+    std::erase_if(wanted, stays);
+    std::vector<ExchangeLists*> all;
+    for (ExchangeLists& one : lists) all.push_back(&one);
+    deliver(all);
+    auto next = found.begin();
+    for (const ExchangeLists& one : lists)
+      for (const int64_t bytes : one.received) {
+        next->lists->received[next->index] = bytes;
+        ++next;
+      }
   }
 
   FunneledComm& comm_;

@@ -56,7 +56,7 @@ class HybridComm final : public Comm {
 
   int rank() const override { return group().rank(); }
   int size() const override { return group().size(); }
-  int grain() const override { return other_ ? 1 : regular_->threads().size(); }
+  int grain() const override { return other_ ? other_->grain() : regular_->threads().size(); }
 
   void barrier() override {
     count(0);

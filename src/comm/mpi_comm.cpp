@@ -61,6 +61,16 @@ class Handle {
   End end_;
 };
 
+// Memory that stays with the communicator for the next one who asks: tasks have touched it already.
+class KeptMemory final : public SharedMemory {
+ public:
+  explicit KeptMemory(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
+  std::span<std::byte> bytes() const override { return memory_->bytes(); }
+
+ private:
+  const std::shared_ptr<SharedMemory> memory_;
+};
+
 class MpiComm final : public Comm {
  public:
   MpiComm(Handle comm, std::shared_ptr<Family> family) : own_(std::move(comm)), family_(std::move(family)) {
@@ -220,6 +230,16 @@ class MpiComm final : public Comm {
   SharedWord* shared_words() override {
     mpi::Meeting* const tasks = meeting();
     return tasks ? tasks->words() : nullptr;
+  }
+
+  // Only where messages within the node would do the same: a topology by hand stands for several machines.
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+    count(0);
+    if (node_count() > 1) return nullptr;
+    std::shared_ptr<SharedMemory> none;
+    std::shared_ptr<SharedMemory>& kept = is_first() ? family_->spare.memory : none;
+    if (!kept || kept->bytes().size() < bytes) kept = mpi::share_memory(comm(), bytes);
+    return kept ? std::make_unique<KeptMemory>(kept) : nullptr;
   }
 
   Traffic traffic() const override { return family_->traffic; }

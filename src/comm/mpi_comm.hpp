@@ -26,6 +26,6 @@ namespace sheaf {
 //
 // largest_message: most bytes one MPI call may move; longer data go in pieces. Lowered by tests only. Same on
 // all.
-std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message = INT_MAX);
+SHEAF_EXPORT std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message = INT_MAX);
 
 }  // namespace sheaf

@@ -1,14 +1,7 @@
 #include "comm/mpi_meeting.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstring>
-#include <random>
+#include <utility>
 
 #include "base/byte_order.hpp"
 #include "comm/mpi_comm_pieces.hpp"
@@ -17,8 +10,6 @@
 namespace sheaf::mpi {
 
 namespace {
-
-using Name = std::array<char, 64>;
 
 bool share_a_node(MPI_Comm comm, int size) {
   MPI_Comm node = MPI_COMM_NULL;
@@ -30,18 +21,6 @@ bool share_a_node(MPI_Comm comm, int size) {
   return here == size;
 }
 
-// The memory of that name, of so many zeros if it is to be made; null if it cannot be had.
-void* map(const Name& name, size_t bytes, bool make) {
-  const int fd = shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600);
-  if (fd < 0) return nullptr;
-  void* memory = MAP_FAILED;
-  // Allocated now: a full file system of this kind would else show as a signal later.
-  if (!make || posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0)
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  ::close(fd);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
-
 }  // namespace
 
 std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
@@ -51,29 +30,9 @@ std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
   check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   if (size == 1 || size > SharedMeeting::most_tasks || !share_a_node(comm, size)) return nullptr;
 
-  const size_t bytes = SharedMeeting::memory_size(size);
-  Name name{};
-  void* memory = nullptr;
-  if (rank == 0) {
-    std::random_device random;
-    std::snprintf(name.data(), name.size(), "/sheaf.%ld.%08x%08x", static_cast<long>(getpid()), random(), random());
-    memory = map(name, bytes, true);
-  }
-  patiently("MPI_Ibcast", [&](MPI_Request* request) {
-    return MPI_Ibcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, comm, request);
-  });
-  if (rank != 0) memory = map(name, bytes, false);
-  int everywhere = memory != nullptr;
-  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
-    return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
-  });
-  if (rank == 0) shm_unlink(name.data());
-  if (everywhere) return std::make_shared<Meeting>(comm, memory, bytes, rank, size);
-  if (memory) munmap(memory, bytes);
-  return nullptr;
+  auto memory = share_memory(comm, SharedMeeting::memory_size(size));
+  return memory ? std::make_shared<Meeting>(comm, std::move(memory), rank, size) : nullptr;
 }
-
-Meeting::~Meeting() { munmap(memory_, bytes_); }
 
 // Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks without moving
 // anything on.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "comm/mpi_shared_memory.hpp"
 #include "comm/shared_meeting.hpp"
 
 namespace sheaf::mpi {
@@ -20,11 +21,10 @@ class Meeting {
   // the memory cannot be had. `comm` must be there whenever tasks meet.
   static std::shared_ptr<Meeting> of(MPI_Comm comm);
 
-  Meeting(MPI_Comm comm, void* memory, size_t bytes, int rank, int size)
-      : comm_(comm), memory_(memory), bytes_(bytes), tasks_(memory, rank, size) {}
+  Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, int rank, int size)
+      : comm_(comm), memory_(std::move(memory)), tasks_(memory_->bytes().data(), rank, size) {}
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
-  ~Meeting();
 
   // The collective calls of Comm, by the same rules. Those that return false have moved nothing, on no task, because
   // somebody's contribution is too long for a meeting. Messages on their way move on while a task waits, as in any call
@@ -48,8 +48,7 @@ class Meeting {
   bool combine(std::span<const int64_t> mine, Join join);
 
   MPI_Comm comm_;
-  void* memory_;
-  size_t bytes_;
+  const std::shared_ptr<SharedMemory> memory_;
   SharedMeeting tasks_;
 };
 

@@ -77,11 +77,12 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
   return duplicates_.emplace_back(made);
 }
 
-void Spares::give_back(Spare spare) {
+void Spares::give_back(const Spare& spare) {
   const std::lock_guard lock(mutex_);
   if (retired_ || spare.number < 0) {
     free_communicator(spare.comm);
   } else {
+    duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
     free_[static_cast<size_t>(spare.number)] = true;
   }
 }

@@ -27,6 +27,7 @@ class Spares {
     MPI_Comm comm = MPI_COMM_NULL;
     int number = -1;  // -1: one too many to be kept
     std::shared_ptr<Meeting> meeting = nullptr;  // of its tasks; may be null
+    std::shared_ptr<SharedMemory> memory = nullptr;  // that they have shared before
   };
 
   // Taking one is collective over the communicator these belong to, in two steps. What all tasks bring to the first is
@@ -37,7 +38,7 @@ class Spares {
   Spare take(MPI_Comm comm, std::span<const int64_t, numbers> largest);
 
   // Local. Frees it if it cannot be kept or the program has freed its communicator meanwhile.
-  void give_back(Spare spare);
+  void give_back(const Spare& spare);
 
   // The program frees its communicator: nothing is lent any more. `free_now`: what is not in use goes at once.
   void retire(bool free_now);

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "comm/comm.hpp"
 #include "comm/helpers.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace sheaf {
 namespace {
@@ -57,6 +58,8 @@ class SelfComm final : public Comm {
 
   std::unique_ptr<Comm> duplicate() override { return alike(); }
   std::unique_ptr<Comm> split_by_node() override { return alike(); }
+
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return share_process_memory(*this, bytes); }
 
   Traffic traffic() const override { return *traffic_; }
 

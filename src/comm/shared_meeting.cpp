@@ -1,23 +1,31 @@
 #include "comm/shared_meeting.hpp"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 namespace sheaf {
 
 namespace {
 
+constexpr int glances = 8;                // before the first nap
 constexpr long shortest_nap = 200'000;    // ns between two calls of `progress`
 constexpr long longest_nap = 4'000'000;
-constexpr auto idle = std::chrono::microseconds(3);  // a call that takes longer has moved something on
+constexpr long idle = 3000;  // ns of a core's time; a call of `progress` that takes more has moved something on
+
+// The time this thread has worked: `progress` may yield its core to others for long.
+long worked() {
+  struct timespec time {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
 
 bool moves_on(const std::function<void()>& progress) {
-  const auto begin = std::chrono::steady_clock::now();
+  const long before = worked();
   progress();
-  return std::chrono::steady_clock::now() - begin > idle;
+  return worked() - before > idle;
 }
 
 }  // namespace
@@ -69,6 +77,8 @@ bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<vo
     head_->meetings.store(number + 1, std::memory_order_release);
     wake(head_->meetings);
   } else {
+    // Tasks that come together need no sleep: it would cost them a wake-up each.
+    for (int i = 0; i < glances && head_->meetings.load(std::memory_order_acquire) == number; ++i) sched_yield();
     long nap = shortest_nap;
     while (head_->meetings.load(std::memory_order_acquire) == number) {
       sleep_while(head_->meetings, number, nap);

@@ -27,6 +27,7 @@ class StarComm final : public Comm {
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
+  int grain() const override { return shared_->hub->size(); }  // every round needs all tasks
 
   void barrier() override {
     count(0);

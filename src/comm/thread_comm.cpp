@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/helpers.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace sheaf {
 
@@ -207,6 +208,10 @@ class ThreadComm final : public Comm {
   std::unique_ptr<Comm> duplicate() override {
     count(0);
     return split_off("duplicate", 0, rank_);
+  }
+
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+    return node_count() > 1 ? nullptr : share_process_memory(*this, bytes);
   }
 
   std::unique_ptr<Comm> split_by_node() override {

@@ -57,10 +57,21 @@ struct Header {
   bool leads_set() const { return nfiles > 1 && filenumber == 0; }
 };
 
+// Where a reader has the block table of a file from.
+enum class TableSource : uint8_t {
+  file,     // META2: the file is complete
+  unmarked,  // the same, but the file was not closed: the pointer to META2 is missing
+  journal,   // the file was not closed: its journal tells
+  nothing,   // the same, and no task had anything to tell: all are empty
+};
+
 // What is behind the arrays of META1 once the file is complete.
 struct Pointer {
   int32_t maxblocks = 0;    // largest number of blocks of any task
   int64_t varheader = 0;    // absolute offset of META2; 0 in a file that was never closed
+  TableSource source = TableSource::file;  // other than file: META2 would be at varheader
+
+  bool complete() const { return source == TableSource::file; }
 };
 
 std::array<std::byte, fixed_size> encode(const Header& header);

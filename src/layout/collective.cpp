@@ -1,6 +1,7 @@
 #include "layout/collective.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "base/checked.hpp"
@@ -33,8 +34,27 @@ int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, bool may_
   } else {
     filled = request;
     first = task;
+    ++number;
   }
   return first;
+}
+
+int64_t unshared_alignment(int64_t total, int64_t fsblksize) {
+  constexpr int64_t page = 4096;
+  return total <= fsblksize ? std::min(fsblksize, page) : fsblksize;
+}
+
+void GroupPassBack::complete(int64_t task, GroupPlace& place) {
+  const int64_t count = behind.count > 0 ? behind.count : place.number + 1;
+  if (place.first != behind.first) behind = {place.first, task + 1 - place.first, place.sum, place.number, count};
+  place = behind;
+}
+
+int64_t choose_collector(std::span<const int64_t> nodes, int64_t nnodes, const GroupPlace& place, int64_t file,
+                         int64_t nfiles) {
+  const int64_t share = nnodes * (file * place.count + place.number) / (nfiles * place.count);
+  const auto nearest = std::ranges::min_element(nodes, {}, [share](int64_t node) { return std::abs(node - share); });
+  return nearest - nodes.begin();
 }
 
 int64_t packed_chunk(int64_t request, int64_t sum, bool is_last, int64_t fsblksize) {
@@ -45,17 +65,18 @@ int64_t merged_chunk(int64_t request, int64_t sum, bool is_collector, int64_t fs
   return aligned(is_collector ? sum : request, fsblksize);
 }
 
-Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector) {
+Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector, const Candidate& candidate) {
   const int64_t unit = int64_t{nfiles} * tasks_per_collector;
   if (nfiles < 1 || tasks_per_collector < 2 || ntasks % unit != 0)
     throw Error(Code::invalid_argument, "collmsa: " + std::to_string(ntasks) + " tasks are no multiple of " +
                                             std::to_string(nfiles) + " files of " + std::to_string(tasks_per_collector) +
                                             " (>= 2) tasks per collector");
   const int32_t groups = ntasks / tasks_per_collector;
-  const bool collects = task < groups;
+  const bool collects = candidate.may_collect && candidate.before < groups;
+  const int32_t sender = task - std::min(candidate.before, groups);
   const int32_t senders = tasks_per_collector - 1;
-  const int32_t group = collects ? task : (task - groups) / senders;
-  const int32_t place = collects ? 0 : 1 + (task - groups) % senders;
+  const int32_t group = collects ? candidate.before : sender / senders;
+  const int32_t place = collects ? 0 : 1 + sender % senders;
   return {group % nfiles, group / nfiles * tasks_per_collector + place};
 }
 

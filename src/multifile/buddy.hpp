@@ -24,6 +24,17 @@ std::string buddy_name(const std::string& base, int level);
 void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
                    const std::string& base, int levels);
 
+// Copy `level` of physical file `path` of the set `base`, as a view that shows the file it is a copy of. Throws what its open
+// does. The store outlives the view.
+std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int level, const std::string& path);
+
+// Collective over `all`, before the set `path` is opened for reading. `local`: this task's group, the same partition as in
+// writing. A group whose first task can open neither the file of the group nor any copy of it (they lie on other nodes'
+// disks) gets the file back under its name: the first task of a group that holds a copy reads and sends it. Nothing
+// happens where files or copies can be seen, or nobody sees a copy. Throws on all tasks alike if a file could not be made.
+// Memory: 4 MiB, and O(groups), at these tasks.
+void restore_from_buddies(Store& store, Comm& all, Comm& local, const std::string& path, int levels);
+
 // For reading: files of the set `base` that cannot be opened, or whose metadata cannot be read, are replaced by views of
 // their copies. `inner` outlives the object. Throws what the original gives if there is no copy either.
 class BuddyStore final : public Store {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "comm/agree.hpp"
+#include "format/journal.hpp"
 #include "multifile/buddy.hpp"
 #include "multifile/metadata_io.hpp"
 
@@ -127,20 +128,21 @@ class BuddyView final : public File {
 
 }  // namespace
 
+std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int level, const std::string& path) {
+  return std::make_shared<BuddyView>(store.open(buddy_name(base, level) + path.substr(base.size()), Access::read), path);
+}
+
 std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
   if (!path.starts_with(base_)) return nullptr;
   for (int level = 0; level < levels_; ++level) {
     std::shared_ptr<File> view;
-    const auto failed = attempt([&] {
-      auto copy = inner_.open(buddy_name(base_, level) + path.substr(base_.size()), Access::read);
-      view = std::make_shared<BuddyView>(std::move(copy), path);
-    });
-    if (!failed) return view;
+    if (!attempt([&] { view = open_buddy(inner_, base_, level, path); })) return view;
   }
   return nullptr;
 }
 
 std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
+  if (path.ends_with(format::journal_name(""))) return inner_.open(path, access);
   std::shared_ptr<File> file;
   const auto failed = attempt([&] {
     file = inner_.open(path, access);
@@ -149,6 +151,7 @@ std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
   if (!failed) return file;
   if (access == Access::read)
     if (auto view = open_copy(path)) return view;
+  if (failed->code() == Code::unclosed) return file;  // there may be a journal
   throw *failed;
 }
 

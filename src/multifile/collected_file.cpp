@@ -19,13 +19,15 @@ void CollectedFile::hold(int64_t capacity, int64_t direct) {
   direct_ = direct;
 }
 
-void CollectedFile::begin_unbounded() {
+void CollectedFile::begin_unbounded(bool everything) {
   before_ = held_.size();
   held_.emplace_back(capacity_);
   unbounded_ = true;
+  everything_ = everything;
 }
 
 size_t CollectedFile::bound_again() {
+  everything_ = false;
   if (!std::exchange(unbounded_, false)) return 0;
   std::erase_if(held_, [](const Parcel& parcel) { return parcel.empty(); });
   return held_.size() - before_;
@@ -79,7 +81,7 @@ bool CollectedFile::fits(int64_t bytes) const {
 void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   const int64_t bytes = std::ssize(data);
   if (capacity_ == 0) return real().write_at(data, offset);
-  const bool holds = !alone_ && bytes < direct_ && (unbounded_ || fits(bytes));
+  const bool holds = everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits(bytes)));
   if (!holds) {
     try {
       write_held();

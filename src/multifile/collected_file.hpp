@@ -26,7 +26,8 @@ class CollectedFile final : public File {
   // From now on writes of less than `direct` bytes are held, in one parcel of at most `capacity` bytes. 0: no more.
   void hold(int64_t capacity, int64_t direct);
   // Begins a parcel, behind which others follow as needed, until bound_again(): for bytes that are sent in the same call.
-  void begin_unbounded();
+  // `everything`: nothing is written by the task itself meanwhile.
+  void begin_unbounded(bool everything = false);
   // Drops empty parcels; returns how many at the end hold what was written since begin_unbounded().
   size_t bound_again();
 
@@ -70,6 +71,7 @@ class CollectedFile final : public File {
   int64_t capacity_ = 0;
   int64_t direct_ = 0;
   bool unbounded_ = false;
+  bool everything_ = false;
   size_t before_ = 0;   // parcels held before begin_unbounded()
   bool alone_ = false;  // a write of its own has failed: the order of its bytes is now its own affair
 };

@@ -1,11 +1,82 @@
 #include "multifile/collective_group.hpp"
 
 #include <algorithm>
+#include <array>
 
-#include "layout/collective.hpp"
 #include "multifile/leaders.hpp"
 
 namespace sheaf {
+
+namespace {
+
+std::span<std::byte> bytes_of(int64_t& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+
+}  // namespace
+
+CollectiveGroup::CollectiveGroup(Comm& file) : file_(&file) { place_.size = file.size(); }
+
+CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
+    : file_(&file), place_(place) {
+  if (place.count > 1) kind_ = file.grain() > 1 ? Kind::together : Kind::apart;
+  if (kind_ == Kind::apart) members_ = file.split(static_cast<int>(place.number), file.rank());
+  choose_collector(spread);
+  if (kind_ == Kind::apart) collectors_ = file.split(is_collector() ? 0 : -1, file.rank());
+}
+
+std::unique_ptr<Exchange> CollectiveGroup::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+  if (kind_ != Kind::together) return members().exchange(std::move(outgoing), std::move(incoming));
+  const int first = static_cast<int>(place_.first);
+  for (Outgoing& message : outgoing) message.peer += first;
+  for (Incoming& message : incoming) message.peer += first;
+  return file_->exchange(std::move(outgoing), std::move(incoming));
+}
+
+void CollectiveGroup::settle(std::span<int64_t> values) {
+  if (kind_ == Kind::together) {
+    if (!is_collector()) std::ranges::fill(values, INT64_MIN);
+    file_->all_max(values);
+    return;
+  }
+  if (collectors_) collectors_->all_max(values.first(values.size() - 1));
+  members().broadcast(std::as_writable_bytes(values), collector_);
+}
+
+int64_t CollectiveGroup::deal(std::span<const int64_t> pieces) {
+  int64_t mine = 0;
+  if (kind_ != Kind::together) {
+    members().scatter_equal(std::as_bytes(pieces), bytes_of(mine), collector_);
+    return mine;
+  }
+  std::vector<Outgoing> outgoing;
+  if (is_collector())
+    for (int member = 0; member < size(); ++member)
+      outgoing.push_back({member, std::as_bytes(pieces.subspan(static_cast<size_t>(member), 1))});
+  exchange(std::move(outgoing), {{collector_, bytes_of(mine)}})->finish();
+  return mine;
+}
+
+// A number of every member, at the collector.
+std::vector<int64_t> CollectiveGroup::gather(int64_t mine) {
+  std::vector<int64_t> all(is_collector() ? static_cast<size_t>(size()) : 0);
+  if (kind_ != Kind::together) {
+    const Gathered found = members().gather(bytes_of(mine), collector_);
+    if (!all.empty()) std::memcpy(all.data(), found.bytes.data(), found.bytes.size());
+    return all;
+  }
+  std::vector<Incoming> incoming;
+  for (size_t member = 0; member < all.size(); ++member) incoming.push_back({static_cast<int>(member), bytes_of(all[member])});
+  exchange({{collector_, bytes_of(mine)}}, std::move(incoming))->finish();
+  return all;
+}
+
+void CollectiveGroup::choose_collector(const Spread& spread) {
+  if (spread.nodes.count <= 1) return;
+  const std::vector<int64_t> nodes = gather(spread.nodes.mine);
+  std::vector<int64_t> choice;
+  if (is_collector())
+    choice.assign(nodes.size(), layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles));
+  collector_ = static_cast<int>(deal(choice));
+}
 
 namespace {
 
@@ -14,84 +85,113 @@ struct Request {
   int64_t may_collect;
 };
 
-// The state of the pass goes from leader to leader. Returns the first task of the group of each task of the slice.
-std::vector<int64_t> pass_over(Comm& leaders, std::span<const Request> slice, int64_t first_task, int64_t average) {
-  layout::GroupPass state;
-  const auto memory = std::as_writable_bytes(std::span(&state, 1));
-  std::vector<int64_t> firsts;
-  for (int hop = 0; hop < leaders.size(); ++hop) {
-    if (hop == leaders.rank())
-      for (size_t t = 0; t < slice.size(); ++t)
-        firsts.push_back(state.add(first_task + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].may_collect != 0));
-    if (hop + 1 == leaders.size()) break;
+// What goes from leader to leader, there and back.
+struct Passes {
+  layout::GroupPass forward;
+  layout::GroupPassBack back;
+};
+
+// Visits the leaders one after the other, in order or backwards; visit() changes `passes`. Collective over `comm`, in which
+// `rank_of` says who they are; `mine`: which of them this task is, or -1.
+template <class RankOf, class Visit>
+void go_over(Comm& comm, int leaders, int mine, RankOf rank_of, bool backwards, Passes& passes, Visit visit) {
+  const auto memory = std::as_writable_bytes(std::span(&passes, 1));
+  for (int hop = 0; hop < leaders; ++hop) {
+    const int from = backwards ? leaders - 1 - hop : hop;
+    const int to = backwards ? from - 1 : from + 1;
+    if (mine == from) visit();
+    if (hop + 1 == leaders) break;
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
-    if (hop == leaders.rank()) outgoing.push_back({hop + 1, memory});
-    if (hop + 1 == leaders.rank()) incoming.push_back({hop, memory});
-    leaders.exchange(std::move(outgoing), std::move(incoming))->finish();
+    if (mine == from) outgoing.push_back({rank_of(to), memory});
+    if (mine == to) incoming.push_back({rank_of(from), memory});
+    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
   }
-  return firsts;
 }
 
-int64_t first_of_group(Comm& file, const Request& mine, int64_t average) {
+// Collective over the file: where this task's group is. `average` < 0: whoever may collect begins a group.
+layout::GroupPlace place_in_groups(Comm& file, const Request& mine, int64_t average) {
   Leaders leaders(file);
   const std::vector<Request> slice = leaders.gather(std::span(&mine, 1));
-  const bool several = static_cast<int64_t>(leaders.count()) < file.size();
-  std::unique_ptr<Comm> chain;
-  if (several) chain = file.split(leaders.is_leader() ? 0 : -1, file.rank());
-  std::vector<int64_t> firsts;
-  if (leaders.is_leader()) firsts = pass_over(chain ? *chain : *self_comm(), slice, leaders.first(), average);
-  int64_t first = 0;
-  leaders.scatter(std::span<const int64_t>(firsts), first);
-  return first;
-}
-
-void divide(Comm& file, int64_t first, CollectiveGroup& groups) {
-  groups.members = file.split(static_cast<int>(first), file.rank());
-  groups.collectors = file.split(groups.members->rank() == 0 ? 0 : -1, file.rank());
+  std::vector<layout::GroupPlace> places(slice.size());
+  Passes passes;
+  const auto there = [&] {
+    for (size_t t = 0; t < places.size(); ++t) {
+      auto& pass = passes.forward;
+      const int64_t first =
+          pass.add(leaders.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].may_collect != 0);
+      places[t] = {first, 0, pass.filled, pass.number, 0};
+    }
+  };
+  const auto back = [&] {
+    for (size_t t = places.size(); t-- > 0;) passes.back.complete(leaders.first() + static_cast<int64_t>(t), places[t]);
+  };
+  const auto both_ways = [&](Comm& comm, int own, auto rank_of) {
+    go_over(comm, leaders.total(), own, rank_of, false, passes, there);
+    go_over(comm, leaders.total(), own, rank_of, true, passes, back);
+  };
+  if (file.grain() > 1) {
+    const int own = leaders.is_leader() ? static_cast<int>(leaders.first() / std::max<int64_t>(1, leaders.leader(1))) : -1;
+    both_ways(file, own, [&](int leader) { return static_cast<int>(leaders.leader(leader)); });
+  } else {
+    const auto chain = leaders.total() > 1 ? file.split(leaders.is_leader() ? 0 : -1, file.rank()) : self_comm();
+    if (leaders.is_leader()) both_ways(*chain, chain->rank(), [](int leader) { return leader; });
+  }
+  layout::GroupPlace place;
+  leaders.scatter(std::span<const layout::GroupPlace>(places), place);
+  return place;
 }
 
 }  // namespace
 
-CollectiveGroup make_groups(Comm& file, int64_t request, int64_t fsblksize, const CollectivePlan& plan, bool may_collect) {
-  const PrefixedSum requests = prefixed_sum(file, request);
+NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan, const Spread& spread) {
+  const PrefixedSum requests = prefixed_sum(file, request.bytes);
   const int64_t total = requests.total;
-  const int64_t average = layout::bytes_per_collector(total, file.size(), fsblksize, plan.tasks_per_collector);
-  CollectiveGroup groups;
-  groups.average_request = (total + file.size() - 1) / file.size();
-  int64_t sum = total;
-  if (plan.equal ? plan.tasks_per_collector < file.size() : average < total) {
-    divide(file, plan.equal ? file.rank() - file.rank() % plan.tasks_per_collector
-                            : first_of_group(file, {request, may_collect}, average), groups);
-    sum = request;
-    groups.members->all_sum(std::span(&sum, 1));
+  const int64_t average = layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
+  NewGroups made;
+  made.average_request = (total + file.size() - 1) / file.size();
+  layout::GroupPlace place{0, file.size(), total, 0, 1};
+  const bool several = plan.equal ? plan.tasks_per_collector < file.size() : average < total;
+  made.fsblksize = request.unshared && !several ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
+  if (several && plan.equal) {
+    place = place_in_groups(file, {request.bytes, file.rank() % plan.tasks_per_collector == 0}, -1);
+  } else if (several) {
+    place = place_in_groups(file, {request.bytes, plan.may_collect}, average);
   }
-  const Comm& group = groups.group(file);
+  const bool free_choice = !plan.merge && !plan.equal;  // else the layout says who collects
+  made.group = CollectiveGroup(file, place, free_choice ? spread : Spread{});
+  const int member = made.group.rank();
   const auto overflow = attempt([&] {
-    groups.chunk_size = plan.merge ? layout::merged_chunk(request, sum, group.rank() == 0, fsblksize)
-                                   : layout::packed_chunk(request, sum, group.rank() == group.size() - 1, fsblksize);
+    made.chunk_size = plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
+                                 : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
   });
-  if (overflow) groups.chunk_size = INT64_MAX;
+  if (overflow) made.chunk_size = INT64_MAX;
   // In one group only the last chunk differs from its request.
-  if (!groups.members && !plan.merge)
-    if (const auto end = align_up(total, fsblksize)) groups.placed = PrefixedSum{requests.before, *end};
-  return groups;
+  if (place.count == 1 && !plan.merge)
+    if (const auto end = align_up(total, made.fsblksize)) made.placed = PrefixedSum{requests.before, *end};
+  return made;
 }
 
-CollectiveGroup make_equal_groups(Comm& file, int64_t tasks) {
-  CollectiveGroup groups;
-  if (tasks < file.size()) divide(file, file.rank() - file.rank() % tasks, groups);
-  return groups;
+std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
+                                      const CollectiveMeans& means) {
+  const bool alone = means.meeting || local.grain() <= local.size();
+  return alone ? plan_of(mode, writes, local.size()) : std::nullopt;
 }
 
-CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan) {
+CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread) {
   int64_t tasks = plan.tasks_per_collector;
   if (plan.is_automatic()) {
     constexpr int64_t unlimited = INT64_MAX / 2;
     const int64_t collectors = (unlimited / layout::bytes_per_collector(unlimited, file.size(), 1, 0));
     tasks = (file.size() + collectors - 1) / std::max<int64_t>(1, collectors);
   }
-  return make_equal_groups(file, std::max<int64_t>(1, tasks));
+  tasks = std::clamp<int64_t>(tasks, 1, file.size());
+  layout::GroupPlace place;
+  place.number = file.rank() / tasks;
+  place.count = (file.size() + tasks - 1) / tasks;
+  place.first = place.number * tasks;
+  place.size = std::min(tasks, file.size() - place.first);
+  return CollectiveGroup(file, place, spread);
 }
 
 }  // namespace sheaf

@@ -1,37 +1,111 @@
-// multifile/collective_group: the tasks of a physical file in groups of consecutive ones, each with a collector, its
-// first task (docs/format.md, section "Collective layouts").
+// multifile/collective_group: the tasks of a physical file in groups of consecutive ones, each with a collector
+// (docs/format.md, section "Collective layouts"), and how they talk.
+//
+// Where groups can meet alone, each is a Comm of its own, and what concerns the whole file goes through the collectors.
+// Elsewhere (threads of several processes, of which one talks for all; callbacks of the program) every step is one of all
+// tasks of the file, so that none waits for a task that is in another group's call.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "comm/comm.hpp"
+#include "exchange/mover.hpp"
+#include "exchange/topology.hpp"
+#include "layout/collective.hpp"
 #include "multifile/collective_mode.hpp"
 #include "multifile/parallel_open.hpp"
 
 namespace sheaf {
 
-struct CollectiveGroup {
-  std::unique_ptr<Comm> members;     // null: all tasks of the file are one group
-  std::unique_ptr<Comm> collectors;  // of all groups of the file, on each of them; null elsewhere, and if there is one group
-  int64_t chunk_size = 0;            // of this task, final; so large that no layout takes it if it would not fit 63 bits
-  std::optional<PrefixedSum> placed;  // of the chunk sizes, where they follow from the requests
-  int64_t average_request = 0;       // bytes per task, over the file; rounded up
-
-  Comm& group(Comm& file) const { return members ? *members : file; }
+// What the choice of collectors takes into account: where this task is, and which of the physical files this one is.
+struct Spread {
+  exchange::Nodes nodes;
+  int64_t file = 0;
+  int64_t nfiles = 1;
 };
 
-// Collective over `file`, the tasks of a physical file; O(log tasks) steps, and one per leader. Leaders do the pass over
-// the tasks in order; no other task holds more than its own numbers. `request`: bytes this task asks for, >= 0.
-// Throws invalid_argument on all tasks if the sum of the requests exceeds 2^63 bytes.
-CollectiveGroup make_groups(Comm& file, int64_t request, int64_t fsblksize, const CollectivePlan& plan,
-                            bool may_collect = true);
+class CollectiveGroup {
+ public:
+  CollectiveGroup() = default;
+  // All tasks of `file`, which outlives the object, as one group with its first task as collector. Local.
+  explicit CollectiveGroup(Comm& file);
+  // The group at `place`, its collector chosen as layout::choose_collector says. Collective over the file.
+  CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
+
+  int rank() const { return file_->rank() - static_cast<int>(place_.first); }  // number of this member
+  int size() const { return static_cast<int>(place_.size); }
+  int collector() const { return collector_; }  // a member
+  bool is_collector() const { return rank() == collector_; }
+  const layout::GroupPlace& place() const { return place_; }
+
+  // The members as tasks of the file.
+  exchange::Mover::Members tasks() const {
+    return {static_cast<int>(place_.first), static_cast<int>(place_.first + place_.size) - 1};
+  }
+
+  // Messages between members; see Comm::exchange. Collective over the file.
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
+
+  // Collective over the file. `values` of a collector hold for its group, others are not looked at. Afterwards all but the
+  // last are, on every task, the maximum over the groups; the last is that of all groups that this one is in step with.
+  void settle(std::span<int64_t> values);
+
+  // Collective over the file: pieces[m] of the collector to member m.
+  int64_t deal(std::span<const int64_t> pieces);
+
+ private:
+  enum class Kind : uint8_t { whole, apart, together };
+  Comm& members() { return members_ ? *members_ : *file_; }
+  std::vector<int64_t> gather(int64_t mine);
+  void choose_collector(const Spread& spread);
+
+  Comm* file_ = nullptr;
+  std::unique_ptr<Comm> members_;     // if groups are apart
+  std::unique_ptr<Comm> collectors_;  // the same, on collectors
+  layout::GroupPlace place_;
+  int collector_ = 0;
+  Kind kind_ = Kind::whole;
+};
+
+// What the program brings for collective calls.
+struct CollectiveMeans {
+  // The tasks of this physical file, who can meet there without others; null: they talk as they do in the open.
+  std::unique_ptr<Comm> meeting;
+  bool may_collect = true;  // this task may be the first of a group
+  bool takes_part = true;   // else it moves its bytes itself
+  std::shared_ptr<exchange::Mover> mover = nullptr;  // moves the bytes, but not those to be merged; null: messages do
+};
+
+// What a new file needs to know to form its groups.
+struct GroupRequest {
+  int64_t bytes = 0;      // that this task asks for, >= 0
+  int64_t fsblksize = 0;  // bytes; what groups are formed for
+  bool unshared = false;  // a file with one group may be laid out for less
+};
+
+struct NewGroups {
+  CollectiveGroup group;
+  int64_t chunk_size = 0;            // of this task, final; so large that no layout takes it if it would not fit 63 bits
+  std::optional<PrefixedSum> placed;  // of the chunk sizes, where they follow from the requests
+  int64_t fsblksize = 0;             // that the file is laid out for
+  int64_t average_request = 0;       // bytes per task, over the file; rounded up
+};
+
+// Collective over `file`, the tasks of a physical file; O(log tasks) steps, and two per leader. Leaders do the passes over
+// the tasks in order; no other task holds more than its own numbers. Throws invalid_argument on all tasks if the sum of the
+// requests exceeds 2^63 bytes.
+NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan, const Spread& spread);
 
 // For reading: groups of so many consecutive tasks, or of a number of the library's choice. Collective.
-CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan);
+CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread);
 
-// Groups of `tasks` consecutive tasks each. Collective.
-CollectiveGroup make_equal_groups(Comm& file, int64_t tasks);
+// How the tasks of a physical file, `local`, work together; nothing if they do not: the mode does not want it, or they cannot
+// meet without those of other files. Local, the same on all tasks of the multifile.
+std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
+                                      const CollectiveMeans& means = {});
 
 }  // namespace sheaf

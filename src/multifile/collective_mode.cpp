@@ -51,6 +51,12 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
   } else if (key == "collectors") {
     mode.collectors = count_of(word, value, 1, INT32_MAX);
     if (mode.forced == CollectiveMode::Forced::no) mode.forced = CollectiveMode::Forced::on;
+  } else if (key == "collector-hosts" || key == "collector-hosts-basic") {
+    mode.hosts = {std::string(value), key == "collector-hosts"};
+    std::ranges::replace(mode.hosts.text, comma_in_words, ',');
+    mode.hosts.matches("");  // it is a regular expression
+  } else if (key == "colldebug") {
+    mode.debug = static_cast<int>(count_of(word, value, 0, INT32_MAX));
   } else {
     return false;
   }
@@ -59,10 +65,22 @@ bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::str
 
 std::string collective_environment() {
   std::string words;
+  const auto add = [&](std::string word, const std::string& value) {
+    words += (words.empty() ? "" : ",") + std::move(word) + value;
+  };
   if (const auto tasks = variable("SION_COLLSIZE"); tasks && *tasks <= INT32_MAX)
-    words = *tasks == 0 ? "collective=off" : *tasks < 0 ? "collective=auto" : "collective=" + std::to_string(*tasks);
+    add("collective=", *tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks));
   if (const auto collectors = variable("SION_COLLNUM"); collectors && *collectors > 0 && *collectors <= INT32_MAX)
-    words += (words.empty() ? "collectors=" : ",collectors=") + std::to_string(*collectors);
+    add("collectors=", std::to_string(*collectors));
+  if (const auto level = variable("SION_COLLDEBUG"); level && *level > 0 && *level <= INT32_MAX)
+    add("colldebug=", std::to_string(*level));
+  for (const auto& [name, word] : {std::pair{"SION_MSA_COLLECTOR_HOSTNAME_REGEX", "collector-hosts-basic="},
+                                   std::pair{"SION_MSA_COLLECTOR_HOSTNAME_EREGEX", "collector-hosts="}})
+    if (const char* const set = std::getenv(name); set && *set) {
+      std::string pattern = set;
+      std::ranges::replace(pattern, ',', comma_in_words);
+      add(word, pattern);
+    }
   return words;
 }
 
@@ -82,15 +100,28 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   if (mode.buddies > 0 && plan.tasks_per_collector == 0) plan.tasks_per_collector = ntasks;
   plan.tasks_per_collector = std::min(plan.tasks_per_collector, ntasks);
   plan.equal = writes && mode.renumber;
+  plan.may_collect = mode.may_collect;
   return plan;
 }
 
-layout::Renumbered renumbered(const CollectiveMode& mode, int32_t task, int32_t ntasks, int32_t nfiles) {
+layout::Renumbered renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles) {
+  const int32_t ntasks = all.size();
   const auto plan = mode.forced == CollectiveMode::Forced::on && nfiles > 0 ? plan_of(mode, true, ntasks / nfiles) : std::nullopt;
   if (!plan || plan->tasks_per_collector < 2)
     throw Error(Code::invalid_argument, "collmsa needs a number of physical files, and SION_COLLSIZE or SION_COLLNUM for at "
                                         "least 2 tasks per collector (usecoll == false)");
-  return layout::renumber(task, ntasks, nfiles, static_cast<int32_t>(plan->tasks_per_collector));
+  layout::Candidate candidate{all.rank(), true};
+  if (mode.hosts.given()) {
+    int64_t before = mode.may_collect;
+    int64_t candidates = 0;
+    all.prefix_sum_and_total(std::span(&before, 1), std::span(&candidates, 1));
+    candidate = {static_cast<int32_t>(before), mode.may_collect};
+    if (candidates < ntasks / plan->tasks_per_collector)
+      throw Error(Code::invalid_argument, "collmsa: " + std::to_string(ntasks / plan->tasks_per_collector) +
+                                              " collectors are needed, but only " + std::to_string(candidates) +
+                                              " tasks are on a host that matches '" + mode.hosts.text + "'");
+  }
+  return layout::renumber(all.rank(), ntasks, nfiles, static_cast<int32_t>(plan->tasks_per_collector), candidate);
 }
 
 }  // namespace sheaf

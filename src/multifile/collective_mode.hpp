@@ -9,6 +9,7 @@
 
 #include "comm/comm.hpp"
 #include "layout/collective.hpp"
+#include "multifile/collector_hosts.hpp"
 
 namespace sheaf {
 
@@ -24,6 +25,9 @@ struct CollectiveMode {
   Forced forced = Forced::no;
   int64_t forced_tasks = 0;  // per collector; 0: automatic
   int64_t collectors = 0;    // per physical file; 0: not given
+  HostPattern hosts;         // of tasks that may collect
+  int debug = 0;             // >= 1: the open tells about collectors on stderr, >= 3: about each of them
+  bool may_collect = true;   // this task, as `hosts` says of its host; set by who opens, not by a word
 };
 
 // How the tasks of one physical file work together.
@@ -31,6 +35,7 @@ struct CollectivePlan {
   int64_t tasks_per_collector = 0;  // 0: automatic
   bool merge = false;
   bool equal = false;  // groups of exactly so many tasks, whatever they ask for
+  bool may_collect = true;  // this task may begin a group
   bool is_automatic() const { return tasks_per_collector == 0; }
 };
 
@@ -38,20 +43,18 @@ struct CollectivePlan {
 // impossible value.
 bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key, std::string_view value);
 
-// What SION_COLLSIZE and SION_COLLNUM say, as words; empty if they are not set or no numbers.
+// What SION_COLLSIZE, SION_COLLNUM, SION_COLLDEBUG and SION_MSA_COLLECTOR_HOSTNAME_REGEX and _EREGEX (which wins) say, as
+// words; nothing of those that are not set, or no numbers where numbers are needed. Commas of expressions travel as
+// comma_in_words, which apply_collective_word() turns back.
+inline constexpr char comma_in_words = '\x1f';
 std::string collective_environment();
 
 // Nothing if a file of `ntasks` tasks is not to be written (read) collectively.
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks);
 
-// The same for a file of `ntasks` of the tasks of `all`. Threads of several processes always write and read on their own:
-// what they say to each other needs the first thread of the process, which would be waiting for other collectors.
-inline std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& all, int64_t ntasks) {
-  return all.grain() > 1 ? std::nullopt : plan_of(mode, writes, ntasks);
-}
-
-// Where the word collmsa puts a task of `ntasks` in `nfiles` files. Throws invalid_argument on all tasks alike unless the
-// environment gives at least 2 tasks per collector and the numbers fit (layout::renumber).
-layout::Renumbered renumbered(const CollectiveMode& mode, int32_t task, int32_t ntasks, int32_t nfiles);
+// Where the word collmsa puts this one of the tasks of `all` in `nfiles` files. Collective if the mode names hosts. Throws
+// invalid_argument on all tasks alike unless the environment gives at least 2 tasks per collector, the numbers fit
+// (layout::renumber) and enough tasks may collect.
+layout::Renumbered renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles);
 
 }  // namespace sheaf

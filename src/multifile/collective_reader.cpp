@@ -42,15 +42,17 @@ struct CollectiveReader::Wish {
 };
 
 CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
-                                   FetchedFile& fetched)
+                                   FetchedFile& fetched, const CollectiveMeans& means)
     : file_(file),
       group_(std::move(group)),
       stream_(stream),
       fetched_(fetched),
-      capacity_(std::clamp<int64_t>(most_per_collector / group_.group(file).size(), 1, most_per_task)),
-      automatic_(plan.is_automatic()) {
-  if (!is_collector()) return;
-  const auto members = static_cast<size_t>(this->group().size());
+      capacity_(std::clamp<int64_t>(most_per_collector / group_.size(), 1, most_per_task)),
+      automatic_(plan.is_automatic()),
+      takes_part_(means.takes_part),
+      mover_(means.mover.get()) {
+  if (!group_.is_collector() || mover_) return;
+  const auto members = static_cast<size_t>(group_.size());
   rooms_ = std::make_unique_for_overwrite<int64_t[]>(members * wish_bytes / sizeof(int64_t));
   arrived_.resize(members);
 }
@@ -81,14 +83,14 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
 }
 
 void CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Error> problem) {
-  if (automatic_ && std::ssize(out) >= direct_bytes && !problem) {
+  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_bytes)) && !problem) {
     problem = attempt([&] { stream_.read(out); });
     out = {};
   }
   for (;;) {
     Wish wish;
     if (!problem) problem = attempt([&] { wish = next_wish(std::ssize(out)); });
-    const Verdict verdict = round(wish, problem);
+    const Verdict verdict = mover_ ? moving_round(wish, problem) : round(wish, problem);
     plan_next(verdict.largest);
     const auto n = std::min(out.size(), static_cast<size_t>(wish.parcel.bytes()));
     if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
@@ -101,7 +103,7 @@ void CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Er
 // The stream from its position on, as far as a round goes: a request first, and what may be read next.
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
-  int64_t room = capacity_;
+  int64_t room = takes_part_ ? capacity_ : 0;
   int64_t offset = stream_.position();
   for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
     const int64_t n = std::min(room, stream_.sizes()[b] - offset);
@@ -124,23 +126,20 @@ CollectiveReader::Verdict CollectiveReader::round(Wish& wish, const std::optiona
   std::span<const std::byte> message = std::as_bytes(std::span(&bare, 1));
   attempt([&] { message = wish.parcel.seal(note); });
   std::optional<Error> problem = attempt([&] { receive_wishes(message); });
-  if (!problem && is_collector()) problem = attempt([&] { answer_wishes(); });
+  if (!problem && group_.is_collector()) problem = attempt([&] { answer_wishes(); });
 
   Verdict verdict;
-  if (is_collector()) {
+  if (group_.is_collector()) {
     verdict.failed = problem.has_value();
     for (const Arrived& one : arrived_) {
       verdict.failed |= one.head.note[Note::failed];
       verdict.largest = std::max(verdict.largest, one.head.note[Note::largest]);
       verdict.more |= one.head.note[Note::lacks];
     }
-    if (group_.collectors) {
-      int64_t common[3] = {verdict.failed, verdict.largest, verdict.more};
-      group_.collectors->all_max(common);
-      verdict = {common[0], common[1], common[2]};
-    }
   }
-  group().broadcast(std::as_writable_bytes(std::span(&verdict, 1)), 0);
+  int64_t values[4] = {verdict.failed, verdict.largest, verdict.more, 0};
+  group_.settle(values);
+  verdict = {values[0], values[1], values[2]};
   if (verdict.failed) {
     agree(file_, mine ? mine : problem);
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
@@ -149,20 +148,58 @@ CollectiveReader::Verdict CollectiveReader::round(Wish& wish, const std::optiona
   return verdict;
 }
 
+// Where the program moves the bytes.
+CollectiveReader::Verdict CollectiveReader::moving_round(const Wish& wish, const std::optional<Error>& mine) {
+  int64_t values[4] = {mine.has_value(), largest_, wish.lacks, std::ssize(wish.parcel.extents())};
+  file_.all_max(values);
+  if (values[0]) {
+    agree(file_, mine);
+    throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
+  }
+  const std::span<const Extent> extents = wish.parcel.extents();
+  std::vector<std::byte> bytes(static_cast<size_t>(total(extents)));
+  agree(file_, move_all(wish, values[3], bytes));
+  fetched_.take({extents.begin(), extents.end()}, std::move(bytes));
+  return {0, values[1], values[2]};
+}
+
+// One extent of every member per step, into `memory`. A failure does not end the steps, so that nobody waits in vain.
+std::optional<Error> CollectiveReader::move_all(const Wish& wish, int64_t steps, std::span<std::byte> memory) {
+  std::vector<exchange::Piece<std::byte>> pieces;
+  for (const Extent& extent : wish.parcel.extents()) {
+    pieces.push_back({extent.offset, memory.first(static_cast<size_t>(extent.length))});
+    memory = memory.subspan(static_cast<size_t>(extent.length));
+  }
+  const auto read = [&](std::span<std::byte> data, int64_t offset) { exchange::read_pieces(fetched_.real(), {{offset, data}}, 0); };
+  std::optional<Error> problem;
+  if (group_.is_collector()) {
+    problem = attempt([&] { exchange::read_pieces(fetched_.real(), std::move(pieces), largest_gap); });
+    pieces.clear();
+  }
+  if (group_.size() == 1) return problem;
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto piece = step < std::ssize(pieces) ? pieces[static_cast<size_t>(step)] : exchange::Piece<std::byte>{};
+    const auto failed = attempt([&] { mover_->scatter(piece.memory, piece.offset, group_.tasks(), read); });
+    if (!problem) problem = failed;
+  }
+  return problem;
+}
+
 void CollectiveReader::receive_wishes(std::span<const std::byte> own) {
-  Comm& comm = group();
-  if (!is_collector()) {
-    comm.exchange({{0, own}}, {})->finish();
+  if (!group_.is_collector()) {
+    group_.exchange({{group_.collector(), own}}, {})->finish();
     return;
   }
   std::vector<Incoming> incoming;
-  for (int member = 1; member < comm.size(); ++member)
-    incoming.push_back({member, std::span(reinterpret_cast<std::byte*>(rooms_.get()) + int64_t{member} * wish_bytes,
-                                          static_cast<size_t>(wish_bytes))});
-  const std::vector<int64_t> received = comm.exchange({}, incoming)->finish();
-  arrived_[0] = exchange::open_parcel(own);
+  for (int member = 0; member < group_.size(); ++member)
+    if (member != group_.collector())
+      incoming.push_back({member, std::span(reinterpret_cast<std::byte*>(rooms_.get()) + int64_t{member} * wish_bytes,
+                                            static_cast<size_t>(wish_bytes))});
+  const std::vector<int64_t> received = group_.exchange({}, incoming)->finish();
+  arrived_[static_cast<size_t>(group_.collector())] = exchange::open_parcel(own);
   for (size_t i = 0; i < received.size(); ++i)
-    arrived_[i + 1] = exchange::open_parcel(incoming[i].room.first(static_cast<size_t>(received[i])));
+    arrived_[static_cast<size_t>(incoming[i].peer)] =
+        exchange::open_parcel(incoming[i].room.first(static_cast<size_t>(received[i])));
 }
 
 // At the collector: the bytes of all members' wishes, member by member.
@@ -185,18 +222,19 @@ void CollectiveReader::hand_out(const Wish& wish) {
   std::vector<std::byte> bytes(static_cast<size_t>(total(extents)));
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  if (is_collector()) {
+  if (group_.is_collector()) {
     std::span<const std::byte> memory = answers_;
-    for (int member = 0; member < group().size(); ++member) {
+    for (int member = 0; member < group_.size(); ++member) {
       const auto n = static_cast<size_t>(total(arrived_[static_cast<size_t>(member)].extents));
-      if (member == 0) std::ranges::copy(memory.first(n), bytes.begin());
-      if (member > 0 && n > 0) outgoing.push_back({member, memory.first(n)});
+      const bool own = member == group_.collector();
+      if (own) std::ranges::copy(memory.first(n), bytes.begin());
+      if (!own && n > 0) outgoing.push_back({member, memory.first(n)});
       memory = memory.subspan(n);
     }
   } else if (!bytes.empty()) {
-    incoming.push_back({0, bytes});
+    incoming.push_back({group_.collector(), bytes});
   }
-  group().exchange(std::move(outgoing), std::move(incoming))->finish();
+  group_.exchange(std::move(outgoing), std::move(incoming))->finish();
   fetched_.take({extents.begin(), extents.end()}, std::move(bytes));
 }
 

@@ -17,26 +17,27 @@ namespace sheaf {
 
 class CollectiveReader {
  public:
-  // Local. `file`: the tasks of the physical file; `stream` reads from `fetched`. All outlive the object. Throws if there is
-  // no memory for the messages to come.
+  // Local. `file`: the tasks of the physical file; `stream` reads from `fetched`. All outlive the object, as what `means`
+  // holds does. Throws if there is no memory for the messages to come.
   CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
-                   FetchedFile& fetched);
+                   FetchedFile& fetched, const CollectiveMeans& means = {});
 
   // Collective over the tasks of the physical file; lengths may differ and be 0. Fills `out`, which the stream must have
   // bytes for. `mine`: what this task has found wrong so far. Throws on all tasks alike what happens in a round, elsewhere
   // on one task only; the streams are then where they were before the call.
   void read(std::span<std::byte> out, const std::optional<Error>& mine);
 
-  bool is_collector() { return group().rank() == 0; }
+  const CollectiveGroup& group() const { return group_; }
 
  private:
   struct Verdict;
   struct Wish;
 
-  Comm& group() const { return group_.group(file_); }
   void read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
   Wish next_wish(int64_t left) const;
   Verdict round(Wish& wish, const std::optional<Error>& mine);
+  Verdict moving_round(const Wish& wish, const std::optional<Error>& mine);
+  std::optional<Error> move_all(const Wish& wish, int64_t steps, std::span<std::byte> memory);
   void receive_wishes(std::span<const std::byte> own);
   void answer_wishes();
   void hand_out(const Wish& wish);
@@ -48,6 +49,8 @@ class CollectiveReader {
   FetchedFile& fetched_;
   const int64_t capacity_;  // bytes of a task per round
   const bool automatic_;
+  const bool takes_part_;
+  exchange::Mover* const mover_;  // null: bytes travel in messages
   int64_t calls_left_ = 0;
   int64_t largest_ = 0;  // request of this task since the last round
   // At the collector: memory for the wishes of the members, what they are, and the bytes that answer them.

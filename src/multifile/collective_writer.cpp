@@ -32,26 +32,37 @@ struct CollectiveWriter::Verdict {
   int64_t failed = 0;
   int64_t largest = 0;  // request since the last round
   int64_t any = 0;      // whether bytes travel
-  int64_t later = 0;    // parcels of the own group behind the first ones
+  int64_t later = 0;    // parcels behind the first ones, of the group or the fullest of those in step with it
 };
 
-CollectiveWriter::CollectiveWriter(Comm& file, CollectiveGroup group, const CollectivePlan& plan, WriteStream& stream,
-                                   std::shared_ptr<CollectedFile> collected)
+CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
+                                   std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means)
     : file_(file),
-      group_(std::move(group)),
+      group_(std::move(groups.group)),
       stream_(stream),
       collected_(std::move(collected)),
-      capacity_(capacity_for(group_.group(file).size())),
+      capacity_(capacity_for(group_.size())),
       merge_(plan.merge),
       automatic_(plan.is_automatic()),
+      takes_part_(means.takes_part),
+      mover_(plan.merge ? nullptr : means.mover.get()),
       at_once_(plan.merge) {
-  const auto members = static_cast<size_t>(this->group().size());
-  if (is_collector()) {
+  const auto members = static_cast<size_t>(group_.size());
+  if (is_collector() && !mover_) {
     rooms_ = std::make_unique_for_overwrite<int64_t[]>((members + 1) * static_cast<size_t>(capacity_) / sizeof(int64_t));
     arrived_.resize(members);
   }
-  if (!merge_) collected_->hold(capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
-  plan_next(group_.average_request);
+  if (!merge_) {
+    collected_->hold(capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    if (JournalWriter* const journal = stream_.make_journal()) journal->defer();
+  }
+  plan_next(groups.average_request);
+}
+
+// Memory for a parcel at the collector: one for each member, and one more.
+std::span<std::byte> CollectiveWriter::room(int number) const {
+  return {reinterpret_cast<std::byte*>(rooms_.get()) + static_cast<size_t>(number) * static_cast<size_t>(capacity_),
+          static_cast<size_t>(capacity_)};
 }
 
 // The number of calls until the next round, from the largest request that is to be expected; nothing is learnt from none.
@@ -71,8 +82,25 @@ void CollectiveWriter::write(std::span<const std::byte> data, const std::optiona
   if (at_once_) return write_now(data, mine);
   if (calls_left_ == 0) round(Kind::write_behind, collected_->held(), std::nullopt);
   --calls_left_;
-  if (mine) throw *mine;
-  stream_.write(data);
+  if (mine) tell_all(*mine);
+  write_between(data);
+}
+
+// Outside of a round. What the task cannot write itself now, it brings to the next one, where all learn of it.
+void CollectiveWriter::write_between(std::span<const std::byte> data) {
+  if (!attempt([&] { stream_.write(data); })) return;
+  const auto failed = attempt([&] {
+    collected_->begin_unbounded(true);
+    stream_.write(data);
+  });
+  collected_->bound_again();
+  if (failed) tell_all(*failed);
+}
+
+// This task now, the others in the next round.
+void CollectiveWriter::tell_all(const Error& problem) {
+  if (!behind_) behind_ = problem;
+  throw problem;
 }
 
 void CollectiveWriter::write_now(std::span<const std::byte> data, const std::optional<Error>& mine) {
@@ -129,8 +157,9 @@ void CollectiveWriter::round(Kind kind, std::vector<Parcel>& parcels, std::optio
     }
     if (bytes >= extents * WriteStream::direct_bytes) mine = attempt([&] { collected_->write_held(); });
   }
+  if (!takes_part_ && !merge_ && !mine) mine = attempt([&] { collected_->write_held(); });
   if (!mine) mine = std::exchange(behind_, std::nullopt);
-  const Verdict verdict = judge(parcels, mine);
+  const Verdict verdict = mover_ ? judge_moving(parcels, mine) : judge(parcels, mine);
   plan_next(verdict.largest);
   if (verdict.failed) {
     if (!merge_) collected_->take_back();
@@ -179,37 +208,59 @@ CollectiveWriter::Verdict CollectiveWriter::judge(const std::vector<Parcel>& par
       verdict.later += one.head.note[Note::later];
       verdict.any |= one.head.extents > 0;
     }
-    if (group_.collectors) {
-      int64_t common[3] = {verdict.failed, verdict.largest, verdict.any};
-      group_.collectors->all_max(common);
-      verdict = {common[0], common[1], common[2], verdict.later};
-    }
   }
-  group().broadcast(std::as_writable_bytes(std::span(&verdict, 1)), 0);
-  return verdict;
+  int64_t values[4] = {verdict.failed, verdict.largest, verdict.any, verdict.later};
+  group_.settle(values);
+  return {values[0], values[1], values[2], values[3]};
 }
 
 void CollectiveWriter::receive_first(std::span<const std::byte> own) {
-  Comm& comm = group();
   if (!is_collector()) {
-    comm.exchange({{0, own}}, {})->finish();
+    group_.exchange({{group_.collector(), own}}, {})->finish();
     return;
   }
-  const auto room = [&](int member) {
-    return std::as_writable_bytes(std::span(rooms_.get(), static_cast<size_t>(capacity_) / sizeof(int64_t) *
-                                                              static_cast<size_t>(comm.size() + 1)))
-        .subspan(static_cast<size_t>(capacity_) * static_cast<size_t>(member), static_cast<size_t>(capacity_));
-  };
   std::vector<Incoming> incoming;
-  for (int member = 1; member < comm.size(); ++member) incoming.push_back({member, room(member)});
-  const std::vector<int64_t> received = comm.exchange({}, incoming)->finish();
-  arrived_[0] = exchange::open_parcel(own);
+  for (int member = 0; member < group_.size(); ++member)
+    if (member != group_.collector()) incoming.push_back({member, room(member)});
+  const std::vector<int64_t> received = group_.exchange({}, incoming)->finish();
+  arrived_[static_cast<size_t>(group_.collector())] = exchange::open_parcel(own);
   for (size_t i = 0; i < received.size(); ++i)
-    arrived_[i + 1] = exchange::open_parcel(incoming[i].room.first(static_cast<size_t>(received[i])));
+    arrived_[static_cast<size_t>(incoming[i].peer)] =
+        exchange::open_parcel(incoming[i].room.first(static_cast<size_t>(received[i])));
 }
 
-// Collective over the group, if any task has more than one parcel. At the collector, writes everything.
+// Where the program moves the bytes: as many steps as any task has extents.
+CollectiveWriter::Verdict CollectiveWriter::judge_moving(const std::vector<Parcel>& parcels, const std::optional<Error>& mine) {
+  int64_t values[3] = {mine.has_value(), largest_, 0};
+  for (const Parcel& parcel : parcels) values[2] += std::ssize(parcel.extents());
+  file_.all_max(values);
+  return {values[0], values[1], values[2] > 0, values[2]};
+}
+
+// One extent of every member per step. A failure does not end the steps, so that nobody waits in vain.
+std::optional<Error> CollectiveWriter::move_all(const std::vector<Parcel>& parcels, int64_t steps) {
+  std::vector<exchange::Piece<const std::byte>> pieces;
+  std::optional<Error> problem = attempt([&] {
+    for (const Parcel& parcel : parcels) add_pieces(pieces, parcel.extents(), parcel.data());
+  });
+  const auto write = [&](std::span<const std::byte> data, int64_t offset) { collected_->real().write_at(data, offset); };
+  if (is_collector()) {
+    if (!problem) problem = attempt([&] { write_pieces(collected_->real(), std::move(pieces)); });
+    pieces.clear();
+  }
+  if (group_.size() == 1) return problem;
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto piece = step < std::ssize(pieces) ? pieces[static_cast<size_t>(step)] : exchange::Piece<const std::byte>{};
+    const auto failed = attempt([&] { mover_->gather(piece.memory, piece.offset, group_.tasks(), write); });
+    if (!problem) problem = failed;
+  }
+  return problem;
+}
+
+// Collective over the group and those in step with it, if any task has more than one parcel. At the collector, writes
+// everything.
 std::optional<Error> CollectiveWriter::take_all(const Verdict& verdict, std::vector<Parcel>& parcels) {
+  if (mover_) return move_all(parcels, verdict.later);
   std::optional<Error> problem;
   merged_ = 0;
   if (is_collector() && !merge_) {
@@ -229,32 +280,28 @@ std::optional<Error> CollectiveWriter::take_all(const Verdict& verdict, std::vec
 
 // Member by member, so that the order of each is kept.
 std::optional<Error> CollectiveWriter::take_later(std::vector<Parcel>& parcels, int64_t later) {
-  Comm& comm = group();
   const int64_t own = std::max<int64_t>(0, std::ssize(parcels) - 1);
-  int64_t first = own;
-  comm.prefix_sum(std::span(&first, 1));
-  // Two rooms in turn at the collector: the one behind all members, and the first, which its own parcel does not need.
-  std::vector<int> senders;
-  if (is_collector())
-    for (size_t m = 0; m < arrived_.size(); ++m)
-      senders.insert(senders.end(), static_cast<size_t>(arrived_[m].head.note[Note::later]), static_cast<int>(m));
-  const auto room = [&](int64_t step) {
-    const size_t at = step % 2 == 0 ? 0 : static_cast<size_t>(comm.size());
-    return std::span(reinterpret_cast<std::byte*>(rooms_.get()) + at * static_cast<size_t>(capacity_),
-                     static_cast<size_t>(capacity_));
-  };
+  std::vector<int> senders;     // of each step, at the collector
+  std::vector<int64_t> begins;  // the step in which each member begins
+  for (size_t m = 0; m < arrived_.size(); ++m) {
+    begins.push_back(std::ssize(senders));
+    senders.insert(senders.end(), static_cast<size_t>(arrived_[m].head.note[Note::later]), static_cast<int>(m));
+  }
+  const int64_t first = group_.deal(begins);
+  // Two rooms in turn at the collector: the one behind all members, and that of its own parcel, which needs none.
+  const auto room_in = [&](int64_t step) { return room(step % 2 == 0 ? group_.collector() : group_.size()); };
   const auto prepare = [&](int64_t step) {
     exchange::Step messages;
     if (step >= first && step < first + own) {
       constexpr int64_t note[4] = {};
-      messages.outgoing.push_back({0, parcels[static_cast<size_t>(1 + step - first)].seal(note)});
+      messages.outgoing.push_back({group_.collector(), parcels[static_cast<size_t>(1 + step - first)].seal(note)});
     }
-    if (is_collector()) messages.incoming.push_back({senders[static_cast<size_t>(step)], room(step)});
+    if (step < std::ssize(senders)) messages.incoming.push_back({senders[static_cast<size_t>(step)], room_in(step)});
     return messages;
   };
   const auto use = [&](int64_t step, const std::vector<int64_t>& received) {
-    if (!is_collector()) return;
-    const Arrived one = exchange::open_parcel(room(step).first(static_cast<size_t>(received[0])));
+    if (step >= std::ssize(senders)) return;
+    const Arrived one = exchange::open_parcel(room_in(step).first(static_cast<size_t>(received[0])));
     if (merge_) {
       begin_merged(senders[static_cast<size_t>(step)] + 1);
       stream_.write_filling({}, one.data);
@@ -264,7 +311,7 @@ std::optional<Error> CollectiveWriter::take_later(std::vector<Parcel>& parcels, 
     add_pieces(pieces, one.extents, one.data);
     write_pieces(collected_->real(), std::move(pieces));
   };
-  return exchange::in_rounds(comm, later, prepare, use);
+  return exchange::in_rounds(group_, later, prepare, use);
 }
 
 // Appends the first parcels of the members before `member` that are not in the stream yet; the place for the rest of the

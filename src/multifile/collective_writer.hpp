@@ -23,14 +23,15 @@ namespace sheaf {
 
 class CollectiveWriter {
  public:
-  // Local. `file`: the tasks of the physical file; `stream` writes to `collected`. All outlive the object. Throws if there
-  // is no memory for the messages to come.
-  CollectiveWriter(Comm& file, CollectiveGroup group, const CollectivePlan& plan, WriteStream& stream,
-                   std::shared_ptr<CollectedFile> collected);
+  // Local. `file`: the tasks of the physical file; `stream` writes to `collected`. All outlive the object, as what `means`
+  // holds does. Throws if there is no memory for the messages to come.
+  CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
+                   std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means = {});
 
   // Collective over the tasks of the physical file; `data` may differ in length and be empty. `mine`: what this task has
-  // found wrong so far; it then brings no data. Throws on all tasks alike what happened in a round; what happens on one
-  // task outside of a round only there. After an error the streams are as they were before the call.
+  // found wrong so far; it then brings no data. Throws on all tasks alike what happened in a round. Outside of a
+  // round only bad arguments, a chunk of size 0 and lack of memory are errors, at once on the task that has them, and in the
+  // next round on all. After an error the streams are as they were before the call.
   void write(std::span<const std::byte> data, const std::optional<Error>& mine);
 
   // Collective: the rest of what is held. Returns, on one task at least, why it could not be brought into the file.
@@ -39,18 +40,22 @@ class CollectiveWriter {
   // Local: this task's bytes that no collector has confirmed are written by the task itself.
   void flush() { collected_->write_unconfirmed(); }
 
-  bool is_collector() { return group().rank() == 0; }
-  int64_t groups() const { return group_.collectors ? group_.collectors->size() : 1; }  // known to collectors
+  const CollectiveGroup& group() const { return group_; }
 
  private:
   enum class Kind : uint8_t { write_behind, at_once, last };
   struct Verdict;
 
-  Comm& group() const { return group_.group(file_); }
+  bool is_collector() const { return group_.is_collector(); }
+  std::span<std::byte> room(int number) const;
+  void write_between(std::span<const std::byte> data);
+  [[noreturn]] void tell_all(const Error& problem);
   void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
   void round(Kind kind, std::vector<exchange::Parcel>& parcels, std::optional<Error> mine);
   Verdict judge(const std::vector<exchange::Parcel>& parcels, const std::optional<Error>& mine);
+  Verdict judge_moving(const std::vector<exchange::Parcel>& parcels, const std::optional<Error>& mine);
+  std::optional<Error> move_all(const std::vector<exchange::Parcel>& parcels, int64_t steps);
   void receive_first(std::span<const std::byte> own);
   std::optional<Error> take_all(const Verdict& verdict, std::vector<exchange::Parcel>& parcels);
   std::optional<Error> take_later(std::vector<exchange::Parcel>& parcels, int64_t later);
@@ -64,11 +69,13 @@ class CollectiveWriter {
   const int64_t capacity_;     // of a parcel
   const bool merge_;
   const bool automatic_;
+  const bool takes_part_;
+  exchange::Mover* const mover_;  // null: bytes travel in messages
   bool at_once_ = false;       // every call is a round
   int64_t calls_left_ = 0;     // without a round
   int64_t calls_between_ = 1;
   int64_t largest_ = 0;        // request of this task since the last round
-  std::optional<Error> behind_;  // what writing behind ended with
+  std::optional<Error> behind_;  // what the others have not been told yet
   // At the collector: memory for a parcel of each member, and what it holds.
   std::unique_ptr<int64_t[]> rooms_;
   std::vector<exchange::Arrived> arrived_;

@@ -1,38 +1,29 @@
 #include "multifile/copy_stream.hpp"
 
 #include <algorithm>
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
 
 namespace sheaf {
 
 namespace {
+
 // Looking for holes costs two system calls: not worth it for less.
 constexpr int64_t smallest_hole = 16 << 10;
-}  // namespace
 
-void copy_range(File& source, File& target, int64_t from, int64_t to, int64_t length,
-                WorkProgress& progress) {
-  const int64_t end = from + length;
-  const int64_t distance = to - from;
-  while (from < end) {
-    int64_t data = from;
-    int64_t hole = end;
-    if (end - from >= smallest_hole) {
-      data = std::clamp(source.next_data(from), from, end);
-      if (data < end) hole = std::clamp(source.next_hole(data), data + 1, end);
-    }
-    if (data > from) progress.advance(data - from);
-    for (from = data; from < hole;) {
-      const int64_t piece = std::min(hole - from, WorkProgress::piece_bytes);
-      source.copy_to(target, from, from + distance, piece);
-      from += piece;
-      progress.advance(piece);
-    }
-  }
-}
+constexpr int64_t buffer_bytes = 512 << 10;
+
+}  // namespace
 
 void RangeCopier::add(File& source, int64_t from, int64_t to, int64_t length) {
   if (source_ != &source || from != from_ + length_ || to != to_ + length_) {
-    finish();
+    if (source_ != &source) {
+      finish();
+    } else {
+      copy_range();
+    }
     source_ = &source;
     from_ = from;
     to_ = to;
@@ -41,9 +32,57 @@ void RangeCopier::add(File& source, int64_t from, int64_t to, int64_t length) {
 }
 
 void RangeCopier::finish() {
-  if (length_ > 0) copy_range(*source_, target_, from_, to_, length_, progress_);
+  copy_range();
+  write_buffer();
   source_ = nullptr;
+  known_ = {};
+}
+
+void RangeCopier::copy_range() {
+  const int64_t end = from_ + length_;
+  const int64_t distance = to_ - from_;
   length_ = 0;
+  for (int64_t from = from_; from < end;) {
+    int64_t data = from;
+    int64_t hole = end;
+    if (end - from >= smallest_hole) {
+      if (from < known_.data || from >= known_.hole) {
+        known_.data = source_->next_data(from);
+        known_.hole = known_.data < end ? std::max(source_->next_hole(known_.data), known_.data + 1) : known_.data;
+      }
+      data = std::clamp(known_.data, from, end);
+      if (data < end) hole = std::min(known_.hole, end);
+    }
+    if (data > from) progress_.advance(data - from);
+    for (from = data; from < hole;) {
+      const int64_t piece = std::min(hole - from, WorkProgress::piece_bytes);
+      copy_data(from, from + distance, piece);
+      from += piece;
+      progress_.advance(piece);
+    }
+  }
+}
+
+void RangeCopier::copy_data(int64_t from, int64_t to, int64_t length) {
+  if (length >= smallest_move_) {
+    write_buffer();
+    source_->copy_to(target_, from, to, length);
+    return;
+  }
+  if (to != buffer_to_ + buffered_ || buffered_ + length > buffer_bytes) write_buffer();
+  if (buffered_ == 0) buffer_to_ = to;
+  if (buffer_.empty()) buffer_.resize(buffer_bytes);
+  const auto place = std::span(buffer_).subspan(static_cast<size_t>(buffered_), static_cast<size_t>(length));
+  if (source_->read_at(place, from) < place.size())
+    throw file_error(Code::damaged, source_->path(),
+                     "ends within the " + std::to_string(length) + " bytes at offset " + std::to_string(from) +
+                         " that belong to a task; it has been shortened");
+  buffered_ += length;
+}
+
+void RangeCopier::write_buffer() {
+  if (buffered_ > 0) target_.write_at(std::span(buffer_).first(static_cast<size_t>(buffered_)), buffer_to_);
+  buffered_ = 0;
 }
 
 int64_t RangeCopier::add_stream(const Multifile& multifile, int64_t task, int64_t to) {

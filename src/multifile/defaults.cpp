@@ -30,6 +30,8 @@ std::vector<Default> defaults() {
       {"byte order of user data", native_order == ByteOrder::big ? "big" : "little",
        "open mode: endianness=big|little"},
       {"key-value records", "none", "open mode: keyval=inline"},
+      {"journal", mode.journal ? "yes, from the first flush or completed chunk on" : "no", "open mode: journal=on|off"},
+      {"atomic", mode.atomic ? "yes" : "no", "open mode: atomic"},
       {"durable", mode.durable ? "yes" : "no", "open mode: durable"},
       {"unknown words of the open mode", mode.strict ? "an error" : "reported and ignored",
        "open mode: strict"},

@@ -1,8 +1,11 @@
 #include "multifile/defrag.hpp"
 
+#include <algorithm>
+
 #include "multifile/copy_stream.hpp"
 #include "multifile/keyval_check.hpp"
 #include "multifile/output_set.hpp"
+#include "multifile/work_threads.hpp"
 
 namespace sheaf {
 
@@ -43,9 +46,16 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
   MetadataWriter writer(file, header);
   writer.write_header();
   writer.write_ranks_and_sizes(0, ranks, chunks);
-  RangeCopier copier(file, progress);
-  for (int64_t t = 0; t < m.ntasks(); ++t) copier.add_stream(m, t, layout.starts[static_cast<size_t>(t)]);
-  copier.finish();
+  // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
+  const int64_t share = std::max<int64_t>(16, m.ntasks() / 64);
+  on_threads(
+      (m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
+      [&](int64_t, int64_t first, WorkProgress& shared) {
+        RangeCopier copier(file, shared);
+        for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t)
+          copier.add_stream(m, t, layout.starts[static_cast<size_t>(t)]);
+        copier.finish();
+      });
 
   const std::vector<int64_t> counts(chunks.size(), 1);
   const format::Pointer p{chunks.empty() ? 0 : 1,

@@ -23,6 +23,7 @@ struct FileFacts {
   int32_t fsblksize = 0;  // bytes
   bool keyval = false;
   bool durable = false;  // writing: close() returns when the data would survive a loss of power
+  bool unclosed : 1 = false;  // reading: never closed; what is there was found in the journal, and it may be written to still
   ByteOrder userdata_order : 1 = native_order;
   ByteOrder metadata_order : 1 = native_order;
 };

@@ -23,6 +23,7 @@ class Leaders {
 
   int total() const { return (comm_.size() + group_ - 1) / group_; }
   bool is_leader() const { return slice().rank() == 0; }
+  int64_t leader(int number) const { return int64_t{number} * group_; }  // its rank
   int64_t first() const { return comm_.rank() - slice().rank(); }  // rank of the leader
   size_t count() const { return static_cast<size_t>(slice().size()); }
 

@@ -15,6 +15,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   MappedReader reader(store, std::move(comm), request.tasks, mode, true);
   facts_ = reader.facts_;
   facts_.durable = mode.durable;
+  stream_.keep_journal(store, mode.journal, mode.durable);
   ntasks_ = reader.ntasks_;
   old_ = std::move(reader.slice_);
   rows_ = std::move(reader.rows_);
@@ -36,6 +37,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   read_mapping();
   slots_ = share_slots(*comm_, store, mode.io_tasks);
   open_to_append();
+  write_old_slots();
   load_first();
 }
 
@@ -46,6 +48,7 @@ void MappedWriter::check_appending(const MappedAppendRequest& request, const Ope
   if (request.ntasks > 0 && request.ntasks != ntasks_)
     refuse(Code::out_of_range, "it holds " + std::to_string(ntasks_) + " tasks, but " + std::to_string(request.ntasks) +
                                    " tasks opened it; use as many, or a mapped open");
+  if (facts_.unclosed) refuse(Code::unclosed, "it was never closed; make it complete with `sheaf repair` first");
   if (mode.keyval == format::KeyvalMode::inline_ && !facts_.keyval)
     refuse(Code::mismatch, "it is no key-value file");
   if (mode.keyval == format::KeyvalMode::none && facts_.keyval) refuse(Code::mismatch, "it is a key-value file");
@@ -100,6 +103,27 @@ void MappedWriter::read_mapping() {
       reader.read_mapping(reader.read_pointer(), numbers_->first(), mapping_);
     });
   agree(*comm_, problem);
+}
+
+// Collective. What the files hold already, which their journals must tell as soon as their block tables are overwritten.
+void MappedWriter::write_old_slots() {
+  if (!stream_.keeps_journal()) return;
+  agree(*comm_, attempt([&] {
+          for (const Segment& s : segments_)
+            if (s.first == 0) remove_journal(*store_, name_of(s.file));
+        }));
+  agree(*comm_, attempt([&] {
+          size_t row = 0;
+          for (const Segment& s : segments_) {
+            const auto file = store_->open(name_of(s.file), Access::write);
+            JournalWriter journal(*store_);
+            journal.report_all(*file, s.first, std::span(old_->counts).subspan(row, static_cast<size_t>(s.count)),
+                               [&](size_t t, int64_t block) { return old_->block(row + t, block); });
+            row += static_cast<size_t>(s.count);
+            if (facts_.durable) journal.sync();
+            journal.close();
+          }
+        }));
 }
 
 void MappedWriter::open_to_append() {

@@ -52,7 +52,7 @@ MappedReader::Lead MappedReader::read_lead() {
   agree(*comm_, attempt([&] {
           if (comm_->rank() != 0) return;
           const auto file = store_->open(path_, Access::read);
-          MetadataReader reader(*file);
+          MetadataReader reader(*store_, *file, name_of_);
           const Pointer p = reader.read_pointer();
           lead.header = pack(reader.header(), p);
           lead.ntasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
@@ -62,6 +62,7 @@ MappedReader::Lead MappedReader::read_lead() {
   Pointer p;
   unpack(lead.header, h, p);
   facts_ = facts_of(h);
+  facts_.unclosed = !p.complete();
   ntasks_ = lead.ntasks;
   return lead;
 }
@@ -101,7 +102,7 @@ void MappedReader::find_places(const Lead& lead) {
     if (numbers.count() == 0) return;
     std::vector<layout::Placement> entries(static_cast<size_t>(numbers.count()));
     const auto file = store_->open(path_, Access::read);
-    MetadataReader(*file, header).read_mapping(p, numbers.first(), entries);
+    MetadataReader(*store_, *file, header, name_of_).read_mapping(p, numbers.first(), entries);
     std::vector<layout::Placement> found;
     for (const PlaceRequest& r : records_of<PlaceRequest>(asked))
       found.push_back(entries[static_cast<size_t>(r.row - numbers.first())]);
@@ -122,19 +123,22 @@ std::vector<FileShare> MappedReader::count_files() {
   const int64_t files = set ? facts_.nfiles : 1;
   const auto border = [&](int64_t rank) { return static_cast<int32_t>(files * rank / comm_->size()); };
   std::vector<FileShare> share;
-  agree(*comm_, attempt([&] {
-          for (int32_t k = border(comm_->rank()); k < border(comm_->rank() + 1); ++k) {
-            const auto file = store_->open(name_of(k), Access::read);
-            MetadataReader reader(*file);
-            const Header& h = reader.header();
-            reader.read_pointer();
-            if (set && (h.nfiles != facts_.nfiles || h.filenumber != k))
-              reader.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
-                             ", not file " + std::to_string(k) + " of the set '" + path_ + "' of " +
-                             std::to_string(facts_.nfiles));
-            share.push_back({k, h.ntasks});
-          }
-        }));
+  int64_t unclosed = facts_.unclosed;
+  const auto problem = attempt([&] {
+    for (int32_t k = border(comm_->rank()); k < border(comm_->rank() + 1); ++k) {
+      const auto file = store_->open(name_of(k), Access::read);
+      MetadataReader reader(*store_, *file, name_of_);
+      const Header& h = reader.header();
+      unclosed |= !reader.read_pointer().complete();
+      if (set && (h.nfiles != facts_.nfiles || h.filenumber != k))
+        reader.damaged("is file " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) +
+                       ", not file " + std::to_string(k) + " of the set '" + path_ + "' of " +
+                       std::to_string(facts_.nfiles));
+      share.push_back({k, h.ntasks});
+    }
+  });
+  agree(*comm_, problem, std::span(&unclosed, 1));
+  facts_.unclosed = unclosed;
   return share;
 }
 
@@ -210,7 +214,7 @@ OpenTask MappedReader::open_task(size_t index) {
 std::vector<layout::Placement> MappedReader::read_mapping() {
   std::vector<layout::Placement> entries(static_cast<size_t>(ntasks_));
   const auto file = store_->open(path_, Access::read);
-  MetadataReader reader(*file);
+  MetadataReader reader(*store_, *file, name_of_);
   if (reader.header().leads_set()) {
     reader.read_mapping(reader.read_pointer(), 0, entries);
   } else {

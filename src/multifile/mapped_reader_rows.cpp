@@ -29,7 +29,7 @@ void MappedReader::read_rows() {
   auto problem = attempt([&] {
     for (Segment& s : segments_) {
       const auto file = store_->open(name_of(s.file), Access::read);
-      MetadataReader reader(*file);
+      MetadataReader reader(*store_, *file);
       s.fsblksize = reader.header().fsblksize;
       const size_t before = slice.sizes.size();
       slice.read(reader, reader.read_pointer(), s);

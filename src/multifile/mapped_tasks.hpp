@@ -8,6 +8,7 @@
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
 #include "multifile/row_slices.hpp"
+#include "multifile/journal_writer.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
 
@@ -23,7 +24,7 @@ struct MappedTask {
 };
 
 // One physical file that this process has open. While the program shares the stream of another file, or of none,
-// `handle` is parked here.
+// `handle` is parked here, and so is its journal.
 struct MappedFile {
   int32_t number = 0;
   int64_t own_tasks = 0;
@@ -31,6 +32,7 @@ struct MappedFile {
   int32_t fsblksize = 0;
   std::shared_ptr<File> file;
   std::unique_ptr<StdioHandle> handle;
+  std::unique_ptr<JournalWriter> journal;
 };
 
 // What a leader learns of a task that is to be written.

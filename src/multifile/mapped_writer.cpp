@@ -25,6 +25,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
+  stream_.keep_journal(store, mode.journal, mode.durable);
   ntasks_ = std::ssize(request.tasks);
   comm_->all_sum(std::span(&ntasks_, 1));
   mapping_entries_ = ntasks_;
@@ -41,7 +42,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     create_files(request);
     open_own_files();
     lay_out(rows);
-    agree(*comm_, attempt([&] { write_headers(); }));
+    agree(*comm_, attempt([&] { write_headers(request.stored_name.empty() ? path_ : request.stored_name); }));
     agree(*comm_, attempt([&] { write_ranks_and_sizes(rows); }));
   } catch (...) {
     discard();
@@ -58,10 +59,17 @@ void MappedWriter::bind(const MappedFile& file) {
 void MappedWriter::load_first() {
   if (mine_.tasks.empty()) {
     stream_.bind(no_task_, 0);
-    return stream_.load({}, {});
+    return stream_.load({}, {}, 0);
   }
   bind(mine_.files[mine_.tasks[0].file]);
-  stream_.load(mine_.tasks[0].geometry, std::move(blocks_[0]));
+  enter(0);
+}
+
+// Makes the task the current one. The stream must be bound to its file.
+void MappedWriter::enter(size_t index) {
+  const MappedTask& t = mine_.tasks[index];
+  current_ = index;
+  stream_.load(t.geometry, std::move(blocks_[index]), t.place.local_rank);
 }
 
 void MappedWriter::check(const MappedWriteRequest& request) const {
@@ -166,6 +174,30 @@ void MappedWriter::discard() {
   for (const std::string& name : created_) attempt([&] { store_->remove(name); });
 }
 
+void MappedWriter::commit() {
+  if (mine_.tasks.empty()) return;
+  stream_.commit();
+  if (unreported_.empty()) return;
+  const size_t own_file = mine_.tasks[current_].file;
+  for (size_t f = 0; f < mine_.files.size(); ++f) {
+    MappedFile& file = mine_.files[f];
+    if (f != own_file && facts_.durable) file.file->sync();
+    for (size_t i = 0; i < mine_.tasks.size(); ++i) {
+      if (!unreported_[i] || i == current_ || mine_.tasks[i].file != f) continue;
+      const int64_t rank = mine_.tasks[i].place.local_rank;
+      if (f == own_file) {
+        stream_.report_parked(blocks_[i], rank);
+        continue;
+      }
+      if (!file.journal) file.journal = std::make_unique<JournalWriter>(*store_);
+      file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
+    }
+    JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();
+    if (facts_.durable && journal) journal->sync();
+  }
+  unreported_.clear();
+}
+
 FileFacts MappedWriter::facts() const {
   FileFacts facts = facts_;
   if (mine_.tasks.empty()) return facts;
@@ -179,19 +211,23 @@ void MappedWriter::select(int64_t task_number) {
   if (next == current_) return;
   const MappedTask& from = mine_.tasks[current_];
   const MappedTask& to = mine_.tasks[next];
+  if (stream_.keeps_journal()) {
+    unreported_.resize(mine_.tasks.size());
+    unreported_[current_] = true;
+  }
   if (from.file == to.file) {
     blocks_[current_] = stream_.park();
-    current_ = next;
-    return stream_.load(to.geometry, std::move(blocks_[next]));
+    return enter(next);
   }
   auto shared = stream_.release_handle();
   const bool sharing = shared != nullptr;
   const bool with_stream = sharing && shared->stream();
   mine_.files[from.file].handle = std::move(shared);
   blocks_[current_] = stream_.park();
-  current_ = next;
+  mine_.files[from.file].journal = stream_.release_journal();
   bind(mine_.files[to.file]);
-  stream_.load(to.geometry, std::move(blocks_[next]));
+  stream_.attach(std::move(mine_.files[to.file].journal));
+  enter(next);
   if (!sharing) return;
   if (auto& own = mine_.files[to.file].handle) {
     stream_.attach(std::move(own));

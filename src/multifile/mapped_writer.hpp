@@ -33,6 +33,7 @@ struct MappedWriteRequest {
   int32_t fsblksize = -1;   // bytes; <= 0: the file system's, found by the process that has local rank 0
   std::span<const MappedWriteTask> tasks;  // of this process, may be empty
   NameOf name_of = {};
+  std::string stored_name = {};  // what the files say they are called; empty: `path`
 };
 
 // A complete multifile to which its processes append.
@@ -64,6 +65,10 @@ class MappedWriter {
   Comm& comm() { return *comm_; }
   WriteStream& stream() { return stream_; }
 
+  // Local: what the tasks of this process have written is in the files, and found there whatever becomes of the program
+  // (WriteStream::commit).
+  void commit();
+
   // Collective. Throws on every process alike; the object is closed all the same.
   void close();
   // Local, instead of close(), on every process, before anything was written: removes the files this open created.
@@ -78,7 +83,7 @@ class MappedWriter {
   void collect_mapping();
   void lay_out(const Gathered& rows);
   std::vector<std::byte> place_rows(const Gathered& rows);
-  void write_headers();
+  void write_headers(const std::string& stored_name);
   void write_ranks_and_sizes(const Gathered& rows);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
   Gathered collect_blocks();
@@ -92,6 +97,8 @@ class MappedWriter {
   std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
   void bind(const MappedFile& file);
   void load_first();
+  void enter(size_t index);
+  void write_old_slots();
 
   Store* store_;
   std::unique_ptr<Comm> comm_;
@@ -111,6 +118,7 @@ class MappedWriter {
   std::unique_ptr<MappedSlice> old_;        // appending: the slice as it was
   std::shared_ptr<WriteSlots> slots_;       // null: no limit
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
+  std::vector<bool> unreported_;        // tasks parked since the last commit; empty: none
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;

@@ -53,6 +53,7 @@ void MappedWriter::finish() {
       if (facts_.durable) f.file->sync();
       f.file->close();
     }
+    stream_.require_nothing_lost();
   });
   const Gathered collected = collect_blocks();
   agree(*comm_, problem);
@@ -85,8 +86,10 @@ void MappedWriter::finish() {
   agree(*comm_, problem);
   agree(*comm_, attempt([&] {
           for (size_t s = 0; s < segments_.size(); ++s)
-            if (segments_[s].first == 0 && moves(s))
+            if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal())) {
               change_file(segments_[s], [&](MetadataWriter& writer) { writer.write_pointer(pointers[s]); });
+              if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file));
+            }
         }));
 }
 

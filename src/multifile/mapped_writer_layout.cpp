@@ -103,14 +103,16 @@ format::Header MappedWriter::header_of(int32_t file, int64_t file_tasks, int32_t
   return h;
 }
 
-void MappedWriter::write_headers() {
+void MappedWriter::write_headers(const std::string& stored_name) {
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     if (block_sizes_[f] == 0) continue;
     const MappedFile& own = mine_.files[f];
     format::Header head = header_of(own.number, own.file_tasks, block_sizes_[f]);
-    head.set_name(path_);
+    head.set_name(stored_name);
     empty(*own.file);
-    MetadataWriter(*own.file, head).write_header();
+    if (std::ranges::find(created_, own.file->path()) == created_.end()) remove_journal(*store_, own.file->path());
+    MetadataWriter(*own.file, head).write_header(stream_.keeps_journal() ? std::optional(new_extension()) : std::nullopt);
+    if (facts_.durable) own.file->sync();
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "multifile/journal_reader.hpp"
+
 namespace sheaf {
 
 using format::Header;
@@ -33,17 +35,29 @@ MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(fi
 MetadataReader::MetadataReader(File& file, const Header& header)
     : file_(file), file_size_(file.status().size), header_(header) {}
 
+MetadataReader::MetadataReader(Store& store, File& file, NameOf name_of) : MetadataReader(file) {
+  store_ = &store;
+  name_of_ = std::move(name_of);
+}
+
+MetadataReader::MetadataReader(Store& store, File& file, const Header& header, NameOf name_of)
+    : MetadataReader(file, header) {
+  store_ = &store;
+  name_of_ = std::move(name_of);
+}
+
+MetadataReader::~MetadataReader() = default;
+
 void MetadataReader::damaged(const std::string& finding) const {
   throw file_error(Code::damaged, file_.path(), finding);
 }
 
-Pointer MetadataReader::read_pointer() {
+std::optional<Pointer> MetadataReader::read_stored_pointer() {
   std::array<std::byte, format::pointer_size> bytes{};
   const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
   const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
-  if (!present || p.varheader == 0)
-    throw file_error(Code::unclosed, file_.path(),
-                     "the multifile was never closed: its block table is missing");
+  if (!present || p.varheader == 0) return std::nullopt;
+  file_size_ = std::max(file_size_, file_.status().size);
   const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
   // Without tasks, nothing in the file would bound the number of blocks.
   const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
@@ -56,6 +70,11 @@ Pointer MetadataReader::read_pointer() {
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
             std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size_) + " bytes");
   return p;
+}
+
+Pointer MetadataReader::read_pointer() {
+  const auto stored = read_stored_pointer();
+  return stored ? *stored : recover_pointer();
 }
 
 void MetadataReader::read_array(int64_t offset, std::span<int64_t> values, const char* what) {
@@ -84,6 +103,7 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
 }
 
 void MetadataReader::read_block_counts(const Pointer& p, int64_t first, std::span<int64_t> values) {
+  if (!p.complete()) return recover_counts(p, first, values);
   read_array(p.varheader + 8 * first, values, "block counts");
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i] < 1 || values[i] > p.maxblocks)
@@ -92,10 +112,12 @@ void MetadataReader::read_block_counts(const Pointer& p, int64_t first, std::spa
 }
 
 void MetadataReader::read_block_sizes(const Pointer& p, int64_t round, int64_t first, std::span<int64_t> values) {
+  if (!p.complete()) return recover_sizes(p, round, first, values);
   read_array(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
 }
 
 int64_t MetadataReader::read_mapping_size(const Pointer& p) {
+  if (!p.complete()) return recover_mapping_size();
   std::array<std::byte, 4> bytes;
   const int64_t at = mapping_offset(header_, p);
   if (file_.read_at(bytes, at) != bytes.size()) damaged("truncated: the mapping of the set is missing");
@@ -106,6 +128,7 @@ int64_t MetadataReader::read_mapping_size(const Pointer& p) {
 }
 
 void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<Placement> entries) {
+  if (!p.complete()) return recover_mapping(first, entries);
   std::vector<std::byte> bytes(8 * entries.size());
   if (file_.read_at(bytes, mapping_offset(header_, p) + 4 + 8 * first) != bytes.size())
     damaged("truncated inside the mapping of the set");
@@ -154,7 +177,11 @@ void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values
   file_.write_at(bytes, offset);
 }
 
-void MetadataWriter::write_header() { file_.write_at(format::encode(header_), 0); }
+void MetadataWriter::write_header(const std::optional<format::Extension>& extension) {
+  auto bytes = format::encode(header_);
+  if (extension && format::extensible(header_.name())) format::put_extension(*extension, bytes);
+  file_.write_at(bytes, 0);
+}
 
 void MetadataWriter::write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
                                            std::span<const int64_t> chunk_sizes) {

@@ -6,30 +6,42 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "format/extension.hpp"
 #include "format/header.hpp"
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
+#include "multifile/facts.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
 
+class JournalReader;
+
 // Reads one physical file. All calls throw damaged/unclosed errors that name the file.
+//
+// A file that was never closed has no META2. With a store, the reader takes its journal for it (multifile/journal_reader),
+// and the global ranks of all files for the mapping; a Pointer from there says so, and may travel to other readers.
 class MetadataReader {
  public:
-  // Reads and checks the header. `file` must outlive the reader.
+  // Reads and checks the header. `file`, and `store`, must outlive the reader.
   explicit MetadataReader(File& file);
+  MetadataReader(Store& store, File& file, NameOf name_of = {});
   // Takes over a header that another task has read.
   MetadataReader(File& file, const format::Header& header);
+  MetadataReader(Store& store, File& file, const format::Header& header, NameOf name_of = {});
+  ~MetadataReader();
 
   const format::Header& header() const { return header_; }
   File& file() const { return file_; }
   int64_t file_size() const { return file_size_; }
 
-  // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not there.
+  // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not there and no
+  // journal can replace it.
   format::Pointer read_pointer();
 
   // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format 3).
@@ -54,10 +66,25 @@ class MetadataReader {
 
  private:
   void read_array(int64_t offset, std::span<int64_t> values, const char* what);
+  std::optional<format::Pointer> read_stored_pointer();
+  std::optional<format::Extension> read_extension();
+  // Of a file that was not closed.
+  format::Pointer recover_pointer();
+  std::optional<format::Pointer> find_unmarked_table(int64_t skip);
+  void recover_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  void recover_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  int64_t recover_mapping_size();
+  void recover_mapping(int64_t first, std::span<layout::Placement> entries);
+  const format::Pointer* closed_since(const format::Pointer& p);
+  void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
 
   File& file_;
   int64_t file_size_;
   format::Header header_;
+  Store* store_ = nullptr;
+  NameOf name_of_;
+  std::unique_ptr<JournalReader> journal_;
+  std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
 };
 
 // Writes one physical file. Collective order is the caller's business.
@@ -65,7 +92,7 @@ class MetadataWriter {
  public:
   MetadataWriter(File& file, const format::Header& header) : file_(file), header_(header) {}
 
-  void write_header();  // the fixed part
+  void write_header(const std::optional<format::Extension>& extension = {});  // the fixed part
   // One task's entries of META1 for tasks [first, first + n).
   void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
                              std::span<const int64_t> chunk_sizes);

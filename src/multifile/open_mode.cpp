@@ -79,12 +79,15 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     m.posix = true;
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
-  } else if (word == "buffered") {
-    m.buffered = true;
-  } else if (word == "compress") {
-    // The plain word has no effect in the API it comes from.
+  } else if (word == "buffered" || word == "compress") {
+    // No effect in the API they come from: programs in circulation use the stream between calls without a flush.
   } else if (word == "durable") {
     m.durable = true;
+  } else if (word == "atomic") {
+    m.atomic = true;
+  } else if (key == "journal") {
+    if (value != "on" && value != "off") bad_value(word, "journal=on or journal=off");
+    m.journal = value == "on";
   } else if (word == "strict") {
     m.strict = true;
   } else if (key == "endianness") {
@@ -138,9 +141,9 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 }
 
 std::string_view known_words() {
-  return "r, w, append, ansi, posix, buffered, durable, strict, endianness=big|little, keyval[=inline|none|unknown], "
+  return "r, w, append, ansi, posix, buffered, durable, atomic, journal=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
          "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, collectors=N, cmerge, "
-         "collmsa, buddy[=N]";
+         "collmsa, collector-hosts=EXPRESSION, buddy[=N]";
 }
 
 }  // namespace sheaf

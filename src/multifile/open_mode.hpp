@@ -34,8 +34,9 @@ struct OpenMode {
   Direction direction = Direction::none;
   bool append = false;     // write on at the ends of the streams of a complete multifile
   bool posix = false;      // descriptors instead of FILE*
-  bool buffered = false;   // the library may buffer even where a FILE* was handed out
   bool durable = false;    // close returns when the data would survive a loss of power
+  bool atomic = false;     // the file gets its name when its close has succeeded
+  bool journal = true;     // keep a journal from which an unclosed file can be read
   bool strict = false;
   ByteOrder userdata_order = native_order;
   format::KeyvalMode keyval = format::KeyvalMode::not_set;

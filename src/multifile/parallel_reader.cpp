@@ -19,6 +19,7 @@ void broadcast(Comm& comm, TravellingHeader& facts) { comm.broadcast(std::as_wri
 class GroupFile final : public FetchedFile {
  public:
   using FetchedFile::FetchedFile;
+  CollectiveMeans means;
   std::unique_ptr<CollectiveReader> reader;
   std::shared_ptr<Store> store;  // that it opens its file in, if that is the reader's own
 };
@@ -31,14 +32,15 @@ CollectiveReader* ParallelReader::collective() {
 }
 
 ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const std::string& path,
-                               const OpenMode& mode, const std::function<std::string(int32_t)>& name_of)
+                               const OpenMode& mode, const std::function<std::string(int32_t)>& name_of,
+                               const MeansOf& means_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
   const auto copies =
       mode.collective.buddies > 0 ? std::make_shared<BuddyStore>(given, path, mode.collective.buddies) : nullptr;
   Store& store = copies ? static_cast<Store&>(*copies) : given;
   std::shared_ptr<File> file;
-  TravellingHeader facts = read_lead(store, path, file);
+  TravellingHeader facts = read_lead(store, path, name_of, file);
   Header header;
   Pointer pointer;
   unpack(facts, header, pointer);
@@ -46,20 +48,24 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   Placement place{0, task()};
   std::optional<Error> problem;
   if (header.leads_set()) {
-    place = find_place(store, path, facts, problem);
+    place = find_place(store, path, facts, name_of, problem);
     // With as many files as tasks each file has one: everybody is alone.
     local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
   }
   if (!header.leads_set() && mode.collective.renumber) {
-    place.local_rank = renumbered(mode.collective, task(), ntasks(), 1).local_rank;
+    place.local_rank = renumbered(mode.collective, *comm_, 1).local_rank;
     local_ = comm_->split(0, place.local_rank);
   }
-  open_file(store, path, facts, place, file, problem, mode.collective, name_of);
+  CollectiveMeans means;
+  if (means_of && plan_of(mode.collective, false, local().size()))
+    means = means_of(*comm_, local(), place.file, facts_.nfiles);
+  const auto plan = plan_of(mode.collective, false, local(), means);
+  open_file(store, path, facts, place, file, problem, plan.has_value(), name_of);
   unpack(facts, header, pointer);
   facts_ = facts_of(header);
 
   layout::ChunkGeometry geometry;
-  geometry.size = read_row(file.get(), header, pointer, problem);
+  geometry.size = read_row(store, file.get(), header, pointer, problem);
   const auto unsound = attempt([&] {
     PrefixedSum sum;
     const auto overflow = attempt([&] { sum = prefixed_sum(local(), std::max<int64_t>(0, geometry.size)); });
@@ -72,21 +78,24 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
     const BlockSizes sizes = block_sizes();
     for (int64_t b = 0; b < sizes.count; ++b) checker.check_block(pointer, geometry, place.local_rank, b, sizes[b]);
   });
-  agree(*comm_, problem ? problem : unsound);
+  int64_t unclosed = !pointer.complete();
+  agree(*comm_, problem ? problem : unsound, std::span(&unclosed, 1));
+  facts_.unclosed = unclosed;
   stream_.load(std::move(file), geometry, block_sizes(), {});
-  begin_collective(mode, copies);
+  if (plan) begin_collective(*plan, std::move(means), copies);
 }
 
 // Collective: who reads for whom.
-void ParallelReader::begin_collective(const OpenMode& mode, std::shared_ptr<Store> store) {
-  const auto plan = plan_of(mode.collective, false, *comm_, local().size());
-  if (!plan) return;
+void ParallelReader::begin_collective(const CollectivePlan& plan, CollectiveMeans means, std::shared_ptr<Store> store) {
   stream_.set_max_buffer(0);
-  CollectiveGroup group = make_reading_groups(local(), *plan);
+  Comm& meeting = means.meeting ? *means.meeting : local();
+  CollectiveGroup group =
+      make_reading_groups(meeting, plan, means.mover ? Spread{} : Spread{exchange::find_nodes(*comm_), facts_.filenumber, facts_.nfiles});
   const auto problem = attempt([&] {
     auto& file = dynamic_cast<GroupFile&>(stream_.file());
     file.store = std::move(store);
-    file.reader = std::make_unique<CollectiveReader>(local(), std::move(group), *plan, stream_, file);
+    file.means = std::move(means);
+    file.reader = std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_, file, file.means);
   });
   agree(*comm_, problem);
 }
@@ -97,12 +106,13 @@ BlockSizes ParallelReader::block_sizes() const {
 }
 
 // Rank 0 reads the head of the multifile for all.
-TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path, std::shared_ptr<File>& file) {
+TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path, const NameOf& name_of,
+                                           std::shared_ptr<File>& file) {
   TravellingHeader facts{};
   const auto problem = attempt([&] {
     if (task() != 0) return;
     file = store.open(path, Access::read);
-    MetadataReader reader(*file);
+    MetadataReader reader(store, *file, name_of);
     const Pointer p = reader.read_pointer();
     const int64_t tasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
     if (tasks != ntasks())
@@ -118,7 +128,7 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
 
 // Leaders read slices of the mapping in file 0 and tell every task where its stream is.
 Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead,
-                                     std::optional<Error>& problem) {
+                                     const NameOf& name_of, std::optional<Error>& problem) {
   Leaders leaders(*comm_);
   std::vector<Placement> entries;
   problem = attempt([&] {
@@ -128,7 +138,7 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
     Pointer p;
     unpack(lead, header, p);
     const auto file = store.open(path, Access::read);
-    MetadataReader(*file, header).read_mapping(p, leaders.first(), entries);
+    MetadataReader(store, *file, header, name_of).read_mapping(p, leaders.first(), entries);
   });
   Placement place;
   leaders.scatter(std::span<const Placement>(entries), place);
@@ -139,7 +149,7 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
 // agreement at the end of the open tells, there may be no file.
 void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
                                std::shared_ptr<File>& file, std::optional<Error>& problem,
-                               const CollectiveMode& collective, const std::function<std::string(int32_t)>& name_of) {
+                               bool collectively, const std::function<std::string(int32_t)>& name_of) {
   const auto name = [&] {
     return place.file == 0 ? path : name_of ? name_of(place.file) : format::physical_name(path, place.file);
   };
@@ -150,7 +160,7 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
     problem = attempt([&] {
       open();
       if (!local_) return;  // a single file: the facts of the lead are its own
-      MetadataReader reader(*file);
+      MetadataReader reader(store, *file);
       facts = pack(reader.header(), reader.read_pointer());
       const Header& h = reader.header();
       if (h.nfiles != facts_.nfiles || h.filenumber != place.file || h.ntasks != local().size())
@@ -163,7 +173,7 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
   if (local_) broadcast(local(), facts);
   if (!problem) {
     problem = attempt([&] {
-      if (plan_of(collective, false, *comm_, local().size())) {
+      if (collectively) {
         if (local().rank() != 0) file.reset();
         file = std::make_shared<GroupFile>(store, name(), std::move(file));
       } else if (local().rank() != 0) {
@@ -177,7 +187,7 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
 
 // This task's row of the arrays: fills its block sizes and returns the chunk size, -1 after a failure of the leader,
 // also one before this call.
-int64_t ParallelReader::read_row(File* file, const Header& header, const Pointer& p,
+int64_t ParallelReader::read_row(Store& store, File* file, const Header& header, const Pointer& p,
                                  std::optional<Error>& problem) {
   struct Row {
     int64_t chunk_size;
@@ -191,7 +201,7 @@ int64_t ParallelReader::read_row(File* file, const Header& header, const Pointer
     const size_t n = leaders.count();
     rows.resize(n);
     more.sizes.resize(n);
-    MetadataReader reader(*file, header);
+    MetadataReader reader(store, *file, header);
     std::vector<int64_t> values(n);
     const auto each = [&](auto&& set) {
       for (size_t t = 0; t < n; ++t) set(t, values[t]);
@@ -211,7 +221,7 @@ int64_t ParallelReader::read_row(File* file, const Header& header, const Pointer
     for (int64_t round = 1; round < p.maxblocks; ++round) {
       reader.read_block_sizes(p, round, leaders.first(), values);
       each([&](size_t t, int64_t value) {
-        if (round < rows[t].count) store<int64_t>(more.bytes.data() + offsets[t] + 8 * (round - 1), value, native_order);
+        if (round < rows[t].count) sheaf::store<int64_t>(more.bytes.data() + offsets[t] + 8 * (round - 1), value, native_order);
       });
     }
   };

@@ -22,9 +22,11 @@ class ParallelReader {
  public:
   // Collective over `comm`. Throws on every task alike, out_of_range if the multifile was written by another number
   // of tasks.
-  // name_of: names of the physical files, if they do not follow the format.
+  // name_of: names of the physical files, if they do not follow the format. means_of: gives what collective calls use, once
+  // it is known that this task is one of `local` in physical file `number`; collective, called if the mode asks for it.
+  using MeansOf = std::function<CollectiveMeans(Comm& all, Comm& local, int32_t number, int32_t nfiles)>;
   ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
-                 const std::function<std::string(int32_t number)>& name_of = nullptr);
+                 const std::function<std::string(int32_t number)>& name_of = nullptr, const MeansOf& means_of = nullptr);
 
   int task() const { return comm_->rank(); }
   int ntasks() const { return comm_->size(); }
@@ -42,16 +44,16 @@ class ParallelReader {
   void close();
 
  private:
-  TravellingHeader read_lead(Store& store, const std::string& path, std::shared_ptr<File>& file);
+  TravellingHeader read_lead(Store& store, const std::string& path, const NameOf& name_of, std::shared_ptr<File>& file);
   layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
-                               std::optional<Error>& problem);
+                               const NameOf& name_of, std::optional<Error>& problem);
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
-                 std::shared_ptr<File>& file, std::optional<Error>& problem, const CollectiveMode& collective,
+                 std::shared_ptr<File>& file, std::optional<Error>& problem, bool collectively,
                  const std::function<std::string(int32_t)>& name_of);
-  int64_t read_row(File* file, const format::Header& header, const format::Pointer& p,
+  int64_t read_row(Store& store, File* file, const format::Header& header, const format::Pointer& p,
                    std::optional<Error>& problem);
   BlockSizes block_sizes() const;
-  void begin_collective(const OpenMode& mode, std::shared_ptr<Store> store);
+  void begin_collective(const CollectivePlan& plan, CollectiveMeans means, std::shared_ptr<Store> store);
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all

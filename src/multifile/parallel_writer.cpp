@@ -25,7 +25,8 @@ std::string name_of(const ParallelWriteRequest& request, int32_t number) {
 
 ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request,
                                const OpenMode& mode)
-    : store_(&store), comm_(std::move(comm)) {
+    : comm_(std::move(comm)) {
+  stream_.keep_journal(store, mode.journal, mode.durable);
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
@@ -33,8 +34,11 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   choose_files(request, mode);
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
-    if (const auto plan = plan_of(mode.collective, true, *comm_, local().size()))
-      collecting_ = std::make_unique<Collecting>(Collecting{*plan, nullptr, mode.collective.buddies, nullptr});
+    if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
+      plan->may_collect &= request.means.may_collect;
+      collecting_ = std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
+                                                            std::move(request.means), exchange::find_nodes(*comm_)});
+    }
     open_file(request, mode, std::move(slots));
   } catch (...) {
     if (facts_.created) store.remove(name_of(request, facts_.filenumber));
@@ -44,7 +48,7 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
 
 void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
   if (request.filenumber < 0 && mode.file_policy == FilePolicy::table) {
-    const FilePlace place = read_file_table(*comm_, *store_, mode.table);
+    const FilePlace place = read_file_table(*comm_, store(), mode.table);
     request.filenumber = place.filenumber;
     request.nfiles = place.nfiles;
     request.local = place.nfiles > 1 ? comm_->split(place.filenumber, task()) : nullptr;
@@ -76,7 +80,7 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
   }
 
   if (mode.collective.renumber) {
-    const layout::Renumbered place = renumbered(mode.collective, task(), ntasks(), policy == FilePolicy::fixed ? facts_.nfiles : 0);
+    const layout::Renumbered place = renumbered(mode.collective, *comm_, policy == FilePolicy::fixed ? facts_.nfiles : 0);
     facts_.filenumber = place.file;
     local_ = comm_->split(place.file, place.local_rank);
     return;
@@ -108,19 +112,20 @@ void ParallelWriter::number_local_groups() {
 // there before is given up only when every task has its file open.
 void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMode& mode,
                                std::shared_ptr<WriteSlots> slots) {
-  CollectiveGroup group;
+  NewGroups groups;
   std::shared_ptr<File> file;
   int64_t start[2] = {};  // block size, whether the file was there before
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
     const std::string name = name_of(request, facts_.filenumber);
-    start[1] = store_->status(name).exists;
-    file = store_->open(name, Access::create);
+    start[1] = store().status(name).exists;
+    file = store().open(name, Access::create);
     facts_.created = !start[1];
     start[0] = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
   facts_.fsblksize = static_cast<int32_t>(start[0]);
+  if (collecting_) collecting_->fsblksize = facts_.fsblksize;
 
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
@@ -131,11 +136,11 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
                                                 std::to_string(task()) + " is negative");
       if (collecting_) {
         collecting_->file =
-            std::make_shared<CollectedFile>(*store_, name_of(request, facts_.filenumber), std::move(file));
+            std::make_shared<CollectedFile>(store(), name_of(request, facts_.filenumber), std::move(file));
         collecting_->file->throttle(std::move(slots));
         file = collecting_->file;
       } else {
-        if (!file) file = store_->open(name_of(request, facts_.filenumber), Access::write);
+        if (!file) file = store().open(name_of(request, facts_.filenumber), Access::write);
         if (local().size() > 1) file->expect_company(local_ ? nullptr : comm_->shared_words());
         file = throttled(std::move(file), std::move(slots));
       }
@@ -146,32 +151,36 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   }
   const bool opened = facts_.fsblksize > 0;  // else the first task has failed
   if (opened) {
-    const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, group);
+    const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, groups);
     if (!problem) problem = unformed;
   }
-  lay_out(aligned, request.path, opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(group));
+  lay_out(aligned, request.stored_name.empty() ? request.path : request.stored_name,
+          opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups));
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
 // anything changes in it. What fails is returned on all tasks of the file.
-std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, CollectiveGroup& group) {
+std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting_) return std::nullopt;
   return attempt([&] {
-    group = make_groups(local(), request, facts_.fsblksize, collecting_->plan);
-    chunk_size = group.chunk_size;
-    if (!group.members) return;  // the first task has its file open
-    agree(local(), attempt([&] {
-            if (group.collectors && collecting_->file) collecting_->file->real();
+    groups = make_groups(meeting(), {request, collecting_->fsblksize, collecting_->chooses_blocks}, collecting_->plan,
+                         collecting_->means.mover ? Spread{} : Spread{collecting_->nodes, facts_.filenumber, facts_.nfiles});
+    chunk_size = groups.chunk_size;
+    facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
+    const CollectiveGroup& group = groups.group;
+    if (group.place().count == 1 && group.collector() == 0) return;  // the first task has its file open
+    agree(meeting(), attempt([&] {
+            if (group.is_collector() && collecting_->file) collecting_->file->real();
           }));
   });
 }
 
 // Collective over all tasks: places the chunks and writes META1.
 void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
-                             CollectiveGroup group) {
+                             NewGroups groups) {
   layout::ChunkGeometry geometry;
   const auto overflow = attempt([&] {
-    const PrefixedSum sum = group.placed ? *group.placed : prefixed_sum(local(), chunk_size);
+    const PrefixedSum sum = groups.placed ? *groups.placed : prefixed_sum(local(), chunk_size);
     if (facts_.fsblksize == 0) return;  // the first task of the file has failed, and says so below
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
@@ -185,8 +194,8 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
     if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base); });
     if (!problem && collecting_)
       problem = attempt([&] {
-        collecting_->writer = std::make_unique<CollectiveWriter>(local(), std::move(group), collecting_->plan, stream_,
-                                                                 collecting_->file);
+        collecting_->writer = std::make_unique<CollectiveWriter>(meeting(), std::move(groups), collecting_->plan, stream_,
+                                                                 collecting_->file, collecting_->means);
       });
   };
 
@@ -196,14 +205,18 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
   if (in_the_way) {
     if (existing == Existing::something) {
       // Slices may be written only behind the truncation.
-      if (local().rank() == 0) problem = attempt([&] { empty(file()); });
+      if (local().rank() == 0)
+        problem = attempt([&] {
+          empty(file());
+          remove_journal(store(), path());
+        });
       int64_t ready = !problem;
       local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);
       if (ready) write();
     }
     agree(*comm_, problem);
   }
-  stream_.load(geometry, {});
+  stream_.load(geometry, {}, local().rank());
 }
 
 // `rows` of (task, chunk size) of the slice, at its leader.
@@ -213,7 +226,7 @@ void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int6
   MetadataWriter writer(file(), h);
   if (leaders.first() == 0) {
     h.set_name(base);
-    writer.write_header();
+    writer.write_header(stream_.keeps_journal() ? std::optional(new_extension()) : std::nullopt);
   }
   std::vector<int64_t> ranks(leaders.count());
   std::vector<int64_t> sizes(leaders.count());
@@ -222,6 +235,8 @@ void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int6
     sizes[t] = rows[2 * t + 1];
   }
   writer.write_ranks_and_sizes(leaders.first(), ranks, sizes);
+  // What one file of a set has flushed needs the others to be found.
+  if (facts_.durable) file().sync();
 }
 
 format::Header ParallelWriter::header() const {
@@ -247,7 +262,7 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
   int64_t aligned = 0;
   std::string base;
   const auto problem = attempt([&] {
-    base = base_name();
+    if (local().rank() == 0) base = MetadataReader(file()).header().name();
     if (chunk_size < 0)
       throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
     stream_.flush();
@@ -256,24 +271,36 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
   });
   agree(*comm_, problem);
-  CollectiveGroup group;
+  NewGroups groups;
   if (collecting_) {
     collecting_->writer.reset();
     collecting_->file->hold(0, 0);
   }
-  const auto unformed = form_groups(chunk_size, aligned, group);
-  lay_out(aligned, base, Existing::something, unformed, std::move(group));
+  const auto unformed = form_groups(chunk_size, aligned, groups);
+  lay_out(aligned, base, Existing::something, unformed, std::move(groups));
+}
+
+void ParallelWriter::commit() {
+  if (collective()) {
+    stream_.flush();
+    collective()->flush();
+  }
+  stream_.commit();
 }
 
 void ParallelWriter::discard() {
-  if (facts_.created) store_->remove(path());
+  if (facts_.created) store().remove(path());
 }
 
 void ParallelWriter::close() {
+  std::vector<std::byte> row;
   try {
-    finish();
+    finish(row);
   } catch (...) {
-    if (stream_.handle()) stream_.handle()->close();
+    attempt([&] {
+      if (stream_.handle()) stream_.handle()->close();
+    });
+    if (stream_.keeps_journal() && !collecting_) report_row(row);
     throw;
   }
 }

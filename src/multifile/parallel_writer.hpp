@@ -23,6 +23,7 @@ namespace sheaf {
 
 struct ParallelWriteRequest {
   std::string_view path;  // outlives the open
+  std::string_view stored_name = {};  // what the files say they are called; outlives the open; empty: `path`
   // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode
   // (files=) may decide otherwise.
   int32_t nfiles = 1;
@@ -31,6 +32,7 @@ struct ParallelWriteRequest {
   // mode says. Given on all tasks or on none.
   int32_t filenumber = -1;
   NameOf name_of = {};  // null: names follow the format
+  CollectiveMeans means = {};   // of collective calls
   int64_t chunk_size = 0;       // requested bytes of this task, >= 0
   int32_t fsblksize = -1;       // bytes; <= 0: the file system's
 };
@@ -56,6 +58,9 @@ class ParallelWriter {
   std::string base_name();  // of the set
   Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
 
+  // Local: what this task has written is in the file, and found there whatever becomes of the program (WriteStream::commit).
+  void commit();
+
   // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has written.
   void resize_chunks(int64_t chunk_size);
 
@@ -69,10 +74,10 @@ class ParallelWriter {
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
   void open_file(const ParallelWriteRequest& request, const OpenMode& mode, std::shared_ptr<WriteSlots> slots);
-  std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, CollectiveGroup& group);
+  std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
   enum class Existing : bool { nothing, something };  // in the file, before this open
   void lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
-               CollectiveGroup group);
+               NewGroups groups);
   void write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base);
   format::Header header() const;
   // Closing: this file's block table as its leaders hold it.
@@ -84,8 +89,9 @@ class ParallelWriter {
     bool is_leader = false;
     bool sound = false;  // at a leader: no task of its slice (of the file, if there are several leaders) has failed
   };
-  void finish();
+  void finish(std::vector<std::byte>& row);
   std::vector<std::byte> finish_stream();
+  void report_row(std::span<const std::byte> row) noexcept;
   Table collect_table(std::span<const std::byte> row);
   void write_table(Table& table);
   void write_blockwise_mapping(MetadataWriter& writer, const Table& table);
@@ -94,15 +100,21 @@ class ParallelWriter {
   void complete(const format::Pointer& pointer);
 
   File& file() { return stream_.file(); }
+  // Where the collective calls of this file take place.
+  Comm& meeting() { return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local(); }
+  Store& store() const { return stream_.store(); }
 
   struct Collecting {
     CollectivePlan plan;
-    std::shared_ptr<CollectedFile> file;
     int buddies = 0;  // copies to make in the close
-    std::unique_ptr<CollectiveWriter> writer;  // null before the groups are formed, and in the close
+    int32_t fsblksize = 0;        // of the file system, or given; that of the file may be smaller
+    bool chooses_blocks = false;  // the library does
+    CollectiveMeans means = {};
+    exchange::Nodes nodes = {};
+    std::shared_ptr<CollectedFile> file = nullptr;
+    std::unique_ptr<CollectiveWriter> writer = nullptr;  // null before the groups are formed, and in the close
   };
 
-  Store* store_;
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
   WriteStream stream_;

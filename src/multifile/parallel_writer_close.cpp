@@ -11,8 +11,7 @@ namespace sheaf {
 // Order on disk, in every file: data, then block table and mapping, then the pointer that makes it complete; and file 0,
 // which everyone reads first, is completed when all others are. A file with one leader needs no meeting of its own: its
 // leader sees from the rows that every task's bytes are there.
-void ParallelWriter::finish() {
-  std::vector<std::byte> row;
+void ParallelWriter::finish(std::vector<std::byte>& row) {
   const int buddies = collecting_ ? collecting_->buddies : 0;
   const std::string base = buddies > 0 ? base_name() : std::string();
   auto problem = collective() ? collective()->finish() : std::nullopt;
@@ -55,17 +54,35 @@ void ParallelWriter::finish() {
   }
   if (buddies > 0) {
     comm_->barrier();  // files are completed by one task each, and read by others
-    write_buddies(*store_, *comm_, local(), facts_, path(), base, buddies);
+    write_buddies(store(), *comm_, local(), facts_, path(), base, buddies);
   }
+}
+
+// After a close that has failed on some task: whoever opens the file finds all that this task has brought into it.
+void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
+  attempt([&] {
+    const auto data = store().open(path(), Access::write);
+    const auto unclosed = attempt([&] { MetadataReader(*data).read_pointer(); });
+    if (!unclosed || unclosed->code() != Code::unclosed) return;
+    if (facts_.durable) data->sync();
+    JournalWriter journal(store());
+    const auto blocks = static_cast<int64_t>(row.size() / 8);
+    for (int64_t b = 0; b < blocks; ++b)
+      journal.report(*data, local().rank(), b, load<int64_t>(row.data() + 8 * b, native_order), b + 1 < blocks);
+    if (facts_.durable) journal.sync();
+    journal.close();
+    data->close();
+  });
 }
 
 // The row of this task in the block table: the sizes of its blocks. All its bytes are on their way then.
 std::vector<std::byte> ParallelWriter::finish_stream() {
   const TaskBlocks blocks = stream_.park();
   if (const auto handle = stream_.release_handle()) handle->close();
-  if (facts_.durable) file().sync();
+  if (facts_.durable) stream_.sync();
+  stream_.require_nothing_lost();
   std::vector<std::byte> row(static_cast<size_t>(8 * blocks.count()));
-  for (int64_t b = 0; b < blocks.count(); ++b) store<int64_t>(row.data() + 8 * b, blocks.size_of(b), native_order);
+  for (int64_t b = 0; b < blocks.count(); ++b) sheaf::store<int64_t>(row.data() + 8 * b, blocks.size_of(b), native_order);
   return row;
 }
 
@@ -133,7 +150,7 @@ void ParallelWriter::gather_mapping(const format::Pointer& lead, int32_t lead_nt
   const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
   if (!leaders.is_leader()) return;
   const bool own = facts_.filenumber == 0;
-  const std::shared_ptr<File> other = own ? nullptr : store_->open(base_name(), Access::write);
+  const std::shared_ptr<File> other = own ? nullptr : store().open(base_name(), Access::write);
   File& target = own ? file() : *other;
   format::Header h = header();
   h.ntasks = lead_ntasks;
@@ -150,6 +167,7 @@ void ParallelWriter::complete(const format::Pointer& p) {
   MetadataWriter(file(), h).write_pointer(p);
   if (facts_.durable) file().sync();
   file().close();
+  if (stream_.keeps_journal()) remove_journal(store(), path());
 }
 
 }  // namespace sheaf

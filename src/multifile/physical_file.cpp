@@ -17,7 +17,7 @@ BlockSizes PhysicalFile::sizes_of(int64_t local_rank) const {
 PhysicalFile load_physical_file(Store& store, const std::string& path) {
   PhysicalFile f;
   f.file = store.open(path, Access::read);
-  MetadataReader reader(*f.file);
+  MetadataReader reader(store, *f.file);
   f.header = reader.header();
   const auto n = static_cast<size_t>(f.header.ntasks);
   f.pointer = reader.read_pointer();
@@ -69,6 +69,10 @@ int64_t Multifile::maxblocks() const {
   return most;
 }
 
+bool Multifile::closed() const {
+  return std::ranges::all_of(files, [](const PhysicalFile& f) { return f.pointer.complete(); });
+}
+
 int64_t Multifile::data_bytes() const {
   int64_t sum = 0;
   for (int64_t t = 0; t < ntasks(); ++t) sum += sizes_of(t).total();
@@ -82,7 +86,7 @@ Multifile load_multifile(Store& store, const std::string& path) {
   const format::Header& lead = m.files.front().header;
   if (!lead.leads_set()) return m;
 
-  MetadataReader reader(*m.files.front().file, lead);
+  MetadataReader reader(store, *m.files.front().file, lead);
   const int64_t ntasks = reader.read_mapping_size(m.files.front().pointer);
   m.mapping.resize(static_cast<size_t>(ntasks));
   reader.read_mapping(m.files.front().pointer, 0, m.mapping);

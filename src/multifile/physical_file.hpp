@@ -43,6 +43,7 @@ struct Multifile {
   BlockSizes sizes_of(int64_t task) const;
   int64_t globalrank(int64_t task) const;
   int64_t maxblocks() const;  // largest of all files
+  bool closed() const;        // else what is here is what the journals tell
   int64_t data_bytes() const;
 };
 

@@ -32,7 +32,9 @@ void SerialReader::select(int64_t task) {
 }
 
 FileFacts SerialReader::facts() const {
-  return facts_of(multifile_.files.front().header);
+  FileFacts facts = facts_of(multifile_.files.front().header);
+  facts.unclosed = !multifile_.closed();
+  return facts;
 }
 
 ReadPosition SerialReader::position_of(int64_t task) {
@@ -45,7 +47,7 @@ namespace {
 std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t task, int64_t& local_rank,
                                 int64_t& ntasks) {
   auto file = store.open(path, Access::read);
-  MetadataReader reader(*file);
+  MetadataReader reader(store, *file);
   local_rank = task;
   ntasks = reader.header().ntasks;
   if (!reader.header().leads_set()) return file;
@@ -75,9 +77,10 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
 TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) : task_(task) {
   stream_.set_max_buffer(mode.read_buffer());
   auto file = find_task(store, path, task, local_rank_, ntasks_);
-  MetadataReader reader(*file);
+  MetadataReader reader(store, *file);
   header_ = reader.header();
   const format::Pointer p = reader.read_pointer();
+  unclosed_ = !p.complete();
   const layout::ChunkGeometry geometry = read_geometry(reader, p, local_rank_);
   sizes_ = read_blocks_of_task(reader, p, geometry, local_rank_);
   reader.read_globalranks(local_rank_, std::span(&globalrank_, 1));

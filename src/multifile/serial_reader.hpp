@@ -1,4 +1,4 @@
-// multifile/serial_reader: a closed multifile read by one process; all tasks (global view) or one (local view).
+// multifile/serial_reader: a multifile read by one process; all tasks (global view) or one (local view).
 #pragma once
 
 #include <memory>
@@ -48,7 +48,11 @@ class TaskReader {
 
   const format::Header& header() const { return header_; }
   const std::string& path() const { return stream_.file().path(); }
-  FileFacts facts() const { return facts_of(header_); }
+  FileFacts facts() const {
+    FileFacts facts = facts_of(header_);
+    facts.unclosed = unclosed_;
+    return facts;
+  }
   int64_t task() const { return task_; }
   int64_t ntasks() const { return ntasks_; }  // of the whole multifile
   void select(int64_t task) const { check_own_task(task, task_, path()); }
@@ -62,6 +66,7 @@ class TaskReader {
   int64_t local_rank_ = 0;
   int64_t ntasks_ = 0;
   int64_t globalrank_ = 0;
+  bool unclosed_ = false;
   format::Header header_;
   std::vector<int64_t> sizes_;
   ReadStream stream_;

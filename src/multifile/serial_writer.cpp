@@ -43,7 +43,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     header_.ntasks = static_cast<int32_t>(request.chunk_sizes.size());
     header_.filenumber = 1;  // what serial writers of the format have always stored
     if (mode.keyval == format::KeyvalMode::inline_) header_.flag1 = format::Header::flag_of(mode.keyval);
-    header_.set_name(request.path);
+    header_.set_name(request.stored_name.empty() ? request.path : request.stored_name);
     chunk_sizes_.assign(request.chunk_sizes.begin(), request.chunk_sizes.end());
     globalranks_.assign(request.globalranks.begin(), request.globalranks.end());
     if (!request.keep_sizes)
@@ -52,15 +52,17 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     tasks_.resize(chunk_sizes_.size());
 
     empty(file);
+    if (opened.existed) remove_journal(store, request.path);
     MetadataWriter writer(file, header_);
-    writer.write_header();
+    writer.write_header(mode.journal ? std::optional(new_extension()) : std::nullopt);
     writer.write_ranks_and_sizes(0, globalranks_, chunk_sizes_);
   } catch (...) {
     if (!opened.existed) store.remove(request.path);
     throw;
   }
   stream_.bind(opened.file, OpenMode::buffer_in_bytes(mode.buffer_bytes, header_.fsblksize));
-  stream_.load(geometry(0), {});
+  stream_.keep_journal(store, mode.journal, mode.durable);
+  stream_.load(geometry(0), {}, 0);
 }
 
 layout::ChunkGeometry SerialWriter::geometry(int64_t task) const {
@@ -75,8 +77,23 @@ void SerialWriter::select(int64_t task) {
                                         std::to_string(ntasks()));
   if (task == task_) return;
   tasks_[static_cast<size_t>(task_)] = stream_.park();
+  if (stream_.keeps_journal()) {
+    unreported_.resize(tasks_.size());
+    unreported_[static_cast<size_t>(task_)] = true;
+  }
   task_ = task;
-  stream_.load(geometry(task), std::move(tasks_[static_cast<size_t>(task)]));
+  stream_.load(geometry(task), std::move(tasks_[static_cast<size_t>(task)]), task);
+}
+
+void SerialWriter::commit() {
+  if (!unreported_.empty()) {
+    stream_.flush();
+    if (durable_) stream_.sync();
+    for (size_t t = 0; t < tasks_.size(); ++t)
+      if (unreported_[t] && static_cast<int64_t>(t) != task_) stream_.report_parked(tasks_[t], static_cast<int64_t>(t));
+    unreported_.clear();
+  }
+  stream_.commit();
 }
 
 const TaskBlocks& SerialWriter::blocks_of(int64_t task) {
@@ -98,7 +115,8 @@ void SerialWriter::finish() {
     if (const auto handle = stream_.release_handle()) handle->close();
   }
   File& file = stream_.file();
-  if (durable_) file.sync();
+  if (durable_) stream_.sync();
+  stream_.require_nothing_lost();
 
   format::Pointer p;
   std::vector<int64_t> counts;
@@ -117,7 +135,9 @@ void SerialWriter::finish() {
   if (durable_) file.sync();
   writer.write_pointer(p);
   if (durable_) file.sync();
+  if (stream_.journal()) stream_.journal()->close();
   file.close();
+  if (stream_.keeps_journal()) remove_journal(stream_.store(), file.path());
 }
 
 }  // namespace sheaf

@@ -19,6 +19,7 @@ struct SerialWriteRequest {
   std::span<const int64_t> globalranks;   // one per task
   int32_t fsblksize = -1;                 // bytes; <= 0: the file system's
   bool keep_sizes = false;                // store the sizes as they are instead of rounding them up to blocks
+  std::string stored_name = {};           // what the file says it is called; empty: `path`
 };
 
 class SerialWriter {
@@ -38,6 +39,9 @@ class SerialWriter {
   // Makes another task current, where it was left. Throws out_of_range.
   void select(int64_t task);
   WriteStream& stream() { return stream_; }
+
+  // What all tasks have written is in the file, and found there whatever becomes of the program (WriteStream::commit).
+  void commit();
 
   // State of any task, the current one included.
   const TaskBlocks& blocks_of(int64_t task);
@@ -64,6 +68,7 @@ class SerialWriter {
   std::vector<int64_t> globalranks_;
   layout::FileLayout layout_;
   std::vector<TaskBlocks> tasks_;  // parked states; the entry of the current task is stale
+  std::vector<bool> unreported_;   // tasks parked since the last commit; empty: none
   WriteStream stream_;
   int64_t task_ = 0;
 };

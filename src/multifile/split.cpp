@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
-#include <mutex>
 #include <numeric>
-#include <system_error>
-#include <thread>
 
 #include "multifile/copy_stream.hpp"
 #include "multifile/keyval_check.hpp"
 #include "multifile/output_set.hpp"
 #include "multifile/split_keyval.hpp"
+#include "multifile/work_threads.hpp"
 
 namespace sheaf {
 
 namespace {
-
-constexpr size_t most_threads = 4;
 
 std::vector<int64_t> chosen_tasks(const Multifile& m, const SplitRequest& request) {
   std::vector<int64_t> tasks = request.tasks;
@@ -48,66 +43,28 @@ void check_global_ranks(const Multifile& m, std::vector<int64_t> tasks) {
 }
 
 void split_plain(const Multifile& m, int64_t task, File& output, WorkProgress& progress) {
-  RangeCopier copier(output, progress);
+  RangeCopier copier(output, progress, 0);
   const int64_t length = copier.add_stream(m, task, 0);
   copier.finish();
   if (length > 0 && output.status().size < length) output.resize(length);  // it ends in a hole
   output.close();
 }
 
-// Passes the calls of several threads on, one at a time.
-class SharedProgress : public WorkProgress {
- public:
-  SharedProgress(WorkProgress& inner, std::mutex& mutex) : inner_(inner), mutex_(mutex) {}
-  void advance(int64_t bytes) override {
-    const std::lock_guard lock(mutex_);
-    inner_.advance(bytes);
-  }
-
- private:
-  WorkProgress& inner_;
-  std::mutex& mutex_;
-};
-
 // Several threads, since most of the time goes into creating the files. Outputs begin in the order of the
 // tasks.
 void split_plain(const Multifile& m, const std::vector<int64_t>& tasks, const SplitRequest& request,
                  OutputSet& outputs, WorkProgress& progress) {
-  std::mutex mutex;  // guards all but the copying
-  size_t next = 0;
-  std::exception_ptr failure;
-  SharedProgress shared(progress, mutex);
-  const auto work = [&] {
-    try {
-      for (;;) {
-        int64_t task;
-        std::shared_ptr<File> file;
-        {
-          const std::lock_guard lock(mutex);
-          if (failure || next == tasks.size()) return;
-          task = tasks[next++];
-          const std::string name = split_name(request, m, task);
-          progress.begin_output(task, name);
-          file = outputs.add(name);
-        }
-        split_plain(m, task, *file, shared);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    const size_t count = std::min<size_t>({most_threads, std::thread::hardware_concurrency(), tasks.size()});
-    try {
-      for (size_t i = 1; i < count; ++i) threads.emplace_back(work);
-    } catch (const std::system_error&) {
-      // No more threads to be had: those there are do it.
-    }
-    work();
-  }
-  if (failure) std::rethrow_exception(failure);
+  on_threads(
+      std::ssize(tasks), progress,
+      [&](int64_t i) {
+        const int64_t task = tasks[static_cast<size_t>(i)];
+        const std::string name = split_name(request, m, task);
+        progress.begin_output(task, name);
+        return outputs.add(name);
+      },
+      [&](int64_t i, std::shared_ptr<File> output, WorkProgress& shared) {
+        split_plain(m, tasks[static_cast<size_t>(i)], *output, shared);
+      });
 }
 
 }  // namespace

@@ -87,7 +87,9 @@ void split_keyval(const Multifile& m, int64_t task, const std::string& name, Out
       if (stream.at_end()) break;  // moves to the next block if there is one
       const int64_t here = std::min(records.left(), stream.available_in_block());
       if (here >= direct_bytes) {
-        copy_range(*source.file, *out.file, stream.file_position(), out.length, here, progress);
+        RangeCopier copier(*out.file, progress);
+        copier.add(*source.file, stream.file_position(), out.length, here);
+        copier.finish();
         records.skip(here);
         out.length += here;
       } else {

@@ -64,6 +64,7 @@ std::vector<int64_t> stored_chunk_sizes(const PhysicalFile& f) {
 std::optional<std::vector<layout::Placement>> stored_mapping(const Multifile& m, size_t file) {
   const PhysicalFile& f = m.files[file];
   if (file == 0 && m.is_set()) return m.mapping;
+  if (!f.pointer.complete()) return std::nullopt;
   const int64_t at = f.pointer.varheader + layout::meta2_size(f.header.ntasks, f.pointer.maxblocks);
   const int64_t rest = f.file->status().size - at;
   if (f.header.nfiles > 1 || rest < 4) return std::nullopt;

@@ -65,6 +65,9 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
 }
 
 void check_file(const PhysicalFile& f, FileReport& report) {
+  if (!f.pointer.complete())
+    add_finding(report, FileState::unclosed,
+                "'" + report.path + "': was never closed; its journal tells what is there (`sheaf repair` makes it complete)");
   report.ntasks = f.header.ntasks;
   for (int64_t t = 0; t < f.header.ntasks; ++t) report.data_bytes += f.sizes_of(t).total();
   const int64_t mode = f.header.flag1 >> 32;
@@ -112,7 +115,7 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
                VerifyReport& report, Multifile& multifile) {
   const format::Header lead = files.front()->header;
   guarded(report.files.front(), [&] {
-    MetadataReader reader(*files.front()->file, lead);
+    MetadataReader reader(store, *files.front()->file, lead);
     const format::Pointer p = files.front()->pointer;
     multifile.mapping.resize(static_cast<size_t>(reader.read_mapping_size(p)));
     reader.read_mapping(p, 0, multifile.mapping);

@@ -8,7 +8,7 @@
 namespace sheaf {
 
 namespace {
-constexpr int64_t first_buffer = 40;
+constexpr int64_t first_buffer = 32;
 constexpr int64_t room = 16 << 20;             // set aside at a time for large requests
 constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
@@ -17,18 +17,23 @@ int64_t TaskBlocks::total() const {
   return finished ? std::accumulate(finished->begin(), finished->end(), high) : high;
 }
 
-void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks) {
+WriteStream::Attached& WriteStream::attached() {
+  if (!attached_) attached_ = std::make_unique<Attached>();
+  return *attached_;
+}
+
+void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
   geometry_ = geometry;
   blocks_ = std::move(blocks);
+  local_rank_ = static_cast<uint32_t>(local_rank);
   close_window();
-  if (handle_) handle_->move_to(file_position());
+  if (handle()) handle()->move_to(file_position());
 }
 
 TaskBlocks WriteStream::park() {
   flush();
   give_room_back();
   buffer_.reset();
-  capacity_ = 0;
   close_window();
   return std::exchange(blocks_, {});
 }
@@ -43,37 +48,34 @@ int64_t WriteStream::bytes_written() const {
 }
 
 StdioHandle& WriteStream::share(bool with_stream) {
-  if (!handle_) {
+  if (!handle()) {
     flush_buffer();
     give_room_back();
-    auto handle = std::make_unique<StdioHandle>(file_->path(), true, with_stream);
-    handle->move_to(file_position());
-    handle_ = std::move(handle);
-    close_window();
+    attach(std::make_unique<StdioHandle>(file_->path(), true, with_stream));
   }
-  return *handle_;
+  return *handle();
 }
 
 std::unique_ptr<StdioHandle> WriteStream::release_handle() {
   learn_from_handle();
-  return std::move(handle_);
+  return handle() ? std::move(attached_->handle) : nullptr;
 }
 
 void WriteStream::forget_handle() {
-  if (!handle_) return;
-  const std::optional<int64_t> left_at = handle_->forget();
-  handle_.reset();
+  if (!handle()) return;
+  const std::optional<int64_t> left_at = handle()->forget();
+  attached_->handle.reset();
   if (left_at) learn_position(*left_at);
 }
 
 void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
   handle->move_to(file_position());
-  handle_ = std::move(handle);
+  attached().handle = std::move(handle);
   close_window();
 }
 
 void WriteStream::learn_from_handle() {
-  if (handle_) learn_position(handle_->position());
+  if (handle()) learn_position(handle()->position());
 }
 
 void WriteStream::learn_position(int64_t in_file) {
@@ -95,12 +97,13 @@ void WriteStream::begin_next_chunk() {
   flush_buffer();
   give_room_back();
   file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
-  blocks();
+  if (durable_ && make_journal() && !journal()->deferred()) sync();
+  report(true);
   if (!blocks_.finished) blocks_.finished = std::make_unique<std::vector<int64_t>>();
   blocks_.finished->push_back(blocks_.high);
   blocks_.position = blocks_.high = 0;
   close_window();
-  if (handle_) handle_->move_to(file_position());
+  if (handle()) handle()->move_to(file_position());
 }
 
 void WriteStream::ensure_free_space(int64_t bytes) {
@@ -150,19 +153,22 @@ void WriteStream::fill(std::span<const std::byte> data) {
 
 void WriteStream::return_to(const Mark& mark) {
   if (chunk() == mark.chunk && mark.position >= blocks_.position) {
-    window_.at = buffer_.get() + (mark.position - blocks_.position);
+    window_.at = buffer() + (mark.position - blocks_.position);
   } else {  // everything in front of the mark is in the file
-    if (chunk() > mark.chunk) blocks_.finished->resize(static_cast<size_t>(mark.chunk));
+    if (chunk() > mark.chunk) {
+      if (journal()) journal()->withdraw(local_rank_, mark.chunk, chunk(), std::max(mark.high, mark.position));
+      blocks_.finished->resize(static_cast<size_t>(mark.chunk));
+    }
     blocks_.position = mark.position;
     close_window();
   }
   blocks_.high = mark.high;
-  if (handle_) handle_->move_to(file_position());
+  if (handle()) handle()->move_to(file_position());
 }
 
 void WriteStream::put(std::span<const std::byte> piece) {
   const auto bytes = static_cast<int64_t>(piece.size());
-  if (handle_ || max_buffer_ == 0) {
+  if (max_buffer_ == 0 || handle()) {
     transfer(piece);
     return;
   }
@@ -183,7 +189,8 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
   const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(file_->border(), max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
-  const std::span<const std::byte> parts[] = {{buffer_.get(), static_cast<size_t>(buffered())}, direct};
+  const std::span<const std::byte> parts[] = {{buffer(), static_cast<size_t>(buffered())}, direct};
+  settle();
   set_room_aside(buffered() + static_cast<int64_t>(direct.size()));
   file_->write_vector_at(parts, file_offset());
   blocks_.position += buffered() + static_cast<int64_t>(direct.size());
@@ -212,12 +219,13 @@ void WriteStream::give_room_back() {
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {
   const int64_t at = file_offset();
-  if (handle_ && handle_->second_stream()) {
-    if (handle_->write(bytes) < bytes.size()) throw os_error("cannot write through the second stream of", file_->path(), errno);
-    handle_->flush();
+  settle();
+  if (handle() && handle()->second_stream()) {
+    if (handle()->write(bytes) < bytes.size()) throw os_error("cannot write through the second stream of", file_->path(), errno);
+    handle()->flush();
   } else {
     file_->write_at(bytes, at);
-    if (handle_) handle_->move_to(at + static_cast<int64_t>(bytes.size()));
+    if (handle()) handle()->move_to(at + static_cast<int64_t>(bytes.size()));
   }
   blocks_.position += static_cast<int64_t>(bytes.size());
   blocks_.high = std::max(blocks_.high, blocks_.position);
@@ -226,40 +234,97 @@ void WriteStream::transfer(std::span<const std::byte> bytes) {
 void WriteStream::flush_buffer() {
   const int64_t bytes = buffered();
   if (bytes == 0) return;
-  transfer(std::span(buffer_.get(), static_cast<size_t>(bytes)));
+  transfer(std::span(buffer(), static_cast<size_t>(bytes)));
   close_window();
 }
 
 void WriteStream::flush() {
+  settle();
   learn_from_handle();
   flush_buffer();
 }
 
-void WriteStream::close_window() { window_.at = window_.end = buffer_.get(); }
+void WriteStream::commit() {
+  flush();
+  if (durable_) sync();
+  report(false);
+  if (!journal()) return;
+  if (journal()->deferred()) journal()->confirm(*file_);
+  if (durable_) journal()->sync();
+}
+
+// What is flushed of the current chunk. After a sync that has failed nobody knows what is on disk.
+void WriteStream::report(bool finished) {
+  blocks();
+  if (JournalWriter* const to = make_journal(); to && !attached_->lost)
+    to->report(*file_, local_rank_, chunk(), blocks_.high, finished);
+}
+
+void WriteStream::report_parked(const TaskBlocks& blocks, int64_t local_rank) {
+  if (JournalWriter* const to = make_journal(); to && !attached_->lost)
+    to->report(*file_, local_rank, blocks.count() - 1, blocks.high, false);
+}
+
+JournalWriter* WriteStream::make_journal() {
+  if (!journal_on_) return nullptr;
+  auto& journal = attached().journal;
+  if (!journal) journal = std::make_unique<JournalWriter>(*store_);
+  return journal.get();
+}
+
+std::unique_ptr<JournalWriter> WriteStream::release_journal() {
+  return attached_ ? std::move(attached_->journal) : nullptr;
+}
+
+void WriteStream::attach(std::unique_ptr<JournalWriter> journal) {
+  if (journal || attached_) attached().journal = std::move(journal);
+}
+
+// Records of a write that has failed must be gone before other bytes take the place of its own.
+void WriteStream::settle() {
+  if (journal()) journal()->settle();
+}
+
+void WriteStream::sync() {
+  try {
+    file_->sync();
+  } catch (const Error& e) {
+    if (!attached().lost) attached().lost = e;
+    throw;
+  }
+}
+
+void WriteStream::require_nothing_lost() const {
+  if (!attached_ || !attached_->lost) return;
+  const Error& e = *attached_->lost;
+  throw Error(e.code(), "data of '" + file_->path() + "' may be lost: an earlier flush has failed: " + e.what(), e.errno_value());
+}
+
+void WriteStream::close_window() { window_.at = window_.end = buffer(); }
 
 // The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its size in
 // the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
 void WriteStream::set_window_end() {
-  int64_t usable = capacity_;
-  if (capacity_ == max_buffer_) {
+  int64_t usable = capacity();
+  if (usable == max_buffer_) {
     const int64_t to_border = usable - file_offset() % usable;
     if (to_border > buffered()) usable = to_border;
   }
   usable = std::min(usable, geometry_.size - blocks_.position);
-  window_.end = buffer_.get() + usable;
+  window_.end = buffer() + usable;
 }
 
 // Called with a full window: grows the buffer, or empties it once it has its full size.
 void WriteStream::make_room(int64_t wanted) {
   const int64_t held = buffered();
-  if (capacity_ < max_buffer_) {
+  if (capacity() < max_buffer_) {
     const int64_t needed = std::max(first_buffer, held + wanted);
-    const auto grown = static_cast<uint32_t>(std::min<int64_t>(max_buffer_, std::max<int64_t>(needed, 4 * int64_t{capacity_})));
-    auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
-    if (held > 0) std::memcpy(larger.get(), buffer_.get(), static_cast<size_t>(held));
+    const int64_t grown = std::min<int64_t>(max_buffer_, std::max<int64_t>(needed, 4 * capacity()));
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(sizeof grown + static_cast<size_t>(grown));
+    std::memcpy(larger.get(), &grown, sizeof grown);
+    if (held > 0) std::memcpy(larger.get() + sizeof grown, buffer(), static_cast<size_t>(held));
     buffer_ = std::move(larger);
-    capacity_ = grown;
-    window_.at = buffer_.get() + held;
+    window_.at = buffer() + held;
   } else {
     flush_buffer();
   }

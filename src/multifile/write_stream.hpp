@@ -5,14 +5,18 @@
 // little. Local to a task; one thread at a time. All sizes in bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "layout/chunk_layout.hpp"
+#include "multifile/journal_writer.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
 
@@ -43,11 +47,24 @@ class WriteStream {
   // The file to write to. `max_buffer` 0: no buffer at all.
   void bind(std::shared_ptr<File> file, int64_t max_buffer) {
     file_ = std::move(file);
-    max_buffer_ = static_cast<uint32_t>(max_buffer);
+    max_buffer_ = static_cast<uint32_t>(std::min(max_buffer, most_buffer));
   }
 
-  // Makes `blocks` of a task laid out by `geometry` the current ones. The stream must be flushed.
-  void load(const layout::ChunkGeometry& geometry, TaskBlocks blocks);
+  // From now on chunks that are left and commit() are recorded in a journal beside the file (multifile/journal_writer).
+  // `store` outlives the stream. durable: also of what survives a loss of power.
+  void keep_journal(Store& store, bool on, bool durable) {
+    store_ = &store;
+    journal_on_ = on;
+    durable_ = durable;
+  }
+  // The store given to keep_journal(), for the owner of the stream, whose tasks each have little memory.
+  Store& store() const { return *store_; }
+  bool durable() const { return durable_; }
+  bool keeps_journal() const { return journal_on_; }
+
+  // Makes `blocks` of a task laid out by `geometry` the current ones. The stream must be flushed. local_rank: number of
+  // the task in the physical file.
+  void load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank);
   // Flushes and hands the state of the current task out.
   TaskBlocks park();
 
@@ -79,13 +96,27 @@ class WriteStream {
 
   // Brings buffered bytes into the file and learns what the program wrote itself.
   void flush();
-  // Returns when what has been flushed would survive a loss of power.
-  void sync() { file_->sync(); }
+  // flush(); then whoever opens the file finds these bytes, whatever becomes of the program; durable: of the machine.
+  // What is written collectively must be in the file (CollectiveWriter::flush).
+  void commit();
+  // Records in the journal how far a parked task of the same file has come.
+  void report_parked(const TaskBlocks& blocks, int64_t local_rank);
+  // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as lost.
+  void sync();
+  // Throws what sync() has failed with: what was to be kept then may not be on disk, whatever succeeded later.
+  void require_nothing_lost() const;
   File& file() const { return *file_; }
+  // The journal of the file; null if there is none, or nothing was recorded yet.
+  JournalWriter* journal() const { return attached_ ? attached_->journal.get() : nullptr; }
+  // The same, made if need be. Null: no journal is kept.
+  JournalWriter* make_journal();
+  // When the stream changes to another physical file and back. The stream must be parked.
+  std::unique_ptr<JournalWriter> release_journal();
+  void attach(std::unique_ptr<JournalWriter> journal);
 
   // The handle through which the program shares the position, positioned at the next byte; made at the first call.
   StdioHandle& share(bool with_stream);
-  StdioHandle* handle() const { return handle_.get(); }
+  StdioHandle* handle() const { return attached_ ? attached_->handle.get() : nullptr; }
   // Takes the handle away, up to date. Null if there is none.
   std::unique_ptr<StdioHandle> release_handle();
   // The program has closed its stream: goes on where that stood (or, a second stream, where the last call left it).
@@ -99,7 +130,7 @@ class WriteStream {
   int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
   int64_t bytes_written() const;
-  int64_t buffer_capacity() const { return capacity_; }
+  int64_t buffer_capacity() const { return capacity(); }
   // True once after the program wrote beyond its chunk through the handle.
   bool take_overrun() {
     const bool overrun = overrun_;
@@ -111,7 +142,22 @@ class WriteStream {
   const TaskBlocks& blocks();
 
  private:
-  int64_t buffered() const { return window_.at - buffer_.get(); }
+  // What few streams have.
+  struct Attached {
+    std::unique_ptr<StdioHandle> handle;
+    std::unique_ptr<JournalWriter> journal;
+    std::optional<Error> lost;
+  };
+  Attached& attached();
+
+  // The buffer begins with its size.
+  std::byte* buffer() const { return buffer_ ? buffer_.get() + sizeof(int64_t) : nullptr; }
+  int64_t capacity() const {
+    int64_t bytes = 0;
+    if (buffer_) std::memcpy(&bytes, buffer_.get(), sizeof bytes);
+    return bytes;
+  }
+  int64_t buffered() const { return window_.at - buffer(); }
   int64_t file_offset() const { return geometry_.offset(chunk()) + blocks_.position; }  // of the buffer's first byte
 
   void append(std::span<const std::byte> data);
@@ -125,21 +171,28 @@ class WriteStream {
   void give_room_back();
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
+  void report(bool finished);
+  void settle();
   void make_room(int64_t wanted);
   void close_window();
   void set_window_end();
   [[noreturn]] void too_large(int64_t bytes) const;
 
+  static constexpr int64_t most_buffer = 256 << 20;
+
   Window window_;
   std::unique_ptr<std::byte[]> buffer_;
   std::shared_ptr<File> file_;
-  std::unique_ptr<StdioHandle> handle_;
+  Store* store_ = nullptr;
+  std::unique_ptr<Attached> attached_;
   layout::ChunkGeometry geometry_;
   TaskBlocks blocks_;  // its position is that of the first byte in the buffer
-  uint32_t capacity_ : 31 = 0;
+  uint32_t local_rank_ : 31 = 0;
   uint32_t room_aside_ : 1 = 0;  // behind what is written, up to a multiple of `room` in the chunk
-  uint32_t max_buffer_ : 31 = 0;
+  uint32_t max_buffer_ : 29 = 0;
   uint32_t overrun_ : 1 = 0;
+  uint32_t journal_on_ : 1 = 0;
+  uint32_t durable_ : 1 = 0;
 };
 
 }  // namespace sheaf

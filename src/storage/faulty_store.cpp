@@ -64,6 +64,14 @@ class FaultyFile final : public File {
     inner_->resize(size);
   }
 
+  void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
+  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
+  void allocate(int64_t size) override {
+    ledger_->require(Operation::resize, path(), size);
+    inner_->allocate(size);
+  }
+
   void sync() override {
     ledger_->require(Operation::sync, path());
     inner_->sync();

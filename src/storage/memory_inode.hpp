@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include "storage/memory_store.hpp"
+#include "storage/range_locks.hpp"
 
 namespace sheaf {
 
@@ -21,6 +22,8 @@ struct MemoryStore::Inode {
   int64_t next_data(int64_t offset) const;
   int64_t next_hole(int64_t offset) const;
   FileStatus status() const;
+
+  RangeLocks locks;
 
  private:
   const int64_t block_size_;

@@ -40,6 +40,8 @@ class MemoryFile final : public File {
     require_range(path_, offset, 0);
     return inode().next_hole(offset);
   }
+  void lock(int64_t offset, int64_t length, bool exclusive) override { inode().locks.lock(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { inode().locks.unlock(offset, length); }
   const std::string& path() const override { return path_; }
   void close() override { inode_.reset(); }
 

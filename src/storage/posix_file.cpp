@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "storage/mapped_write.hpp"
 #include "storage/posix_store.hpp"
 #include "storage/posix_transfer.hpp"
 #include "storage/range.hpp"
@@ -101,7 +102,8 @@ PosixFile::~PosixFile() {
 void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
-  const auto turn = take_turn(data.size());
+  std::optional<Turn> turn;
+  if (written_beside(turn, {&data, 1}, data.size(), offset)) return;
   const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(fd_, data.data() + done, count, offset + static_cast<int64_t>(done));
   });
@@ -119,6 +121,7 @@ long PosixFile::file_system() {
 
 void PosixFile::expect_company(SharedWord* words) {
   takes_turns_ = turns_pay(file_system());
+  maps_ = file_system() == TMPFS_MAGIC;
   words_ = words;
 }
 
@@ -127,7 +130,8 @@ int32_t PosixFile::border() { return file_system() == TMPFS_MAGIC ? 4 << 10 : 64
 // ext4 takes bytes into extents it has already with a tenth less work than into new ones.
 bool PosixFile::set_aside(int64_t offset, int64_t length) {
   if (file_system() != EXT4_SUPER_MAGIC) return false;
-  const auto turn = take_turn(static_cast<size_t>(length));
+  std::optional<Turn> turn;
+  if (takes_turns_) turn.emplace(fd_, turn_, words_, Turn::Wait::yes);
   return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, offset, length); }) == 0;
 }
 
@@ -140,9 +144,15 @@ void PosixFile::give_back(int64_t offset, int64_t length) {
   uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length); });
 }
 
-std::optional<Turn> PosixFile::take_turn(size_t bytes) {
-  if (!takes_turns_ || bytes < bytes_worth_a_turn) return std::nullopt;
-  return std::optional<Turn>(std::in_place, fd_, turn_, words_);
+bool PosixFile::written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
+                               int64_t offset) {
+  if (!takes_turns_ || bytes < bytes_worth_a_turn) return false;
+  turn.emplace(fd_, turn_, words_, maps_ ? Turn::Wait::no : Turn::Wait::yes);
+  if (turn->mine() || !maps_) return false;
+  turn.reset();
+  if (write_mapped(fd_, parts, bytes, offset)) return true;
+  turn.emplace(fd_, turn_, words_, Turn::Wait::yes);
+  return false;
 }
 
 void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
@@ -161,7 +171,8 @@ void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> part
   list = list.first(used);
   size_t first = 0;
   size_t skipped = 0;
-  const auto turn = take_turn(total);
+  std::optional<Turn> turn;
+  if (written_beside(turn, parts, total, offset)) return;
   const Moved moved = move_all(total, [&](size_t done, size_t) {
     first = skip(list, first, done - skipped);
     skipped = done;
@@ -204,8 +215,11 @@ void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int
   off_t from = offset;
   off_t to = target_offset;
   if (target.descriptor() >= 0 && target.descriptor() != fd_ && offset >= 0 && target_offset >= 0) {
+    const int64_t border = target.border();
     while (length > 0) {
-      const size_t count = std::min(static_cast<size_t>(length), most_bytes_per_call);
+      // The kernel moves 64 KiB at a time: begun on a border, each fills large pages of the target. Few are not worth a call.
+      const int64_t ahead = length < 8 * border ? 0 : to % border;
+      const size_t count = std::min(static_cast<size_t>(ahead == 0 ? length : border - ahead), most_bytes_per_call);
       const ssize_t n =
           uninterrupted([&] { return ::copy_file_range(fd_, &from, target.descriptor(), &to, count, 0); });
       if (n <= 0) break;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "storage/range_locks.hpp"
 #include "storage/store.hpp"
 #include "storage/turn.hpp"
 
@@ -46,6 +47,13 @@ class PosixFile final : public File {
   // Extents of ext4, beyond the end of the file too, without changing its size.
   bool set_aside(int64_t offset, int64_t length) override;
   void give_back(int64_t offset, int64_t length) override;
+
+  // Open file description locks: each File is a holder of its own, in this process too. Threads with one File exclude each
+  // other here, also where they only read.
+  void lock(int64_t offset, int64_t length, bool exclusive) override;
+  void unlock(int64_t offset, int64_t length) override;
+  void allocate(int64_t size) override;
+  bool prefers_one_writer() override { return turns_pay(file_system()); }
   int descriptor() const override { return fd_; }
   const std::string& path() const override { return path_; }
   void close() override;
@@ -55,13 +63,17 @@ class PosixFile final : public File {
   int fd_;
   bool writable_;
   bool name_unsynced_;
-  std::optional<Turn> take_turn(size_t bytes);  // nothing if that does not pay
 
+  // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it: writes that way, and true.
+  bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
+                      int64_t offset);
   long file_system();  // its magic number; 0 if it cannot be told
 
   long file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
+  bool maps_ = false;  // large writes through a mapping
   SharedWord* words_ = nullptr;  // of those who take turns
+  RangeLocks locks_;
   std::mutex turn_;  // of the threads that write through this File
 };
 

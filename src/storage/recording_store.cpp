@@ -41,6 +41,9 @@ class RecordingFile final : public File {
   int32_t border() override { return inner_->border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
+  void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
+  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }
 

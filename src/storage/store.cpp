@@ -32,6 +32,10 @@ std::shared_ptr<WriteSlots> Store::make_slots(int count) { return make_memory_sl
 
 std::shared_ptr<WriteSlots> Store::join_slots(const std::string& name, int) { return join_memory_slots(name); }
 
+void File::allocate(int64_t size) {
+  if (status().size < size) resize(size);
+}
+
 void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length) {
   if (length < 0) throw Error(Code::invalid_argument, "cannot copy a negative number of bytes");
   require_range(source.path(), offset, static_cast<uint64_t>(length));

@@ -92,6 +92,20 @@ class File {
   virtual bool set_aside(int64_t /*offset*/, int64_t /*length*/) { return false; }
   virtual void give_back(int64_t /*offset*/, int64_t /*length*/) {}
 
+  // A range that this File alone uses (exclusive), or that may be shared with others who only read: waits until no other
+  // holder stands in the way, be it in another process, another File of this one, or another thread with this File. For those
+  // who ask for it, not for transfers. A thread may not lock a range of which it holds a part. Throws io where the
+  // file system knows no locks. Stores for a single task need none, as here.
+  virtual void lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/) {}
+  virtual void unlock(int64_t /*offset*/, int64_t /*length*/) {}
+
+  // Room for the first `size` bytes, as far as the file system can promise it; the file is then at least so long. What was
+  // there stays, new bytes read as zero.
+  virtual void allocate(int64_t size);
+
+  // Large writes by several tasks at once are in each other's way: a local file system lets one in at a time.
+  virtual bool prefers_one_writer() { return false; }
+
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }
 

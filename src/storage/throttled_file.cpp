@@ -33,6 +33,10 @@ class ThrottledFile final : public File {
   bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
   void announce(int64_t offset) override { inner_->announce(offset); }
+  void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
+  void allocate(int64_t size) override { inner_->allocate(size); }
+  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }

@@ -47,7 +47,13 @@ bool turns_pay(long file_system) {
   }
 }
 
-Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words) : among_threads_(among_threads), fd_(fd), words_(words) {
+Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words, Wait wait)
+    : among_threads_(wait == Wait::yes ? std::unique_lock(among_threads) : std::unique_lock(among_threads, std::try_to_lock)),
+      fd_(fd),
+      words_(words) {
+  if (!among_threads_) return;
+  mine_ = words_ ? try_words() : try_locks();
+  if (mine_ || wait == Wait::no) return;
   if (words_) {
     take_words();
   } else {
@@ -55,25 +61,26 @@ Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words) : among_threads
   }
 }
 
+bool Turn::try_words() { return words_[0].exchange(1, std::memory_order_acquire) == 0; }
+
+bool Turn::try_locks() { return lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte); }
+
 // The place of the next one is a mutex: 0 free, 1 taken, 2 taken and others sleep.
 void Turn::take_words() {
   SharedWord& taken = words_[0];
   SharedWord& next = words_[1];
-  const auto look = [&] { return mine_ = taken.exchange(1, std::memory_order_acquire) == 0; };
-  if (look()) return;
   uint32_t before = 0;
   if (!next.compare_exchange_strong(before, 1))
     for (int naps = 0; next.exchange(2) != 0 && naps < most_naps; ++naps) sleep_while(next, 2, nap);
-  for (int looks = 0; !look() && looks < most_looks; ++looks)
+  for (int looks = 0; !(mine_ = try_words()) && looks < most_looks; ++looks)
     sleep_while(taken, 1, std::min<long>(first_nap << std::min(looks, 8), longest_nap));
   if (next.exchange(0) == 2) wake(next, 1);
 }
 
 void Turn::take_locks() {
-  if ((mine_ = lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte))) return;
   const bool next = lock(fd_, F_OFD_SETLKW, F_WRLCK, next_byte);
   for (int looks = 0; next && !mine_ && looks < most_looks; ++looks) {
-    mine_ = lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte);
+    mine_ = try_locks();
     if (!mine_) ::usleep(pause);
   }
   if (!mine_) mine_ = lock(fd_, F_OFD_SETLKW, F_WRLCK, turn_byte);

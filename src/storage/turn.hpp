@@ -24,19 +24,23 @@ void last_turn_taken(SharedWord* words);
 //
 // Where the tasks share memory, the turn is a word of it: two atomic operations. Elsewhere it is a record lock on a byte
 // that no multifile reaches. A turn only saves time: who cannot get it goes ahead in the end, so that nobody waits for a
-// task that has died.
+// task that has died. With Wait::no, the turn is taken if it is free at once.
 class Turn {
  public:
-  Turn(int fd, std::mutex& among_threads, SharedWord* words);
+  enum class Wait { no, yes };
+  Turn(int fd, std::mutex& among_threads, SharedWord* words, Wait wait);
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
+  bool mine() const { return mine_; }
 
  private:
+  bool try_words();
+  bool try_locks();
   void take_words();
   void take_locks();
 
-  const std::lock_guard<std::mutex> among_threads_;
+  const std::unique_lock<std::mutex> among_threads_;
   const int fd_;
   SharedWord* const words_;  // whether the turn is taken, and the place of the one who is next; may be null
   bool mine_ = false;

@@ -108,7 +108,7 @@ TEST_F(Api, ForeignAndUnclosedFiles) {
   EXPECT_EQ(open(path("text")), -1);
   EXPECT_TRUE(last_error_has("not a SION multifile"));
   EXPECT_EQ(open(path("empty")), -1);
-  const int sid = create(path("a"), {100});
+  const int sid = create(path("a"), {100}, 512, nullptr, "wb,journal=off");
   EXPECT_EQ(open(path("a")), -1);
   EXPECT_TRUE(last_error_has("never closed"));
   EXPECT_EQ(open_rank(path("a"), 0), -1);
@@ -216,7 +216,7 @@ class FullDisk : public Api {
 
 TEST_F(FullDisk, WhileWriting) {
   for (const size_t piece : {size_t{100}, size_t{200'000}})
-    for (const char* mode : {"wb", "wb,posix", "wb,buffer=0"}) {
+    for (const char* mode : {"wb,journal=off", "wb,posix,journal=off", "wb,buffer=0,journal=off"}) {
       const int sid = create(path("a"), {1 << 20}, 512, nullptr, mode);
       ASSERT_GE(sid, 0);
       limit(300'000);
@@ -234,7 +234,7 @@ TEST_F(FullDisk, WhileWriting) {
 
 TEST_F(FullDisk, WhileWritingThroughTheStream) {
   FILE* fp = nullptr;
-  const int sid = create(path("a"), {1 << 20}, 512, &fp);
+  const int sid = create(path("a"), {1 << 20}, 512, &fp, "wb,journal=off");
   ASSERT_GE(sid, 0);
   limit(300'000);
   const std::vector<char> data(500'000, 'x');

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import sys
 import unittest
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conformance"))
 
 from public_interface import read_list, read_pending  # noqa: E402
-from test_partest import PartestCase  # noqa: E402
+from test_partest import MPIS, PartestCase  # noqa: E402
 
 LISTED = [entry.split(" ", 1)[1] for entry in read_list()["tools"] if entry.startswith("partest ") and entry not in read_pending()]
-SHORT = {option.split()[0] for option in LISTED if not option.startswith("--")}
+# -c needs more than one task per collector and has a test of its own.
+SHORT = {option.split()[0] for option in LISTED if not option.startswith("--")} - {"-c"}
 LONG = {option for option in LISTED if option.startswith("--")}
 
 LONG_VALUES = {"--filename=": "long.sion", "--chunksize=": "10Ki", "--fsblksize=": "512", "--bufsize=": "1kB",
@@ -38,6 +40,19 @@ class Options(PartestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((self.dir / "short.sion").exists())
         self.assertTrue(re.search(r"TOTAL READ +b=", done.stderr), done.stderr)
+
+    def test_renumbered_tasks(self) -> None:
+        count = MPIS[self.mpi]
+        self.environment["SION_COLLSIZE"] = "2"
+        for option in ("-c", "--collmsa=1"):
+            done = self.start(option, "-M", "-m", "-s", "100k", "-b", "10k", "-X", "0", "-f", "msa.sion", name="partest")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, r"TOTAL READ +b=")
+            header = (self.dir / "msa.sion").read_bytes()[1076:1076 + 8 * count]
+            self.assertEqual(struct.unpack(f"<{count}q", header), (0, 2, 1, 3) if count == 4 else (0, 1))
+        self.assertNotEqual(self.start("-c", "-n", "3", name="partest").returncode, 0, "4 tasks are no 3 files of 2 tasks")
+        del self.environment["SION_COLLSIZE"]
+        self.assertNotEqual(self.start("-c", name="partest").returncode, 0, "needs SION_COLLSIZE")
 
     def test_there_are_no_others(self) -> None:
         for unknown in ("--unheard-of=1", "-y"):

@@ -7,28 +7,13 @@
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/comm_contract.hpp"
-#include "comm/on_threads.hpp"
+#include "comm/on_hybrid.hpp"
 
 namespace sheaf {
 namespace {
 
-using Shape = std::pair<int, int>;  // processes, threads
-
-// body(comm) on processes x threads tasks; processes are played by threads too.
-void on_hybrid(Shape shape, const std::function<void(Comm&)>& body) {
-  const auto [processes, threads] = shape;
-  const auto masters = make_thread_team(processes);
-  std::vector<std::shared_ptr<ThreadTeam>> teams;
-  for (int p = 0; p < processes; ++p) teams.push_back(make_thread_team(threads));
-  test::on_threads(processes * threads, [&, per = threads](int task) {
-    const int p = task / per;
-    const int t = task % per;
-    const auto comm = hybrid_comm(t == 0 ? thread_comm(masters, p) : nullptr,
-                                  thread_comm(teams[static_cast<size_t>(p)], t));
-    test::require(comm->rank() == task, "rank is process * threads + thread");
-    body(*comm);
-  });
-}
+using test::on_hybrid;
+using test::Shape;
 
 class Hybrid : public testing::TestWithParam<Shape> {};
 

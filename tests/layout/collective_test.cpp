@@ -42,6 +42,39 @@ TEST(CollectiveLayout, ATaskThatOnlySendsNeverBeginsAGroup) {
   EXPECT_EQ(pass.add(2, 500, 512), 2);
 }
 
+TEST(CollectiveLayout, AlignmentOfAFileThatNobodyShares) {
+  EXPECT_EQ(unshared_alignment(1000, 2 << 20), 4096);
+  EXPECT_EQ(unshared_alignment(2 << 20, 2 << 20), 4096);
+  EXPECT_EQ(unshared_alignment((2 << 20) + 1, 2 << 20), 2 << 20);
+  EXPECT_EQ(unshared_alignment(0, 512), 512);
+  EXPECT_EQ(unshared_alignment(0, 4096), 4096);
+}
+
+TEST(CollectiveLayout, TheWayBackCompletesGroups) {
+  const std::vector<int64_t> requests{0, 0, 900, 0, 10};
+  GroupPass pass;
+  std::vector<GroupPlace> places;
+  for (int64_t t = 0; t < 5; ++t) {
+    const int64_t first = pass.add(t, requests[static_cast<size_t>(t)], 512);
+    places.push_back({first, 0, pass.filled, pass.number, 0});
+  }
+  GroupPassBack back;
+  for (int64_t t = 4; t >= 0; --t) back.complete(t, places[static_cast<size_t>(t)]);
+  const std::vector<std::vector<int64_t>> expected{{0, 2, 0, 0}, {0, 2, 0, 0}, {2, 1, 900, 1}, {3, 2, 10, 2}, {3, 2, 10, 2}};
+  for (size_t t = 0; t < 5; ++t) {
+    EXPECT_EQ((std::vector<int64_t>{places[t].first, places[t].size, places[t].sum, places[t].number}), expected[t]);
+    EXPECT_EQ(places[t].count, 3);
+  }
+}
+
+TEST(CollectiveLayout, CollectorsTakeTheirShareOfTheNodes) {
+  const std::vector<int64_t> dealt{0, 1, 2, 3};  // a task on each node
+  for (int64_t file = 0; file < 4; ++file) EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, 0, 1}, file, 4), file);
+  for (int64_t group = 0; group < 8; ++group) EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, group, 8}, 0, 1), group / 2);
+  EXPECT_EQ(choose_collector(std::vector<int64_t>{5, 5, 6, 6}, 10, {0, 4, 0, 9, 10}, 0, 1), 2);
+  EXPECT_EQ(choose_collector(std::vector<int64_t>{7}, 10, {0, 1, 0, 0, 1}, 0, 1), 0);
+}
+
 TEST(CollectiveLayout, ChunkSizes) {
   EXPECT_EQ(packed_chunk(200, 600, false, 256), 200);
   EXPECT_EQ(packed_chunk(200, 600, true, 256), 368);
@@ -52,14 +85,14 @@ TEST(CollectiveLayout, ChunkSizes) {
 }
 
 TEST(CollectiveLayout, RenumberedTasksFillFilesWithoutGaps) {
-  EXPECT_EQ(renumber(1, 4, 1, 2).local_rank, 2);
-  EXPECT_EQ(renumber(2, 4, 1, 2).local_rank, 1);
+  EXPECT_EQ(renumber(1, 4, 1, 2, {1}).local_rank, 2);
+  EXPECT_EQ(renumber(2, 4, 1, 2, {2}).local_rank, 1);
   for (const int files : {1, 2, 3})
     for (const int tasks : {2, 4}) {
       const int n = 5 * files * tasks;
       std::map<int, std::set<int>> places;
       for (int t = 0; t < n; ++t) {
-        const Renumbered place = renumber(t, n, files, tasks);
+        const Renumbered place = renumber(t, n, files, tasks, {t});
         places[place.file].insert(place.local_rank);
         EXPECT_EQ(place.local_rank % tasks == 0, t < n / tasks);
       }
@@ -69,9 +102,20 @@ TEST(CollectiveLayout, RenumberedTasksFillFilesWithoutGaps) {
         EXPECT_EQ(*ranks.rbegin(), n / files - 1);
       }
     }
-  EXPECT_THROW(renumber(0, 5, 1, 2), Error);
-  EXPECT_THROW(renumber(0, 4, 1, 1), Error);
-  EXPECT_THROW(renumber(0, 4, 0, 2), Error);
+  EXPECT_THROW(renumber(0, 5, 1, 2, {}), Error);
+  EXPECT_THROW(renumber(0, 4, 1, 1, {}), Error);
+  EXPECT_THROW(renumber(0, 4, 0, 2, {}), Error);
+}
+
+// Tasks 1, 3, 4 and 5 may collect, and two do.
+TEST(CollectiveLayout, OnlyCandidatesBecomeCollectors) {
+  const bool may[] = {false, true, false, true, true, true};
+  const int expected[] = {1, 0, 2, 3, 4, 5};
+  int before = 0;
+  for (int t = 0; t < 6; ++t) {
+    EXPECT_EQ(renumber(t, 6, 1, 3, {before, may[t]}).local_rank, expected[t]) << t;
+    before += may[t];
+  }
 }
 
 }  // namespace

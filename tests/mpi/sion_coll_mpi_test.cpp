@@ -136,6 +136,34 @@ void check_buddies(const std::string& name) {
   sheaf_print_errors(1);
 }
 
+// Tasks renumbered so that those on suitable hosts collect; all of them are on this one.
+void check_renumbering(const std::string& name) {
+  if (size % 2 != 0) return;
+  setenv("SION_COLLSIZE", "2", 1);
+  const std::string host = [] {
+    char text[256] = {};
+    gethostname(text, sizeof text - 1);
+    return std::string(text);
+  }();
+  for (const std::string& expression : {std::string(), "^" + host + "$", std::string("elsewhere")}) {
+    setenv("SION_MSA_COLLECTOR_HOSTNAME_REGEX", expression.c_str(), 1);
+    const auto data = content(rank, 0, 90);
+    const int sid = open(name, "bw,collmsa", 100, 64);
+    REQUIRE((sid >= 0) == (expression != "elsewhere"));
+    if (sid < 0) continue;
+    REQUIRE(sion_coll_fwrite(data.data(), 1, 90, sid) == 90);
+    REQUIRE(sion_parclose_mpi(sid) == 1);
+    const int back = open(name, "br,collmsa", 0, -1);
+    REQUIRE(back >= 0);
+    std::vector<unsigned char> found(90);
+    REQUIRE(sion_coll_fread(found.data(), 1, 90, back) == 90);
+    REQUIRE(found == data);
+    REQUIRE(sion_parclose_mpi(back) == 1);
+  }
+  unsetenv("SION_MSA_COLLECTOR_HOSTNAME_REGEX");
+  unsetenv("SION_COLLSIZE");
+}
+
 void check_failures(const std::string& name) {
   REQUIRE(sion_coll_fwrite("x", 1, 1, 12345) == static_cast<size_t>(-1));
   REQUIRE(sion_coll_fread(nullptr, 1, 1, -7) == static_cast<size_t>(-1));
@@ -173,6 +201,7 @@ int main(int argc, char** argv) {
   check_stream_between_calls(name);
   check_buddies(name);
   sheaf_print_errors(0);
+  check_renumbering(name);
   check_failures(name);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) std::remove(name.c_str());

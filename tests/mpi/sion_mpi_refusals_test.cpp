@@ -111,6 +111,7 @@ void bad_files() {
     require(wrong() == -1, "another number of tasks");
   }
   Open unclosed;
+  unclosed.mode = "wb,journal=off";
   const int sid = unclosed();
   Open early;
   early.mode = "rb";

@@ -248,7 +248,7 @@ TEST(Agreement, AMissingPhysicalFileIsNotFoundOnAll) {
 TEST(Agreement, AnUnclosedPhysicalFileIsUnclosedOnAll) {
   for (const char* unclosed : {"a", "a.000001"}) {
     MemoryStore store;
-    write_in_parallel(store, "a", small(2));
+    write_in_parallel(store, "a", small(2), 0, "w,journal=off");
     auto bytes = store.contents(unclosed);
     const size_t n = unclosed == std::string("a") ? 2 : 3;
     std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(1076 + 16 * n), 12, std::byte{0});

@@ -97,6 +97,56 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   check_program(store, "a", p);
 }
 
+// Data of one group that fit a block of the file system lie beside header and tables, unless the program says otherwise.
+TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
+  constexpr int64_t block = 2 << 20;
+  const auto laid_out_for = [&](int32_t asked, int64_t request, bool merge) {
+    CollectiveProgram p = simple(64, request, 3, request);
+    p.merge = merge;
+    MemoryStore store(block);
+    SharedHandles shared(store);
+    int32_t used = 0;
+    run_fibers(fibers(64), [&](Comm& comm) {
+      auto arguments = request_of("a", p, comm.rank());
+      arguments.fsblksize = asked;
+      ParallelWriter writer(shared, comm.duplicate(), std::move(arguments), mode_of("w," + p.words()));
+      if (comm.rank() == 0) used = writer.facts().fsblksize;
+      write_calls(writer, p);
+      writer.close();
+    });
+    p.fsblksize = used;
+    if (asked < 0 && used < block) p.collsize = 64;  // one group, which blocks of 4096 bytes would not make
+    check_program(store, "a", p);
+    return used;
+  };
+  EXPECT_EQ(laid_out_for(-1, 4096, false), 4096);
+  EXPECT_EQ(laid_out_for(-1, 4096, true), 4096);
+  EXPECT_EQ(laid_out_for(-1, 100, false), 4096);
+  EXPECT_EQ(laid_out_for(-1, 0, false), 4096);
+  EXPECT_EQ(laid_out_for(-1, block / 64, false), 4096);
+  EXPECT_EQ(laid_out_for(block, 4096, false), block);
+  EXPECT_EQ(laid_out_for(512, 100, false), 512);
+  EXPECT_EQ(laid_out_for(-1, block / 64 + 1, false), block) << "several groups";
+}
+
+TEST(Collective, NewChunkSizesAreLaidOutForTheFileSystemAgain) {
+  MemoryStore store(64 << 10);
+  CollectiveProgram p = simple(16, 20'000, 2, 20'000);
+  p.fsblksize = 64 << 10;
+  run_fibers(fibers(16), [&](Comm& comm) {
+    auto arguments = request_of("a", p, comm.rank());
+    arguments.fsblksize = -1;
+    arguments.chunk_size = 100;
+    ParallelWriter writer(store, comm.duplicate(), std::move(arguments), mode_of("w,collective"));
+    require(writer.facts().fsblksize == 4096, "small");
+    writer.resize_chunks(20'000);
+    require(writer.facts().fsblksize == 64 << 10, "large");
+    write_calls(writer, p);
+    writer.close();
+  });
+  check_program(store, "a", p);
+}
+
 // The numbers of docs/format.md: with 4 tasks, 2 per collector, the streams belong to tasks 0 2 1 3.
 TEST(Collective, RenumberedTasks) {
   for (const int nfiles : {1, 2}) {
@@ -126,6 +176,38 @@ TEST(Collective, RenumberedTasks) {
       reader.close();
     });
   }
+  // Tasks 2 and 3 alone may collect: they do, and the senders follow in order.
+  {
+    MemoryStore store;
+    SharedHandles shared(store);
+    for (const bool writes : {true, false})
+      run_fibers(fibers(4), [&](Comm& comm) {
+        OpenMode mode = mode_of(std::string(writes ? "w" : "r") + ",collmsa,collective=2,collector-hosts=x");
+        mode.collective.may_collect = comm.rank() >= 2;
+        if (writes) {
+          ParallelWriteRequest request;
+          request.path = "a";
+          request.chunk_size = 50;
+          ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode);
+          const int places[] = {1, 3, 0, 2};
+          require(writer.local().rank() == places[comm.rank()], "place");
+          writer.collective()->write(content(comm.rank(), 0, 40), std::nullopt);
+          writer.close();
+        } else {
+          ParallelReader reader(shared, comm.duplicate(), "a", mode);
+          std::vector<std::byte> found(40);
+          require(reader.stream().read(found) == 40 && found == content(comm.rank(), 0, 40), "bytes");
+          reader.close();
+        }
+      });
+    EXPECT_THROW(run_fibers(fibers(4), [&](Comm& comm) {
+      OpenMode mode = mode_of("w,collmsa,collective=2,collector-hosts=x");
+      mode.collective.may_collect = comm.rank() == 2;
+      ParallelWriteRequest request;
+      request.path = "b";
+      ParallelWriter(shared, comm.duplicate(), std::move(request), mode);
+    }), Error) << "one candidate for two groups";
+  }
   MemoryStore store;
   for (const char* const words : {"w,collmsa", "w,collmsa,collective=1", "w,collmsa,collective=3"})
     EXPECT_THROW(run_fibers(fibers(4), [&](Comm& comm) {
@@ -152,6 +234,43 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
     });
     EXPECT_EQ(codes[2], Code::invalid_argument);
   }
+}
+
+// In a call that is no round, the task with the problem learns of it at once, the others in the next round, which then
+// brings nothing; nobody loses what was written before.
+TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
+  MemoryStore store;
+  SharedHandles shared(store);
+  CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
+  std::vector<int> failures(4);
+  run_fibers(fibers(4), [&](Comm& comm) {
+    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    int64_t done = 0;
+    const auto write = [&](int64_t bytes, const std::optional<Error>& mine) {
+      const Code code = code_of([&] { writer.collective()->write(content(comm.rank(), done, bytes), mine); });
+      if (code == Code::ok) done += bytes;
+      return code;
+    };
+    require(write(4000, std::nullopt) == Code::ok, "a round, after which one call in 65 is another");
+    const bool bad = comm.rank() == 2;
+    require(write(bad ? 0 : 4000, bad ? std::optional(Error(Code::invalid_argument, "bad")) : std::nullopt) ==
+                (bad ? Code::invalid_argument : Code::ok), "bad arguments");
+    for (int call = 0; call < 80; ++call) {
+      const Code code = write(4000, std::nullopt);
+      require(code == Code::ok || code == Code::invalid_argument, "code");
+      int64_t failed = code != Code::ok;
+      failures[static_cast<size_t>(comm.rank())] += static_cast<int>(failed);
+      comm.all_sum(std::span(&failed, 1));
+      require(failed == 0 || failed == 4, "all or none");
+    }
+    writer.close();
+    SerialReader all(store, "a", mode_of("r"));
+    all.select(comm.rank());
+    std::vector<std::byte> found(static_cast<size_t>(done) + 1);
+    found.resize(all.stream().read(found));
+    require(found == content(comm.rank(), 0, done), "bytes");
+  });
+  EXPECT_EQ(failures, (std::vector<int>{1, 1, 1, 1}));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(Limits, BytesAcross4GiBInsideOneChunk) {
   constexpr int64_t start = int64_t{4} * gib - 50;
   WriteStream& stream = writer.stream();
   // As a program does that seeks in its own stream: the position moves without a byte being written.
-  stream.load(writer.geometry(0), {nullptr, start, start});
+  stream.load(writer.geometry(0), {nullptr, start, start}, 0);
   stream.write(content(0, start, 100));
   EXPECT_EQ(stream.position(), start + 100);
   stream.write(content(0, start + 100, 70000));

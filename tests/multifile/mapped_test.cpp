@@ -203,7 +203,8 @@ TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
   }
 }
 
-TEST(Mapped, AMissingOrUnclosedFileFailsOnAll) {
+// A table without the pointer to it is what a program leaves that dies at the very end of its close.
+TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
   for (const bool missing : {true, false})
     for (const char* victim : {"a", "a.000001", "a.000002"}) {
       MappedProgram p = random_mapped(4, 9, 3, 3, 3);
@@ -221,7 +222,7 @@ TEST(Mapped, AMissingOrUnclosedFileFailsOnAll) {
         codes[static_cast<size_t>(comm.rank())] =
             code_of([&] { MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r")); });
       });
-      EXPECT_EQ(codes, std::vector<Code>(processes, missing ? Code::not_found : Code::unclosed)) << victim;
+      EXPECT_EQ(codes, std::vector<Code>(processes, missing ? Code::not_found : Code::ok)) << victim;
       EXPECT_EQ(shared.open_files(), 0u);
     }
 }

@@ -230,6 +230,7 @@ class Tree(InstalledCase):
                     self.run_command(ROOT / "scripts" / "mpirun.sh", mpi, 2, self.prefix / "bin" / name, "-s", "10k")
             self.environment["SHEAF_MPI"] = mpi
             self.assertIn("--localsize", self.run_command(self.prefix / "bin" / "partest", "--help"))
+            del self.environment["SHEAF_MPI"]
         self.environment["SHEAF_MPI"] = "nonesuch"
         self.run_command(self.prefix / "bin" / "partest", "--help", code=2)
 

@@ -8,6 +8,8 @@
 #include "storage/memory_store.hpp"
 #include "storage/recording_store.hpp"
 #include "storage/shared_handles.hpp"
+#include "stripedfile/direct_link.hpp"
+#include "stripedfile/striped_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing {
@@ -18,9 +20,15 @@ struct Subject {
   TemporaryDirectory temporary;
   MemoryStore memory;
   std::unique_ptr<Store> decorator;
+  std::shared_ptr<Store> striped_store;
   Store* store = nullptr;
 
-  std::string operator/(std::string_view name) const { return temporary / name; }
+  bool striped = false;  // names become those of striped files
+
+  std::string operator/(std::string_view name) const {
+    const std::string path = temporary / name;
+    return striped ? "sfio:unit=7;localhost," + path + ";localhost," + path + ".1;localhost," + path + ".2;" : path;
+  }
   Store* operator->() const { return store; }
 };
 
@@ -330,6 +338,16 @@ std::function<void(Subject&)> over_posix() {
   };
 }
 
+template <class Inner>
+std::function<void(Subject&)> striped_over(Inner inner) {
+  return [inner](Subject& s) {
+    Store& below = inner(s);
+    s.striped_store = sfio::make_striped_store(sfio::direct_link(below, {}), &below);
+    s.store = s.striped_store.get();
+    s.striped = true;
+  };
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
                          ::testing::Values(Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
                                            Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
@@ -338,7 +356,9 @@ INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
                                            Kind{"faulty_over_posix", over_posix<FaultyStore>()},
                                            Kind{"faulty_over_memory", over_memory<FaultyStore>()},
                                            Kind{"recording_over_posix", over_posix<RecordingStore>()},
-                                           Kind{"recording_over_memory", over_memory<RecordingStore>()}),
+                                           Kind{"recording_over_memory", over_memory<RecordingStore>()},
+                                           Kind{"striped_over_posix", striped_over([](Subject&) -> Store& { return posix_store(); })},
+                                           Kind{"striped_over_memory", striped_over([](Subject& s) -> Store& { return s.memory; })}),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 }  // namespace

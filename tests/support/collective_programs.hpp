@@ -6,7 +6,15 @@
 
 namespace sheaf::test {
 
-inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p) {
+// Runs a body on the Comm of each of so many tasks.
+using Players = std::function<void(int ntasks, const std::function<void(Comm&)>& body)>;
+
+inline Players on_fibers(uint64_t seed = 0) {
+  return [seed](int ntasks, const std::function<void(Comm&)>& body) { run_fibers(fibers(ntasks, seed), body); };
+}
+
+// between(): between any two calls.
+inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p, const std::function<void()>& between = yield) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
   const auto next = [&](int64_t bytes) {
@@ -15,9 +23,9 @@ inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p) {
   };
   for (const auto& call : p.calls) {
     if (call.alone[me] > 0) writer.stream().write(next(call.alone[me]));
-    yield();
+    between();
     writer.collective()->write(next(call.together[me]), std::nullopt);
-    yield();
+    between();
   }
 }
 
@@ -30,14 +38,18 @@ inline ParallelWriteRequest request_of(std::string_view path, const CollectivePr
   return request;
 }
 
-inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed) {
+inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p, const Players& players,
+                          const std::function<void()>& between = yield) {
   SharedHandles shared(store);
-  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+  players(p.ntasks(), [&](Comm& comm) {
     ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm.rank()), mode_of("w," + p.words()));
     require(writer.collective() != nullptr, "collective");
-    write_calls(writer, p);
+    write_calls(writer, p, between);
     writer.close();
   });
+}
+inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed) {
+  write_program(store, path, p, on_fibers(seed));
 }
 
 inline void check_program(Store& store, const std::string& path, const CollectiveProgram& p) {
@@ -59,7 +71,8 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
 }
 
 // Every task reads its stream in collective calls of random sizes, sometimes on its own in between.
-inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed) {
+inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed,
+                         const Players& players, const std::function<void()>& between = yield) {
   SharedHandles shared(store);
   const std::string word = p.collsize > 0 ? "r,collective=" + std::to_string(p.collsize) : "r,collective=auto";
   std::vector<std::vector<std::byte>> expected;
@@ -68,7 +81,7 @@ inline void read_program(Store& store, const std::string& path, const Collective
     expected.push_back(p.expected(t).second);
     longest = std::max(longest, expected.back().size());
   }
-  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+  players(p.ntasks(), [&](Comm& comm) {
     const auto me = static_cast<size_t>(comm.rank());
     ParallelReader reader(shared, comm.duplicate(), path, mode_of(word));
     require(reader.collective() != nullptr, "collective");
@@ -83,13 +96,17 @@ inline void read_program(Store& store, const std::string& path, const Collective
     for (int call = 0; call < 12; ++call) {
       if (random.chance(4)) take(random.below(piece), false);
       take(random.chance(5) ? 0 : random.below(2 * piece), true);
-      yield();
+      between();
     }
     take(static_cast<int64_t>(longest), true);
     require(found == expected[me], "task " + std::to_string(me) + ": bytes read collectively");
     require(reader.stream().at_end(), "end");
     reader.close();
   });
+}
+
+inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed) {
+  read_program(store, path, p, seed, on_fibers(seed));
 }
 
 inline CollectiveProgram simple(int ntasks, int64_t request, int calls, int64_t bytes, int64_t collsize = 0) {

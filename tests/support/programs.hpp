@@ -136,6 +136,25 @@ inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t tas
   require(stream.at_end(), "task " + std::to_string(task) + ": end");
 }
 
+// A physical file with zeros in place of its extension header, whose identity is a new one in each file.
+inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
+  constexpr auto from = static_cast<size_t>(format::extension_offset);
+  for (size_t i = from; i < file.size() && i < from + format::extension_size; ++i) file[i] = std::byte{};
+  return file;
+}
+
+// Of a file that was not closed: every stream is a beginning of what `p` writes.
+inline void check_beginnings(Store& store, const std::string& path, const Program& p) {
+  SerialReader all(store, path, mode_of("r"));
+  require(all.facts().unclosed, "the file was not closed, and nobody says so");
+  for (int64_t t = 0; t < p.ntasks(); ++t) {
+    all.select(t);
+    std::vector<std::byte> found(static_cast<size_t>(p.expected(t).total()) + 1);
+    found.resize(all.stream().read(found));
+    require(std::ssize(found) <= p.expected(t).total() && found == content(t, 0, std::ssize(found)), "a beginning of the stream");
+  }
+}
+
 inline void check_serially(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
   SerialReader all(store, path, mode_of("r", buffer));
   require(all.ntasks() == p.ntasks(), "number of tasks");

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -18,13 +19,14 @@ namespace sheaf::test {
 
 // What the tasks of a group share.
 struct PthreadGroup {
-  explicit PthreadGroup(int tasks) : size(tasks), places(static_cast<size_t>(tasks)) {
+  explicit PthreadGroup(int tasks) : size(tasks), places(static_cast<size_t>(tasks)), offers(places.size()) {
     pthread_barrier_init(&barrier, nullptr, static_cast<unsigned>(tasks));
   }
   ~PthreadGroup() { pthread_barrier_destroy(&barrier); }
   int size;
   pthread_barrier_t barrier;
   std::vector<void*> places;  // what each task offers
+  std::vector<std::atomic<void*>> offers;  // the same, to a single other task
   std::map<int, std::shared_ptr<PthreadGroup>> made;
   std::mutex mutex;
 };

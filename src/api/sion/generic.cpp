@@ -4,6 +4,7 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/generic_api.hpp"
+#include "api/sion/generic_mover.hpp"
 #include "api/sion/mapped.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
@@ -59,6 +60,34 @@ void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& r
   request.nfiles = place.numfiles;
 }
 
+// What collective calls use on a file that holds the tasks of the program's own group.
+class Means {
+ public:
+  Means(const GenericApi& api, void* all) : api_(api), all_(all) {}
+
+  CollectiveMeans find(Comm& comm, int rank, int size, int nfiles) {
+    CollectiveMeans means = generic_means(api_, all_, local_group_of(comm), mover_);
+    if (nfiles > 1) means.meeting = callback_comm(api_.comm, local_group_of(comm), rank, size);
+    return means;
+  }
+
+  // Collective. Tasks of a single file are in the order of the whole group: a local group of another order is of no use.
+  CollectiveMeans find_for(Comm& comm, const ParallelWriteRequest& request) {
+    int64_t differ = request.nfiles == 1 && request.local->rank() != comm.rank();
+    comm.all_max(std::span(&differ, 1));
+    return differ ? CollectiveMeans{} : find(comm, request.local->rank(), request.local->size(), request.nfiles);
+  }
+
+  void serve(int sid) {
+    if (mover_) mover_->serve(sid, find_handle(sid)->facts().fsblksize);
+  }
+
+ private:
+  const GenericApi& api_;
+  void* all_;
+  std::shared_ptr<GenericMover> mover_;
+};
+
 NameOf name_by(char* callback(const char*, int), const char* fname) {
   if (!callback || !fname) return nullptr;
   return [callback, base = std::string(fname)](int32_t number) {
@@ -86,14 +115,24 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
                       chunksize, fsblksize, nullptr,   fileptr ? &stream : nullptr, newfname ? &name : nullptr};
     call.store = &shared_store();
     call.name_of = name_by(api.multi_filename, fname);
-    call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode&) {
+    Means means(api, gcommgroup);
+    call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_as_given(comm, {filenumber, numfiles, lrank, lsize}, request);
+      if (plan_of(mode.collective, true, request.local->size())) request.means = means.find_for(comm, request);
+    };
+    bool has_local_group = false;
+    call.means_of = [&](Comm& all, Comm& local, int32_t number, int32_t files_of_set) {
+      make_local_group(all, {local.rank(), local.size(), number, files_of_set});
+      has_local_group = true;
+      return means.find(all, local.rank(), local.size(), files_of_set);
     };
     const int sid = open_parallel(callback_comm(api.comm, gcommgroup, grank, gsize), call);
     if (sid < 0) return sid;
+    means.serve(sid);
     if (auto* reader = find_handle(sid)->as<ParallelReader>()) {
       try {
-        make_local_group(reader->comm(), {reader->local().rank(), reader->local().size(), reader->facts().filenumber,
+        if (!has_local_group)
+          make_local_group(reader->comm(), {reader->local().rank(), reader->local().size(), reader->facts().filenumber,
                                           reader->facts().nfiles});
       } catch (...) {
         std::free(name);

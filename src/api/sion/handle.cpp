@@ -84,6 +84,12 @@ StdioHandle* Handle::shared() {
   return writer ? writer->handle() : reader->handle();
 }
 
+void Handle::commit() {
+  if (auto* serial_writer = as<SerialWriter>()) return serial_writer->commit();
+  if (auto* parallel = as<ParallelWriter>()) return parallel->commit();
+  if (auto* mapped = as<MappedWriter>()) mapped->commit();
+}
+
 void Handle::select(int64_t task) {
   current_keys = nullptr;
   visit(opened, [task](auto& f) { f.select(task); });

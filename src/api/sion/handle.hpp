@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/sion/atomic.hpp"
 #include "base/export.hpp"
 #include "multifile/duplicate_reader.hpp"
 #include "multifile/mapped_reader.hpp"
@@ -54,6 +55,7 @@ class Handle {
   Opened opened;
   bool posix;
   bool hints = false;   // the environment asked for file-system hints (SION_HINTS)
+  std::unique_ptr<AtomicName> atomic;  // null: the file has its name already
   int buddies = 0;  // copies that the open mode speaks of
   bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
   std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
@@ -79,6 +81,7 @@ class Handle {
   StdioHandle& share();       // the program's stream (ansi) or descriptor (posix), made if need be
   StdioHandle* shared();      // null if the program has none
   void select(int64_t task);  // throws out_of_range
+  void commit();              // writing: what is written stays (WriteStream::commit)
   std::vector<int64_t> block_sizes();  // of the current task
 };
 

@@ -26,7 +26,7 @@ std::vector<Entry> entries_of(Handle& handle) {
     return {{handle.path(), static_cast<size_t>(reader->stream().sizes().total()), SION_ROLE_READER}};
   auto* writer = handle.as<ParallelWriter>();
   if (!writer) return {};
-  const bool collects = writer->collective() && writer->collective()->is_collector();
+  const bool collects = writer->collective() && writer->collective()->group().is_collector();
   const auto own = static_cast<size_t>(writer->stream().bytes_written());
   std::vector<Entry> entries{{handle.path(), own, collects ? SION_ROLE_COLLECTOR : SION_ROLE_WRITER}};
   const std::string base = writer->base_name();

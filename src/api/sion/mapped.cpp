@@ -8,6 +8,7 @@
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 #include "multifile/parallel_open.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {
 
@@ -38,16 +39,21 @@ std::optional<Error> check_arguments(const MappedOpen& call) {
   });
 }
 
-Store& store_of(const MappedOpen& call) { return call.store ? *call.store : posix_store(); }
+Store& store_of(const MappedOpen& call) { return call.store ? *call.store : any_store(); }
 
 std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back({(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
-  const MappedWriteRequest request{call.fname, *call.numfiles, *call.fsblksize, tasks, call.name_of};
+  auto atomic = begin_atomic(*comm, mode, call.fname, store_of(call), call.name_of != nullptr);
+  const MappedWriteRequest request{atomic ? atomic->temporary : call.fname, *call.numfiles, *call.fsblksize, tasks, call.name_of,
+                                   call.fname};
   auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
-  return std::make_unique<Handle>(std::move(writer), mode.posix);
+  if (atomic) atomic->nfiles = *call.numfiles;
+  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  handle->atomic = std::move(atomic);
+  return handle;
 }
 
 // To read or to append.
@@ -133,6 +139,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     auto handle = (mode.creates() ? open_to_write : open_again)(std::move(owned), call, mode);
     if (process == 0 && !mode.writes() && handle->task() >= 0)
       report_keyval(call.function, mode, handle->facts().keyval, process);
+    if (process == 0 && !mode.writes()) report_unclosed(call.function, handle->facts(), call.fname, process);
     // The last local steps can fail on one process only.
     FILE* stream = nullptr;
     std::unique_ptr<Results> results;

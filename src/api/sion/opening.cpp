@@ -6,7 +6,10 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/report.hpp"
+#include "comm/host_name.hpp"
+#include "multifile/buddy.hpp"
 #include "storage/shared_handles.hpp"
+#include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {
 
@@ -21,6 +24,12 @@ void report_keyval(const char* function, const OpenMode& mode, bool in_file, int
     warn(function, "the open mode says keyval, but the multifile holds no key-value records", task);
   if (mode.keyval == format::KeyvalMode::none && in_file)
     warn(function, "the open mode says keyval=none, but the multifile holds key-value records", task);
+}
+
+void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task) {
+  if (facts.unclosed)
+    warn(function, "'" + path + "' was not closed; what its tasks had flushed, and chunks they had completed, can be read "
+                       "(`sheaf repair` makes it complete)", task);
 }
 
 void give_stream(Handle& handle, FILE** fileptr) {
@@ -57,11 +66,13 @@ std::optional<Error> check_arguments(const ParallelOpen& call) {
   });
 }
 
-Store& store_of(const ParallelOpen& call) { return call.store ? *call.store : posix_store(); }
+Store& store_of(const ParallelOpen& call) { return call.store ? *call.store : any_store(); }
 
 std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
   ParallelWriteRequest request;
-  request.path = call.fname;
+  auto atomic = begin_atomic(*comm, mode, call.fname, store_of(call), call.name_of != nullptr);
+  request.path = atomic ? std::string_view(atomic->temporary) : call.fname;
+  request.stored_name = call.fname;
   request.nfiles = *call.numfiles;
   request.chunk_size = *call.chunksize;
   request.fsblksize = *call.fsblksize;
@@ -74,11 +85,22 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   auto writer = std::make_unique<ParallelWriter>(store_of(call), std::move(comm), std::move(request), mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
-  return std::make_unique<Handle>(std::move(writer), mode.posix);
+  if (atomic) atomic->nfiles = *call.numfiles;
+  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  handle->atomic = std::move(atomic);
+  return handle;
+}
+
+// Groups that see neither their file nor a copy get it back, if all tasks name their groups again.
+void restore_lost_files(Comm& comm, const ParallelOpen& call, int levels) {
+  int64_t none = !call.has_group || call.name_of;
+  comm.all_max(std::span(&none, 1));
+  if (!none) restore_from_buddies(store_of(call), comm, *call.local(comm), call.fname, levels);
 }
 
 std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
-  auto reader = std::make_unique<ParallelReader>(store_of(call), std::move(comm), call.fname, mode, call.name_of);
+  if (mode.collective.buddies > 0) restore_lost_files(*comm, call, mode.collective.buddies);
+  auto reader = std::make_unique<ParallelReader>(store_of(call), std::move(comm), call.fname, mode, call.name_of, call.means_of);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
   *call.chunksize = reader->stream().geometry().size;
@@ -96,20 +118,29 @@ std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const Paralle
   return std::make_unique<Handle>(std::move(writer), mode.posix);
 }
 
-// SION_COLLDEBUG: how a file is written collectively, told by its first task.
-void report_collectors(Handle& handle) {
-  const char* const level = std::getenv("SION_COLLDEBUG");
-  auto* const writer = handle.as<ParallelWriter>();
-  if (!level || std::atoi(level) < 1 || !writer || !writer->collective() || writer->local().rank() != 0) return;
-  std::fprintf(stderr, "collective statistics: file %s: %d tasks, %lld collectors, %lld bytes per round\n",
-               handle.path().c_str(), writer->local().size(), static_cast<long long>(writer->collective()->groups()),
-               static_cast<long long>(writer->stream().geometry().skip));
+// SION_COLLDEBUG: how a file is written or read collectively, told by its first task, and from level 3 on by each collector.
+template <class Opened>
+void report_collectors(Opened& opened, const std::string& path, const char* what, int level) {
+  auto* const together = opened.collective();
+  if (level < 1 || !together) return;
+  if (opened.local().rank() == 0)
+    std::fprintf(stderr, "collective statistics: %s %s: %d tasks, %lld collectors, %lld bytes per round\n", what, path.c_str(),
+                 opened.local().size(), static_cast<long long>(together->group().place().count),
+                 static_cast<long long>(opened.stream().geometry().skip));
+  if (level >= 3 && together->group().is_collector())
+    std::fprintf(stderr, "collective statistics: %s %s: task %d collects for %d tasks\n", what, path.c_str(), opened.task(),
+                 together->group().size());
+}
+
+void report_collectors(Handle& handle, int level) {
+  if (auto* writer = handle.as<ParallelWriter>()) report_collectors(*writer, handle.path(), "writing", level);
+  if (auto* reader = handle.as<ParallelReader>()) report_collectors(*reader, handle.path(), "reading", level);
 }
 
 }  // namespace
 
 Store& shared_store() {
-  static auto* const store = new SharedHandles(posix_store());  // handles may be closed while the process exits
+  static auto* const store = new SharedHandles(any_store());  // handles may be closed while the process exits
   return *store;
 }
 
@@ -132,21 +163,28 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     }
     // A stream or a name for the program: the only local steps left that can fail on one task.
     bool extras = call.fileptr || call.newfname;
-    const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
+    OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                         same, problem, &extras);
+    mode.collective.may_collect = mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
     auto handle = (mode.append ? open_to_append : mode.writes() ? open_to_write : open_to_read)(std::move(owned), call, mode);
-    if (task == 0 && !mode.writes()) report_keyval(call.function, mode, handle->facts().keyval, task);
+    if (task == 0 && !mode.writes()) {
+      report_keyval(call.function, mode, handle->facts().keyval, task);
+      report_unclosed(call.function, handle->facts(), call.fname, task);
+    }
     FILE* stream = nullptr;
     char* name = nullptr;
     int sid = -1;
     Handle& opened = *handle;
     opened.buddies = mode.collective.buddies;
-    report_collectors(opened);
+    report_collectors(opened, mode.collective.debug);
     problem = attempt([&] {
       give_stream(opened, call.fileptr ? &stream : nullptr);
-      if (call.newfname && !(name = strdup(opened.path().c_str()))) throw std::bad_alloc();
+      if (call.newfname) {
+        const std::string path = opened.atomic ? opened.atomic->later(opened.path()) : opened.path();
+        if (!(name = strdup(path.c_str()))) throw std::bad_alloc();
+      }
       sid = add_handle(handle);
     });
     try {
@@ -166,9 +204,15 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
 }
 
 void close_collectively(Handle& handle) {
-  if (auto* writer = handle.as<ParallelWriter>()) writer->close();
+  if (auto* writer = handle.as<ParallelWriter>()) {
+    writer->close();
+    if (handle.atomic) finish_atomic(writer->comm(), *handle.atomic);
+  }
   if (auto* reader = handle.as<ParallelReader>()) reader->close();
-  if (auto* writer = handle.as<MappedWriter>()) writer->close();
+  if (auto* writer = handle.as<MappedWriter>()) {
+    writer->close();
+    if (handle.atomic) finish_atomic(writer->comm(), *handle.atomic);
+  }
   if (auto* reader = handle.as<MappedReader>()) reader->close();
 }
 

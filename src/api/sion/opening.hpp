@@ -21,6 +21,9 @@ void report_keyval(const char* function, const OpenMode& mode, bool in_file, int
 // Sets *fileptr (if wanted) to the program's stream, NULL in posix mode.
 void give_stream(Handle& handle, FILE** fileptr);
 
+// Says on stderr that a multifile which is read was never closed.
+void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task);
+
 // Warns, once per chunk, if the program wrote beyond the current task's chunk through its own stream, as far as the
 // library has noticed.
 void report_overrun(const char* function, Handle& handle);
@@ -58,6 +61,7 @@ struct ParallelOpen {
   char** newfname;
   Store* store = nullptr;  // null: the operating system's files, a descriptor per task
   NameOf name_of = {};     // names of physical files, if not those of the format
+  ParallelReader::MeansOf means_of = {};  // reading: what collective calls use
   // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all tasks alike.
   std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};
 };

@@ -7,6 +7,7 @@
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 #include "multifile/environment.hpp"
+#include "stripedfile/striped_store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -48,23 +49,29 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
   const std::vector<int64_t> sizes(*chunksizes, *chunksizes + n);
   const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
   SerialWriteRequest request;
-  request.path = fname;
+  const auto alone = self_comm();
+  auto atomic = begin_atomic(*alone, mode, fname, any_store(), false);
+  request.path = atomic ? atomic->temporary : fname;
+  request.stored_name = fname;
   request.chunk_sizes = sizes;
   request.globalranks = ranks;
   request.fsblksize = *fsblksize;
-  auto writer = std::make_unique<SerialWriter>(posix_store(), request, mode);
+  auto writer = std::make_unique<SerialWriter>(any_store(), request, mode);
   *fsblksize = writer->facts().fsblksize;
-  return std::make_unique<Handle>(std::move(writer), mode.posix);
+  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  handle->atomic = std::move(atomic);
+  return handle;
 }
 
 std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
                                      sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
-  auto reader = std::make_unique<SerialReader>(posix_store(), fname, mode);
+  auto reader = std::make_unique<SerialReader>(any_store(), fname, mode);
   const Multifile& m = reader->multifile();
   if (ntasks) *ntasks = static_cast<int>(m.ntasks());
   if (nfiles) *nfiles = reader->facts().nfiles;
   if (fsblksize) *fsblksize = reader->facts().fsblksize;
   report_keyval("sion_open", mode, reader->facts().keyval, -1);
+  report_unclosed("sion_open", reader->facts(), fname, -1);
   give_array(chunksizes, m.ntasks(), [&](int64_t t) { return m.geometry(t).size; });
   give_array(globalranks, m.ntasks(), [&](int64_t t) { return m.globalrank(t); });
   return std::make_unique<Handle>(std::move(reader), mode.posix);
@@ -74,7 +81,7 @@ std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, 
                                        sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
   // What the caller learns is what a reader finds.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
-  auto writer = std::make_unique<MappedWriter>(posix_store(), self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
+  auto writer = std::make_unique<MappedWriter>(any_store(), self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
   auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
   handle->serial = true;
   return handle;
@@ -103,8 +110,9 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     const OpenMode mode = serial_mode("sion_open_rank", file_mode);
     if (mode.writes())
       throw Error(Code::wrong_mode, std::string("'") + fname + "': a single task can be opened for reading only");
-    auto reader = std::make_unique<TaskReader>(posix_store(), fname, *rank, mode);
+    auto reader = std::make_unique<TaskReader>(any_store(), fname, *rank, mode);
     report_keyval("sion_open_rank", mode, reader->facts().keyval, *rank);
+    report_unclosed("sion_open_rank", reader->facts(), fname, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
     auto handle = std::make_unique<Handle>(std::move(reader), mode.posix);
@@ -122,7 +130,10 @@ int sion_close(int sid) {
     report_last_overrun("sion_close", *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
-    if (auto* writer = handle->as<SerialWriter>()) writer->close();
+    if (auto* writer = handle->as<SerialWriter>()) {
+      writer->close();
+      if (handle->atomic) finish_atomic(*self_comm(), *handle->atomic);
+    }
     close_collectively(*handle);
     return SION_SUCCESS;
   });

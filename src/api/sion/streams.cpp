@@ -4,6 +4,7 @@
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
 #include "storage/store.hpp"
+#include "stripedfile/striped_store.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -88,5 +89,5 @@ int sion_optimize_fp_buffer(int sid) {
 
 int _sion_file_stat_file(const char* fname) {
   return guarded("_sion_file_stat_file", -1, 0,
-                 [&] { return int{fname != nullptr && posix_store().status(fname).exists}; });
+                 [&] { return int{fname != nullptr && any_store().status(fname).exists}; });
 }

@@ -82,8 +82,7 @@ int sion_flush(int sid) {
   return guarded("sion_flush", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
     Handle& handle = get_handle(sid);
     if (!handle.writer) return SION_SUCCESS;
-    handle.writer->flush();
-    if (auto* parallel = handle.as<ParallelWriter>(); parallel && parallel->collective()) parallel->collective()->flush();
+    handle.commit();
     report_overrun("sion_flush", handle);
     if (handle.posix) handle.writer->sync();
     return SION_SUCCESS;

@@ -1,0 +1,89 @@
+// Recovery of an unclosed multifile of very many tasks: what its program had flushed is found by a repair, against reading
+// the same bytes of metadata and journal, and in little memory.
+//
+// One row for the time of the repair, one for that of a serial open; `peak` is what the process grew by, per task.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <numeric>
+
+#include "bench_common.hpp"
+#include "multifile/repair.hpp"
+#include "multifile/serial_reader.hpp"
+#include "multifile/serial_writer.hpp"
+
+namespace {
+
+using bench::require;
+
+void make(const std::string& path, int64_t tasks) {
+  std::vector<int64_t> sizes(static_cast<size_t>(tasks), 64), ranks(sizes.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  sheaf::SerialWriter writer(sheaf::posix_store(), {path, sizes, ranks, 64, true}, sheaf::parse_open_mode("w"));
+  const std::vector<std::byte> record(48, std::byte{7});
+  for (int64_t t = 0; t < tasks; ++t) {
+    writer.select(t);
+    writer.stream().write(record);
+  }
+  writer.commit();
+}
+
+long peak_kib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// In a process of its own, which has no memory of another's work.
+template <class Work>
+void measure(const char* name, const std::string& fs, int64_t tasks, double limit, Work work) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  require(child >= 0, "cannot fork");
+  if (child == 0) {
+    const long before = peak_kib();
+    const double start = bench::now();
+    work();
+    const double seconds = bench::now() - start;
+    const double bytes = 1024.0 * static_cast<double>(peak_kib() - before) / static_cast<double>(tasks);
+    const char* pass = limit == 0 ? "-" : seconds <= limit && bytes <= 64 ? "yes" : "no";
+    std::printf("RESULT name=%s fs=%s ratio=%.4g min=%.4g max=%.4g ours=%.4g peer=%.4g target=%s%.4g pass=%s\n", name, fs.c_str(),
+                seconds, seconds, seconds, seconds, bytes, limit == 0 ? "" : "<=", limit, pass);
+    std::printf("  %s: %lld tasks, %.3f s, %.1f bytes per task\n", name, static_cast<long long>(tasks), seconds, bytes);
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  require(status == 0, "the measured process has failed");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Options options(argc, argv);
+  const std::string parent = options.text("--dir", ".");
+  const int64_t tasks = options.number("--tasks", 294'912);
+  options.check();
+  const bench::Scratch scratch(parent, true, getpid());
+  const std::string path = scratch.file("unclosed");
+  const std::string fs = bench::file_system_of(scratch.path());
+  if (const pid_t child = fork(); child == 0) {
+    make(path, tasks);
+    _exit(0);
+  } else {
+    int status = 0;
+    waitpid(child, &status, 0);
+    require(status == 0, "cannot make the multifile");
+  }
+  measure("recovery.open", fs, tasks, 0, [&] {
+    sheaf::SerialReader reader(sheaf::posix_store(), path, sheaf::parse_open_mode("r"));
+    require(reader.facts().unclosed && reader.multifile().data_bytes() == 48 * tasks, "the open has lost bytes");
+  });
+  measure("recovery.repair", fs, tasks, 2, [&] {
+    sheaf::WorkProgress quiet;
+    const auto report = sheaf::repair(sheaf::posix_store(), path, {}, quiet);
+    require(report.files.front().data_bytes == 48 * tasks, "the repair has lost bytes");
+  });
+}

@@ -1,0 +1,132 @@
+// Striped files on more nodes than there are: the real client and listener code over a modelled network and modelled disks,
+// in virtual time (comm/fiber_messages.hpp). Every node computes and serves, as in the measurements of the SFIO paper: each
+// compute task writes its range over all listeners. Reports the bandwidth per listener relative to that of one node; it is
+// to stay within 10 % while their number grows. Processor time is not modelled.
+#include <cstdio>
+#include <memory>
+
+#include "bench_common.hpp"
+#include "comm/fiber_comm.hpp"
+#include "comm/fiber_messages.hpp"
+#include "storage/memory_store.hpp"
+#include "stripedfile/listener.hpp"
+#include "stripedfile/message_link.hpp"
+#include "stripedfile/session.hpp"
+#include "stripedfile/striped_file.hpp"
+
+namespace {
+
+using namespace sheaf;
+using namespace sheaf::sfio;
+
+struct Model {
+  NetworkModel network{5e-6, 1e9};  // seconds; bytes per second of every port, each way
+  double disk = 500e6;              // bytes per second
+  double request = 50e-6;           // seconds of every disk request
+};
+
+// A disk that takes its time and keeps nothing but sizes.
+class SlowFile final : public File {
+ public:
+  SlowFile(std::shared_ptr<File> file, FiberNetwork& network, const Model& model, bool keeps)
+      : file_(std::move(file)), network_(network), model_(model), keeps_(keeps) {}
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    if (keeps_) return file_->write_at(data, offset);
+    network_.spend(model_.request + static_cast<double>(data.size()) / model_.disk);
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override { return file_->read_at(data, offset); }
+  FileStatus status() override { return file_->status(); }
+  void resize(int64_t size) override { file_->resize(size); }
+  void sync() override {}
+  int64_t next_data(int64_t offset) override { return file_->next_data(offset); }
+  const std::string& path() const override { return file_->path(); }
+  void close() override { file_->close(); }
+
+ private:
+  std::shared_ptr<File> file_;
+  FiberNetwork& network_;
+  const Model& model_;
+  bool keeps_;
+};
+
+class SlowStore final : public Store {
+ public:
+  SlowStore(FiberNetwork& network, const Model& model) : network_(network), model_(model) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<SlowFile>(memory_.open(path, access), network_, model_, path.ends_with(".sfio"));
+  }
+  FileStatus status(const std::string& path) override { return memory_.status(path); }
+  void remove(const std::string& path) override { memory_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { memory_.rename(from, to); }
+
+ private:
+  MemoryStore memory_;
+  FiberNetwork& network_;
+  const Model& model_;
+};
+
+// Virtual seconds in which `nodes` compute tasks write `bytes` each.
+double write_all(int nodes, std::vector<std::byte>& data, int64_t unit, const Model& model) {
+  const auto bytes = std::ssize(data);
+  FiberNetwork network(2 * nodes, model.network);
+  FiberOptions options;
+  options.ranks = 2 * nodes;
+  options.stack_bytes = 256 << 10;
+  double seconds = 0;
+  run_fibers(options, [&](Comm& all) {
+    const bool serves = all.rank() >= nodes;
+    SessionOptions own;
+    own.name = "n" + std::to_string(all.rank() % nodes);
+    const Roster roster = make_roster(all, serves ? Role::listener : Role::compute, own, "");
+    const auto mine = all.split(serves, all.rank());
+    if (serves) {
+      SlowStore disk(network, model);
+      const auto service = make_service(disk, own_facts(roster, all.rank()), own);
+      serve(*network.endpoint(all.rank()), *service, own.room);
+      return;
+    }
+    std::shared_ptr<Link> link = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
+    StripeName name;
+    for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
+    name.unit = unit;
+    std::unique_ptr<StripedFile> file;
+    std::vector<int64_t> token(static_cast<size_t>(2 + 2 * nodes));
+    if (mine->rank() == 0) {
+      file = StripedFile::open(link, name, OpenMode::make);
+      token = file->token();
+    }
+    mine->broadcast(std::as_writable_bytes(std::span(token)), 0);
+    if (!file) file = StripedFile::adopt(link, "f", token);
+    mine->barrier();
+    const double begin = network.now();
+    const Block block{bytes * mine->rank(), data.data(), bytes};
+    file->write({&block, 1});
+    mine->barrier();
+    seconds = network.now() - begin;
+    if (mine->rank() == 0) say_goodbye(*link);
+  });
+  return seconds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Options options(argc, argv);
+  const int most = static_cast<int>(options.number("--nodes", 32));
+  const int64_t bytes = options.number("--bytes", 16 << 20);
+  const int64_t unit = options.number("--unit", 200);
+  options.text("--dir", "");
+  options.number("--pairs", 1);
+  options.check();
+  const Model model;
+  std::vector<std::byte> data(static_cast<size_t>(bytes));  // of all tasks
+  double one = 0;
+  for (int nodes = 1; nodes <= most; nodes *= 2) {
+    const double seconds = write_all(nodes, data, unit, model);
+    if (nodes == 1) one = seconds;
+    std::printf("  %3d nodes: %8.1f MB/s per listener, %9.1f MB/s in all (simulated)\n", nodes,
+                1e-6 * static_cast<double>(bytes) / seconds, 1e-6 * static_cast<double>(bytes) * nodes / seconds);
+    bench::print_result({"sfio-scaling-" + std::to_string(nodes) + "-nodes-simulated", true, 0.9, 0}, "model", {seconds}, {one});
+  }
+  return 0;
+}

@@ -1,0 +1,231 @@
+// Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against the physical
+// limit: the same bytes as contiguous messages of the listeners' buffer size to the same tasks, which pwrite them.
+//
+// Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all listeners.
+//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit U]
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench_common.hpp"
+#include "sfio.h"
+
+namespace {
+
+constexpr int data_tag = 5;
+constexpr int done_tag = 6;
+
+struct Setting {
+  std::string dir;
+  int pairs = 5;
+  int64_t bytes = 0;   // per compute task
+  int64_t simple = 0;  // bytes of the unoptimised form, per compute task
+  int64_t room = 1 << 20;
+  int compute = 0;
+  int listeners = 0;
+};
+
+int me = 0;  // in MPI_COMM_WORLD
+
+void wait(MPI_Request* request) {
+  int done = 0;
+  for (double idle = bench::now(); !done;) {
+    MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    if (done) break;
+    if (bench::now() - idle < 300e-6)
+      sched_yield();
+    else
+      usleep(50);
+  }
+}
+
+void barrier(MPI_Comm comm) {
+  MPI_Request request;
+  MPI_Ibarrier(comm, &request);
+  wait(&request);
+}
+
+// All compute tasks begin together; seconds to the end of the last.
+template <class Work>
+double timed(MPI_Comm compute, Work work) {
+  barrier(compute);
+  const double begin = bench::now();
+  work();
+  barrier(compute);
+  return bench::now() - begin;
+}
+
+std::string name_of(const Setting& setting) {
+  std::string name;
+  for (int i = 0; i < setting.listeners; ++i)
+    name += "#" + std::to_string(i) + "," + setting.dir + "/striped." + std::to_string(i) + ";";
+  return name;
+}
+
+// Returns seconds of writing and reading.
+bench::Times striped(const Setting& setting, int unit, bool simple, std::vector<char>& data) {
+  const std::string name = name_of(setting);
+  const auto bytes = static_cast<size_t>(simple ? setting.simple : setting.bytes);
+  const int64_t at = static_cast<int64_t>(bytes) * me;
+  MFILE* f = sfio_mopen(name.c_str(), unit);
+  bench::require(f != nullptr, "mopen");
+  bench::Times times;
+  times.push_back(timed(sfio_comm(), [&] {
+    const int64_t n = simple ? sfio_mwrite(f, at, data.data(), bytes) : sfio_mwritec(f, at, data.data(), bytes);
+    bench::require(n == static_cast<int64_t>(bytes), "write");
+  }));
+  times.push_back(timed(sfio_comm(), [&] {
+    const int64_t n = simple ? sfio_mread(f, at, data.data(), bytes) : sfio_mreadc(f, at, data.data(), bytes);
+    bench::require(n == static_cast<int64_t>(bytes), "read");
+  }));
+  sfio_mclose(f);
+  sfio_mdelete(name.c_str());
+  // Seconds for the bytes of the optimised form.
+  for (double& seconds : times) seconds *= static_cast<double>(setting.bytes) / static_cast<double>(bytes);
+  return times;
+}
+
+// The physical limit, compute task's side: two messages under way to every listener.
+double limit_compute(const Setting& setting, MPI_Comm compute, std::vector<char>& data) {
+  return timed(compute, [&] {
+    const int64_t share = setting.bytes / setting.listeners;
+    const auto count = static_cast<size_t>(setting.listeners);
+    std::vector<int64_t> sent(count);
+    std::vector<std::vector<MPI_Request>> answers(count);
+    for (bool more = true; more;) {
+      more = false;
+      for (size_t l = 0; l < count; ++l) {
+        while (answers[l].size() < 2 && sent[l] < share) {
+          const int64_t n = std::min(setting.room, share - sent[l]);
+          MPI_Request message;
+          const int task = setting.compute + static_cast<int>(l);
+          static char answer;
+          MPI_Irecv(&answer, 1, MPI_BYTE, task, done_tag, MPI_COMM_WORLD, &answers[l].emplace_back());
+          MPI_Isend(data.data() + static_cast<int64_t>(l) * share + sent[l], static_cast<int>(n), MPI_BYTE, task, data_tag,
+                    MPI_COMM_WORLD, &message);
+          MPI_Request_free(&message);
+          sent[l] += n;
+        }
+        int done = 0;
+        if (!answers[l].empty()) MPI_Test(&answers[l].front(), &done, MPI_STATUS_IGNORE);
+        if (done) answers[l].erase(answers[l].begin());
+        more = more || !answers[l].empty() || sent[l] < share;
+      }
+      sched_yield();
+    }
+  });
+}
+
+// The listener's side: receives `messages` messages and appends them to its file.
+void limit_listener(const Setting& setting, int number) {
+  const std::string path = setting.dir + "/limit." + std::to_string(number);
+  const int file = open(path.c_str(), O_CREAT | O_RDWR, 0666);
+  bench::require(file >= 0, "open");
+  static std::vector<char> memory[2];
+  MPI_Request requests[2];
+  const int64_t share = setting.bytes / setting.listeners;
+  const int64_t messages = (share + setting.room - 1) / setting.room * setting.compute;
+  for (int i = 0; i < 2; ++i) {
+    memory[i].resize(static_cast<size_t>(setting.room));
+    if (i < messages)
+      MPI_Irecv(memory[i].data(), static_cast<int>(setting.room), MPI_BYTE, MPI_ANY_SOURCE, data_tag, MPI_COMM_WORLD, &requests[i]);
+  }
+  off_t at = 0;
+  for (int64_t n = 0; n < messages; ++n) {
+    const int i = static_cast<int>(n % 2);
+    MPI_Status status;
+    int done = 0;
+    for (double idle = bench::now(); !done;) {
+      MPI_Test(&requests[i], &done, &status);
+      if (done) break;
+      if (bench::now() - idle < 300e-6)
+        sched_yield();
+      else
+        usleep(50);
+    }
+    int count = 0;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    bench::require(pwrite(file, memory[i].data(), static_cast<size_t>(count), at) == count, "pwrite");
+    at += count;
+    const char answer = 0;
+    MPI_Send(&answer, 1, MPI_BYTE, status.MPI_SOURCE, done_tag, MPI_COMM_WORLD);
+    if (n + 2 < messages)
+      MPI_Irecv(memory[i].data(), static_cast<int>(setting.room), MPI_BYTE, MPI_ANY_SOURCE, data_tag, MPI_COMM_WORLD, &requests[i]);
+  }
+  close(file);
+  unlink(path.c_str());
+}
+
+void run(Setting setting, bool is_listener, MPI_Comm compute) {
+  std::vector<char> data(static_cast<size_t>(is_listener ? 0 : setting.bytes), 'x');
+  const std::string on = std::to_string(setting.listeners) + "-listeners";
+  const std::string fs = bench::file_system_of(setting.dir);
+  const double moved = static_cast<double>(setting.bytes) * setting.compute;
+  // One session per run: between two of them the listeners belong to the limit's side.
+  const auto session = [&](auto body) -> bench::Times {
+    bench::Times times;
+    if (sfio_start(MPI_COMM_WORLD, ("listeners=" + std::to_string(setting.listeners)).c_str(), nullptr) != 0)
+      bench::fail("sfio_start");
+    if (sfio_comm() != MPI_COMM_NULL) {
+      times = body();
+      sfio_stop();
+    }
+    barrier(MPI_COMM_WORLD);
+    return is_listener ? bench::Times(3, 1.0) : times;
+  };
+  for (const int unit : {200, 64 << 10}) {
+    const std::string stripes = (unit == 200 ? "200B-" : "64K-") + on;
+    if (unit == 200)
+      bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved}, {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
+                     fs, setting.pairs, me == 0, [&] { return session([&] { return striped(setting, unit, false, data); }); },
+                     [&] { return session([&] { return striped(setting, unit, true, data); }); }, [] {});
+    bench::compare({{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs, me == 0,
+                   [&] { return session([&] { return striped(setting, unit, false, data); }); },
+                   [&] {
+                     bench::Times times{1.0};
+                     if (is_listener)
+                       limit_listener(setting, me - setting.compute);
+                     else
+                       times = {limit_compute(setting, compute, data)};
+                     barrier(MPI_COMM_WORLD);
+                     return times;
+                   },
+                   [] {});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  bench::Options options(argc, argv);
+  Setting setting;
+  setting.dir = options.text("--dir", "/dev/shm");
+  setting.pairs = static_cast<int>(options.number("--pairs", 5));
+  setting.listeners = static_cast<int>(options.number("--listeners", size / 2));
+  setting.compute = size - setting.listeners;
+  setting.bytes = options.number("--bytes", 32 << 20) / setting.listeners * setting.listeners;
+  setting.simple = options.number("--simple", 256 << 10);
+  setting.room = options.number("--room", 1 << 20);
+  options.check();
+  setenv("SHEAF_SFIO_BUFFER", std::to_string(setting.room).c_str(), 1);
+  const bool is_listener = me >= setting.compute;
+  MPI_Comm compute;
+  MPI_Comm_split(MPI_COMM_WORLD, is_listener, me, &compute);
+  bench::Scratch scratch(setting.dir, me == 0, 0);
+  setting.dir = scratch.path();
+  barrier(MPI_COMM_WORLD);
+  run(setting, is_listener, compute);
+  barrier(MPI_COMM_WORLD);
+  MPI_Comm_free(&compute);
+  MPI_Finalize();
+  return 0;
+}

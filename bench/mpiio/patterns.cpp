@@ -1,0 +1,205 @@
+// patterns NAME FILE [REPEATS]: one access pattern of the Blue Gene/L paper (section 5), written and read back REPEATS times
+// with checked bytes, through whatever MPI-IO the process has. Prints "TIME <phase> <seconds>" with the least time of each
+// phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py).
+//
+//   contiguous[-independent]   IOR: every task one block of 16 MiB in calls of 1 MiB
+//   strided-BYTES              IOR: records of BYTES, dealt out in turn
+//   coll_perf                  a 3-D array of ints in blocks, 16 Mi ints per 4 tasks
+//   bt-A, bt-B                 BT-IO: diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square number of tasks)
+//   region-N                   N blocks of 256 KiB, records of 4 KiB dealt out in turn (figure 2: the file domains)
+//   irregular-BYTES            HOMME: elements of BYTES, scattered over the tasks
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+int rank = 0;
+int tasks = 1;
+
+struct Pattern {
+  MPI_Datatype type = MPI_BYTE;  // file type
+  int64_t bytes = 0;             // of this task
+  MPI_Offset displacement = 0;
+  int64_t call = 0;  // bytes per call; 0: all in one
+  bool collective = true;
+};
+
+MPI_Datatype committed(MPI_Datatype type) {
+  MPI_Type_commit(&type);
+  return type;
+}
+
+Pattern contiguous(bool collective) {
+  Pattern p;
+  p.bytes = 16 << 20;
+  p.displacement = rank * p.bytes;
+  p.call = 1 << 20;
+  p.collective = collective;
+  return p;
+}
+
+Pattern strided(int record, int64_t total = 16 << 20) {
+  Pattern p;
+  const int count = static_cast<int>(total / tasks / record);
+  MPI_Datatype lines;
+  MPI_Type_create_hvector(count, record, static_cast<MPI_Aint>(tasks) * record, MPI_BYTE, &lines);
+  p.type = committed(lines);
+  p.bytes = static_cast<int64_t>(count) * record;
+  p.displacement = static_cast<MPI_Offset>(rank) * record;
+  return p;
+}
+
+Pattern coll_perf() {
+  Pattern p;
+  int grid[3] = {0, 0, 0};
+  MPI_Dims_create(tasks, 3, grid);
+  int sizes[3] = {256, 256, 256 * std::max(1, tasks / 4)};
+  std::sort(grid, grid + 3);
+  const int coordinates[3] = {rank / (grid[1] * grid[2]), rank / grid[2] % grid[1], rank % grid[2]};
+  int parts[3];
+  int starts[3];
+  p.bytes = sizeof(int);
+  for (int d = 0; d < 3; ++d) {
+    parts[d] = sizes[d] / grid[d];
+    starts[d] = coordinates[d] * parts[d];
+    p.bytes *= parts[d];
+  }
+  MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &p.type);
+  MPI_Type_commit(&p.type);
+  return p;
+}
+
+Pattern bt(int points) {
+  int q = 1;
+  while (q * q < tasks) ++q;
+  if (q * q != tasks) std::exit((std::fprintf(stderr, "bt needs a square number of tasks\n"), 2));
+  const auto begin = [&](int cell) { return cell * points / q; };
+  Pattern p;
+  std::vector<MPI_Datatype> cells;
+  for (int z = 0; z < q; ++z) {
+    const int at[3] = {z, (rank / q + z) % q, (rank % q + z) % q};
+    int sizes[4] = {points, points, points, 5};
+    int parts[4] = {0, 0, 0, 5};
+    int starts[4] = {0, 0, 0, 0};
+    for (int d = 0; d < 3; ++d) {
+      starts[d] = begin(at[d]);
+      parts[d] = begin(at[d] + 1) - starts[d];
+    }
+    p.bytes += int64_t{8} * parts[0] * parts[1] * parts[2] * 5;
+    MPI_Type_create_subarray(4, sizes, parts, starts, MPI_ORDER_C, MPI_DOUBLE, &cells.emplace_back());
+  }
+  const std::vector<int> lengths(cells.size(), 1);
+  const std::vector<MPI_Aint> places(cells.size(), 0);
+  MPI_Type_create_struct(q, lengths.data(), places.data(), cells.data(), &p.type);
+  MPI_Type_commit(&p.type);
+  return p;
+}
+
+Pattern irregular(int element) {
+  const int count = (16 << 20) / std::max(element, 64);
+  std::vector<int> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(7));
+  std::vector<int> mine;
+  for (int i = rank; i < count; i += tasks) mine.push_back(order[static_cast<size_t>(i)]);
+  std::sort(mine.begin(), mine.end());
+  MPI_Datatype one;
+  MPI_Type_contiguous(element, MPI_BYTE, &one);
+  Pattern p;
+  MPI_Type_create_indexed_block(static_cast<int>(mine.size()), 1, mine.data(), one, &p.type);
+  MPI_Type_commit(&p.type);
+  p.bytes = static_cast<int64_t>(mine.size()) * element;
+  return p;
+}
+
+int number_behind(const std::string& name) { return std::atoi(name.c_str() + name.rfind('-') + 1); }
+
+Pattern pattern_of(const std::string& name) {
+  if (name == "contiguous") return contiguous(true);
+  if (name == "contiguous-independent") return contiguous(false);
+  if (name == "coll_perf") return coll_perf();
+  if (name == "bt-A") return bt(64);
+  if (name == "bt-B") return bt(102);
+  if (name.starts_with("strided-")) return strided(number_behind(name));
+  if (name.starts_with("region-")) return strided(4096, int64_t{number_behind(name)} << 18);
+  if (name.starts_with("irregular-")) return irregular(number_behind(name));
+  std::exit((std::fprintf(stderr, "no pattern '%s'\n", name.c_str()), 2));
+}
+
+// All tasks wait without using the cores, begin together, and learn when the last has ended.
+template <class Work>
+double timed(Work work) {
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int done = 0; !done;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done) usleep(200);
+  }
+  const double start = MPI_Wtime();
+  work();
+  const double mine = MPI_Wtime() - start;
+  double last = 0;
+  MPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return last;
+}
+
+void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memory, bool writes) {
+  const int64_t step = p.call > 0 ? p.call : p.bytes;
+  MPI_File_seek(file, 0, MPI_SEEK_SET);
+  for (int64_t at = 0; at < p.bytes; at += step) {
+    const int n = static_cast<int>(std::min(step, p.bytes - at));
+    unsigned char* const b = memory.data() + at;
+    if (writes && p.collective) MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    else if (writes) MPI_File_write(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    else if (p.collective) MPI_File_read_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    else MPI_File_read(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &tasks);
+  if (argc < 3) MPI_Abort(MPI_COMM_WORLD, 2);
+  const Pattern p = pattern_of(argv[1]);
+  const int repeats = argc > 3 ? std::atoi(argv[3]) : 3;
+  std::vector<unsigned char> data(static_cast<size_t>(p.bytes));
+  std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
+  for (size_t i = 0; i + 8 <= data.size(); i += 8) {
+    const uint64_t word = random();
+    std::memcpy(&data[i], &word, sizeof word);
+  }
+  std::vector<unsigned char> back(data.size());
+  double least[2] = {1e30, 1e30};
+  int wrong = 0;
+  for (int i = 0; i < repeats; ++i) {
+    if (rank == 0) std::remove(argv[2]);
+    MPI_File file;
+    MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_set_view(file, p.displacement, MPI_BYTE, p.type, "native", MPI_INFO_NULL);
+    least[0] = std::min(least[0], timed([&] { transfer(file, p, data, true); }));
+    std::fill(back.begin(), back.end(), 0);
+    least[1] = std::min(least[1], timed([&] { transfer(file, p, back, false); }));
+    wrong |= data != back;
+    MPI_File_close(&file);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (rank == 0) {
+    std::remove(argv[2]);
+    std::printf("TIME write %.6f\nTIME read %.6f\n", least[0], least[1]);
+    if (wrong) std::printf("WRONG BYTES\n");
+  }
+  MPI_Finalize();
+  return wrong;
+}

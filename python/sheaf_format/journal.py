@@ -1,0 +1,112 @@
+"""Reader of unclosed physical files that have a journal (docs/format.md, section 16)."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+
+from .layout import align_up, meta1_size
+from .physical import PhysicalFile
+
+_EXTENSION = 1012
+_EXTENSION_MAGIC = b"\x89Sheaf\r\n"
+_MASK = (1 << 64) - 1
+_PRIME = 0x9E3779B185EBCA87
+_SECRET = bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671f"
+    "cb79e64eccc0e578825ad07dccff7221b8084674f743248ee03590e6813a264c")
+
+
+def _mix(data: bytes, at: int, secret: int, seed: int) -> int:
+    low, high = struct.unpack_from("<QQ", data, at)
+    key_low, key_high = struct.unpack_from("<QQ", _SECRET, secret)
+    product = (low ^ ((key_low + seed) & _MASK)) * (high ^ ((key_high - seed) & _MASK))
+    return (product & _MASK) ^ (product >> 64)
+
+
+def xxh3(data: bytes, seed: int = 0) -> int:
+    """XXH3 (64 bits) of 17 to 64 bytes, which is all that journals need."""
+    size = len(data)
+    assert 17 <= size <= 64
+    total = size * _PRIME
+    if size > 32:
+        total += _mix(data, 16, 32, seed) + _mix(data, size - 32, 48, seed)
+    total = (total + _mix(data, 0, 0, seed) + _mix(data, size - 16, 16, seed)) & _MASK
+    total ^= total >> 37
+    total = (total * 0x165667919E3779F9) & _MASK
+    return total ^ (total >> 32)
+
+
+class RecoveredFile(PhysicalFile):
+    """A physical file that was never closed, with what its journal tells in place of META2. `mapping` is None: the global
+    ranks of all files of a set tell which task is where. Raises FormatError if the file is closed, or has no journal."""
+
+    def _read_closing(self) -> None:
+        closing = self.header.closing_offset
+        if self.size >= closing + 12 and any(self._read(closing + 4, 8, "META1")):
+            raise self._fail("the file is closed: its journal does not count")
+        extension = self._read(_EXTENSION, 64, "the extension header")
+        if extension[:8] != _EXTENSION_MAGIC:
+            raise self._fail("no extension header, and so no journal")
+        identity = extension[16:32]
+        n = self.header.ntasks
+        self._seed = xxh3(identity + struct.pack("<ii", n, self.header.filenumber))
+        try:
+            with open(self.path + ".journal", "rb") as file:
+                self._slots = self._checked(file.read(), identity)[512:]
+        except FileNotFoundError:
+            raise self._fail("no journal") from None
+        self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
+        self.maxblocks = max(map(len, self._blocks), default=0)
+
+    def _checked(self, journal: bytes, identity: bytes) -> bytes:
+        head = journal[:64]
+        if len(head) == 64 and head[:8] == b"SheafJnl" and xxh3(head[:56]) == struct.unpack_from("<Q", head, 56)[0]:
+            if struct.unpack_from("<II", head, 8) != (1, 32):
+                raise self._fail("a journal of an unknown version")
+            expected = struct.pack("<iiii", self.header.ntasks, self.header.nfiles, self.header.filenumber, self.header.fsblksize)
+            if head[16:32] == identity and head[32:48] != expected:
+                raise self._fail("the journal contradicts META1")
+        return journal
+
+    def _record(self, slot: int) -> tuple[int, int] | None:
+        """(bytes, flags) of the newer valid record of a slot."""
+        newest: tuple[int, int, int] | None = None
+        for half in range(2):
+            record = self._slots[64 * slot + 32 * half:64 * slot + 32 * half + 32]
+            if len(record) < 32 or xxh3(record[:24], (self._seed + slot) & _MASK) != struct.unpack_from("<Q", record, 24)[0]:
+                continue
+            size, sequence, flags = struct.unpack_from("<qII", record)
+            if size < -1 or sequence == 0:
+                continue
+            if newest is None or 0 < (sequence - newest[0]) & 0xFFFFFFFF < 1 << 31:
+                newest = (sequence, size, flags)
+        return newest and newest[1:]
+
+    def _blocks_of(self, lrank: int) -> list[int]:
+        sizes: list[int] = []
+        while record := self._record(len(sizes) * self.header.ntasks + lrank):
+            size, flags = record
+            if size < 0:
+                break
+            sizes.append(size)
+            if not flags & 1:
+                break
+        return sizes or [0]
+
+    def _read_meta2(self) -> None:
+        self.meta2_end = self.size
+        self.block_counts = array("q", [len(sizes) for sizes in self._blocks])
+        self.block_sizes = [array("q", [sizes[k] if k < len(sizes) else 0 for sizes in self._blocks])
+                            for k in range(self.maxblocks)]
+        for lrank, count in enumerate(self.block_counts):
+            for k in range(count):
+                self._check_block(lrank, k)
+
+    def _check_layout(self) -> None:
+        self.start_of_meta2 = (align_up(meta1_size(self.header.ntasks), self.header.fsblksize)
+                               + self.maxblocks * sum(self.stored_chunks))
+        super()._check_layout()
+
+    def _read_mapping(self) -> None:  # type: ignore[override]
+        return None

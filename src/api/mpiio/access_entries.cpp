@@ -1,0 +1,108 @@
+// The entry points of data access: MPI_File_read, MPI_File_write and their families, with ordinary and large counts.
+#include "api/mpiio/access.hpp"
+#include "api/mpiio/entry.hpp"
+
+using namespace sheaf::mpiio;
+
+namespace {
+
+void* plain(const void* address) { return const_cast<void*>(address); }
+
+}  // namespace
+
+// What reads and writes have in common. `C`: the suffix of large counts, or nothing; `Memory`: void or const void.
+#define SHEAF_DATA_ACCESS(Verb, way, Memory, Number, C)                                                                  \
+  int PMPI_File_##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {          \
+    return access_one({"MPI_File_" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, s);                        \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {      \
+    return access_all({"MPI_File_" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, s);                    \
+  }                                                                                                                      \
+  int PMPI_File_i##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {        \
+    return start_one({"MPI_File_i" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, r);                        \
+  }                                                                                                                      \
+  int PMPI_File_i##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {    \
+    return start_all({"MPI_File_i" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, r);                    \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                              \
+    return access_one({"MPI_File_" #Verb, way}, f, {plain(b), n, t}, s);                                                 \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_all##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                        \
+    return access_all({"MPI_File_" #Verb "_all", way}, f, {plain(b), n, t}, s);                                          \
+  }                                                                                                                      \
+  int PMPI_File_i##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {                            \
+    return start_one({"MPI_File_i" #Verb, way}, f, {plain(b), n, t}, r);                                                 \
+  }                                                                                                                      \
+  int PMPI_File_i##Verb##_all##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {                      \
+    return start_all({"MPI_File_i" #Verb "_all", way}, f, {plain(b), n, t}, r);                                          \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                     \
+    return access_one({"MPI_File_" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, s);                      \
+  }                                                                                                                      \
+  int PMPI_File_i##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {                   \
+    return start_one({"MPI_File_i" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, r);                      \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_ordered##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                    \
+    return access_all({"MPI_File_" #Verb "_ordered", way, Pointer::shared}, f, {plain(b), n, t}, s);                     \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_at_all_begin##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t) {               \
+    return begin_all({"MPI_File_" #Verb "_at_all_begin", way, Pointer::none, at}, f, {plain(b), n, t}, #Verb "_at_all"); \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_all_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {                                 \
+    return begin_all({"MPI_File_" #Verb "_all_begin", way}, f, {plain(b), n, t}, #Verb "_all");                          \
+  }                                                                                                                      \
+  int PMPI_File_##Verb##_ordered_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {                             \
+    return begin_all({"MPI_File_" #Verb "_ordered_begin", way, Pointer::shared}, f, {plain(b), n, t}, #Verb "_ordered"); \
+  }
+
+#define SHEAF_SPLIT_END(Verb, Memory, family)                                      \
+  int PMPI_File_##Verb##_##family##_end(MPI_File f, Memory*, MPI_Status* s) {      \
+    return end_all("MPI_File_" #Verb "_" #family "_end", f, s, #Verb "_" #family); \
+  }
+
+#define SHEAF_ALIASES(Verb, C)                \
+  SHEAF_MPI_ALIAS(File_##Verb##_at##C)        \
+  SHEAF_MPI_ALIAS(File_##Verb##_at_all##C)    \
+  SHEAF_MPI_ALIAS(File_i##Verb##_at##C)       \
+  SHEAF_MPI_ALIAS(File_i##Verb##_at_all##C)   \
+  SHEAF_MPI_ALIAS(File_##Verb##C)             \
+  SHEAF_MPI_ALIAS(File_##Verb##_all##C)       \
+  SHEAF_MPI_ALIAS(File_i##Verb##C)            \
+  SHEAF_MPI_ALIAS(File_i##Verb##_all##C)      \
+  SHEAF_MPI_ALIAS(File_##Verb##_shared##C)    \
+  SHEAF_MPI_ALIAS(File_i##Verb##_shared##C)   \
+  SHEAF_MPI_ALIAS(File_##Verb##_ordered##C)   \
+  SHEAF_MPI_ALIAS(File_##Verb##_at_all_begin##C) \
+  SHEAF_MPI_ALIAS(File_##Verb##_all_begin##C) \
+  SHEAF_MPI_ALIAS(File_##Verb##_ordered_begin##C)
+
+extern "C" {
+
+SHEAF_DATA_ACCESS(read, Way::reads, void, int, )
+SHEAF_DATA_ACCESS(write, Way::writes, const void, int, )
+#if SHEAF_MPI_LARGE_COUNTS
+SHEAF_DATA_ACCESS(read, Way::reads, void, MPI_Count, _c)
+SHEAF_DATA_ACCESS(write, Way::writes, const void, MPI_Count, _c)
+#endif
+
+SHEAF_SPLIT_END(read, void, all)
+SHEAF_SPLIT_END(read, void, at_all)
+SHEAF_SPLIT_END(read, void, ordered)
+SHEAF_SPLIT_END(write, const void, all)
+SHEAF_SPLIT_END(write, const void, at_all)
+SHEAF_SPLIT_END(write, const void, ordered)
+
+}  // extern "C"
+
+SHEAF_ALIASES(read, )
+SHEAF_ALIASES(write, )
+#if SHEAF_MPI_LARGE_COUNTS
+SHEAF_ALIASES(read, _c)
+SHEAF_ALIASES(write, _c)
+#endif
+SHEAF_MPI_ALIAS(File_read_all_end)
+SHEAF_MPI_ALIAS(File_read_at_all_end)
+SHEAF_MPI_ALIAS(File_read_ordered_end)
+SHEAF_MPI_ALIAS(File_write_all_end)
+SHEAF_MPI_ALIAS(File_write_at_all_end)
+SHEAF_MPI_ALIAS(File_write_ordered_end)

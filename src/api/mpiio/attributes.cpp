@@ -1,0 +1,81 @@
+// Size, mode, group, info and atomicity of a file.
+#include "api/mpiio/entry.hpp"
+#include "api/mpiio/errors.hpp"
+#include "api/mpiio/info.hpp"
+
+using namespace sheaf::mpiio;
+
+namespace {
+
+void check_size(OpenFile& file, MPI_Offset size) {
+  if ((file.amode & MPI_MODE_RDONLY) != 0) throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
+  if (size < 0) throw MpiError(MPI_ERR_ARG, "the size of a file is negative");
+}
+
+}  // namespace
+
+extern "C" {
+
+int PMPI_File_set_size(MPI_File handle, MPI_Offset size) {
+  return on_file("MPI_File_set_size", handle, [&](OpenFile& file) {
+    check_size(file, size);
+    file.file->resize(size);
+  });
+}
+
+int PMPI_File_preallocate(MPI_File handle, MPI_Offset size) {
+  return on_file("MPI_File_preallocate", handle, [&](OpenFile& file) {
+    check_size(file, size);
+    file.file->preallocate(size);
+  });
+}
+
+int PMPI_File_get_size(MPI_File handle, MPI_Offset* size) {
+  return on_file("MPI_File_get_size", handle, [&](OpenFile& file) { *size = file.file->bytes(); });
+}
+
+int PMPI_File_get_group(MPI_File handle, MPI_Group* group) {
+  return on_file("MPI_File_get_group", handle,
+                 [&](OpenFile& file) { PMPI_Group_union(file.group, MPI_GROUP_EMPTY, group); });
+}
+
+int PMPI_File_get_amode(MPI_File handle, int* amode) {
+  return on_file("MPI_File_get_amode", handle, [&](OpenFile& file) { *amode = file.amode; });
+}
+
+int PMPI_File_set_info(MPI_File handle, MPI_Info info) {
+  return on_file("MPI_File_set_info", handle, [&](OpenFile& file) {
+    sheaf::Hints hints = file.file->hints();
+    take_hints(info, hints);
+    file.file->set_hints(hints);
+  });
+}
+
+int PMPI_File_get_info(MPI_File handle, MPI_Info* info) {
+  return on_file("MPI_File_get_info", handle, [&](OpenFile& file) { *info = info_of(file.file->hints()); });
+}
+
+int PMPI_File_set_atomicity(MPI_File handle, int flag) {
+  return on_file("MPI_File_set_atomicity", handle, [&](OpenFile& file) { file.file->set_atomic(flag != 0); });
+}
+
+int PMPI_File_get_atomicity(MPI_File handle, int* flag) {
+  return on_file("MPI_File_get_atomicity", handle, [&](OpenFile& file) { *flag = file.file->atomic(); });
+}
+
+int PMPI_File_sync(MPI_File handle) {
+  return on_file("MPI_File_sync", handle, [&](OpenFile& file) { file.file->sync(); });
+}
+
+}  // extern "C"
+
+SHEAF_MPI_ALIAS(File_set_size)
+SHEAF_MPI_ALIAS(File_preallocate)
+SHEAF_MPI_ALIAS(File_get_size)
+SHEAF_MPI_ALIAS(File_get_group)
+SHEAF_MPI_ALIAS(File_get_amode)
+SHEAF_MPI_ALIAS(File_set_info)
+SHEAF_MPI_ALIAS(File_get_info)
+SHEAF_MPI_ALIAS(File_set_atomicity)
+SHEAF_MPI_ALIAS(File_get_atomicity)
+SHEAF_MPI_ALIAS(File_sync)

@@ -1,0 +1,195 @@
+#include "api/mpiio/errhandlers.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "api/mpiio/entry.hpp"
+#include "api/mpiio/handles.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+thread_local bool inside_open = false;
+
+// Functions of handlers that the program has made in C, by handle, and how often it will free the handle. What is known of
+// it ends then: one made later may get the same place.
+struct Known {
+  struct Made {
+    MPI_File_errhandler_function* function;
+    int uses;
+  };
+  std::mutex mutex;
+  std::map<MPI_Errhandler, Made> handlers;
+};
+
+Known& known() {
+  static auto* const all = new Known;  // needed until the process ends
+  return *all;
+}
+
+MPI_File_errhandler_function* function_of(MPI_Errhandler handler) {
+  const std::scoped_lock lock(known().mutex);
+  const auto found = known().handlers.find(handler);
+  return found == known().handlers.end() ? nullptr : found->second.function;
+}
+
+void count_use(MPI_Errhandler handler, int more) {
+  const std::scoped_lock lock(known().mutex);
+  const auto found = known().handlers.find(handler);
+  if (found != known().handlers.end() && (found->second.uses += more) == 0) known().handlers.erase(found);
+}
+
+bool is_fatal(MPI_Errhandler handler) {
+#ifdef MPI_ERRORS_ABORT
+  if (handler == MPI_ERRORS_ABORT) return true;
+#endif
+  return handler == MPI_ERRORS_ARE_FATAL;
+}
+
+// One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out itself. Its
+// MPI_FILE_NULL, which nobody else uses, serves for that.
+int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  if (const int result = SHEAF_REAL(File_set_errhandler)(MPI_FILE_NULL, own)) return result;
+  const int result = SHEAF_REAL(File_get_errhandler)(MPI_FILE_NULL, handler);
+  SHEAF_REAL(File_set_errhandler)(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+  return result;
+}
+
+[[noreturn]] void die(int code, const char* what) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(code, text, &length);
+  std::fprintf(stderr, "sheaf mpiio: fatal error on a file (MPI_ERRORS_ARE_FATAL): %s%s%s\n", text, *what ? ": " : "", what);
+  PMPI_Abort(MPI_COMM_WORLD, code);
+  std::abort();
+}
+
+}  // namespace
+
+bool opening_shadow() { return inside_open; }
+
+Errhandling& default_errhandling() {
+  static auto* const one = new Errhandling;
+  return *one;
+}
+
+Errhandling::~Errhandling() {
+  if (shadow_ == MPI_FILE_NULL) return;
+  forget_shadow(shadow_);
+  SHEAF_REAL(File_close)(&shadow_);
+}
+
+int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
+  if (shadow_ == MPI_FILE_NULL) {
+    inside_open = true;
+    const int result =
+        SHEAF_REAL(File_open)(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &shadow_);
+    inside_open = false;
+    if (result != MPI_SUCCESS) {
+      shadow_ = MPI_FILE_NULL;
+      return MPI_ERR_OTHER;
+    }
+    if (file != MPI_FILE_NULL) register_shadow(shadow_, file);
+  }
+  return SHEAF_REAL(File_set_errhandler)(shadow_, handler);
+}
+
+int Errhandling::set(MPI_Errhandler handler, MPI_File file) {
+  if (handler == MPI_ERRHANDLER_NULL) return MPI_ERR_ARG;
+  const bool returns = handler == MPI_ERRORS_RETURN;
+  if (returns || is_fatal(handler)) {
+    kind_ = returns ? Kind::returns : Kind::fatal;
+    return MPI_SUCCESS;
+  }
+  if (const int result = hold(handler, file)) return result;  // also refuses handlers of other objects
+  function_ = function_of(handler);
+  kind_ = function_ ? Kind::function : Kind::foreign;
+  return MPI_SUCCESS;
+}
+
+int Errhandling::get(MPI_Errhandler* handler) const {
+  if (kind_ == Kind::function || kind_ == Kind::foreign) {
+    const int result = SHEAF_REAL(File_get_errhandler)(shadow_, handler);
+    if (result == MPI_SUCCESS) count_use(*handler, 1);
+    return result;
+  }
+  return borrow(kind_ == Kind::returns ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL, handler);
+}
+
+void Errhandling::call(MPI_File handle, int code, const char* what) const {
+  switch (kind_) {
+    case Kind::returns: return;
+    case Kind::fatal: die(code, what);
+    case Kind::function: function_(&handle, &code); return;
+    case Kind::foreign: SHEAF_REAL(File_call_errhandler)(shadow_, code); return;
+  }
+}
+
+void Errhandling::inherit(const Errhandling& other, MPI_File file) {
+  kind_ = other.kind_;
+  if (kind_ != Kind::function && kind_ != Kind::foreign) return;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (other.get(&handler) != MPI_SUCCESS || hold(handler, file) != MPI_SUCCESS) {
+    kind_ = Kind::returns;
+    return;
+  }
+  function_ = other.function_;
+  PMPI_Errhandler_free(&handler);
+}
+
+}  // namespace sheaf::mpiio
+
+using namespace sheaf::mpiio;
+
+extern "C" {
+
+int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errhandler* handler) {
+  const int result = SHEAF_REAL(File_create_errhandler)(function, handler);
+  if (result != MPI_SUCCESS) return result;
+  const std::scoped_lock lock(known().mutex);
+  known().handlers[*handler] = {function, 1};
+  return MPI_SUCCESS;
+}
+
+int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {
+  if (opening_shadow()) return SHEAF_REAL(File_set_errhandler)(file, handler);
+  if (file == MPI_FILE_NULL) return default_errhandling().set(handler, file);
+  const auto open = find_file(file);
+  return open ? open->errors.set(handler, open->handle()) : MPI_ERR_FILE;
+}
+
+int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler* handler) {
+  if (opening_shadow()) return SHEAF_REAL(File_get_errhandler)(file, handler);
+  if (file == MPI_FILE_NULL) return default_errhandling().get(handler);
+  const auto open = find_file(file);
+  return open ? open->errors.get(handler) : MPI_ERR_FILE;
+}
+
+int PMPI_File_call_errhandler(MPI_File file, int code) {
+  if (opening_shadow()) return SHEAF_REAL(File_call_errhandler)(file, code);
+  if (file == MPI_FILE_NULL) {
+    default_errhandling().call(file, code, "");
+    return MPI_SUCCESS;
+  }
+  const auto open = find_file(file);
+  if (!open) return MPI_ERR_FILE;
+  open->errors.call(file, code, "");
+  return MPI_SUCCESS;
+}
+
+int PMPI_Errhandler_free(MPI_Errhandler* handler) {
+  if (handler) count_use(*handler, -1);
+  return SHEAF_REAL(Errhandler_free)(handler);
+}
+
+}  // extern "C"
+
+SHEAF_MPI_ALIAS(File_create_errhandler)
+SHEAF_MPI_ALIAS(File_set_errhandler)
+SHEAF_MPI_ALIAS(File_get_errhandler)
+SHEAF_MPI_ALIAS(File_call_errhandler)
+SHEAF_MPI_ALIAS(Errhandler_free)

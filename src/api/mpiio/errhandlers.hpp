@@ -1,0 +1,51 @@
+// api/mpiio/errhandlers: the error handler of a file.
+//
+// The handlers of MPI itself are played here. One that the program made in C is a function we have seen in
+// MPI_File_create_errhandler and call with our handle. A handler that came another way (Open MPI's Fortran makes them
+// without passing through C) can only be called by the MPI library on a file of its own: its shadow, a file of the library
+// on no data, which also keeps handlers alive that the program has freed. One per Errhandling at most, and none before a
+// handler of the program is set.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+
+namespace sheaf::mpiio {
+
+class Errhandling {
+ public:
+  Errhandling() = default;
+  Errhandling(const Errhandling&) = delete;
+  Errhandling& operator=(const Errhandling&) = delete;
+  ~Errhandling();
+
+  // All local. Return MPI_SUCCESS or an error class. `file`: whose handler it is, or MPI_FILE_NULL.
+  int set(MPI_Errhandler handler, MPI_File file);
+  // A handle that the caller frees.
+  int get(MPI_Errhandler* handler) const;
+
+  // Does what the handler is for. `handle`: what the handler gets. `what`: for the message of a fatal error.
+  void call(MPI_File handle, int code, const char* what) const;
+
+  // Takes the handler of `other` for `file`.
+  void inherit(const Errhandling& other, MPI_File file);
+
+ private:
+  enum class Kind : uint8_t { returns, fatal, function, foreign };
+
+  int hold(MPI_Errhandler handler, MPI_File file);
+
+  Kind kind_ = Kind::returns;
+  MPI_File_errhandler_function* function_ = nullptr;
+  MPI_File shadow_ = MPI_FILE_NULL;
+};
+
+// That of MPI_FILE_NULL: what opened files begin with and what failing opens call. Lives until exit.
+Errhandling& default_errhandling();
+
+// Whether this thread is opening a shadow: what the library then asks of its own file is passed through.
+bool opening_shadow();
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,66 @@
+#include "api/mpiio/transfer.hpp"
+
+#include "api/mpiio/datatypes.hpp"
+#include "api/mpiio/errors.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+void check_mode(int amode, Way way) {
+  if (way == Way::writes && (amode & MPI_MODE_RDONLY) != 0)
+    throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
+  if (way == Way::reads && (amode & MPI_MODE_WRONLY) != 0)
+    throw MpiError(MPI_ERR_ACCESS, "the file is open for writing only");
+}
+
+}  // namespace
+
+Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
+    : file_(*file.file),
+      way_(way),
+      view_(file.file->view()),
+      address_(static_cast<std::byte*>(buffer.address)),
+      count_(buffer.count),
+      datarep_(file.view.datarep) {
+  check_mode(file.amode, way);
+  if (buffer.count < 0) throw MpiError(MPI_ERR_COUNT, "a count is negative");
+  memory_type_ = type_map(buffer.type);
+  if (datarep_) {
+    program_ = buffer;
+    if (later) {
+      kept_ = KeptType(buffer.type);
+      program_.type = kept_.get();
+    }
+    if (way == Way::writes) {
+      converted_ = datarep_->to_file(buffer.address, buffer.type, buffer.count);
+    } else {
+      converted_.resize(static_cast<size_t>(datarep_->in_file(buffer.type).size() * buffer.count));
+    }
+    memory_type_ = layout::TypeMap::bytes(1);
+    address_ = converted_.data();
+    count_ = std::ssize(converted_);
+  }
+  if (bytes() % view_->etype_size != 0)
+    throw MpiError(MPI_ERR_IO, "a transfer of " + std::to_string(bytes()) + " bytes is no multiple of the etype's " +
+                                   std::to_string(view_->etype_size));
+  if (file.view.empty && bytes() > 0) throw MpiError(MPI_ERR_IO, "the file type of the view has no data");
+}
+
+int64_t Transfer::alone() {
+  if (way_ == Way::writes) return finish(file_.write_at(*view_, position_, {address_, memory_type_, count_}));
+  return finish(file_.read_at(*view_, position_, {address_, memory_type_, count_}));
+}
+
+int64_t Transfer::together(Lane& lane) {
+  if (way_ == Way::writes) return finish(file_.write_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
+  return finish(file_.read_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
+}
+
+int64_t Transfer::finish(int64_t bytes) {
+  if (!datarep_) return bytes;
+  if (way_ == Way::writes) return program_.count * type_map(program_.type).size();
+  return datarep_->from_file(std::span(converted_).first(static_cast<size_t>(bytes)), program_.address, program_.type,
+                             program_.count);
+}
+
+}  // namespace sheaf::mpiio

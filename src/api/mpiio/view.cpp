@@ -1,0 +1,130 @@
+// Views, and what follows from them: offsets in bytes and extents in the file.
+#include "api/mpiio/datatypes.hpp"
+#include "api/mpiio/entry.hpp"
+#include "api/mpiio/errors.hpp"
+#include "api/mpiio/info.hpp"
+#include "base/checked.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
+  return datarep ? datarep->in_file(type) : type_map(type);
+}
+
+MPI_Offset displacement_in(OpenFile& file, MPI_Offset given) {
+  const bool sequential = (file.amode & MPI_MODE_SEQUENTIAL) != 0;
+  if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
+    throw MpiError(MPI_ERR_ARG, sequential ? "with MPI_MODE_SEQUENTIAL the displacement is MPI_DISPLACEMENT_CURRENT"
+                                           : "MPI_DISPLACEMENT_CURRENT needs MPI_MODE_SEQUENTIAL");
+  return sequential ? file.file->view()->offset_of(file.file->claim_shared(0)) : given;
+}
+
+struct NewView {
+  View view;
+  ProgramView program;
+};
+
+NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep) {
+  NewView result;
+  result.program.datarep_name = datarep ? datarep : "";
+  result.program.datarep = find_datarep(result.program.datarep_name);
+  result.view.displacement = displacement_in(file, displacement);
+  const Datarep* const representation = result.program.datarep.get();
+  result.view.etype_size = map_in_file(etype, representation).size();
+  result.view.filetype = map_in_file(filetype, representation);
+  if (result.view.displacement < 0) throw MpiError(MPI_ERR_ARG, "the displacement of a view is negative");
+  if (result.view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
+  if (result.view.filetype.size() == 0) {  // of a task that has no part in the file
+    result.program.empty = true;
+    result.view.filetype = layout::TypeMap::bytes(result.view.etype_size);
+  }
+  result.program.displacement = result.view.displacement;
+  result.program.etype = KeptType(etype);
+  result.program.filetype = KeptType(filetype);
+  return result;
+}
+
+// What makes the view impossible on all tasks.
+View impossible() {
+  View view;
+  view.displacement = -1;
+  return view;
+}
+
+void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
+              MPI_Info info) {
+  NewView made;
+  std::exception_ptr problem;
+  try {
+    made = make_view(file, displacement, etype, filetype, datarep);
+  } catch (...) {
+    problem = std::current_exception();
+    made.view = impossible();
+  }
+  try {
+    file.file->set_view(made.view);
+  } catch (...) {
+    if (problem) std::rethrow_exception(problem);
+    throw;
+  }
+  file.view = std::move(made.program);
+  if (info == MPI_INFO_NULL) return;
+  Hints hints = file.file->hints();
+  take_hints(info, hints);
+  file.file->set_hints(hints);
+}
+
+}  // namespace
+}  // namespace sheaf::mpiio
+
+using namespace sheaf::mpiio;
+
+extern "C" {
+
+int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+                       const char* datarep, MPI_Info info) {
+  return on_file("MPI_File_set_view", handle,
+                 [&](OpenFile& file) { set_view(file, displacement, etype, filetype, datarep, info); });
+}
+
+int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype,
+                       char* datarep) {
+  return on_file("MPI_File_get_view", handle, [&](OpenFile& file) {
+    if (!displacement || !etype || !filetype || !datarep) throw MpiError(MPI_ERR_ARG, "a place for a result is missing");
+    *displacement = file.view.displacement;
+    *etype = file.view.etype.for_caller();
+    *filetype = file.view.filetype.for_caller();
+    datarep[file.view.datarep_name.copy(datarep, MPI_MAX_DATAREP_STRING - 1)] = 0;
+  });
+}
+
+int PMPI_File_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* displacement) {
+  return on_file("MPI_File_get_byte_offset", handle, [&](OpenFile& file) {
+    if (offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
+    const auto view = file.file->view();
+    *displacement = view->offset_of(sheaf::must_fit(sheaf::checked_mul(offset, view->etype_size), "an offset"));
+  });
+}
+
+int PMPI_File_get_type_extent(MPI_File handle, MPI_Datatype type, MPI_Aint* extent) {
+  return on_file("MPI_File_get_type_extent", handle,
+                 [&](OpenFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
+}
+
+#if SHEAF_MPI_LARGE_COUNTS
+int PMPI_File_get_type_extent_c(MPI_File handle, MPI_Datatype type, MPI_Count* extent) {
+  return on_file("MPI_File_get_type_extent_c", handle,
+                 [&](OpenFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
+}
+#endif
+
+}  // extern "C"
+
+SHEAF_MPI_ALIAS(File_set_view)
+SHEAF_MPI_ALIAS(File_get_view)
+SHEAF_MPI_ALIAS(File_get_byte_offset)
+SHEAF_MPI_ALIAS(File_get_type_extent)
+#if SHEAF_MPI_LARGE_COUNTS
+SHEAF_MPI_ALIAS(File_get_type_extent_c)
+#endif

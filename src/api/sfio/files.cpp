@@ -1,0 +1,161 @@
+// Collective calls on striped files: compute task 0 acts, all come to one outcome.
+#include <cstdio>
+#include <functional>
+
+#include "api/sfio/file.hpp"
+#include "comm/agree.hpp"
+
+using namespace sheaf;
+using namespace sheaf::sfio;
+
+namespace {
+
+// Do all tasks pass the same? Their names and numbers as one number; throws mismatch on all if not, or `wrong` of any.
+void agree_on(Comm& comm, const std::string& name, int64_t number, const std::optional<Error>& wrong) {
+  const auto hash = static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number)) >> 1);
+  int64_t values[] = {hash, -hash};
+  agree(comm, wrong, values);
+  if (values[0] != -values[1])
+    throw Error(Code::mismatch, "the compute tasks disagree about the name or the number; task " +
+                                    std::to_string(comm.rank()) + " says '" + name + "', " + std::to_string(number));
+}
+
+void act(Runtime& session, const std::function<void()>& part) {
+  std::optional<Error> failed;
+  if (session.comm().rank() == 0) failed = attempt(part);
+  agree_with(session.comm(), failed, 0);
+}
+
+std::string text(const char* name) {
+  if (!name) throw Error(Code::invalid_argument, "no name (NULL)");
+  return name;
+}
+
+std::unique_ptr<StripedFile> open(Runtime& session, const StripeName& name) {
+  std::unique_ptr<StripedFile> file;
+  act(session, [&] { file = StripedFile::open(session.link(), name, OpenMode::make); });
+  std::vector<int64_t> token(2 + 2 * name.subfiles.size());
+  if (file) token = file->token();
+  session.comm().broadcast(std::as_writable_bytes(std::span(token)), 0);
+  if (!file) file = StripedFile::adopt(session.link(), name.given, token);
+  return file;
+}
+
+// What the listeners tell, summed up; a listener that is gone tells nothing, and is the error.
+ErrorCounts take_errors(Runtime& session) {
+  Link& link = *session.link();
+  const std::lock_guard hold(link.lock());
+  std::vector<Question> questions;
+  for (int listener = 0; listener < std::ssize(link.listeners()); ++listener) {
+    Request request;
+    request.kind = Kind::errors;
+    questions.push_back({listener, std::move(request)});
+  }
+  const auto answers = ask(link, std::move(questions), OnError::keep);
+  ErrorCounts sum{};
+  for (const Answer& answer : answers)
+    for (size_t i = 0; i < sum.size() && answer.code == 0; ++i) sum[i] += answer.values[i];
+  for (size_t i = 0; i < answers.size(); ++i)
+    if (answers[i].code != 0) report_error("merror", *error_of(link, static_cast<int>(i), answers[i]));
+  return sum;
+}
+
+ErrorCounts take_errors_together(Runtime& session) {
+  ErrorCounts counts{};
+  session.comm().barrier();
+  act(session, [&] { counts = take_errors(session); });
+  session.comm().broadcast(std::as_writable_bytes(std::span(counts)), 0);
+  return counts;
+}
+
+void give(const ErrorCounts& counts, unsigned long* ioerr) {
+  for (size_t i = 0; ioerr && i < counts.size(); ++i) ioerr[i] = static_cast<unsigned long>(counts[i]);
+}
+
+}  // namespace
+
+MFILE* sfio_mopen(const char* name, int stripe_unit) {
+  return guarded("mopen", static_cast<MFILE*>(nullptr), [&] {
+    Runtime& session = Runtime::required();
+    StripeName parsed;
+    agree_on(session.comm(), name ? name : "", stripe_unit, attempt([&] {
+      parsed = parse_stripe_name(text(name));
+      if (stripe_unit < 0) throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripe_unit) + " bytes");
+      if (stripe_unit > 0) parsed.unit = stripe_unit;
+    }));
+    return new sfio_file{&session, open(session, parsed)};
+  });
+}
+
+int sfio_mclose(MFILE* f) {
+  return guarded("mclose", -1, [&] {
+    file_of(f);
+    const std::unique_ptr<sfio_file> gone(f);
+    f->session->comm().barrier();  // what others still transfer is in the file
+    act(*f->session, [&] { f->file->close(); });
+    return 0;
+  });
+}
+
+int sfio_mchsize(MFILE* f, int64_t size) {
+  return guarded("mchsize", -1, [&] {
+    StripedFile& file = file_of(f);
+    agree_on(f->session->comm(), file.name(), size, std::nullopt);
+    act(*f->session, [&] { file.resize(size); });
+    return 0;
+  });
+}
+
+int sfio_mdelete(const char* name) {
+  return guarded("mdelete", -1, [&] {
+    Runtime& session = Runtime::required();
+    StripeName parsed;
+    agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
+    act(session, [&] {
+      if (!remove_striped(*session.link(), parsed))
+        throw Error(Code::not_found, "there is no striped file '" + parsed.given + "'", ENOENT);
+    });
+    return 0;
+  });
+}
+
+int sfio_mcreate(const char* name) {
+  return guarded("mcreate", -1, [&] {
+    Runtime& session = Runtime::required();
+    StripeName parsed;
+    agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
+    act(session, [&] {
+      remove_striped(*session.link(), parsed);
+      StripedFile::make_empty(session.link(), parsed);
+    });
+    return 0;
+  });
+}
+
+int sfio_merror(unsigned long* ioerr) {
+  return guarded("merror", -1, [&] {
+    give(take_errors(Runtime::required()), ioerr);
+    return 0;
+  });
+}
+
+int sfio_merrora(unsigned long* ioerr) {
+  return guarded("merrora", -1, [&] {
+    give(take_errors_together(Runtime::required()), ioerr);
+    return 0;
+  });
+}
+
+int sfio_prioerrora(void) {
+  return guarded("prioerrora", -1, [] {
+    Runtime& session = Runtime::required();
+    const ErrorCounts counts = take_errors_together(session);
+    if (session.comm().rank() > 0) return 0;
+    static const char* const names[] = {"open", "close", "creat", "unlink", "ftruncate", "lseek", "write", "read"};
+    std::printf("I/O errors:");
+    for (size_t i = 0; i < counts.size(); ++i) std::printf(" %s %lld", names[i], static_cast<long long>(counts[i]));
+    std::printf("\n");
+    std::fflush(stdout);
+    return 0;
+  });
+}

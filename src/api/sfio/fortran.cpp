@@ -1,0 +1,15 @@
+// What the Fortran module needs beside the C calls: communicators as integers.
+#include "api/sfio/exported.hpp"
+#include "base/export.hpp"
+
+extern "C" SHEAF_EXPORT int sheaf_sfio_start_f(MPI_Fint all, const char* how, MPI_Fint* compute);
+extern "C" SHEAF_EXPORT MPI_Fint sheaf_sfio_comm_f(void);
+
+int sheaf_sfio_start_f(MPI_Fint all, const char* how, MPI_Fint* compute) {
+  MPI_Comm found = MPI_COMM_NULL;
+  const int result = sfio_start(MPI_Comm_f2c(all), how, &found);
+  *compute = MPI_Comm_c2f(found);
+  return result;
+}
+
+MPI_Fint sheaf_sfio_comm_f(void) { return MPI_Comm_c2f(sfio_comm()); }

@@ -1,0 +1,72 @@
+// api/sfio/runtime: the session of this task: its communicators, its link to the listeners, its listener thread. One per
+// process, made by sfio_start() and ended by sfio_stop() or MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "api/sion/report.hpp"
+#include "comm/comm.hpp"
+#include "comm/messages.hpp"
+#include "stripedfile/session.hpp"
+
+namespace sheaf::sfio {
+
+class Runtime {
+ public:
+  // Collective over `all`: see sfio_start(). A listener's task serves in here and returns after the session has ended.
+  // Throws on all tasks or on none.
+  static void start(MPI_Comm all, const char* how);
+
+  // Collective over the compute tasks.
+  static void stop();
+
+  // Null without a session, on a listener's task and after the end.
+  static Runtime* current();
+
+  // The same; begins a session over MPI_COMM_WORLD if there is none. Collective then. Throws what start() throws.
+  static Runtime& required();
+
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  MPI_Comm compute() const { return compute_; }
+  Comm& comm() { return *comm_; }
+  const std::shared_ptr<Link>& link() { return link_; }
+
+ private:
+  Runtime() = default;
+  void begin(MPI_Comm all, const char* how);
+  void end();
+
+  MPI_Comm compute_ = MPI_COMM_NULL;
+  std::unique_ptr<Comm> comm_;  // of the compute tasks
+  std::unique_ptr<Messages> messages_;
+  std::shared_ptr<Link> link_;
+  SessionOptions options_;
+  std::unique_ptr<Service> service_;
+  std::thread thread_;
+};
+
+// Reports an error of a call and sets errno. The task's number is that among the compute tasks.
+void report_error(const char* call, const Error& error);
+
+// Runs a call; `failure` is what it returns after an error.
+template <class Result, class Body>
+Result guarded(const char* call, Result failure, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    report_error(call, error);
+  } catch (const std::exception& error) {
+    report_error(call, Error(Code::io, error.what()));
+  }
+  return failure;
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,145 @@
+// The session under MPI, and its calls.
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "api/sfio/exported.hpp"
+#include "api/sfio/runtime.hpp"
+#include "comm/agree.hpp"
+#include "comm/mpi_comm.hpp"
+#include "comm/mpi_messages.hpp"
+#include "stripedfile/listener.hpp"
+#include "stripedfile/message_link.hpp"
+#include "stripedfile/striped_store.hpp"
+
+namespace sheaf::sfio {
+
+namespace {
+
+Runtime* running = nullptr;
+
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while everything still works (MPI 3.1, section 8.7.1).
+int end_with_mpi(MPI_Comm, int, void*, void*) {
+  try {
+    Runtime::stop();
+  } catch (const std::exception&) {
+  }
+  return MPI_SUCCESS;
+}
+
+void end_at_finalize() {
+  static bool attached = false;
+  if (attached) return;
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_with_mpi, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  MPI_Comm_free_keyval(&key);
+  attached = true;
+}
+
+void require_mpi() {
+  int flag = 0;
+  MPI_Initialized(&flag);
+  if (!flag) throw Error(Code::invalid_argument, "MPI has not been initialized");
+  MPI_Finalized(&flag);
+  if (flag) throw Error(Code::invalid_argument, "MPI has been finalized");
+}
+
+const char* words_of(const char* how) {
+  if (how && *how) return how;
+  const char* const set = std::getenv("SHEAF_SFIO");
+  return set ? set : "";
+}
+
+}  // namespace
+
+void report_error(const char* call, const Error& error) {
+  int task = -1;
+  if (running) task = running->comm().rank();
+  errno = error.errno_value() ? error.errno_value() : error.code() == Code::invalid_argument ? EINVAL : EIO;
+  const int kept = errno;
+  api::report(call, error, task, -1);
+  errno = kept;
+}
+
+Runtime* Runtime::current() { return running; }
+
+Runtime& Runtime::required() {
+  if (!running) start(MPI_COMM_WORLD, nullptr);
+  if (!running) throw Error(Code::wrong_mode, "this task is an I/O listener");
+  return *running;
+}
+
+void Runtime::start(MPI_Comm all, const char* how) {
+  require_mpi();
+  if (running) throw Error(Code::wrong_mode, "a session is running already; sfio_stop() ends it");
+  std::unique_ptr<Runtime> session(new Runtime);
+  session->begin(all, how);
+  if (session->compute_ == MPI_COMM_NULL) return;  // it was a listener, and the session is over
+  end_at_finalize();
+  set_session_store(make_striped_store(session->link_, store_for("").get()));
+  running = session.release();
+}
+
+void Runtime::begin(MPI_Comm all, const char* how) {
+  const auto tasks = mpi_comm(all);
+  Role role = Role::any;
+  agree(*tasks, attempt([&] {
+    role = role_of(*tasks, words_of(how));
+    options_ = options_from_environment();
+  }));
+  const char* const names = std::getenv("SHEAF_SFIO_HOSTS");
+  const Roster roster = make_roster(*tasks, role, options_, names ? names : "");
+  const bool in_thread = roster.serves && roster.computes;
+  agree(*tasks, attempt([&] {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    if (in_thread && level < MPI_THREAD_MULTIPLE)
+      throw Error(Code::wrong_mode,
+                  "listeners in threads need MPI_Init_thread with MPI_THREAD_MULTIPLE; or start sheaf-iod beside the program, "
+                  "or let tasks be listeners (SHEAF_SFIO=listeners=K)");
+    if (roster.serves) service_ = make_service(*store_for(""), own_facts(roster, tasks->rank()), options_);
+  }));
+  MPI_Comm_split(all, roster.computes ? 0 : MPI_UNDEFINED, tasks->rank(), &compute_);
+  messages_ = mpi_messages(all);
+  if (!roster.computes) {
+    serve(*messages_, *service_, options_.room);
+    return;
+  }
+  comm_ = mpi_comm(compute_);
+  auto link = message_link(another_of(*messages_), roster.listeners, options_.patience);
+  link_ = std::move(link);
+  if (in_thread)
+    thread_ = std::thread([this, own = std::shared_ptr<Messages>(another_of(*messages_))] {
+      try {
+        serve(*own, *service_, options_.room);
+      } catch (const std::exception& error) {
+        report_error("I/O listener", Error(Code::io, error.what()));  // its clients will find it gone
+      }
+    });
+  comm_->barrier();
+}
+
+void Runtime::end() {
+  comm_->barrier();
+  if (comm_->rank() == 0) say_goodbye(*link_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Runtime::stop() {
+  if (!running) return;
+  const std::unique_ptr<Runtime> session(std::exchange(running, nullptr));
+  set_session_store(nullptr);
+  session->end();
+}
+
+Runtime::~Runtime() {
+  if (thread_.joinable()) thread_.detach();
+  link_.reset();
+  messages_.reset();
+  comm_.reset();
+  int finalized = 0;
+  if (compute_ != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&compute_);
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,188 @@
+#include "base/crc32c.hpp"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
+#endif
+
+namespace sheaf {
+
+namespace {
+
+constexpr uint32_t polynomial = 0x82f63b78;  // reflected
+
+// One table per byte of an 8-byte word.
+constexpr auto tables = [] {
+  std::array<std::array<uint32_t, 256>, 8> t{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t v = i;
+    for (int bit = 0; bit < 8; ++bit) v = (v >> 1) ^ (v & 1 ? polynomial : 0);
+    t[0][i] = v;
+  }
+  for (size_t k = 1; k < 8; ++k)
+    for (uint32_t i = 0; i < 256; ++i) t[k][i] = (t[k - 1][i] >> 8) ^ t[0][t[k - 1][i] & 0xff];
+  return t;
+}();
+
+uint32_t update_by_table(uint32_t state, const std::byte* at, size_t bytes) {
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(at[i]); };
+  for (; bytes >= 8; at += 8, bytes -= 8) {
+    state ^= byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+    state = tables[7][state & 0xff] ^ tables[6][state >> 8 & 0xff] ^ tables[5][state >> 16 & 0xff] ^ tables[4][state >> 24] ^
+            tables[3][byte(4)] ^ tables[2][byte(5)] ^ tables[1][byte(6)] ^ tables[0][byte(7)];
+  }
+  for (; bytes > 0; ++at, --bytes) state = (state >> 8) ^ tables[0][(state ^ byte(0)) & 0xff];
+  return state;
+}
+
+#if defined(__x86_64__)
+
+// x^n modulo the polynomial, reflected.
+constexpr uint32_t power(int64_t n) {
+  uint32_t v = 0x80000000;
+  while (n-- > 0) v = (v >> 1) ^ (v & 1 ? polynomial : 0);
+  return v;
+}
+
+template <class Word>
+Word word_at(const std::byte* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+__attribute__((target("sse4.2"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
+  uint64_t wide = state;
+  for (; bytes >= 8; at += 8, bytes -= 8) wide = _mm_crc32_u64(wide, word_at<uint64_t>(at));
+  state = static_cast<uint32_t>(wide);
+  for (; bytes > 0; ++at, --bytes) state = _mm_crc32_u8(state, static_cast<uint8_t>(*at));
+  return state;
+}
+
+// Three lanes at a time, since an instruction begins every cycle but takes three; the states of the first two are moved
+// over the lanes behind them by a multiplication with a power of x.
+__attribute__((target("sse4.2,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at, size_t bytes) {
+  constexpr size_t lane = 1344;
+  constexpr uint32_t over_two = power(8 * (2 * int64_t{lane}) - 33);
+  constexpr uint32_t over_one = power(8 * int64_t{lane} - 33);
+  for (; bytes >= 3 * lane; at += 3 * lane, bytes -= 3 * lane) {
+    uint64_t a = state, b = 0, c = 0;
+    for (size_t i = 0; i < lane; i += 8) {
+      a = _mm_crc32_u64(a, word_at<uint64_t>(at + i));
+      b = _mm_crc32_u64(b, word_at<uint64_t>(at + lane + i));
+      c = _mm_crc32_u64(c, word_at<uint64_t>(at + 2 * lane + i));
+    }
+    const auto moved = [](uint64_t from, uint32_t by) __attribute__((target("sse4.2,pclmul"))) {
+      const __m128i product =
+          _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(from)), _mm_cvtsi32_si128(static_cast<int>(by)), 0);
+      return _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(product)));
+    };
+    state = static_cast<uint32_t>(moved(a, over_two) ^ moved(b, over_one) ^ c);
+  }
+  return update_words(state, at, bytes);
+}
+
+#define SHEAF_WIDE __attribute__((target("avx512f,avx512vl,avx512dq,vpclmulqdq,pclmul,sse4.2")))
+
+// Each 128-bit part of `value` moved forward by as many bytes as the two powers in `by` stand for, and `next` added.
+SHEAF_WIDE inline __m512i folded(__m512i value, __m512i by, __m512i next) {
+  const __m512i low = _mm512_clmulepi64_epi128(value, by, 0x00);
+  const __m512i high = _mm512_clmulepi64_epi128(value, by, 0x11);
+  return _mm512_ternarylogic_epi64(low, high, next, 0x96);
+}
+
+SHEAF_WIDE inline __m512i powers_for(uint32_t low, uint32_t high) {
+  alignas(64) const uint64_t both[8] = {low, high, low, high, low, high, low, high};
+  return _mm512_load_si512(both);
+}
+
+// Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009) of four
+// registers of 64 bytes at a time.
+SHEAF_WIDE uint32_t update_by_folding(uint32_t state, const std::byte* at, size_t bytes) {
+  constexpr auto low = [](int64_t distance) { return power(8 * distance + 31); };
+  constexpr auto high = [](int64_t distance) { return power(8 * distance - 33); };
+  constexpr uint32_t low256 = low(256), high256 = high(256), low64 = low(64), high64 = high(64);
+  constexpr uint32_t low16 = low(16), high16 = high(16);
+  if (bytes < 512) return update_words(state, at, bytes);
+  alignas(64) std::byte first[64];
+  std::memcpy(first, at, sizeof first);
+  for (size_t i = 0; i < sizeof state; ++i) first[i] ^= static_cast<std::byte>(state >> 8 * i);
+  __m512i a = _mm512_load_si512(first);
+  __m512i b = _mm512_loadu_si512(at + 64), c = _mm512_loadu_si512(at + 128), d = _mm512_loadu_si512(at + 192);
+  at += 256, bytes -= 256;
+  for (const __m512i by = powers_for(low256, high256); bytes >= 256; at += 256, bytes -= 256) {
+    a = folded(a, by, _mm512_loadu_si512(at));
+    b = folded(b, by, _mm512_loadu_si512(at + 64));
+    c = folded(c, by, _mm512_loadu_si512(at + 128));
+    d = folded(d, by, _mm512_loadu_si512(at + 192));
+  }
+  const __m512i by64 = powers_for(low64, high64);
+  a = folded(folded(folded(a, by64, b), by64, c), by64, d);
+  __m128i parts[4];
+  std::memcpy(parts, &a, sizeof parts);
+  const __m128i by16 = _mm_setr_epi32(static_cast<int>(low16), 0, static_cast<int>(high16), 0);
+  __m128i sum = parts[0];
+  for (int i = 1; i < 4; ++i)
+    sum = _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(sum, by16, 0x00), _mm_clmulepi64_si128(sum, by16, 0x11)), parts[i]);
+  uint64_t wide = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_extract_epi64(sum, 0)));
+  wide = _mm_crc32_u64(wide, static_cast<uint64_t>(_mm_extract_epi64(sum, 1)));
+  return update_words(static_cast<uint32_t>(wide), at, bytes);
+}
+
+std::vector<Crc32cWay> find_ways() {
+  std::vector<Crc32cWay> ways;
+  __builtin_cpu_init();
+  const bool words = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
+  if (words && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("vpclmulqdq"))
+    ways.push_back({"avx512", update_by_folding});
+  if (words) ways.push_back({"sse4.2", update_by_lanes});
+  ways.push_back({"table", update_by_table});
+  return ways;
+}
+
+#elif defined(__aarch64__)
+
+__attribute__((target("+crc"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
+  for (; bytes >= 8; at += 8, bytes -= 8) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    state = __crc32cd(state, word);
+  }
+  for (; bytes > 0; ++at, --bytes) state = __crc32cb(state, static_cast<uint8_t>(*at));
+  return state;
+}
+
+std::vector<Crc32cWay> find_ways() {
+  std::vector<Crc32cWay> ways;
+  constexpr unsigned long has_crc32 = 1ul << 7;  // HWCAP_CRC32
+  if (getauxval(AT_HWCAP) & has_crc32) ways.push_back({"armv8", update_words});
+  ways.push_back({"table", update_by_table});
+  return ways;
+}
+
+#else
+
+std::vector<Crc32cWay> find_ways() { return {{"table", update_by_table}}; }
+
+#endif
+
+}  // namespace
+
+std::span<const Crc32cWay> crc32c_ways() {
+  static const std::vector<Crc32cWay> ways = find_ways();
+  return ways;
+}
+
+uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes) {
+  static const auto update = crc32c_ways().front().update;
+  return ~update(~sum, bytes.data(), bytes.size());
+}
+
+}  // namespace sheaf

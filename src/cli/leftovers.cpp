@@ -1,0 +1,41 @@
+// cli/leftovers: `sheaf leftovers`, what programs that write with the word `atomic` have left behind.
+#include "multifile/leftovers.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "storage/directory.hpp"
+
+namespace sheaf::cli {
+
+int leftovers(const LeftoversOptions& options) {
+  const auto found = find_leftovers(posix_store(), options.directory, list_directory(options.directory));
+  Json all = Json::array();
+  for (const Leftover& l : found) {
+    std::string done;
+    if (options.remove) {
+      remove_leftover(posix_store(), l);
+      done = "removed";
+    } else if (options.finish && l.state == LeftoverState::complete) {
+      finish_leftover(posix_store(), l);
+      done = "finished";
+    }
+    if (options.json)
+      all.push_back({{"temporary", l.temporary},
+                     {"path", l.path},
+                     {"state", name_of(l.state)},
+                     {"physical_files", l.nfiles},
+                     {"files", l.files},
+                     {"done", done}});
+    else
+      fmt::print("{}: {}{}{}\n", l.temporary, name_of(l.state), done.empty() ? "" : ", ", done);
+  }
+  if (options.json)
+    fmt::print("{}\n", text_of(all, 1));
+  else
+    fmt::print("{} leftover{} in {}\n", found.size(), found.size() == 1 ? "" : "s", options.directory);
+  return 0;
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,33 @@
+// comm/shared_memory: memory that the tasks of a group share, and how they wait for each other by words of it.
+//
+// Made by Comm::share_memory(). Unmapped or freed with the object, when the last task has dropped its own.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/export.hpp"
+#include "base/futex.hpp"
+#include "comm/comm.hpp"
+
+namespace sheaf {
+
+class SHEAF_EXPORT SharedMemory {
+ public:
+  virtual ~SharedMemory() = default;
+
+  virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
+
+  // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be called in a loop.
+  virtual void wait(SharedWord& word, uint32_t value) { sleep_while(word, value, 4'000'000); }
+  void wake(SharedWord& word, int sleepers = INT_MAX) { sheaf::wake(word, sleepers); }
+};
+
+// Collective. Memory of the process that all tasks of `comm` live in.
+std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes);
+
+// The same, for groups whose waiting tasks must call `give_way`.
+std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)());
+
+}  // namespace sheaf

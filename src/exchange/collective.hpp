@@ -1,0 +1,75 @@
+// exchange/collective: transfers that all tasks of a group carry out together.
+//
+// One reduction tells every task what all want to do; then each transfers its pieces alone, where they are large, or the
+// tasks exchange bytes until few of them make few, large requests (two-phase I/O; Blue Gene/L paper, section 3). A failure on
+// one task is thrown on all; no task waits for one that has failed.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "comm/comm.hpp"
+#include "exchange/access.hpp"
+#include "exchange/independent.hpp"
+#include "exchange/tally.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::exchange {
+
+// How a collective transfer is to be carried out; the same on all tasks.
+struct Together {
+  enum class Way : uint8_t { automatic, always, never };
+  Way exchange = Way::automatic;  // whether tasks exchange bytes
+  Alone alone;                    // for those transfers that do not
+  bool serial = false;            // every task locks the range it touches and transfers alone (atomic mode)
+  int64_t aggregators = 0;        // 0: automatic
+  int64_t per_node = 0;           // most aggregators on a node; 0: any number
+  int64_t buffer = 0;             // bytes of an aggregator's buffer; 0: automatic
+  int64_t block = 4096;           // file domains begin and end on multiples of it
+  // Optimisations.
+  bool aligned = true, allreduce = true, alltoall = true, pset = true, shared = true, overlap = true, reuse = true, direct = true;
+};
+
+class Messages;
+class Staged;
+
+class Collective {
+ public:
+  explicit Collective(Comm& comm);
+  ~Collective();
+
+  // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw. Throws on all tasks
+  // what the lowest failing one met (comm/agree.hpp).
+  void write(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally);
+  // Collective. Returns the bytes read here, from the beginning of the stream on.
+  int64_t read(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally);
+
+ private:
+  struct Facts;
+  struct Plan;
+
+  void make_stage(const Together& how);
+  bool goes_alone(const Access& access, const Together& how, bool writes);
+  int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
+  Plan wish(const Access& access, const Together& how, bool writes) const;
+  Facts meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem);
+  bool exchanges(const Facts& facts, const Together& how) const;
+  int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
+  int64_t by_messages(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
+  std::optional<int64_t> at_once(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
+                                 Tally& tally);
+  bool uses_memory(const Together& how) const;
+  void maximum(std::span<int64_t> values, bool reduce);
+  int64_t transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem, Tally& tally);
+
+  Comm& comm_;
+  std::unique_ptr<Staged> staged_;      // where tasks share memory
+  std::unique_ptr<Messages> messages_;  // elsewhere, once needed
+  bool looked_for_memory_ = false;
+  uint32_t calls_ = 0;
+  bool repeats_ = false;  // the last call repeated the one before, by messages
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,183 @@
+#include "exchange/independent.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace sheaf::exchange {
+
+namespace {
+
+using layout::Blocks;
+using layout::EqualBlocks;
+using layout::Run;
+
+// A request costs about as much as so many bytes that pass through memory.
+constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
+constexpr int64_t bytes_per_read = 4 << 10;
+constexpr int64_t packed_bytes = 1 << 20;  // of memory that is not contiguous
+
+// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
+template <class Request>
+class Requests final : public layout::PieceVisitor {
+ public:
+  Requests(int64_t position, Request request) : next_(position), request_(request) {}
+
+  void run(const Run& run) override {
+    for (int64_t i = 0; i < run.count; ++i) add(run.offset + i * run.stride, run.length);
+  }
+  void equal(const EqualBlocks& blocks) override {
+    for (const int64_t offset : blocks.offsets) add(blocks.base + offset, blocks.length);
+  }
+  void blocks(const Blocks& blocks) override {
+    for (size_t i = 0; i < blocks.offsets.size(); ++i)
+      add(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
+  }
+  bool finish() {
+    if (length_ > 0 && going_) going_ = request_(offset_, position_, length_);
+    length_ = 0;
+    return going_;
+  }
+
+ private:
+  void add(int64_t offset, int64_t length) {
+    if (length_ > 0 && offset != offset_ + length_) finish();
+    if (length_ == 0) {
+      offset_ = offset;
+      position_ = next_;
+    }
+    length_ += length;
+    next_ += length;
+  }
+
+  int64_t next_;
+  Request request_;
+  int64_t offset_ = 0;
+  int64_t position_ = 0;
+  int64_t length_ = 0;
+  bool going_ = true;
+};
+
+template <class Request>
+bool in_requests(const Access& access, int64_t from, int64_t to, Request request) {
+  Requests<Request> requests(from, request);
+  access.filetype->visit(access.displacement, from, to, requests);
+  return requests.finish();
+}
+
+bool sieves(const Access& access, const Alone& how, int64_t worth) {
+  if (how.sieving == Sieving::never || !access.filetype->is_ordered()) return false;
+  const int64_t pieces = access.pieces();
+  if (pieces < 2) return false;
+  return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
+}
+
+// Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and its first byte.
+// `use` returns false to end.
+template <class Use>
+void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, Use use) {
+  while (from < to) {
+    const int64_t low = access.offset_of(from);
+    const int64_t end = std::min(access.position_at(low + buffer), to);
+    const int64_t high = access.offset_of(end - 1) + 1;
+    if (!use(from, end, low, high - low)) return;
+    from = end;
+  }
+}
+
+void write_sieved(File& file, const Access& access, const Alone& how, Tally& tally) {
+  ++tally.sieve_calls;
+  std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  in_windows(access, access.from, access.to, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
+    const auto window = std::span(memory).first(static_cast<size_t>(length));
+    const bool full = to - from == length;
+    const bool locks = !full && !how.locked;
+    if (locks) file.lock(offset, length, true);
+    try {
+      if (!full) {
+        const size_t got = get(file, window, offset, tally);
+        std::ranges::fill(window.subspan(got), std::byte());
+      }
+      put_pieces(access, from, to, window.data(), offset);
+      put(file, window, offset, tally);
+    } catch (...) {
+      if (locks) file.unlock(offset, length);
+      throw;
+    }
+    if (locks) file.unlock(offset, length);
+    return true;
+  });
+}
+
+int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alone& how, Tally& tally) {
+  ++tally.sieve_calls;
+  std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  int64_t done = access.from;
+  in_windows(access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
+    const size_t got = get(file, std::span(memory).first(static_cast<size_t>(length)), offset, tally);
+    done = static_cast<int64_t>(got) == length ? to : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
+    take_pieces(access, from, done, memory.data(), offset);
+    return done == to;
+  });
+  return done - access.from;
+}
+
+}  // namespace
+
+void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
+  const Clock clock(tally.file_ns);
+  ++tally.requests;
+  file.write_at(data, offset);
+  tally.file_bytes_written += std::ssize(data);
+}
+
+size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) {
+  const Clock clock(tally.file_ns);
+  ++tally.requests;
+  const size_t got = file.read_at(data, offset);
+  tally.file_bytes_read += static_cast<int64_t>(got);
+  return got;
+}
+
+void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
+  if (access.bytes() <= 0) return;
+  if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
+  ++tally.direct_calls;
+  const std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
+  const int64_t step = memory ? access.bytes() : packed_bytes;
+  for (int64_t from = access.from; from < access.to; from += step) {
+    const int64_t to = std::min(access.to, from + step);
+    if (!memory) pack(access, from, to, packed.data());
+    const std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
+    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+      put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
+      return true;
+    });
+  }
+}
+
+int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
+  if (access.bytes() <= 0) return 0;
+  if (sieves(access, how, bytes_per_read)) {
+    const int64_t end = access.position_at(file.status().size);
+    return read_sieved(file, access, end, how, tally);
+  }
+  ++tally.direct_calls;
+  std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
+  const int64_t step = memory ? access.bytes() : packed_bytes;
+  int64_t done = access.from;
+  for (int64_t from = access.from; from < access.to && done == from; from += step) {
+    const int64_t to = std::min(access.to, from + step);
+    std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
+    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+      const size_t got = get(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
+      done = position + static_cast<int64_t>(got);
+      return static_cast<int64_t>(got) == length;
+    });
+    if (!memory) unpack(access, from, done, packed.data());
+  }
+  return done - access.from;
+}
+
+}  // namespace sheaf::exchange

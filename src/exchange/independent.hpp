@@ -1,0 +1,32 @@
+// exchange/independent: a transfer that one task carries out alone.
+//
+// Pieces that are large, or far apart, are transferred one by one. Small ones that are close together are sieved: a range of
+// the file passes through memory as a whole; for writing it is read first, changed and written back, while nobody else who
+// asks may do so (File::lock).
+#pragma once
+
+#include "exchange/access.hpp"
+#include "exchange/tally.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::exchange {
+
+enum class Sieving : uint8_t { automatic, always, never };
+
+struct Alone {
+  Sieving sieving = Sieving::automatic;
+  int64_t buffer = 512 << 10;  // bytes
+  bool locked = false;  // the caller holds the range
+};
+
+// Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.
+void write_alone(File& file, const Access& access, const Alone& how, Tally& tally);
+
+// Local. Returns the bytes read from the beginning of the stream on; fewer than wanted only at the end of the file.
+int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally);
+
+// Requests that are counted.
+void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
+size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally);
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,119 @@
+#include "exchange/piece_code.hpp"
+
+#include "base/checked.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+using layout::Blocks;
+using layout::EqualBlocks;
+using layout::Run;
+using layout::TypeMap;
+
+void append(std::vector<std::byte>& to, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<std::byte>(value | 0x80));
+  to.push_back(static_cast<std::byte>(value));
+}
+
+[[noreturn]] void damaged() { throw Error(Code::damaged, "a list of pieces between tasks makes no sense"); }
+
+int64_t take(std::span<const std::byte>& code) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 63; shift += 7) {
+    if (code.empty()) damaged();
+    const auto byte = static_cast<uint64_t>(code.front());
+    code = code.subspan(1);
+    value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return static_cast<int64_t>(value);
+  }
+  damaged();
+}
+
+class Encoder final : public layout::PieceVisitor {
+ public:
+  void run(const Run& run) override { add(run); }
+  void equal(const EqualBlocks& blocks) override {
+    for (const int64_t offset : blocks.offsets) add({blocks.base + offset, blocks.length, 0, 1});
+  }
+  void blocks(const Blocks& blocks) override {
+    for (size_t i = 0; i < blocks.offsets.size(); ++i)
+      add({blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i], 0, 1});
+  }
+  std::vector<std::byte> finish() {
+    write();
+    return std::move(code_);
+  }
+
+ private:
+  // The run goes on if the next piece is like its last ones.
+  void add(const Run& next) {
+    if (next.count == 1 && run_.count > 0 && next.length == run_.length) {
+      const int64_t step = next.offset - (run_.offset + (run_.count - 1) * run_.stride);
+      if (run_.count == 1 || step == run_.stride) {
+        run_.stride = step;
+        ++run_.count;
+        return;
+      }
+    }
+    write();
+    run_ = next;
+  }
+  void write() {
+    if (run_.count == 0) return;
+    append(code_, static_cast<uint64_t>(run_.offset - end_));
+    append(code_, static_cast<uint64_t>(run_.length));
+    append(code_, static_cast<uint64_t>(run_.count));
+    if (run_.count > 1) append(code_, static_cast<uint64_t>(run_.stride));
+    end_ = run_.offset + (run_.count - 1) * run_.stride + run_.length;
+    run_.count = 0;
+  }
+
+  std::vector<std::byte> code_;
+  Run run_{0, 0, 0, 0};
+  int64_t end_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::byte> encode_pieces(const Access& access, int64_t from, int64_t to) {
+  Encoder encoder;
+  access.filetype->visit(access.displacement, from, to, encoder);
+  return encoder.finish();
+}
+
+TypeMap decode_pieces(std::span<const std::byte> code) {
+  std::vector<Run> runs;
+  int64_t pieces = 0;
+  int64_t end = 0;
+  while (!code.empty()) {
+    Run run;
+    run.offset = must_fit(checked_add(end, take(code)), "a piece");
+    run.length = take(code);
+    run.count = take(code);
+    run.stride = run.count > 1 ? take(code) : 0;
+    if (run.length <= 0 || run.count <= 0) damaged();
+    const auto last = checked_mul(run.count - 1, run.stride);
+    end = must_fit(last ? checked_add(run.offset, must_fit(checked_add(*last, run.length), "a piece")) : std::nullopt, "a piece");
+    pieces += run.count;
+    runs.push_back(run);
+  }
+  std::vector<int64_t> lengths, places;
+  if (std::ssize(runs) > pieces / 4) {
+    for (const Run& run : runs)
+      for (int64_t i = 0; i < run.count; ++i) {
+        lengths.push_back(run.length);
+        places.push_back(run.offset + i * run.stride);
+      }
+    return TypeMap::indexed(lengths, places, TypeMap::bytes(1));
+  }
+  std::vector<TypeMap> types;
+  for (const Run& run : runs) {
+    lengths.push_back(1);
+    places.push_back(run.offset);
+    types.push_back(TypeMap::vector(run.count, run.length, run.stride, TypeMap::bytes(1)));
+  }
+  return TypeMap::structure(lengths, places, types);
+}
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,18 @@
+// exchange/write_covered: a window of which tasks have filled some parts.
+#pragma once
+
+#include <span>
+
+#include "exchange/coverage.hpp"
+#include "exchange/independent.hpp"
+#include "exchange/tally.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::exchange {
+
+// Writes the bytes of `window`, which begins at `offset` of the file, that are set in `map`. Where gaps are smaller than what
+// a request costs (sieving: automatic), or always, or never, what the file holds in them is read, kept in `window` and
+// written back, under a lock.
+void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset, Sieving sieving, Tally& tally);
+
+}  // namespace sheaf::exchange

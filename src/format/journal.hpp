@@ -1,0 +1,58 @@
+// format/journal: the journal beside a physical file that is open for writing (docs/format.md, section 16).
+//
+// Pure functions between bytes and structs, little endian whatever the byte order of the file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "format/extension.hpp"
+
+namespace sheaf::format {
+
+inline constexpr int64_t journal_header_size = 512;
+inline constexpr int64_t journal_record_size = 32;
+inline constexpr int64_t journal_slot_size = 2 * journal_record_size;
+
+inline std::string journal_name(std::string_view physical_file) { return std::string(physical_file) + ".journal"; }
+
+// The physical file that a journal belongs to.
+struct JournalHeader {
+  Identity identity{};
+  int32_t ntasks = 0;
+  int32_t nfiles = 1;
+  int32_t filenumber = 0;
+  int32_t fsblksize = 0;   // bytes
+  int64_t data_start = 0;  // absolute offset
+
+  bool operator==(const JournalHeader&) const = default;
+};
+
+// What a task has brought into one of its chunks. The slot of (block, task) holds two records; the newer one counts,
+// the older one is what is left if writing the newer one fails.
+struct JournalRecord {
+  int64_t bytes = 0;  // of the chunk, from its begin; -1: the chunk is not in use after all
+  uint32_t sequence = 0;
+  bool finished = false;  // nothing more goes into the chunk: the stream goes on in the next one
+  std::optional<uint32_t> checksum;  // CRC32C of these bytes
+};
+
+constexpr int64_t slot_number(int64_t ntasks, int64_t block, int64_t task) { return block * ntasks + task; }
+constexpr int64_t slot_offset(int64_t slot) { return journal_header_size + journal_slot_size * slot; }
+
+// Ties records to their file: one that another file of the same name has left behind is not valid.
+uint64_t journal_seed(const JournalHeader& header);
+
+std::array<std::byte, journal_header_size> encode(const JournalHeader& header);
+// nullopt: not there, or not whole. Throws unsupported for a version that is not known, naming `path`.
+std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path);
+
+std::array<std::byte, journal_record_size> encode(const JournalRecord& record, uint64_t seed, int64_t slot);
+// The newer valid record of a slot; nullopt: there is none.
+std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot);
+
+}  // namespace sheaf::format

@@ -1,0 +1,58 @@
+#include "layout/stripes.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/checked.hpp"
+
+namespace sheaf::layout {
+
+int64_t Stripes::logical(int64_t subfile, int64_t offset) const {
+  const auto begin = checked_mul(offset / unit, cycle());
+  const auto place = begin ? checked_add(*begin, subfile * unit + offset % unit) : begin;
+  return must_fit(place, "an offset of a striped file");
+}
+
+int64_t Stripes::subfile_size(int64_t subfile, int64_t size) const {
+  const int64_t rest = size % cycle() - subfile * unit;
+  return size / cycle() * unit + std::clamp<int64_t>(rest, 0, unit);
+}
+
+int64_t Stripes::logical_size(int64_t subfile, int64_t size) const {
+  return size == 0 ? 0 : must_fit(checked_add(logical(subfile, size - 1), 1), "the size of a striped file");
+}
+
+Share Stripes::share(int64_t subfile, int64_t offset, int64_t length) const {
+  const int64_t end = must_fit(checked_add(offset, length), "the end of a transfer");
+  const int64_t first = subfile_size(subfile, offset);
+  return subrange(subfile, first, subfile_size(subfile, end) - first);
+}
+
+Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
+  Share share;
+  share.offset = offset;
+  share.length = length;
+  int64_t at = offset;
+  int64_t left = length;
+  const auto add = [&](int64_t piece, int64_t pieces) {
+    share.run[static_cast<size_t>(share.runs++)] = {logical(subfile, at), piece, pieces > 1 ? cycle() : piece, pieces};
+    at += piece * pieces;
+    left -= piece * pieces;
+  };
+  if (count == 1 && left > 0) add(left, 1);  // all pieces touch
+  if (left > 0 && (at % unit != 0 || left < unit)) add(std::min(left, unit - at % unit), 1);
+  if (left >= unit) add(unit, left / unit);
+  if (left > 0) add(left, 1);
+  return share;
+}
+
+void check_stripes(const Stripes& stripes) {
+  if (stripes.unit <= 0)
+    throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripes.unit) + " bytes; it must be > 0");
+  if (stripes.count <= 0) throw Error(Code::invalid_argument, "a striped file needs at least one subfile");
+  if (const auto cycle = checked_mul(stripes.unit, stripes.count); !cycle || *cycle > INT64_MAX / 2)
+    throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripes.unit) + " bytes is too large for " +
+                                            std::to_string(stripes.count) + " subfiles");
+}
+
+}  // namespace sheaf::layout

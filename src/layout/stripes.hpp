@@ -1,0 +1,61 @@
+// layout/stripes: where a byte of a striped file lives (SFIO paper, section 2: the cyclic distribution).
+//
+// The logical file is cut into stripe units of `unit` bytes; unit u lies in subfile u % count as its unit u / count. Pure
+// integer arithmetic; all offsets and lengths in bytes, >= 0. Offsets may go up to 2^63 - 1; what would exceed that is
+// Error invalid_argument.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/export.hpp"
+
+namespace sheaf::layout {
+
+// `count` pieces of `length` bytes in the logical file, `stride` bytes from one to the next.
+struct PieceRun {
+  int64_t offset = 0;
+  int64_t length = 0;
+  int64_t stride = 0;
+  int64_t count = 0;
+};
+
+// What one subfile holds of a logical range: one range of the subfile, and where its bytes come from, in their order.
+struct Share {
+  int64_t offset = 0;  // in the subfile
+  int64_t length = 0;  // 0: none of it
+  std::array<PieceRun, 3> run;
+  int runs = 0;
+
+  std::span<const PieceRun> pieces() const { return std::span(run).first(static_cast<size_t>(runs)); }
+};
+
+struct SHEAF_EXPORT Stripes {
+  int64_t unit = 1;   // bytes, > 0
+  int64_t count = 1;  // subfiles, > 0
+
+  int64_t cycle() const { return unit * count; }
+  int64_t subfile_of(int64_t offset) const { return offset / unit % count; }
+  int64_t offset_in_subfile(int64_t offset) const { return offset / cycle() * unit + offset % unit; }
+
+  // The reverse: logical offset of byte `offset` of a subfile.
+  int64_t logical(int64_t subfile, int64_t offset) const;
+
+  // Bytes that a subfile has in a logical file of `size` bytes without holes at its end.
+  int64_t subfile_size(int64_t subfile, int64_t size) const;
+
+  // The least logical size in which a subfile has `size` bytes.
+  int64_t logical_size(int64_t subfile, int64_t size) const;
+
+  // What `subfile` holds of [offset, offset + length). O(1).
+  Share share(int64_t subfile, int64_t offset, int64_t length) const;
+
+  // The same for a range of the subfile.
+  Share subrange(int64_t subfile, int64_t offset, int64_t length) const;
+};
+
+// Throws Error invalid_argument unless unit > 0, count > 0 and their product fits 62 bits.
+SHEAF_EXPORT void check_stripes(const Stripes& stripes);
+
+}  // namespace sheaf::layout

@@ -1,0 +1,161 @@
+// layout/type_map: the constructors.
+#include "layout/type_map.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "layout/type_node.hpp"
+
+namespace sheaf::layout {
+
+namespace {
+
+constexpr const char* what = "a datatype";
+
+int64_t add(int64_t a, int64_t b) { return must_fit(checked_add(a, b), what); }
+int64_t times(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), what); }
+
+void require_count(int64_t count) {
+  if (count < 0) throw Error(Code::invalid_argument, "a datatype with a count of " + std::to_string(count));
+}
+
+}  // namespace
+
+TypeMap::TypeMap() = default;
+
+TypeMap::TypeMap(std::shared_ptr<const Node> node, int64_t origin) : node_(std::move(node)), origin_(origin) {
+  if (!node_) return;
+  size_ = node_->size;
+  true_lower_ = add(origin_, node_->low);
+  true_upper_ = add(origin_, node_->high);
+  pieces_ = node_->pieces;
+}
+
+// Bounds grow to those of `count` instances at a displacement.
+void TypeMap::cover(int64_t displacement, int64_t count, const TypeMap& type, bool first) {
+  const int64_t reach = times(count - 1, type.extent_);
+  const int64_t low = add(displacement, add(type.lower_, std::min<int64_t>(0, reach)));
+  const int64_t high = add(displacement, add(add(type.lower_, type.extent_), std::max<int64_t>(0, reach)));
+  const int64_t end = first ? high : std::max(high, lower_ + extent_);
+  lower_ = first ? low : std::min(low, lower_);
+  extent_ = must_fit(checked_add(end, -lower_), what);
+}
+
+void TypeMap::seal() {
+  fingerprint_ = mixed(mixed(mixed(node_ ? node_->print : 1, static_cast<uint64_t>(origin_)), static_cast<uint64_t>(lower_)),
+                       static_cast<uint64_t>(extent_));
+}
+
+TypeMap TypeMap::bytes(int64_t size) {
+  require_count(size);
+  TypeMap map = size == 0 ? TypeMap() : TypeMap(make_block(size), 0);
+  map.extent_ = size;
+  map.seal();
+  return map;
+}
+
+TypeMap TypeMap::contiguous(int64_t count, const TypeMap& type) { return vector(1, count, 0, type); }
+
+TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, const TypeMap& type) {
+  require_count(count);
+  require_count(block_length);
+  if (count == 0 || block_length == 0) return bytes(0);
+  TypeMap map = type.node_ ? TypeMap(make_loop(count, stride, make_loop(block_length, type.extent_, type.node_)), type.origin_)
+                           : TypeMap();
+  map.cover(0, block_length, type, true);
+  map.cover(times(count - 1, stride), block_length, type, false);
+  map.seal();
+  return map;
+}
+
+TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements, const TypeMap& type) {
+  if (block_lengths.size() != displacements.size())
+    throw Error(Code::invalid_argument, "a datatype with as many block lengths as displacements is needed");
+  TypeMap bounds;
+  bool first = true;
+  std::vector<Placed> parts;
+  parts.reserve(block_lengths.size());
+  NodeRef group;
+  int64_t group_length = -1;
+  for (size_t i = 0; i < block_lengths.size(); ++i) {
+    require_count(block_lengths[i]);
+    if (block_lengths[i] == 0) continue;
+    bounds.cover(displacements[i], block_lengths[i], type, std::exchange(first, false));
+    if (!type.node_) continue;
+    if (block_lengths[i] != group_length) group = make_loop(group_length = block_lengths[i], type.extent_, type.node_);
+    parts.push_back({group, add(displacements[i], type.origin_)});
+  }
+  Placed all = make_sequence(std::move(parts));
+  TypeMap map(std::move(all.node), all.at);
+  map.lower_ = bounds.lower_;
+  map.extent_ = bounds.extent_;
+  map.seal();
+  return map;
+}
+
+TypeMap TypeMap::indexed_block(int64_t block_length, std::span<const int64_t> displacements, const TypeMap& type) {
+  return indexed(std::vector<int64_t>(displacements.size(), block_length), displacements, type);
+}
+
+TypeMap TypeMap::structure(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
+                           std::span<const TypeMap> types) {
+  if (block_lengths.size() != displacements.size() || types.size() != displacements.size())
+    throw Error(Code::invalid_argument, "a datatype with as many block lengths and types as displacements is needed");
+  TypeMap bounds;
+  bool first = true;
+  std::vector<Placed> parts;
+  for (size_t i = 0; i < types.size(); ++i) {
+    require_count(block_lengths[i]);
+    if (block_lengths[i] == 0) continue;
+    bounds.cover(displacements[i], block_lengths[i], types[i], std::exchange(first, false));
+    if (types[i].node_)
+      parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_), add(displacements[i], types[i].origin_)});
+  }
+  Placed all = make_sequence(std::move(parts));
+  TypeMap map(std::move(all.node), all.at);
+  map.lower_ = bounds.lower_;
+  map.extent_ = bounds.extent_;
+  map.seal();
+  return map;
+}
+
+TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes, std::span<const int64_t> starts,
+                          bool row_major, const TypeMap& type) {
+  const size_t dimensions = sizes.size();
+  if (dimensions == 0 || subsizes.size() != dimensions || starts.size() != dimensions)
+    throw Error(Code::invalid_argument, "a subarray needs sizes, subsizes and starts of its dimensions");
+  TypeMap map = type;
+  int64_t stride = type.extent_;  // of one step in the dimension
+  int64_t begin = 0;
+  for (size_t i = 0; i < dimensions; ++i) {
+    const size_t d = row_major ? dimensions - 1 - i : i;
+    if (subsizes[d] < 0 || starts[d] < 0 || starts[d] > sizes[d] - subsizes[d])
+      throw Error(Code::invalid_argument, "a subarray of " + std::to_string(subsizes[d]) + " from " + std::to_string(starts[d]) +
+                                              " does not lie inside an array of " + std::to_string(sizes[d]));
+    map = vector(subsizes[d], 1, stride, map);
+    begin = add(begin, times(starts[d], stride));
+    stride = times(stride, sizes[d]);
+  }
+  const int64_t one = 1;
+  return indexed(std::span(&one, 1), std::span(&begin, 1), map).resized(0, stride);
+}
+
+TypeMap TypeMap::resized(int64_t lower_bound, int64_t extent) const {
+  TypeMap map = *this;
+  map.lower_ = lower_bound;
+  map.extent_ = extent;
+  map.seal();
+  return map;
+}
+
+bool TypeMap::is_ordered(bool may_overlap) const {
+  if (!node_) return true;
+  if (true_lower_ < 0) return false;
+  if (may_overlap) return node_->ordered && extent_ >= node_->last;
+  return node_->disjoint && extent_ >= node_->high;
+}
+
+}  // namespace sheaf::layout

@@ -1,0 +1,160 @@
+#include "layout/type_node.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.hpp"
+
+namespace sheaf::layout {
+
+namespace {
+
+using Node = TypeMap::Node;
+using Kind = Node::Kind;
+
+constexpr const char* what = "a datatype";
+
+int64_t add(int64_t a, int64_t b) { return must_fit(checked_add(a, b), what); }
+int64_t times(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), what); }
+
+int64_t saturated(std::optional<int64_t> value) { return value.value_or(std::numeric_limits<int64_t>::max()); }
+
+uint64_t print_of(const Node& node) {
+  uint64_t print = mixed(static_cast<uint64_t>(node.kind) + 1, static_cast<uint64_t>(node.size));
+  for (const int64_t value : {node.count, node.stride, node.length}) print = mixed(print, static_cast<uint64_t>(value));
+  if (node.child) print = mixed(print, node.child->print);
+  for (const int64_t value : node.offsets) print = mixed(print, static_cast<uint64_t>(value));
+  for (const int64_t value : node.starts) print = mixed(print, static_cast<uint64_t>(value));
+  for (const NodeRef& child : node.children) print = mixed(print, child->print);
+  return print;
+}
+
+NodeRef sealed(Node node) {
+  node.print = print_of(node);
+  return std::make_shared<const Node>(std::move(node));
+}
+
+bool is_block(const NodeRef& node) { return node->kind == Kind::block; }
+
+// Neighbouring blocks become one.
+std::vector<Placed> joined(std::vector<Placed> parts) {
+  std::vector<Placed> result;
+  result.reserve(parts.size());
+  for (size_t i = 0; i < parts.size();) {
+    Placed part = std::move(parts[i]);
+    if (!is_block(part.node)) {
+      result.push_back(std::move(part));
+      ++i;
+      continue;
+    }
+    int64_t size = part.node->size;
+    for (++i; i < parts.size() && is_block(parts[i].node) && parts[i].at == part.at + size; ++i) size += parts[i].node->size;
+    if (size != part.node->size) part.node = make_block(size);
+    result.push_back(std::move(part));
+  }
+  return result;
+}
+
+// What all kinds with `offsets` have in common; `part(i)` is its i-th node.
+template <class PartAt>
+void measure(Node& node, PartAt part) {
+  node.low = std::numeric_limits<int64_t>::max();
+  node.high = std::numeric_limits<int64_t>::min();
+  node.pieces = 0;
+  for (size_t i = 0; i < node.offsets.size(); ++i) {
+    const Node& child = part(i);
+    const int64_t at = node.offsets[i];
+    node.ordered = node.ordered && child.ordered;
+    node.disjoint = node.disjoint && child.disjoint;
+    if (i > 0) {
+      node.ordered = node.ordered && at >= node.last;
+      node.disjoint = node.disjoint && at >= node.high;
+    }
+    node.low = std::min(node.low, add(at, child.low));
+    node.high = std::max(node.high, add(at, child.high));
+    node.last = at + child.last;
+    node.size = add(node.size, child.size);
+    node.pieces = saturated(checked_add(node.pieces, child.pieces));
+  }
+  node.disjoint = node.disjoint && node.ordered;
+}
+
+std::vector<int64_t> starts_of(const std::vector<Placed>& parts) {
+  std::vector<int64_t> starts{0};
+  starts.reserve(parts.size() + 1);
+  for (const Placed& part : parts) starts.push_back(starts.back() + part.node->size);
+  return starts;
+}
+
+// The step between parts that are all alike and evenly placed.
+std::optional<int64_t> even_step(const std::vector<Placed>& parts) {
+  const int64_t step = parts[1].at - parts[0].at;
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (parts[i].at - parts[i - 1].at != step || parts[i].node->print != parts[0].node->print) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
+  hash *= 0xff51afd7ed558ccd;
+  return hash ^ (hash >> 32);
+}
+
+NodeRef make_block(int64_t size) {
+  Node node;
+  node.size = node.high = size;
+  return sealed(std::move(node));
+}
+
+NodeRef make_loop(int64_t count, int64_t stride, NodeRef child) {
+  if (count == 1) return child;
+  if (is_block(child) && stride == child->size) return make_block(times(count, stride));
+  if (child->kind == Kind::loop && stride == times(child->count, child->stride))
+    return make_loop(times(count, child->count), child->stride, child->child);
+  Node node;
+  node.kind = Kind::loop;
+  node.count = count;
+  node.stride = stride;
+  const int64_t end = times(count - 1, stride);
+  node.size = times(count, child->size);
+  node.low = add(std::min<int64_t>(end, 0), child->low);
+  node.high = add(std::max<int64_t>(end, 0), child->high);
+  node.last = end + child->last;
+  node.ordered = child->ordered && stride >= child->last;
+  node.disjoint = node.ordered && child->disjoint && stride >= child->high;
+  node.pieces = saturated(checked_mul(count, child->pieces));
+  node.child = std::move(child);
+  return sealed(std::move(node));
+}
+
+Placed make_sequence(std::vector<Placed> parts) {
+  std::erase_if(parts, [](const Placed& part) { return !part.node; });
+  if (parts.empty()) return {};
+  parts = joined(std::move(parts));
+  const int64_t first = parts.front().at;
+  for (Placed& part : parts) part.at = must_fit(checked_add(part.at, -first), what);
+  if (parts.size() == 1) return {parts.front().node, first};
+  if (const auto step = even_step(parts)) return {make_loop(std::ssize(parts), *step, parts.front().node), first};
+
+  Node node;
+  node.offsets.reserve(parts.size());
+  for (const Placed& part : parts) node.offsets.push_back(part.at);
+  measure(node, [&](size_t i) -> const Node& { return *parts[i].node; });
+  const auto differs = [&](const Placed& part) { return part.node->size != parts.front().node->size; };
+  if (!std::ranges::all_of(parts, is_block, &Placed::node)) {
+    node.kind = Kind::sequence;
+    node.starts = starts_of(parts);
+    for (Placed& part : parts) node.children.push_back(std::move(part.node));
+  } else if (std::ranges::any_of(parts, differs)) {
+    node.kind = Kind::list;
+    node.starts = starts_of(parts);
+  } else {
+    node.kind = Kind::equal;
+    node.length = parts.front().node->size;
+  }
+  return {sealed(std::move(node)), first};
+}
+
+}  // namespace sheaf::layout

@@ -1,0 +1,57 @@
+// layout/type_node: the tree behind a TypeMap. Private to type_map*.cpp.
+//
+// A node covers bytes relative to a base that its user gives. Leaves that are visited in one step (blocks of one length at a
+// stride or at listed offsets) hold most of the pieces of real datatypes, so that inner loops run over arrays.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "layout/type_map.hpp"
+
+namespace sheaf::layout {
+
+using NodeRef = std::shared_ptr<const TypeMap::Node>;
+
+struct TypeMap::Node {
+  enum class Kind : uint8_t {
+    block,     // `size` bytes
+    loop,      // `count` times `child`, `stride` apart
+    equal,     // blocks of `length` bytes at `offsets`
+    list,      // blocks at `offsets`; data bytes before each in `starts`, with the total behind
+    sequence,  // `children` at `offsets`; `starts` as above
+  };
+  Kind kind = Kind::block;
+  bool ordered = true;   // no piece begins before the one in front of it
+  bool disjoint = true;  // ordered, and no piece begins before the end of the one in front of it
+  int64_t size = 0;      // bytes of data
+  int64_t low = 0;       // of the first and behind the last byte in the file or in memory
+  int64_t high = 0;
+  int64_t last = 0;      // where the last piece begins
+  int64_t pieces = 1;
+  uint64_t print = 0;    // fingerprint
+
+  int64_t count = 0;
+  int64_t stride = 0;
+  int64_t length = 0;
+  NodeRef child;
+  std::vector<int64_t> offsets;
+  std::vector<int64_t> starts;
+  std::vector<NodeRef> children;
+};
+
+// A node at a displacement.
+struct Placed {
+  NodeRef node;  // null: no bytes
+  int64_t at = 0;
+};
+
+// All normalize: neighbours become one block, equal steps a loop.
+NodeRef make_block(int64_t size);
+NodeRef make_loop(int64_t count, int64_t stride, NodeRef child);
+Placed make_sequence(std::vector<Placed> parts);
+
+// Mixes `value` into a hash.
+uint64_t mixed(uint64_t hash, uint64_t value);
+
+}  // namespace sheaf::layout

@@ -1,0 +1,80 @@
+// multifile/journal_writer: the records of one process in the journal of one physical file (docs/format.md, section 16).
+//
+// The journal is made by the first record of any task, so programs that neither flush nor leave a chunk pay nothing, and
+// nobody meets anybody. All tasks write the same header. Local; one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "format/journal.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class JournalWriter {
+ public:
+  // `store` outlives the object.
+  explicit JournalWriter(Store& store) : store_(store) {}
+
+  // Says that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical file, which they
+  // must be. finished: nothing more goes there. Throws; then the record before still counts, and the call can be
+  // repeated. A file without identity has no journal: nothing happens.
+  void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
+
+  // The same for all blocks of tasks first, first + 1, ... (`counts` of them each, size_of(t, block) bytes) in a journal that
+  // nobody else has written to yet.
+  void report_all(File& data, int64_t first, std::span<const int64_t> counts,
+                  const std::function<int64_t(size_t t, int64_t block)>& size_of);
+
+  // A write has failed that had finished the chunks first..last-1 of `task`: of chunk `first` only `bytes` count. Never
+  // throws: what cannot be taken back now is before the next record, or by settle(), to be called before the file changes.
+  void withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes);
+  void settle() {
+    if (withdrawn_) take_back();
+  }
+
+  // Collective writing: what is reported from now on is not in the file yet, and kept until confirm(). So tasks that only
+  // send what they write touch no journal, unless they flush.
+  void defer() { deferred_ = true; }
+  bool deferred() const { return deferred_; }
+  void confirm(File& data);  // all is in the file; throws, and can be repeated
+
+  // Returns when all records would survive a loss of power.
+  void sync();
+  void close();
+
+ private:
+  struct Report {
+    int64_t task, block, bytes;
+    bool finished;
+  };
+  bool open(File& data);
+  void write(const Report& report);
+  void take_back();
+
+  Store& store_;
+  std::shared_ptr<File> file_;
+  format::JournalHeader header_;
+  uint64_t seed_ = 0;
+  int64_t slot_ = -1;                         // of the latest record; -1: none, or its state is not known
+  std::optional<format::JournalRecord> last_;  // the record in it
+  std::optional<Report> withdrawn_;           // block: first; still to be taken back
+  int64_t withdrawn_end_ = 0;
+  std::vector<Report> held_;
+  bool deferred_ = false;
+  bool off_ = false;    // the file has no identity
+  bool dirty_ = false;  // records since the last sync
+};
+
+// What the extension header of a new file with a journal says; its identity is a new one.
+format::Extension new_extension();
+
+// Removes the journal of a file that is complete, or given up. One that stays behind does no harm: nobody reads the journal
+// of a complete file, and records belong to one file only. So nothing is thrown.
+void remove_journal(Store& store, const std::string& physical_file);
+
+}  // namespace sheaf

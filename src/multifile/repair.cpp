@@ -1,0 +1,220 @@
+#include "multifile/repair.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "comm/agree.hpp"
+#include "multifile/copy_stream.hpp"
+#include "multifile/hole_table.hpp"
+#include "multifile/journal_writer.hpp"
+#include "multifile/output_set.hpp"
+
+namespace sheaf {
+
+using format::Pointer;
+
+namespace {
+
+constexpr int64_t values_at_once = 1 << 20;
+
+// One unclosed physical file, and its blocks as far as they can be told.
+class UnclosedFile {
+ public:
+  UnclosedFile(Store& store, const std::string& path, bool by_holes)
+      : file_(store.open(path, Access::read)), reader_(store, *file_) {
+    report_.path = path;
+    report_.ntasks = reader_.header().ntasks;
+    const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
+    if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
+    if (!unclosed && pointer_.complete()) {
+      end_ = reader_.file_size();
+    } else if (unclosed || by_holes) {
+      use_holes();
+    } else {
+      report_.source = pointer_.source == format::TableSource::journal    ? RepairSource::journal
+                       : pointer_.source == format::TableSource::unmarked ? RepairSource::table
+                                                                          : RepairSource::nothing;
+      end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
+      if (pointer_.source == format::TableSource::nothing && reader_.file_size() > layout::data_start(report_.ntasks, reader_.header().fsblksize))
+        report_.unknown.emplace_back(
+            "what lies in the file: no task had flushed or completed a chunk, or its journal was lost; --holes takes what is there");
+    }
+    report_.blocks = pointer_.maxblocks;
+    count_bytes();
+  }
+
+  const format::Header& header() const { return reader_.header(); }
+  RepairedFile& report() { return report_; }
+  bool is_complete() const { return report_.source == RepairSource::complete; }
+
+  // Brings what the file holds in front of the block table into `target`, which is empty.
+  void copy(File& target, WorkProgress& progress) {
+    const int64_t bytes = std::min(end_, reader_.file_size());
+    progress.begin(bytes);
+    RangeCopier copier(target, progress);
+    copier.add(*file_, 0, 0, bytes);
+    copier.finish();
+  }
+
+  // Makes `target`, this file or a copy, complete.
+  void make_complete(File& target) {
+    if (is_complete()) return;
+    const format::Header& h = header();
+    MetadataWriter writer(target, h);
+    if (report_.source != RepairSource::table) {
+      // What is behind has not been reported by any task.
+      target.resize(pointer_.varheader);
+      for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
+        write_block_table(writer, pointer_, first, counts, size_of, 0);
+      });
+    }
+    write_mapping(writer);
+    target.sync();
+    writer.write_pointer(pointer_);
+    target.sync();
+  }
+
+  void close() { file_->close(); }
+
+ private:
+  void use_holes() {
+    table_ = read_holes(reader_);
+    report_.source = RepairSource::holes;
+    pointer_.source = format::TableSource::nothing;
+    if (const auto found = find_table(reader_, std::ssize(table_->rounds)); found) {
+      report_.source = RepairSource::table;
+      pointer_ = *found;
+      pointer_.source = format::TableSource::unmarked;
+      table_.reset();
+      end_ = reader_.file_size();
+      return;
+    }
+    report_.unknown = table_->unknown;
+    const int64_t skip = skip_of();
+    pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
+    const auto rounds = checked_mul(pointer_.maxblocks, skip);
+    end_ = pointer_.varheader = must_fit(
+        rounds ? checked_add(layout::data_start(report_.ntasks, header().fsblksize), *rounds) : rounds, "the multifile");
+  }
+
+  int64_t skip_of() {
+    std::vector<int64_t> sizes(static_cast<size_t>(report_.ntasks));
+    reader_.read_chunk_sizes(0, sizes);
+    return layout::lay_out(sizes, header().fsblksize).skip;
+  }
+
+  // visit(first, counts, size_of) for slices of the tasks.
+  template <class Visit>
+  void for_each_slice(Visit&& visit) {
+    const int64_t at_once = std::max<int64_t>(1, values_at_once / std::max(1, pointer_.maxblocks));
+    std::vector<int64_t> counts;
+    std::vector<std::vector<int64_t>> rounds(static_cast<size_t>(pointer_.maxblocks));
+    for (int64_t first = 0; first < report_.ntasks; first += at_once) {
+      const auto n = static_cast<size_t>(std::min(at_once, report_.ntasks - first));
+      counts.resize(n);
+      if (table_) {
+        std::copy_n(table_->counts.begin() + first, n, counts.begin());
+        visit(first, std::span<const int64_t>(counts),
+              [&](size_t t, int64_t block) { return table_->rounds[static_cast<size_t>(block)][static_cast<size_t>(first) + t]; });
+        continue;
+      }
+      reader_.read_block_counts(pointer_, first, counts);
+      for (int64_t k = 0; k < pointer_.maxblocks; ++k) {
+        rounds[static_cast<size_t>(k)].resize(n);
+        reader_.read_block_sizes(pointer_, k, first, rounds[static_cast<size_t>(k)]);
+      }
+      visit(first, std::span<const int64_t>(counts), [&](size_t t, int64_t block) { return rounds[static_cast<size_t>(block)][t]; });
+    }
+  }
+
+  void count_bytes() {
+    for_each_slice([&](int64_t, std::span<const int64_t> counts, auto&& size_of) {
+      for (size_t t = 0; t < counts.size(); ++t)
+        for (int64_t b = 0; b < counts[t]; ++b) report_.data_bytes += size_of(t, b);
+    });
+  }
+
+  void write_mapping(MetadataWriter& writer) {
+    const format::Header& h = header();
+    if (h.nfiles == 1 && h.filenumber == 1) writer.write_mapping_size(pointer_, 0);  // as the serial writers of the format
+    if (!h.leads_set()) return;
+    const int64_t tasks = reader_.read_mapping_size(pointer_);
+    writer.write_mapping_size(pointer_, static_cast<int32_t>(tasks));
+    std::vector<layout::Placement> entries;
+    for (int64_t first = 0; first < tasks; first += values_at_once) {
+      entries.resize(static_cast<size_t>(std::min(values_at_once, tasks - first)));
+      reader_.read_mapping(pointer_, first, entries);
+      writer.write_mapping(pointer_, first, entries);
+    }
+  }
+
+  std::shared_ptr<File> file_;
+  MetadataReader reader_;
+  Pointer pointer_;
+  std::optional<HoleTable> table_;
+  int64_t end_ = 0;  // of what a copy needs
+  RepairedFile report_;
+};
+
+}  // namespace
+
+const char* name_of(RepairSource source) {
+  switch (source) {
+    case RepairSource::complete:
+      return "complete";
+    case RepairSource::journal:
+      return "journal";
+    case RepairSource::nothing:
+      return "nothing";
+    case RepairSource::table:
+      return "table";
+    case RepairSource::holes:
+      return "holes";
+  }
+  return "unknown";
+}
+
+bool RepairReport::was_complete() const {
+  return std::ranges::all_of(files, [](const RepairedFile& f) { return f.source == RepairSource::complete; });
+}
+
+RepairReport repair(Store& store, const std::string& path, const RepairRequest& request, WorkProgress& progress) {
+  const bool copies = !request.copy_to.empty();
+  RepairReport report;
+  report.path = path;
+  int32_t nfiles = 1;
+  {
+    const auto lead = store.open(path, Access::read);
+    MetadataReader reader(*lead);
+    if (reader.header().leads_set()) nfiles = reader.header().nfiles;
+  }
+  OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  // File 0, which everybody reads first, is the last to be completed.
+  for (int32_t k = nfiles - 1; k >= 0; --k) {
+    UnclosedFile file(store, format::physical_name(path, k), request.holes);
+    report.files.push_back(file.report());
+    if (!request.dry_run) {
+      if (copies) {
+        const std::string name = format::physical_name(request.copy_to, k);
+        const auto target = outputs.add(name);
+        progress.begin_output(k, name);
+        file.copy(*target, progress);
+        file.make_complete(*target);
+        target->close();
+      } else {
+        if (!file.is_complete()) {
+          const auto target = store.open(file.report().path, Access::write);
+          file.make_complete(*target);
+          target->close();
+        }
+        remove_journal(store, file.report().path);
+      }
+    }
+    file.close();
+  }
+  if (copies && !request.dry_run) outputs.commit();
+  std::ranges::reverse(report.files);
+  return report;
+}
+
+}  // namespace sheaf

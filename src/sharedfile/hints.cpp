@@ -1,0 +1,133 @@
+#include "sharedfile/hints.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+
+namespace sheaf {
+
+namespace {
+
+std::optional<int64_t> number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t";
+  const size_t first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+bool set_choice(Choice& choice, std::string_view value) {
+  if (value == "enable" || value == "true" || value == "1") return choice = Choice::enable, true;
+  if (value == "disable" || value == "false" || value == "0") return choice = Choice::disable, true;
+  if (value == "automatic") return choice = Choice::automatic, true;
+  return false;
+}
+
+bool set_number(int64_t& place, std::string_view value, int64_t least) {
+  const auto found = number(value);
+  if (!found || *found < least) return false;
+  place = *found;
+  return true;
+}
+
+const char* word_of(Choice choice) {
+  return choice == Choice::enable ? "enable" : choice == Choice::disable ? "disable" : "automatic";
+}
+
+// How many aggregators a list like "*:2" or "node1:1,*:1" allows on a node: the entry for all nodes, or the largest.
+int64_t per_node_of(std::string_view list) {
+  int64_t most = 0;
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    const std::string_view entry = trimmed(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+    const size_t colon = entry.rfind(':');
+    const std::string_view host = entry.substr(0, colon);
+    const auto given = colon == std::string_view::npos ? 1 : number(entry.substr(colon + 1)).value_or(0);  // "*": no limit
+    if (host == "*") return given;
+    most = std::max(most, given);
+  }
+  return most;
+}
+
+struct Optimisation {
+  std::string_view word;
+  bool Hints::*used;
+};
+constexpr Optimisation optimisations[] = {
+    {"aligned", &Hints::aligned}, {"allreduce", &Hints::allreduce}, {"alltoall", &Hints::alltoall}, {"pset", &Hints::pset},
+    {"shared", &Hints::shared},   {"overlap", &Hints::overlap},     {"reuse", &Hints::reuse},       {"direct", &Hints::direct}};
+
+}  // namespace
+
+bool Hints::set(std::string_view key, std::string_view value) {
+  value = trimmed(value);
+  if (key == "cb_nodes") return set_number(aggregators, value, 1);
+  if (key == "cb_buffer_size") return set_number(buffer_size, value, 1);
+  if (key == "romio_cb_write") return set_choice(collective_write, value);
+  if (key == "romio_cb_read") return set_choice(collective_read, value);
+  if (key == "romio_ds_write") return set_choice(sieve_write, value);
+  if (key == "romio_ds_read") return set_choice(sieve_read, value);
+  if (key == "ind_wr_buffer_size") return set_number(sieve_write_size, value, 1);
+  if (key == "ind_rd_buffer_size") return set_number(sieve_read_size, value, 1);
+  if (key == "striping_unit") return set_number(striping_unit, value, 1);
+  if (key == "striping_factor") return set_number(striping_factor, value, 1);
+  if (key == "romio_no_indep_rw") return no_independent = value == "true", value == "true" || value == "false";
+  if (key == "cb_config_list") {
+    config_list = std::string(value);
+    per_node = per_node_of(value);
+    return true;
+  }
+  return false;
+}
+
+void Hints::apply_environment() {
+  const auto apply = [&](const char* variable, const char* key) {
+    if (const char* const value = std::getenv(variable)) set(key, value);
+  };
+  apply("SHEAF_CB_NODES", "cb_nodes");
+  apply("SHEAF_CB_BUFFER_SIZE", "cb_buffer_size");
+  apply("SHEAF_CB_WRITE", "romio_cb_write");
+  apply("SHEAF_CB_READ", "romio_cb_read");
+  apply("SHEAF_DS_WRITE", "romio_ds_write");
+  apply("SHEAF_DS_READ", "romio_ds_read");
+  if (const char* const value = std::getenv("SHEAF_BLOCK_SIZE")) set_number(block_size, trimmed(value), 1);
+  const char* const off = std::getenv("SHEAF_MPIIO_OFF");
+  std::string_view words = off ? off : "";
+  while (!words.empty()) {
+    const size_t comma = words.find(',');
+    const std::string_view word = trimmed(words.substr(0, comma));
+    words = comma == std::string_view::npos ? std::string_view() : words.substr(comma + 1);
+    for (const Optimisation& one : optimisations)
+      if (one.word == word) this->*one.used = false;
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> Hints::words() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto add = [&](const char* key, int64_t value) {
+    if (value > 0) all.emplace_back(key, std::to_string(value));
+  };
+  add("cb_nodes", aggregators);
+  add("cb_buffer_size", buffer_size);
+  all.emplace_back("romio_cb_write", word_of(collective_write));
+  all.emplace_back("romio_cb_read", word_of(collective_read));
+  all.emplace_back("romio_ds_write", word_of(sieve_write));
+  all.emplace_back("romio_ds_read", word_of(sieve_read));
+  add("ind_wr_buffer_size", sieve_write_size);
+  add("ind_rd_buffer_size", sieve_read_size);
+  add("striping_unit", striping_unit);
+  add("striping_factor", striping_factor);
+  all.emplace_back("cb_config_list", config_list.empty() ? "*:1" : config_list);
+  all.emplace_back("romio_no_indep_rw", no_independent ? "true" : "false");
+  return all;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,54 @@
+// sharedfile/hints: how a shared file is to be accessed: what the program asks for (MPI_Info), what the environment sets, and
+// what is used.
+//
+// Words of the program, as ROMIO's users know them: cb_nodes, cb_buffer_size, romio_cb_write, romio_cb_read, romio_ds_write,
+// romio_ds_read (enable, disable, automatic), ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor,
+// cb_config_list, romio_no_indep_rw. Environment, read on task 0, which wins over the program:
+//   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper, section 3.4)
+//   SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE, SHEAF_DS_READ   as the words above
+//   SHEAF_MPIIO_OFF=word,...      switches single optimisations off, for measuring: aligned (file domains balanced to the
+//                                 byte), allreduce (ranges by allgather), alltoall (nothing changes: data go by point-to-point messages anyway), pset
+//                                 (aggregators are the first tasks), shared (no shared memory within a node), overlap (one
+//                                 round after the other), reuse (a new plan for every call), direct (always exchange)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/export.hpp"
+
+namespace sheaf {
+
+enum class Choice : uint8_t { automatic, enable, disable };
+
+struct SHEAF_EXPORT Hints {
+  int64_t aggregators = 0;          // cb_nodes; 0: automatic
+  int64_t buffer_size = 0;          // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
+  Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
+  Choice collective_read = Choice::automatic;
+  Choice sieve_write = Choice::automatic;  // romio_ds_write: read, change and write back where pieces are small
+  Choice sieve_read = Choice::automatic;
+  int64_t sieve_write_size = 512 << 10;  // ind_wr_buffer_size, bytes
+  int64_t sieve_read_size = 4 << 20;     // ind_rd_buffer_size, bytes
+  int64_t striping_unit = 0;        // bytes; 0: not given
+  int64_t striping_factor = 0;      // 0: not given
+  int64_t block_size = 0;           // alignment of file domains in bytes; 0: striping unit, or the block of the file system
+  std::string config_list;          // cb_config_list, as given
+  int64_t per_node = 0;             // aggregators per node that config_list allows ("*:2"); 0: any number
+  bool no_independent = false;      // romio_no_indep_rw, kept for queries only
+
+  // Optimisations that may be used.
+  bool aligned = true, allreduce = true, alltoall = true, pset = true, shared = true, overlap = true, reuse = true, direct = true;
+
+  // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
+  bool set(std::string_view key, std::string_view value);
+  // Takes over what the environment of this process says. Local.
+  void apply_environment();
+  // All that is known here with the values in use, as words and numbers.
+  std::vector<std::pair<std::string, std::string>> words() const;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,25 @@
+// sharedfile/lane: what one sequence of collective transfers needs of its own.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "comm/comm.hpp"
+#include "exchange/collective.hpp"
+
+namespace sheaf {
+
+class Lane {
+ public:
+  explicit Lane(std::unique_ptr<Comm> comm) : comm_(std::move(comm)), transfers(*comm_) {}
+
+  Comm& comm() { return *comm_; }
+
+ private:
+  const std::unique_ptr<Comm> comm_;
+
+ public:
+  exchange::Collective transfers;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,58 @@
+#include "sharedfile/opening.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf {
+
+namespace {
+
+// use(number), use(choice), use(flag) for all members but the list.
+template <class H, class Use>
+void for_each_member(H& hints, Use use) {
+  int i = 0;
+  for (auto* number : {&hints.aggregators, &hints.buffer_size, &hints.sieve_write_size, &hints.sieve_read_size, &hints.striping_unit,
+                       &hints.striping_factor, &hints.block_size, &hints.per_node})
+    use.number(i++, *number);
+  i = 0;
+  for (auto* choice : {&hints.collective_write, &hints.collective_read, &hints.sieve_write, &hints.sieve_read}) use.choice(i++, *choice);
+  i = 0;
+  for (auto* flag : {&hints.no_independent, &hints.aligned, &hints.allreduce, &hints.alltoall, &hints.pset, &hints.shared,
+                     &hints.overlap, &hints.reuse, &hints.direct})
+    use.flag(i++, *flag);
+}
+
+struct Pack {
+  Opening& to;
+  void number(int i, int64_t value) { to.numbers[i] = value; }
+  void choice(int i, Choice value) { to.choices[i] = static_cast<uint8_t>(value); }
+  void flag(int i, bool value) { to.flags[i] = value; }
+};
+struct Unpack {
+  const Opening& from;
+  void number(int i, int64_t& value) { value = from.numbers[i]; }
+  void choice(int i, Choice& value) { value = static_cast<Choice>(from.choices[i]); }
+  void flag(int i, bool& value) { value = from.flags[i]; }
+};
+
+}  // namespace
+
+void keep(const std::string& from, std::span<char> to) {
+  const size_t length = std::min(from.size(), to.size() - 1);
+  std::memcpy(to.data(), from.data(), length);
+  to[length] = 0;
+}
+
+void keep(const Hints& hints, Opening& to) {
+  keep(hints.config_list, to.config_list);
+  for_each_member(hints, Pack{to});
+}
+
+Hints hints_in(const Opening& opening) {
+  Hints hints;
+  hints.config_list = opening.config_list;
+  for_each_member(hints, Unpack{opening});
+  return hints;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,28 @@
+// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sharedfile/hints.hpp"
+
+namespace sheaf {
+
+struct Opening {
+  int64_t opened;  // whether task 0 could open the file
+  uint64_t id;     // of this open
+  char config_list[240];
+  char wish[1024];  // SHEAF_STATS
+  int64_t numbers[8];
+  uint8_t choices[4];
+  bool flags[9];
+};
+
+// Text, cut off if it is too long.
+void keep(const std::string& from, std::span<char> to);
+
+void keep(const Hints& hints, Opening& to);
+Hints hints_in(const Opening& opening);
+
+}  // namespace sheaf

@@ -1,0 +1,362 @@
+// sharedfile/shared_file: opening, closing, pointers; transfers hand over to src/exchange.
+#include "sharedfile/shared_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+
+#include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "sharedfile/lane.hpp"
+#include "sharedfile/opening.hpp"
+#include "sharedfile/shared_pointer.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using exchange::Alone;
+using exchange::Sieving;
+using exchange::Tally;
+using exchange::Together;
+
+Sieving sieving(Choice choice) {
+  return choice == Choice::enable ? Sieving::always : choice == Choice::disable ? Sieving::never : Sieving::automatic;
+}
+Together::Way way(Choice choice) {
+  return choice == Choice::enable    ? Together::Way::always
+         : choice == Choice::disable ? Together::Way::never
+                                     : Together::Way::automatic;
+}
+
+void add(Statistics& to, const Tally& from) {
+  to.requests += from.requests;
+  to.file_bytes_written += from.file_bytes_written;
+  to.file_bytes_read += from.file_bytes_read;
+  to.exchanged_bytes += from.exchanged_bytes;
+  to.direct_calls += from.direct_calls;
+  to.exchange_calls += from.exchange_calls;
+  to.sieve_calls += from.sieve_calls;
+  to.plans_made += from.plans_made;
+  to.plans_reused += from.plans_reused;
+  to.aggregators = std::max(to.aggregators, from.aggregators);
+  to.exchange_ns += from.exchange_ns;
+  to.file_ns += from.file_ns;
+}
+
+class OpenFile final : public SharedFile {
+ public:
+  OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode)
+      : lane_(std::move(comm)), store_(store), path_(std::move(path)), mode_(mode), view_(std::make_shared<View>()) {}
+
+  void open_all(const Hints& wanted) {
+    Opening opening{};
+    std::optional<Error> problem;
+    if (rank() == 0) {
+      problem = attempt([&] {
+        file_ = store_.open(path_, mode_.create ? (mode_.exclusive ? Access::fresh : Access::create) : usual());
+      });
+      Hints hints = wanted;
+      hints.apply_environment();
+      opening.opened = !problem;
+      opening.id = std::random_device()() | uint64_t{std::random_device()()} << 32;
+      const char* const wish = std::getenv("SHEAF_STATS");
+      keep(wish ? wish : "", opening.wish);
+      keep(hints, opening);
+    }
+    comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
+    hints_ = hints_in(opening);
+    wish_ = opening.wish;
+    if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = store_.open(path_, usual()); });
+    std::array<int64_t, 2> facts{};
+    if (!problem && file_)
+      problem = attempt([&] {
+        const FileStatus status = file_->status();
+        facts = {status.block_size, mode_.append ? status.size : 0};
+      });
+    agree(comm(), problem, facts);
+    block_ = std::max<int64_t>(facts[0], 1);
+    individual_ = facts[1];
+    shared_base_ = facts[1];
+    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id);
+  }
+
+  void close() override {
+    std::optional<Error> problem = attempt([&] { pointer_->close(); });
+    if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
+    Statistics all = statistics();
+    if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); }); reporting && !problem) problem = reporting;
+    // The files may go when all tasks have closed them.
+    int64_t used = pointer_->used();
+    std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
+    const bool cleans_up = mode_.delete_on_close || used != 0 || outcome;
+    std::optional<Error> removing;
+    if (cleans_up && rank() == 0) {
+      removing = attempt([&] { pointer_->remove(); });
+      if (mode_.delete_on_close)
+        if (const auto failed = attempt([&] { store_.remove(path_); })) removing = failed;
+    }
+    if (outcome) throw *outcome;
+    if (cleans_up) agree_with(comm(), removing, 0);
+  }
+
+  int rank() const override { return lane_.comm().rank(); }
+  int size() const override { return lane_.comm().size(); }
+  const std::string& path() const override { return path_; }
+  const SharedMode& mode() const override { return mode_; }
+  Hints hints() const override {
+    Hints result = hints_;
+    if (result.block_size == 0) result.block_size = block();
+    return result;
+  }
+  void set_hints(const Hints& hints) override {
+    Hints merged = hints;
+    if (rank() == 0) merged.apply_environment();
+    Opening told{};
+    keep(merged, told);
+    comm().broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
+    hints_ = hints_in(told);
+  }
+  Statistics statistics() const override {
+    const std::lock_guard lock(mutex_);
+    return statistics_;
+  }
+
+  std::unique_ptr<Lane> make_lane() override { return std::make_unique<Lane>(comm().duplicate()); }
+  Lane& lane() override { return lane_; }
+
+  int64_t bytes() override { return file_->status().size; }
+
+  void resize(int64_t bytes) override {
+    by_task_0(bytes, [&] { file_->resize(bytes); });
+  }
+  void preallocate(int64_t bytes) override {
+    by_task_0(bytes, [&] { file_->allocate(bytes); });
+  }
+  void sync() override {
+    agree(comm(), attempt([&] {
+      if (mode_.write) file_->sync();
+    }));
+  }
+  void set_atomic(bool atomic) override {
+    comm().barrier();
+    atomic_ = atomic;
+  }
+  bool atomic() const override { return atomic_; }
+
+  void set_view(const View& view) override {
+    int64_t used = pointer_->used() || shared_base_ != 0;
+    agree(comm(), attempt([&] { check(view); }), std::span(&used, 1));
+    if (used != 0) {
+      const auto problem = rank() == 0 ? attempt([&] { pointer_->set(0); }) : std::nullopt;
+      agree_with(comm(), problem, 0);
+    }
+    shared_base_ = 0;
+    const std::lock_guard lock(mutex_);
+    view_ = std::make_shared<View>(view);
+    individual_ = 0;
+  }
+  std::shared_ptr<const View> view() const override {
+    const std::lock_guard lock(mutex_);
+    return view_;
+  }
+
+  int64_t claim_individual(int64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    const int64_t before = individual_;
+    individual_ = must_fit(checked_add(before, bytes), "the file pointer");
+    return before;
+  }
+  void seek_individual(int64_t position) override {
+    require(position);
+    const std::lock_guard lock(mutex_);
+    individual_ = position;
+  }
+  int64_t claim_shared(int64_t bytes) override { return shared_base_ + pointer_->claim(bytes); }
+  void seek_shared(int64_t position) override {
+    agree(comm(), attempt([&] { require(position); }));
+    const auto problem = rank() == 0 ? attempt([&] { pointer_->set(position - shared_base_); }) : std::nullopt;
+    agree_with(comm(), problem, 0);
+  }
+  int64_t claim_ordered(Lane& lane, int64_t bytes) override {
+    std::array<int64_t, 1> before{bytes}, total{};
+    lane.comm().prefix_sum_and_total(before, total);
+    int64_t base = 0;
+    const auto problem = lane.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
+    agree_with(lane.comm(), problem, 0);
+    lane.comm().broadcast(std::as_writable_bytes(std::span(&base, 1)), 0);
+    return base + before[0];
+  }
+  int64_t end_of_stream(const View& view) override {
+    const int64_t end = file_->status().size;
+    return view.filetype.size() > 0 ? view.bytes_below(end) : 0;
+  }
+
+  int64_t write_at(const View& view, int64_t position, const Source& from) override {
+    Tally tally;
+    const auto access = access_of(view, position, from, true);
+    const auto failed = attempt([&] {
+      const bool locks = atomic_ && access.bytes() > 0;
+      Alone alone{sieving(hints_.sieve_write), hints_.sieve_write_size, locks};
+      if (locks) file_->lock(access.low(), access.high() - access.low(), true);
+      const auto problem = attempt([&] { exchange::write_alone(*file_, access, alone, tally); });
+      if (locks) file_->unlock(access.low(), access.high() - access.low());
+      if (problem) throw *problem;
+    });
+    count(tally, access, &Statistics::independent_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
+    if (failed) throw *failed;
+    return access.bytes();
+  }
+
+  int64_t read_at(const View& view, int64_t position, const Destination& to) override {
+    Tally tally;
+    const auto access = access_of(view, position, to, false);
+    int64_t done = 0;
+    const auto failed = attempt([&] {
+      const bool locks = atomic_ && access.bytes() > 0;
+      if (locks) file_->lock(access.low(), access.high() - access.low(), false);
+      const Alone alone{sieving(hints_.sieve_read), hints_.sieve_read_size, locks};
+      const auto problem = attempt([&] { done = exchange::read_alone(*file_, access, alone, tally); });
+      if (locks) file_->unlock(access.low(), access.high() - access.low());
+      if (problem) throw *problem;
+    });
+    count(tally, access, &Statistics::independent_reads, &Statistics::bytes_read, done);
+    if (failed) throw *failed;
+    return done;
+  }
+
+  int64_t write_at_all(Lane& lane, const View& view, int64_t position, const Source& from) override {
+    exchange::Access access;
+    const auto problem = attempt([&] { access = access_of(view, position, from, true); });
+    Tally tally;
+    const auto failed = attempt([&] { lane.transfers.write(*file_, access, together(true), problem, tally); });
+    count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
+    if (failed) throw *failed;
+    return access.bytes();
+  }
+
+  int64_t read_at_all(Lane& lane, const View& view, int64_t position, const Destination& to) override {
+    exchange::Access access;
+    const auto problem = attempt([&] { access = access_of(view, position, to, false); });
+    Tally tally;
+    int64_t done = 0;
+    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, together(false), problem, tally); });
+    count(tally, access, &Statistics::collective_reads, &Statistics::bytes_read, done);
+    if (failed) throw *failed;
+    return done;
+  }
+
+  void fail_all(Lane& lane, bool writes, const Error& problem) override {
+    Tally tally;
+    if (writes) {
+      lane.transfers.write(*file_, {}, together(true), problem, tally);
+    } else {
+      lane.transfers.read(*file_, {}, together(false), problem, tally);
+    }
+  }
+
+ private:
+  Comm& comm() const { return lane_.comm(); }
+  Access usual() const { return mode_.write ? Access::write : Access::read; }
+  int64_t block() const {
+    return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
+  }
+
+  template <class Part>
+  void by_task_0(int64_t bytes, Part part) {
+    agree(comm(), attempt([&] {
+      require(bytes);
+      if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
+    }));
+    agree_with(comm(), rank() == 0 ? attempt(part) : std::nullopt, 0);
+  }
+
+  static void require(int64_t position) {
+    if (position < 0) throw Error(Code::invalid_argument, "a position of " + std::to_string(position) + " lies before the file");
+  }
+
+  void check(const View& view) const {
+    require(view.displacement);
+    const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, "a view " + why); };
+    if (view.etype_size <= 0) refuse("with an elementary type without data");
+    if (view.filetype.size() <= 0) refuse("with a file type without data");
+    if (view.filetype.size() % view.etype_size != 0) refuse("whose file type is no multiple of its elementary type");
+    if (!view.filetype.is_ordered(!mode_.write)) refuse("whose file type goes back, overlaps itself or begins before 0");
+  }
+
+  template <class Byte>
+  exchange::Access access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory, bool writes) const {
+    require(position);
+    if (writes ? !mode_.write : !mode_.read)
+      throw Error(Code::wrong_mode, "'" + path_ + "' is not open for " + (writes ? "writing" : "reading"));
+    exchange::Access access;
+    access.displacement = view.displacement;
+    access.filetype = &view.filetype;
+    access.from = position;
+    access.to = must_fit(checked_add(position, must_fit(checked_mul(memory.count, memory.type.size()), "a transfer")), "a transfer");
+    access.address = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(memory.address));
+    access.memory = &memory.type;
+    if (access.bytes() > 0) {
+      const auto instances = checked_mul(access.to / view.filetype.size() + 1, view.filetype.extent());
+      must_fit(instances ? checked_add(*instances, view.displacement) : std::nullopt, "the end of a transfer");
+    }
+    return access;
+  }
+
+  Together together(bool writes) const {
+    Together how;
+    how.exchange = way(writes ? hints_.collective_write : hints_.collective_read);
+    how.alone = {sieving(writes ? hints_.sieve_write : hints_.sieve_read), writes ? hints_.sieve_write_size : hints_.sieve_read_size};
+    how.serial = atomic_;
+    how.aggregators = hints_.aggregators;
+    how.per_node = hints_.per_node;
+    how.buffer = hints_.buffer_size;
+    how.block = block();
+    how.aligned = hints_.aligned;
+    how.allreduce = hints_.allreduce;
+    how.alltoall = hints_.alltoall;
+    how.pset = hints_.pset;
+    how.shared = hints_.shared;
+    how.overlap = hints_.overlap;
+    how.reuse = hints_.reuse;
+    how.direct = hints_.direct;
+    return how;
+  }
+
+  void count(const Tally& tally, const exchange::Access& access, int64_t Statistics::*calls, int64_t Statistics::*moved, int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    statistics_.*calls += 1;
+    statistics_.*moved += bytes;
+    if (access.filetype) statistics_.pieces += access.pieces();
+    add(statistics_, tally);
+  }
+
+  mutable Lane lane_;
+  Store& store_;
+  const std::string path_;
+  const SharedMode mode_;
+  Hints hints_;
+  std::string wish_;
+  std::shared_ptr<File> file_;
+  int64_t block_ = 4096;
+  bool atomic_ = false;
+  std::unique_ptr<SharedPointer> pointer_;
+  int64_t shared_base_ = 0;  // where the shared pointer began
+  mutable std::mutex mutex_;  // guards what follows
+  Statistics statistics_;
+  std::shared_ptr<const View> view_;
+  int64_t individual_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
+                                             const SharedMode& mode, const Hints& hints) {
+  auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode);
+  file->open_all(hints);
+  return file;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,63 @@
+#include "sharedfile/shared_pointer.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "base/byte_order.hpp"
+#include "base/checked.hpp"
+
+namespace sheaf {
+
+namespace {
+
+std::string beside(const std::string& path, uint64_t id) {
+  const size_t slash = path.rfind('/') + 1;  // 0 if there is none
+  char number[17];
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(id));
+  return path.substr(0, slash) + "." + path.substr(slash) + ".pointer." + number;
+}
+
+}  // namespace
+
+SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id) : store_(store), path_(beside(path, id)) {}
+
+template <class Change>
+int64_t SharedPointer::change(Change next) {
+  const std::lock_guard lock(mutex_);
+  if (!file_) file_ = store_.open(path_, Access::create);
+  used_ = true;
+  constexpr int64_t length = sizeof(int64_t);
+  file_->lock(0, length, true);
+  try {
+    int64_t position = 0;
+    const auto bytes = std::as_writable_bytes(std::span(&position, 1));
+    if (file_->read_at(bytes, 0) < bytes.size()) position = 0;
+    const int64_t before = position;
+    position = next(before);
+    if (position != before) file_->write_at(bytes, 0);
+    file_->unlock(0, length);
+    return before;
+  } catch (...) {
+    file_->unlock(0, length);
+    throw;
+  }
+}
+
+int64_t SharedPointer::claim(int64_t bytes) {
+  return change([bytes](int64_t before) { return must_fit(checked_add(before, bytes), "the shared file pointer"); });
+}
+
+void SharedPointer::set(int64_t position) {
+  change([position](int64_t) { return position; });
+}
+
+void SharedPointer::close() {
+  if (file_) file_->close();
+  file_.reset();
+}
+
+void SharedPointer::remove() {
+  if (store_.status(path_).exists) store_.remove(path_);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,43 @@
+// sharedfile/shared_pointer: the file pointer that all tasks share.
+//
+// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes, changed under a lock. So
+// any task can move it at any time, whatever the others do, and on whatever node they are.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class SharedPointer {
+ public:
+  // `id`: the same on all tasks, another for every open. Local, touches nothing.
+  SharedPointer(Store& store, const std::string& path, uint64_t id);
+
+  // The position, which moves on by `bytes`. Thread-safe; other tasks are excluded.
+  int64_t claim(int64_t bytes);
+  void set(int64_t position);
+
+  // This task has used it, so that there is a file to be removed.
+  bool used() const { return used_; }
+  // Closes the file here; `remove`: one task does it, when all have closed theirs.
+  void close();
+  void remove();
+
+ private:
+  template <class Change>
+  int64_t change(Change next);
+
+  Store& store_;
+  const std::string path_;
+  std::mutex mutex_;
+  std::shared_ptr<File> file_;
+  std::atomic<bool> used_ = false;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,32 @@
+#include "storage/range_locks.hpp"
+
+#include <algorithm>
+
+namespace sheaf {
+
+bool RangeLocks::is_free(const Held& wanted) const {
+  return std::ranges::none_of(held_, [&](const Held& held) {
+    // Lengths may reach the end of what 63 bits can say: differences do not overflow.
+    const bool overlap = held.offset <= wanted.offset ? wanted.offset - held.offset < held.length
+                                                      : held.offset - wanted.offset < wanted.length;
+    return overlap && (held.exclusive || wanted.exclusive);
+  });
+}
+
+void RangeLocks::lock(int64_t offset, int64_t length, bool exclusive) {
+  const Held wanted{offset, length, exclusive};
+  std::unique_lock lock(mutex_);
+  freed_.wait(lock, [&] { return is_free(wanted); });
+  held_.push_back(wanted);
+}
+
+void RangeLocks::unlock(int64_t offset, int64_t length) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(held_, [&](const Held& held) { return held.offset == offset && held.length == length; });
+    if (found != held_.end()) held_.erase(found);
+  }
+  freed_.notify_all();
+}
+
+}  // namespace sheaf

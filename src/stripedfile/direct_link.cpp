@@ -1,0 +1,81 @@
+#include "stripedfile/direct_link.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "stripedfile/service.hpp"
+
+namespace sheaf::sfio {
+namespace {
+
+constexpr int64_t room = 4 << 20;
+
+class DirectCall final : public Call {
+ public:
+  bool done() override { return true; }
+  const Answer& answer() const override { return answer_; }
+  Answer answer_;
+};
+
+class DirectLink final : public Link {
+ public:
+  DirectLink(Store& store, HostRoots roots) : store_(store), roots_(std::move(roots)) {}
+
+  const std::vector<ListenerFacts>& listeners() const override { return facts_; }
+
+  int find(const std::string& host, int) override {
+    for (size_t i = 0; i < facts_.size(); ++i)
+      if (facts_[i].name == host) return static_cast<int>(i);
+    const bool here = host == "localhost" || host == roots_.name || host == roots_.name.substr(0, roots_.name.find('.'));
+    if (roots_.root.empty() && !here)
+      throw Error(Code::not_found, "host '" + host + "' is not this machine ('" + roots_.name +
+                                       "'); start I/O listeners, or name with SHEAF_SFIO_ROOT a directory that has one "
+                                       "directory for every host");
+    facts_.push_back({host, static_cast<int>(facts_.size()), room});
+    services_.push_back(std::make_unique<Service>(store_, roots_.root.empty() ? "" : roots_.root + "/" + host, room));
+    return static_cast<int>(facts_.size()) - 1;
+  }
+
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) override {
+    std::vector<std::byte> message = encode(request);
+    message.reserve(message.size() + static_cast<size_t>(bytes_of(out)));
+    for_each_piece(out, [&](const std::byte* at, size_t length) { message.insert(message.end(), at, at + length); });
+    int32_t tag = 0;
+    const size_t length = services_[static_cast<size_t>(listener)]->handle(message, memory_, tag);
+    auto call = std::make_unique<DirectCall>();
+    std::memcpy(&call->answer_, memory_.data(), std::min(length, sizeof(Answer)));
+    if (length > sizeof(Answer)) {
+      const std::byte* from = memory_.data() + sizeof(Answer);
+      for_each_piece(in, [&](std::byte* at, size_t bytes) {
+        std::memcpy(at, from, bytes);
+        from += bytes;
+      });
+    }
+    counts_.messages += 1;
+    counts_.bytes += bytes_of(out) + bytes_of(in);
+    return call;
+  }
+
+  void rest(double) override { std::this_thread::yield(); }
+  double now() override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  LinkCounts counts() const override { return counts_; }
+
+ private:
+  Store& store_;
+  HostRoots roots_;
+  std::vector<ListenerFacts> facts_;
+  std::vector<std::unique_ptr<Service>> services_;
+  std::vector<std::byte> memory_;
+  LinkCounts counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Link> direct_link(Store& store, HostRoots roots) {
+  return std::make_unique<DirectLink>(store, std::move(roots));
+}
+
+}  // namespace sheaf::sfio

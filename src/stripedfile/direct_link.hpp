@@ -1,0 +1,23 @@
+// stripedfile/direct_link: no listeners, no messages: the calling task does their work in its own file system. For tools and
+// for programs that open `sfio:` names without a session.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "storage/store.hpp"
+#include "stripedfile/link.hpp"
+
+namespace sheaf::sfio {
+
+// Where a host's subfiles are, seen from here: nothing in front of their paths if `host` is this machine; with a root
+// directory, "<root>/<host>" for every host.
+struct HostRoots {
+  std::string root;  // empty: only this machine
+  std::string name;  // of this machine
+};
+
+// `store` must outlive the link.
+std::unique_ptr<Link> direct_link(Store& store, HostRoots roots);
+
+}  // namespace sheaf::sfio

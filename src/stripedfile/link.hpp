@@ -1,0 +1,86 @@
+// stripedfile/link: how a compute task reaches the I/O listeners: through messages, or, where there is no session, by
+// doing their work itself. What is above knows listeners by number only.
+//
+// Threads: one at a time on one Link.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/messages.hpp"
+#include "stripedfile/protocol.hpp"
+
+namespace sheaf::sfio {
+
+struct ListenerFacts {
+  std::string name;    // host, as the names of striped files say it
+  int task = 0;        // among the tasks of the session
+  int64_t room = 0;    // bytes of data of one message
+};
+
+// Room for the head of a request beside the data.
+inline constexpr int64_t head_room = 512 << 10;
+inline constexpr int64_t most_extents = 16 << 10;  // in one message: 256 KiB of them
+
+// A request under way. Ends with an answer or an Error of the link; ending it early gives the answer up.
+class Call {
+ public:
+  virtual ~Call() = default;
+  // Whether the answer is there; moves the call on. Throws Error io if the listener is gone: does not answer for so long.
+  virtual bool done() = 0;
+  virtual const Answer& answer() const = 0;
+};
+
+struct LinkCounts {
+  int64_t messages = 0;  // requests that went out
+  int64_t bytes = 0;     // data in both directions
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  // By number. More may become known by find(), none goes.
+  virtual const std::vector<ListenerFacts>& listeners() const = 0;
+
+  // Number of the listener of subfiles on `host`. Where several listeners have the name, `occurrence` chooses in turn;
+  // "#N" is listener N; "localhost" is any if all have one name. Throws not_found with the names there are.
+  virtual int find(const std::string& host, int occurrence) = 0;
+
+  // Sends a request with `out` behind its head; the answer's data go to `in`. That memory must live as long as the Call.
+  // Errors of the request itself come as an answer. Throws Error io if the listener is known to be gone.
+  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) = 0;
+
+  virtual void rest(double idle) = 0;
+  virtual double now() = 0;
+  virtual LinkCounts counts() const = 0;
+
+  // Differs between tasks: where each begins, so that not all begin with the same listener.
+  virtual int number() const { return 0; }
+
+  // Held by whoever uses the link, where several threads may.
+  std::recursive_mutex& lock() { return lock_; }
+
+ private:
+  std::recursive_mutex lock_;
+};
+
+// The answer's error, with the listener's name in front; nothing if it is none.
+SHEAF_EXPORT std::optional<Error> error_of(const Link& link, int listener, const Answer& answer);
+
+// Waits for a call: its answer, or its error thrown.
+SHEAF_EXPORT Answer wait(Link& link, int listener, Call& call);
+
+struct Question {
+  int listener = 0;
+  Request request;
+};
+
+// Sends all questions at once and waits for all answers, in their order. If any failed: throws the error of the first,
+// after all have come. `unanswered`: instead of throwing, errors are left in the answers (code != 0), those of the link too.
+enum class OnError : uint8_t { raise, keep };
+SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_error = OnError::raise);
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,16 @@
+// stripedfile/listener: the loop of an I/O listener: requests come as messages, the service carries them out, answers go
+// back. Two buffers: one is received into while the other's bytes go to the disk.
+#pragma once
+
+#include <functional>
+
+#include "comm/messages.hpp"
+#include "stripedfile/service.hpp"
+
+namespace sheaf::sfio {
+
+// Serves until a `bye` comes, or `stopped` (asked between requests) says so. room: bytes of data in one request. Local.
+// Throws Error only if the transport fails or what comes is no request.
+SHEAF_EXPORT void serve(Messages& messages, Service& service, int64_t room, const std::function<bool()>& stopped = {});
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,52 @@
+#include "stripedfile/listener_names.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace sheaf::sfio {
+
+namespace {
+
+std::optional<int> number_of(const std::string& host) {
+  int number = 0;
+  if (host.size() < 2 || host[0] != '#') return std::nullopt;
+  const auto [end, error] = std::from_chars(host.data() + 1, host.data() + host.size(), number);
+  if (error != std::errc() || end != host.data() + host.size()) return std::nullopt;
+  return number;
+}
+
+std::string names_of(const std::vector<ListenerFacts>& listeners) {
+  std::string text;
+  std::vector<std::string> told;
+  for (const ListenerFacts& facts : listeners) {
+    if (std::ranges::find(told, facts.name) != told.end()) continue;
+    if (told.size() == 8) return text + ", ...";
+    text += (told.empty() ? "" : ", ") + facts.name;
+    told.push_back(facts.name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+int find_listener(const std::vector<ListenerFacts>& listeners, const std::string& host, int occurrence) {
+  if (const auto number = number_of(host); number && *number >= 0 && *number < std::ssize(listeners)) return *number;
+  const auto short_name = [](const std::string& name) { return name.substr(0, name.find('.')); };
+  std::vector<int> found;
+  const auto collect = [&](auto matches) {
+    for (int i = 0; i < std::ssize(listeners) && (found.empty() || i > found.back()); ++i)
+      if (matches(listeners[static_cast<size_t>(i)].name)) found.push_back(i);
+  };
+  collect([&](const std::string& name) { return name == host; });
+  if (found.empty()) collect([&](const std::string& name) { return short_name(name) == short_name(host); });
+  if (found.empty() && host == "localhost" && !listeners.empty()) {
+    collect([&](const std::string& name) { return name == listeners[0].name; });
+    if (found.size() != listeners.size()) found.clear();
+  }
+  if (found.empty())
+    throw Error(Code::not_found, "there is no I/O listener on host '" + host + "'; listeners: " + names_of(listeners));
+  return found[static_cast<size_t>(occurrence) % found.size()];
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,178 @@
+// Looking at the subfiles of a name, and opening them.
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "comm/agree.hpp"
+#include "stripedfile/striped_file.hpp"
+
+namespace sheaf::sfio {
+
+using format::StripeIdentity;
+
+namespace {
+
+std::vector<int> listeners_of(Link& link, const StripeName& name) {
+  std::vector<int> listeners;
+  std::map<std::string, int> seen;
+  for (const SubfilePlace& place : name.subfiles) listeners.push_back(link.find(place.host, seen[place.host]++));
+  return listeners;
+}
+
+std::string place_of(const Link& link, const StripeName& name, size_t i, int listener) {
+  return "'" + name.subfiles[i].path + "' on I/O listener '" + link.listeners()[static_cast<size_t>(listener)].name + "'";
+}
+
+std::array<uint64_t, 2> new_file_id() {
+  std::random_device random;
+  const auto word = [&] { return uint64_t{random()} << 32 | random(); };
+  return {word(), word()};
+}
+
+// Subfiles that are all there, all missing, or of a file that is being made. Others may be made at this moment by another
+// task: asked again a few times.
+bool is_settled(const std::vector<FoundSubfile>& found) {
+  const auto missing = std::ranges::count_if(found, [](const FoundSubfile& f) { return !f.exists; });
+  if (missing == 0 || missing == std::ssize(found)) return true;
+  return found[0].identity && !found[0].identity->complete;
+}
+
+}  // namespace
+
+std::vector<FoundSubfile> look(Link& link, const StripeName& name) {
+  const std::vector<int> listeners = listeners_of(link, name);
+  std::vector<Question> questions;
+  for (size_t i = 0; i < listeners.size(); ++i) {
+    Request request;
+    request.kind = Kind::look;
+    request.path = name.subfiles[i].path;
+    questions.push_back({listeners[i], std::move(request)});
+  }
+  const std::vector<Answer> answers = ask(link, std::move(questions));
+  std::vector<FoundSubfile> found;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto& v = answers[i].values;
+    found.push_back({listeners[i], v[0] != 0, v[1] != 0, v[2], v[3], v[4], v[5] != 0,
+                     format::stripe_identity_of(std::as_bytes(std::span(answers[i].words())))});
+  }
+  return found;
+}
+
+int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> subfile_sizes) {
+  int64_t size = 0;
+  for (size_t i = 0; i < subfile_sizes.size(); ++i)
+    size = std::max(size, stripes.logical_size(static_cast<int64_t>(i), subfile_sizes[i]));
+  return size;
+}
+
+std::unique_ptr<StripedFile> StripedFile::open(std::shared_ptr<Link> link, const StripeName& name, OpenMode mode) {
+  return open_found(link, name, mode, default_stripe_unit);
+}
+
+void StripedFile::make_empty(const std::shared_ptr<Link>& link, const StripeName& name) {
+  open_found(link, name, OpenMode::fresh, 0)->close();
+}
+
+std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>& link, const StripeName& name, OpenMode mode,
+                                                     int64_t unit_of_new) {
+  const std::lock_guard hold(link->lock());
+  const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
+  std::vector<FoundSubfile> found = look(*link, name);
+  if (found[0].is_directory) throw os_error("cannot open", name.given, EISDIR);
+  for (int tries = 0; tries < 3 && !is_settled(found); ++tries) {
+    link->rest(1e-3);
+    found = look(*link, name);
+  }
+  const auto there = std::ranges::find_if(found, [](const FoundSubfile& f) { return f.exists; });
+  const auto missing = std::ranges::find_if(found, [](const FoundSubfile& f) { return !f.exists; });
+  if (there == found.end() && !makes)
+    throw Error(Code::not_found, "there is no striped file '" + name.given + "'", ENOENT);
+  if (there != found.end() && mode == OpenMode::fresh)
+    throw os_error("cannot create", name.given, EEXIST);
+  if (there != found.end() && missing != found.end() && !(makes && is_settled(found))) {
+    const auto number = static_cast<size_t>(missing - found.begin());
+    throw Error(Code::not_found, "subfile " + std::to_string(number) + " is missing: there is no " +
+                                     place_of(*link, name, number, missing->listener) + ", but other subfiles of '" +
+                                     name.given + "' exist", ENOENT);
+  }
+  std::unique_ptr<StripedFile> file(new StripedFile(link, name.given));
+  file->stripes_ = {name.unit, static_cast<int64_t>(name.subfiles.size())};
+  if (file->stripes_.unit == 0 && found[0].identity) file->stripes_.unit = found[0].identity->unit;
+  if (file->stripes_.unit == 0) file->stripes_.unit = unit_of_new;
+  if (file->stripes_.unit != 0) check_stripes(file->stripes_);
+  file->open_subfiles(name, mode, found);
+  return file;
+}
+
+// Subfile 0 decides which file this is; then all others at once.
+void StripedFile::open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found) {
+  StripeIdentity identity;
+  identity.file = new_file_id();
+  identity.unit = stripes_.unit;
+  identity.count = static_cast<int32_t>(stripes_.count);
+  const auto question = [&](size_t i, bool suggest) {
+    identity.index = static_cast<int32_t>(i);
+    Request request;
+    request.kind = Kind::open;
+    request.values = {static_cast<int64_t>(mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode), suggest};
+    request.path = name.subfiles[i].path;
+    request.more = to_bytes(identity);
+    return Question{found[i].listener, std::move(request)};
+  };
+  const auto take = [&](size_t i, const Answer& answer) {
+    if (answer.code == 0) subfiles_.push_back({found[i].listener, answer.values[0]});
+  };
+  const Answer first = ask(*link_, {question(0, true)})[0];
+  take(0, first);
+  const auto made = format::stripe_identity_of(std::as_bytes(std::span(first.words())));
+  if (!made) throw Error(Code::damaged, "an I/O listener answered without an identity");
+  identity.file = made->file;
+  std::vector<Question> questions;
+  for (size_t i = 1; i < found.size(); ++i) questions.push_back(question(i, false));
+  const std::vector<Answer> answers = ask(*link_, std::move(questions), OnError::keep);
+  std::optional<Error> failed;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!failed) failed = error_of(*link_, found[i + 1].listener, answers[i]);
+    take(i + 1, answers[i]);
+  }
+  if (!failed && !made->complete && mode != OpenMode::read)
+    failed = attempt([&] { ask_all(Kind::commit, [](int) { return 0; }, OnError::raise); });
+  if (!failed) return;
+  ask_all(Kind::close, [](int) { return -1; }, OnError::keep);
+  throw *failed;
+}
+
+void rename_striped(Link& link, const StripeName& from, const StripeName& to) {
+  const std::lock_guard hold(link.lock());
+  const std::vector<int> listeners = listeners_of(link, from);
+  if (listeners != listeners_of(link, to))
+    throw Error(Code::invalid_argument, "cannot rename '" + from.given + "' to '" + to.given + "': the hosts differ");
+  std::vector<Question> questions;
+  for (size_t i = 0; i < listeners.size(); ++i) {
+    Request request;
+    request.kind = Kind::rename;
+    request.path = from.subfiles[i].path;
+    request.more = to.subfiles[i].path;
+    questions.push_back({listeners[i], std::move(request)});
+  }
+  ask(link, std::move(questions));
+}
+
+bool remove_striped(Link& link, const StripeName& name) {
+  const std::lock_guard hold(link.lock());
+  const std::vector<int> listeners = listeners_of(link, name);
+  // Subfile 0 last: as long as it is there the file counts as damaged, not as none.
+  const auto question = [&](size_t i) {
+    Request request;
+    request.kind = Kind::remove;
+    request.path = name.subfiles[i].path;
+    return Question{listeners[i], std::move(request)};
+  };
+  std::vector<Question> questions;
+  for (size_t i = 1; i < listeners.size(); ++i) questions.push_back(question(i));
+  std::vector<Answer> answers = ask(link, std::move(questions));
+  answers.push_back(ask(link, {question(0)})[0]);
+  return std::ranges::any_of(answers, [](const Answer& a) { return a.values[0] != 0; });
+}
+
+}  // namespace sheaf::sfio

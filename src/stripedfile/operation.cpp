@@ -1,0 +1,86 @@
+#include "stripedfile/operation.hpp"
+
+#include <cstring>
+
+#include "comm/agree.hpp"
+
+namespace sheaf::sfio {
+
+namespace {
+constexpr size_t most_flights = 2;
+}
+
+Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
+                     std::span<const Block> blocks)
+    : link_(link),
+      direction_(direction),
+      streams_(stripes, subfiles, direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
+      lanes_(streams_.listeners().size()) {
+  advance();
+}
+
+bool Operation::advance() {
+  if (done_) return true;
+  // One message to everybody before anybody gets a second one.
+  bool all = true;
+  const auto first = static_cast<size_t>(link_.number());
+  for (size_t most = 1; most <= most_flights; ++most) {
+    all = true;
+    for (size_t i = 0; i < lanes_.size(); ++i) all = advance((first + i) % lanes_.size(), most) && all;
+  }
+  if (!all) return false;
+  done_ = true;
+  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
+  return true;
+}
+
+// Whether the lane is at its end. After an error it sends nothing more.
+bool Operation::advance(size_t number, size_t most) {
+  Lane& lane = lanes_[number];
+  const int listener = streams_.listeners()[number];
+  const auto note = [&](const std::optional<Error>& failed) {
+    if (failed && !failed_) failed_ = failed;
+    if (failed) lane.empty = true;
+  };
+  for (auto flight = lane.flights.begin(); flight != lane.flights.end();) {
+    bool ended = true;
+    const auto lost = attempt([&] { ended = flight->call->done(); });
+    if (!ended) {
+      ++flight;
+      continue;
+    }
+    ++ended_calls_;
+    note(lost ? lost : error_of(link_, listener, flight->call->answer()));
+    if (!lost && direction_ == Direction::read) missing_ += flight->call->answer().values[0];
+    flight = lane.flights.erase(flight);
+  }
+  while (!lane.empty && lane.flights.size() < most) {
+    Batch batch = streams_.next(number, link_.listeners()[static_cast<size_t>(listener)].room);
+    if (batch.bytes == 0) {
+      lane.empty = true;
+      break;
+    }
+    Request request;
+    request.kind = direction_ == Direction::write ? Kind::write : Kind::read;
+    request.sections = std::move(batch.sections);
+    note(attempt([&] {
+      const bool writes = direction_ == Direction::write;
+      auto runs = std::move(batch.runs);
+      auto call = writes ? link_.start(listener, std::move(request), std::move(runs), {})
+                         : link_.start(listener, std::move(request), {}, std::move(runs));
+      lane.flights.push_back({std::move(call), listener});
+    }));
+  }
+  return lane.empty && lane.flights.empty();
+}
+
+void Operation::finish() {
+  double last = link_.now();
+  for (int64_t seen = ended_calls_; !advance(); seen = ended_calls_) {
+    if (ended_calls_ != seen) last = link_.now();
+    link_.rest(link_.now() - last);
+  }
+  if (failed_) throw *failed_;
+}
+
+}  // namespace sheaf::sfio

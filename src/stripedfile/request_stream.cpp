@@ -1,0 +1,70 @@
+#include "stripedfile/request_stream.hpp"
+
+#include <algorithm>
+
+#include "stripedfile/link.hpp"
+
+namespace sheaf::sfio {
+
+RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles, std::vector<Block> blocks)
+    : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)), place_(subfiles.size(), {-1, -1}) {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const int64_t first = blocks_[i].offset / stripes_.unit;
+    const int64_t last = (blocks_[i].end() - 1) / stripes_.unit;
+    for (int64_t unit = first; unit <= std::min(last, first + stripes_.count - 1); ++unit)
+      add(static_cast<int>(unit % stripes_.count), i);
+  }
+}
+
+void RequestStreams::add(int subfile, size_t block) {
+  auto& [stream, row] = place_[static_cast<size_t>(subfile)];
+  if (stream < 0) {
+    const int listener = subfiles_[static_cast<size_t>(subfile)].listener;
+    const auto known = std::ranges::find(listeners_, listener);
+    stream = static_cast<int>(known - listeners_.begin());
+    if (known == listeners_.end()) {
+      listeners_.push_back(listener);
+      streams_.emplace_back();
+    }
+    auto& rows = streams_[static_cast<size_t>(stream)].rows;
+    row = static_cast<int>(rows.size());
+    rows.push_back({subfile, {}});
+  }
+  streams_[static_cast<size_t>(stream)].rows[static_cast<size_t>(row)].blocks.push_back(block);
+}
+
+Batch RequestStreams::next(size_t i, int64_t room) {
+  Stream& stream = streams_[i];
+  Batch batch;
+  int64_t extents = 0;
+  while (stream.row < stream.rows.size() && batch.bytes < room && extents < most_extents) {
+    const Row& row = stream.rows[stream.row];
+    Section& section = batch.sections.emplace_back();
+    section.handle = subfiles_[static_cast<size_t>(row.subfile)].handle;
+    while (stream.block < row.blocks.size() && batch.bytes < room && extents < most_extents) {
+      const Block& block = blocks_[row.blocks[stream.block]];
+      const layout::Share all = stripes_.share(row.subfile, block.offset, block.length);
+      const int64_t length = std::min(all.length - stream.done, room - batch.bytes);
+      const layout::Share now = stripes_.subrange(row.subfile, all.offset + stream.done, length);
+      for (const layout::PieceRun& run : now.pieces())
+        batch.runs.push_back({block.memory + (run.offset - block.offset), run.length, run.stride, run.count});
+      if (!section.extents.empty() && section.extents.back().end() == now.offset) {
+        section.extents.back().length += length;
+      } else {
+        section.extents.push_back({now.offset, length});
+        ++extents;
+      }
+      batch.bytes += length;
+      stream.done += length;
+      if (stream.done < all.length) break;
+      stream.done = 0;
+      ++stream.block;
+    }
+    if (stream.block < row.blocks.size()) break;
+    stream.block = 0;
+    ++stream.row;
+  }
+  return batch;
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,107 @@
+// stripedfile/service: what an I/O listener does with a request: its subfiles, their identities, its error counts.
+//
+// Knows neither messages nor MPI: a request comes as bytes, the answer goes back as bytes. Errors of the store become
+// answers; only a request that is none throws. One thread at a time.
+//
+// A subfile P has its identity in P.sfio. The identity says "open" from before the first write until the close that makes
+// the subfile exactly as long as the logical file needs; so a closed subfile that is too short has lost bytes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/stripe_identity.hpp"
+#include "layout/stripes.hpp"
+#include "storage/store.hpp"
+#include "stripedfile/protocol.hpp"
+
+namespace sheaf::sfio {
+
+inline constexpr std::string_view identity_suffix = ".sfio";
+
+// What was asked of a service, for tests and for the counts of a session.
+struct ServiceCounts {
+  int64_t requests = 0;       // all kinds
+  int64_t transfers = 0;      // writes and reads
+  int64_t disk_requests = 0;  // reads and writes of subfiles
+};
+
+class SHEAF_EXPORT Service {
+ public:
+  // `root` stands in front of all paths. largest: bytes that one read may ask for. `store` must outlive the service.
+  Service(Store& store, std::string root, int64_t largest);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data; memory that is
+  // there is used again. Returns how many bytes of it are to be sent. Throws damaged if `message` is none.
+  size_t handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag);
+
+  // Whether `bye` has come.
+  bool ended() const { return ended_; }
+
+  const ServiceCounts& counts() const { return counts_; }
+
+ private:
+  // A subfile in use; all opens of one path and kind of access share it.
+  struct Subfile {
+    std::string path;
+    std::shared_ptr<File> file;
+    format::StripeIdentity identity;
+    bool writable = false;
+    bool removed = false;
+    int users = 0;
+    int64_t size_at_close = 0;  // the largest logical size that a user has closed with
+    bool size_unknown = false;  // a user could not find out
+  };
+  struct Looked {
+    FileStatus data;
+    bool has_identity_file = false;
+    std::optional<format::StripeIdentity> identity;
+  };
+
+  Answer dispatch(const Decoded& decoded, std::vector<std::byte>& data);
+  Looked look_at(const std::string& path);
+  Answer look(const std::string& path);
+  Answer open(const Request& request);
+  Answer opened(int64_t handle);
+  int64_t share_found(const std::string& path, const Looked& found, const Request& request);
+  void make(const std::string& path, const format::StripeIdentity& identity);
+  int64_t share(const std::string& path, bool writable, const format::StripeIdentity& identity);
+  void check_identity(const std::string& path, const Looked& found, const format::StripeIdentity& wanted);
+  void close(const Request& request);
+  void finish(Subfile& subfile);
+  Answer remove(const std::string& path);
+  void rename(const std::string& from, const std::string& to);
+  void write(const Decoded& decoded);
+  int64_t read(const Request& request, std::vector<std::byte>& data);
+
+  Subfile& subfile_of(int64_t handle);
+  Subfile& writable(int64_t handle);
+  void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access);
+
+  template <class Call>
+  auto counted(Counted kind, Call call) {
+    try {
+      return call();
+    } catch (...) {
+      ++errors_[static_cast<size_t>(kind)];
+      throw;
+    }
+  }
+
+  Store& store_;
+  std::string root_;
+  int64_t largest_;
+  std::map<int64_t, std::shared_ptr<Subfile>> handles_;
+  std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
+  int64_t next_handle_ = 1;
+  ErrorCounts errors_{};
+  bool ended_ = false;
+  ServiceCounts counts_;
+};
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,109 @@
+// stripedfile/striped_file: one open striped file, as seen by one compute task. Everything here is local: collective calls
+// (api/sfio) let one task open and the others adopt what it found.
+//
+// Errors are sheaf::Error with the listener's name and the path. Threads: calls are serialized by the link's lock, but for
+// an Operation that is under way, whose user takes the lock around advance() and finish().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/stripe_identity.hpp"
+#include "layout/stripes.hpp"
+#include "stripedfile/operation.hpp"
+#include "stripedfile/stripe_name.hpp"
+
+namespace sheaf::sfio {
+
+// What a name stands for at the moment.
+struct FoundSubfile {
+  int listener = 0;
+  bool exists = false;
+  bool has_identity_file = false;
+  int64_t size = 0;
+  int64_t block_size = 0;
+  int64_t allocated = 0;
+  bool is_directory = false;
+  std::optional<format::StripeIdentity> identity;
+};
+// Asks all listeners at once. Throws what they or the link throw.
+SHEAF_EXPORT std::vector<FoundSubfile> look(Link& link, const StripeName& name);
+
+// Logical size of a striped file whose subfiles have these sizes.
+SHEAF_EXPORT int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> subfile_sizes);
+
+struct StripedStatus {
+  int64_t size = 0;        // bytes of the logical file
+  int64_t unit = 0;        // bytes
+  int64_t block_size = 0;  // the largest of the subfiles' file systems
+  int64_t allocated = 0;   // bytes that the subfiles take
+  std::vector<int64_t> subfile_sizes;
+  int32_t listeners = 0;   // that hold them
+};
+
+class SHEAF_EXPORT StripedFile {
+ public:
+  // Opens. name.unit 0: the file's own, for a new one 64 KiB. A new file is made as a whole or, if that fails, what was
+  // made of it stays, marked as incomplete, and the next open that may make files goes on with it.
+  // Throws not_found (also a single missing subfile), mismatch (another stripe unit, order or number, subfiles of
+  // different files), damaged (short subfile, lost identity), io with EEXIST for `fresh`.
+  static std::unique_ptr<StripedFile> open(std::shared_ptr<Link> link, const StripeName& name, OpenMode mode);
+
+  // Makes a file without bytes and without a stripe unit, which the first open chooses. Throws as `fresh`.
+  static void make_empty(const std::shared_ptr<Link>& link, const StripeName& name);
+
+  // What another task needs to use the file through its own link to the same listeners; numbers only.
+  std::vector<int64_t> token() const;
+  static std::unique_ptr<StripedFile> adopt(std::shared_ptr<Link> link, const std::string& name, std::span<const int64_t> token);
+
+  Link& link() { return *link_; }
+  const layout::Stripes& stripes() const { return stripes_; }
+  const std::string& name() const { return name_; }
+
+  // Starts a transfer; checks offsets and lengths first (Error invalid_argument).
+  std::unique_ptr<Operation> start(Direction direction, std::span<const Block> blocks);
+
+  // The same and waits. `read` returns for how many bytes the file has something, counted from the first byte of the
+  // blocks' range; what lies behind its end is set to zero.
+  void write(std::span<const Block> blocks);
+  void read(std::span<const Block> blocks);
+  // Bytes read of a single block, less than its length only at the end of the file.
+  int64_t read_block(const Block& block);
+  // How many bytes of a block the file has, up to its end.
+  int64_t bytes_there(const Block& block);
+
+  // Without the request cache: one message and one disk request for every piece of a stripe, one after the other (mread,
+  // mwrite of the paper, for comparison).
+  void transfer_simply(Direction direction, const Block& block);
+
+  StripedStatus status();
+  void resize(int64_t size);
+  void sync();
+
+  // Once, by one of the tasks that share it. The file is released even if it throws.
+  void close();
+
+ private:
+  StripedFile(std::shared_ptr<Link> link, std::string name) : link_(std::move(link)), name_(std::move(name)) {}
+
+  static std::unique_ptr<StripedFile> open_found(const std::shared_ptr<Link>& link, const StripeName& name, OpenMode mode,
+                                                 int64_t unit_of_new);
+  void open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found);
+  std::vector<Answer> ask_all(Kind kind, const std::function<int64_t(int)>& value, OnError on_error);
+
+  std::shared_ptr<Link> link_;
+  std::string name_;
+  layout::Stripes stripes_;
+  std::vector<SubfileHandle> subfiles_;
+};
+
+// Removes what there is of a striped file; true if there was anything.
+SHEAF_EXPORT bool remove_striped(Link& link, const StripeName& name);
+
+// Renames every subfile where it is, replacing what is at the new name. Throws invalid_argument unless hosts and number of
+// the subfiles agree. Not atomic over several listeners: what an error leaves in between is refused when opened.
+void rename_striped(Link& link, const StripeName& from, const StripeName& to);
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,235 @@
+#include "stripedfile/striped_store.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "comm/host_name.hpp"
+#include "storage/range.hpp"
+#include "stripedfile/direct_link.hpp"
+#include "stripedfile/striped_file.hpp"
+
+namespace sheaf {
+namespace sfio {
+namespace {
+
+class StoredFile final : public File {
+ public:
+  StoredFile(std::string path, std::unique_ptr<StripedFile> file, bool writable)
+      : path_(std::move(path)), file_(std::move(file)), writable_(writable) {}
+  StoredFile(const StoredFile&) = delete;
+  StoredFile& operator=(const StoredFile&) = delete;
+  ~StoredFile() override {
+    try {
+      close();
+    } catch (const std::exception&) {
+    }
+  }
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    const std::span<const std::byte> parts[] = {data};
+    write_vector_at(parts, offset);
+  }
+
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
+    require_writable(path_, writable_);
+    std::vector<Block> blocks;
+    for (const auto& part : parts) {
+      require_range(path_, offset, part.size());
+      blocks.push_back({offset, const_cast<std::byte*>(part.data()), std::ssize(part)});
+      offset += std::ssize(part);
+    }
+    file().write(blocks);
+  }
+
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    require_range(path_, offset, data.size());
+    return static_cast<size_t>(file().read_block({offset, data.data(), std::ssize(data)}));
+  }
+
+  FileStatus status() override {
+    const StripedStatus found = file().status();
+    FileStatus status;
+    status.exists = true;
+    status.size = found.size;
+    status.block_size = found.block_size;
+    status.allocated = found.allocated;
+    return status;
+  }
+
+  void resize(int64_t size) override {
+    require_writable(path_, writable_);
+    require_range(path_, size, 0);
+    file().resize(size);
+  }
+
+  void sync() override { file().sync(); }
+
+  // Holes of subfiles are not told.
+  int64_t next_data(int64_t offset) override {
+    require_range(path_, offset, 0);
+    return std::min(offset, status().size);
+  }
+
+  int64_t next_hole(int64_t offset) override {
+    require_range(path_, offset, 0);
+    return status().size;
+  }
+
+  const std::string& path() const override { return path_; }
+
+  void close() override {
+    if (!file_) return;
+    const auto file = std::move(file_);
+    file->close();
+  }
+
+ private:
+  StripedFile& file() {
+    if (!file_) throw os_error("cannot use", path_, EBADF);
+    return *file_;
+  }
+
+  std::string path_;
+  std::unique_ptr<StripedFile> file_;
+  bool writable_;
+};
+
+OpenMode mode_of(Access access) {
+  switch (access) {
+    case Access::read:
+      return OpenMode::read;
+    case Access::write:
+      return OpenMode::write;
+    case Access::create:
+      return OpenMode::make;
+    case Access::fresh:
+      return OpenMode::fresh;
+  }
+  return OpenMode::read;
+}
+
+class StripedStore final : public Store {
+ public:
+  StripedStore(std::shared_ptr<Link> link, Store* others) : link_(std::move(link)), others_(others) {}
+
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    if (!is_stripe_path(path)) return others(path).open(path, access);
+    return std::make_shared<StoredFile>(path, StripedFile::open(link_, parse_stripe_name(path), mode_of(access)),
+                                        access != Access::read);
+  }
+
+  // A file of which a subfile is missing exists: opening it says what is wrong.
+  FileStatus status(const std::string& path) override {
+    if (!is_stripe_path(path)) return others(path).status(path);
+    const StripeName name = parse_stripe_name(path);
+    const std::lock_guard hold(link_->lock());
+    FileStatus status;
+    std::vector<int64_t> sizes;
+    int64_t unit = name.unit;
+    for (const FoundSubfile& found : look(*link_, name)) {
+      status.is_directory = status.is_directory || found.is_directory;
+      status.exists = status.exists || found.exists;
+      status.block_size = std::max(status.block_size, found.block_size);
+      status.allocated += found.allocated;
+      if (found.identity && found.identity->unit > 0) unit = found.identity->unit;
+      sizes.push_back(found.size);
+    }
+    if (!status.exists) return {};
+    const layout::Stripes stripes{unit > 0 ? unit : default_stripe_unit, std::ssize(sizes)};
+    check_stripes(stripes);
+    status.size = logical_size(stripes, sizes);
+    return status;
+  }
+
+  void remove(const std::string& path) override {
+    if (!is_stripe_path(path)) return others(path).remove(path);
+    if (!remove_striped(*link_, parse_stripe_name(path))) throw os_error("cannot remove", path, ENOENT);
+  }
+
+  // Every subfile keeps its host and its place in the order.
+  void rename(const std::string& from, const std::string& to) override {
+    if (!is_stripe_path(from) && !is_stripe_path(to)) return others(from).rename(from, to);
+    if (is_stripe_path(from) != is_stripe_path(to))
+      throw Error(Code::invalid_argument, "cannot rename '" + from + "' to '" + to + "': one of them is striped");
+    rename_striped(*link_, parse_stripe_name(from), parse_stripe_name(to));
+  }
+
+ private:
+  Store& others(const std::string& path) const {
+    if (!others_) throw Error(Code::invalid_argument, "'" + path + "' does not name a striped file (sfio:...)");
+    return *others_;
+  }
+
+  std::shared_ptr<Link> link_;
+  Store* others_;
+};
+
+// Asks for the right store in every call.
+class AnyStore final : public Store {
+ public:
+  std::shared_ptr<File> open(const std::string& path, Access access) override { return store_for(path)->open(path, access); }
+  FileStatus status(const std::string& path) override { return store_for(path)->status(path); }
+  void remove(const std::string& path) override { store_for(path)->remove(path); }
+  void rename(const std::string& from, const std::string& to) override {
+    store_for(is_stripe_path(to) ? to : from)->rename(from, to);
+  }
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return posix_store().make_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return posix_store().join_slots(name, count);
+  }
+};
+
+struct Stores {
+  std::mutex mutex;
+  std::shared_ptr<Store> session;
+  std::shared_ptr<Store> own;
+  std::shared_ptr<Link> link;
+};
+
+// Never destroyed: files may be closed while the process exits.
+Stores& stores() {
+  static auto* const all = new Stores;
+  return *all;
+}
+
+void ensure_own_link(Stores& all) {
+  if (all.link) return;
+  const char* const root = std::getenv("SHEAF_SFIO_ROOT");
+  all.link = direct_link(posix_store(), {root ? root : "", host_name()});
+}
+
+}  // namespace
+
+std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link, Store* others) {
+  return std::make_shared<StripedStore>(std::move(link), others);
+}
+
+void set_session_store(std::shared_ptr<Store> store) {
+  const std::lock_guard hold(stores().mutex);
+  stores().session = std::move(store);
+}
+
+std::shared_ptr<Link> own_link() {
+  const std::lock_guard hold(stores().mutex);
+  ensure_own_link(stores());
+  return stores().link;
+}
+
+}  // namespace sfio
+
+Store& any_store() {
+  static auto* const store = new sfio::AnyStore;
+  return *store;
+}
+
+std::shared_ptr<Store> store_for(const std::string& path) {
+  if (!is_stripe_path(path)) return {std::shared_ptr<Store>(), &posix_store()};
+  auto& all = sfio::stores();
+  const std::lock_guard hold(all.mutex);
+  if (all.session) return all.session;
+  sfio::ensure_own_link(all);
+  if (!all.own) all.own = sfio::make_striped_store(all.link, &posix_store());
+  return all.own;
+}
+
+}  // namespace sheaf

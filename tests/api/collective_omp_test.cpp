@@ -1,0 +1,182 @@
+// Words and variables that ask for collective I/O, through the C interface: what they do to the layout of a file.
+#include <gtest/gtest.h>
+#include <omp.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/api_fixture.hpp"
+#include "sion_omp.h"
+#include "support/environment.hpp"
+
+namespace sheaf::test {
+namespace {
+
+constexpr int tasks = 6;
+constexpr int64_t request = 200;  // of each task, in blocks of 256 bytes
+using Sizes = std::vector<long long>;
+
+const Sizes alone{256, 256, 256, 256, 256, 256};
+const Sizes one_group{200, 200, 200, 200, 200, 280};
+const Sizes two_groups{200, 200, 368, 200, 200, 368};
+const Sizes three_groups{200, 312, 200, 312, 200, 312};
+
+class CollectiveWords : public Api {
+ protected:
+  void SetUp() override {
+    omp_set_dynamic(0);
+#pragma omp parallel num_threads(8)
+    { sheaf_last_error(); }  // the runtime's own descriptors and threads are there before the count
+    Api::SetUp();
+  }
+
+  // Every task writes three pieces of 60 bytes in collective calls; the chunk sizes of the file, or nothing if the open
+  // failed on all tasks.
+  std::optional<Sizes> write(const std::string& mode) {
+    int opened = 0;
+#pragma omp parallel num_threads(tasks) reduction(+ : opened)
+    {
+      sion_int64 chunk = request;
+      sion_int32 block = 256;
+      int rank = 0;
+      const int sid = sion_paropen_omp(file().c_str(), mode.c_str(), &chunk, &block, &rank, nullptr, nullptr);
+      opened = sid >= 0;
+      if (sid >= 0) {
+        for (int call = 0; call < 3; ++call)
+          EXPECT_EQ(sion_coll_fwrite(content(rank, 60 * call, 60).data(), 1, 60, sid), 60u);
+        EXPECT_EQ(sion_parclose_omp(sid), 1);
+      }
+    }
+    EXPECT_TRUE(opened == 0 || opened == tasks) << opened;
+    return opened == tasks ? std::optional(chunks()) : std::nullopt;
+  }
+
+  Sizes chunks() {
+    int ntasks = 0, nfiles = 0, block = 0;
+    long long* sizes = nullptr;
+    int* ranks = nullptr;
+    std::string name = file();
+    const int sid = sion_open(name.data(), "rb", &ntasks, &nfiles, &sizes, &block, &ranks, nullptr);
+    EXPECT_GE(sid, 0);
+    Sizes found(sizes, sizes + ntasks);
+    std::free(sizes);
+    std::free(ranks);
+    EXPECT_EQ(sion_close(sid), 1);
+    return found;
+  }
+
+  // Every task reads what it wrote, in collective calls.
+  void check_reading() {
+#pragma omp parallel num_threads(tasks)
+    {
+      sion_int64 chunk = 0;
+      sion_int32 block = 0;
+      int rank = omp_get_thread_num();
+      const int sid = sion_paropen_omp(file().c_str(), "rb", &chunk, &block, &rank, nullptr, nullptr);
+      std::vector<std::byte> found(180);
+      EXPECT_EQ(sion_coll_fread(found.data(), 1, 180, sid), 180u);
+      EXPECT_EQ(found, content(rank, 0, 180));
+      EXPECT_EQ(sion_parclose_omp(sid), 1);
+    }
+  }
+
+  std::string file() const { return path("a"); }
+};
+
+TEST_F(CollectiveWords, CollectorsPerFileOfTheEnvironment) {
+  EXPECT_EQ(write("wb"), alone);
+  for (const auto& [collectors, expected] : {std::pair{"1", one_group}, {"2", two_groups}, {"3", three_groups}, {"0", alone}}) {
+    const Variable number("SION_COLLNUM", collectors);
+    EXPECT_EQ(write("wb"), expected) << collectors;
+    check_reading();
+  }
+  const Variable number("SION_COLLNUM", "3");
+  const Variable size("SION_COLLSIZE", "6");
+  EXPECT_EQ(write("wb,collective,collsize=6"), three_groups) << "the number of collectors wins";
+}
+
+TEST_F(CollectiveWords, TasksPerCollectorOfTheEnvironment) {
+  for (const auto& [size, expected] : {std::pair{"3", two_groups}, {"2", three_groups}, {"100", one_group}, {"0", alone}}) {
+    const Variable number("SION_COLLSIZE", size);
+    EXPECT_EQ(write("wb,collective,collsize=6"), expected) << size;
+    check_reading();
+  }
+}
+
+TEST_F(CollectiveWords, BothWordsForMerging) {
+  for (const char* const word : {"collectivemerge", "cmerge"}) {
+    EXPECT_EQ(write(std::string("wb,collective,collsize=3,") + word), (Sizes{768, 256, 256, 768, 256, 256}));
+    const int sid = open(file());
+    for (const int collector : {0, 3}) {
+      std::vector<std::byte> expected;
+      for (int call = 0; call < 3; ++call)
+        for (int task = collector; task < collector + 3; ++task) {
+          const auto piece = content(task, 60 * call, 60);
+          expected.insert(expected.end(), piece.begin(), piece.end());
+        }
+      std::vector<std::byte> found(600);
+      EXPECT_EQ(sion_seek(sid, collector, 0, 0), 1);
+      found.resize(sion_fread(found.data(), 1, found.size(), sid));
+      EXPECT_EQ(found, expected) << word;
+    }
+    EXPECT_EQ(sion_seek(sid, 1, 0, 0), 1);
+    EXPECT_EQ(sion_feof(sid), 1) << "the others' streams are empty";
+    EXPECT_EQ(sion_close(sid), 1);
+    EXPECT_EQ(write(std::string("wb,") + word), alone) << "no effect without 'collective'";
+    check_reading();
+  }
+}
+
+TEST_F(CollectiveWords, WhatTheEnvironmentWantsToKnowIsPrinted) {
+  const auto printed = [&](const char* level) {
+    const Variable debug("SION_COLLDEBUG", level);
+    const Variable collectors("SION_COLLNUM", "2");
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(write("wb"), two_groups);
+    check_reading();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const auto lines = [](const std::string& text, const std::string& word) {
+    int found = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(printed("0"), "");
+  const std::string first = "collective statistics: writing " + file() + ": 6 tasks, 2 collectors, 1536 bytes per round\n";
+  const std::string second = "collective statistics: reading " + file() + ": 6 tasks, 2 collectors, 1536 bytes per round\n";
+  EXPECT_EQ(printed("1"), first + second);
+  const std::string details = printed("3");
+  EXPECT_EQ(lines(details, "\n"), 6) << details;
+  for (const std::string& line : {first, second}) EXPECT_EQ(lines(details, line), 1) << details;
+  for (const char* const task : {"task 0 collects for 3 tasks\n", "task 3 collects for 3 tasks\n"})
+    EXPECT_EQ(lines(details, task), 2) << details;
+}
+
+TEST_F(CollectiveWords, HostsThatMayCollect) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string here = host.data();
+  const Variable collectors("SION_COLLNUM", "2");
+  const auto with = [&](const char* variable, const std::string& expression) {
+    const Variable hosts(variable, expression);
+    return write("wb");
+  };
+  const char* const basic = "SION_MSA_COLLECTOR_HOSTNAME_REGEX";
+  const char* const extended = "SION_MSA_COLLECTOR_HOSTNAME_EREGEX";
+  EXPECT_EQ(with(basic, "^" + here + "$"), two_groups);
+  EXPECT_EQ(with(basic, "elsewhere"), one_group) << "nobody but the first task begins a group";
+  check_reading();
+  EXPECT_EQ(with(extended, "^(one,other|" + here + ")$"), two_groups);
+  EXPECT_EQ(with(basic, "^(one,other|" + here + ")$"), one_group) << "a basic expression has no |";
+  EXPECT_EQ(with(extended, "^(one|other)$"), one_group);
+  EXPECT_EQ(with(extended, "("), std::nullopt);
+  EXPECT_TRUE(last_error_has("no regular expression")) << sheaf_last_error();
+  const Variable other(basic, "elsewhere");
+  EXPECT_EQ(with(extended, here), two_groups) << "the extended one wins";
+}
+
+}  // namespace
+}  // namespace sheaf::test

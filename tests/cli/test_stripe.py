@@ -1,0 +1,94 @@
+"""`sheaf stripe` on striped files whose hosts are directories."""
+
+from __future__ import annotations
+
+import json
+import unittest
+
+from tool_case import ToolCase, payload
+
+NAME = "n0,/a.dat;n1,/a.dat;n2,/b.dat;"
+
+
+class Stripe(ToolCase):
+    def setUp(self):
+        super().setUp()
+        self.root = self.dir / "root"
+        for host in ("n0", "n1", "n2"):
+            (self.root / host).mkdir(parents=True)
+        self.data = payload(3, 12345)
+        (self.dir / "plain").write_bytes(self.data)
+
+    def stripe(self, command, name, *words):
+        return self.succeed("sheaf", "stripe", command, name, *words, "--root", self.root)
+
+    def refused(self, part, command, name, *words, status=1):
+        return self.fail_on(part, "sheaf", "stripe", command, name, *words, "--root", self.root, status=status)
+
+    def made(self, unit=100):
+        self.stripe("import", NAME, self.dir / "plain", "--unit", unit)
+
+    def test_subfiles_hold_their_stripes_and_nothing_else(self):
+        self.made()
+        units = [self.data[i:i + 100] for i in range(0, len(self.data), 100)]
+        for i, path in enumerate(("n0/a.dat", "n1/a.dat", "n2/b.dat")):
+            self.assertEqual((self.root / path).read_bytes(), b"".join(units[i::3]))
+
+    def test_cat_and_export_give_it_back(self):
+        self.made()
+        self.assertEqual(self.stripe("cat", NAME), self.data)
+        self.assertEqual(self.stripe("cat", NAME, "--offset", 12300, "--length", 10), self.data[12300:12310])
+        self.assertEqual(self.stripe("cat", NAME, "--offset", 20000), b"")
+        self.stripe("export", NAME, self.dir / "back")
+        self.assertEqual((self.dir / "back").read_bytes(), self.data)
+        self.refused("back", "export", NAME, self.dir / "back")
+        self.stripe("export", NAME, self.dir / "back", "--force")
+
+    def test_ls(self):
+        self.made()
+        found = json.loads(self.stripe("ls", NAME, "--json"))
+        self.assertEqual((found["size"], found["stripe_unit"], found["closed"]), (12345, 100, True))
+        self.assertEqual([s["state"] for s in found["subfiles"]], ["closed"] * 3)
+        self.assertIn(b"12345 bytes in 3 subfiles, stripe unit 100 bytes", self.stripe("ls", NAME))
+
+    def test_import_refuses_what_exists(self):
+        self.made()
+        self.refused("File exists", "import", NAME, self.dir / "plain")
+        self.stripe("import", NAME, self.dir / "plain", "--force")
+        self.assertEqual(json.loads(self.stripe("ls", NAME, "--json"))["stripe_unit"], 65536)
+
+    def test_check_names_everything_that_is_wrong(self):
+        self.made()
+        self.assertIn(b"ok: 12345 bytes in 3 subfiles", self.stripe("check", NAME))
+        with open(self.root / "n1" / "a.dat", "r+b") as file:
+            file.truncate(7)
+        (self.root / "n2" / "b.dat.sfio").unlink()
+        said = self.refused("n1,/a.dat", "check", NAME)
+        self.assertIn("short: it has 7 of 4100 bytes", said)
+        self.assertIn("subfile 2 (n2,/b.dat) has no identity", said)
+        (self.root / "n2" / "b.dat").unlink()
+        self.assertIn("is missing", self.refused("n2,/b.dat", "check", NAME))
+        self.refused("n1", "cat", NAME)
+
+    def test_check_of_another_order_unit_and_number(self):
+        self.made()
+        self.refused("is subfile 1, but stands as number 0", "check", "n1,/a.dat;n0,/a.dat;n2,/b.dat;")
+        self.refused("one of 3 subfiles", "check", "n0,/a.dat;n1,/a.dat;")
+        self.refused("not 55", "check", "unit=55;" + NAME)
+
+    def test_rm_removes_damaged_files_too(self):
+        self.made()
+        (self.root / "n0" / "a.dat").unlink()
+        self.stripe("rm", NAME)
+        self.assertEqual([p for p in self.root.rglob("*") if p.is_file()], [])
+        self.refused("there is no striped file", "rm", NAME)
+        self.refused("there is no striped file", "ls", NAME)
+
+    def test_mistakes(self):
+        self.refused("host,path", "ls", "nonsense")
+        self.refused("unit", "import", NAME, self.dir / "plain", "--unit", 0, status=2)
+        self.fail_on("not this machine", "sheaf", "stripe", "ls", NAME)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,112 @@
+"""Journals written by the library, read by the independent reader (docs/format.md, section 16), and by the tools."""
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from sheaf_format import FormatError, Multifile, RecoveredFile  # noqa: E402
+
+BIN = pathlib.Path(os.environ["SHEAF_BIN"])
+LIBRARY = BIN.parent / "lib" / "libsheaf.so"
+
+
+def content(task: int, size: int) -> bytes:
+    return bytes((17 * (task + 1) + 5 * i + i // 251) & 255 for i in range(size))
+
+
+def write_and_die(path: pathlib.Path, sizes: list[int], chunk: int) -> None:
+    """In a child that ends without closing: every task writes and flushes in pieces, then writes what nobody flushes."""
+    child = os.fork()
+    if child == 0:
+        lib = ctypes.CDLL(str(LIBRARY))
+        n = len(sizes)
+        lib.sion_fwrite.restype = ctypes.c_size_t
+        lib.sion_fwrite.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+        lib.sion_seek.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong]
+        chunks = (ctypes.c_longlong * n)(*[chunk] * n)
+        ranks = (ctypes.c_int * n)(*range(n))
+        sid = lib.sion_open(str(path).encode(), b"wb", ctypes.byref(ctypes.c_int(n)), ctypes.byref(ctypes.c_int(1)),
+                            ctypes.byref(ctypes.cast(chunks, ctypes.POINTER(ctypes.c_longlong))),
+                            ctypes.byref(ctypes.c_int(512)), ctypes.byref(ctypes.cast(ranks, ctypes.POINTER(ctypes.c_int))), None)
+        for task, size in enumerate(sizes):
+            lib.sion_seek(sid, task, -102, -103)
+            data = content(task, size)
+            for at in range(0, size, 100):
+                lib.sion_fwrite(data[at:at + 100], 1, len(data[at:at + 100]), sid)
+                if at % 300 == 0:
+                    lib.sion_flush(sid)
+            lib.sion_flush(sid)
+            lib.sion_fwrite(b"never flushed", 1, 13, sid)
+        os._exit(0 if sid >= 0 else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+
+
+class Journal(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.path = pathlib.Path(self.scratch.name) / "a.sion"
+        self.sizes = [0, 1, 700, 5000]
+        write_and_die(self.path, self.sizes, 1000)
+
+    def run_tool(self, *arguments: object) -> subprocess.CompletedProcess:
+        return subprocess.run([BIN / "sheaf", *map(str, arguments)], capture_output=True)
+
+    def test_the_independent_reader_finds_what_was_flushed(self) -> None:
+        with RecoveredFile(str(self.path)) as file:
+            for task, size in enumerate(self.sizes):
+                found = b"".join(piece for offset, length in file.blocks(task) for piece in file.read_range(offset, length))
+                self.assertEqual(found[:size], content(task, size))
+                self.assertLessEqual(len(found), size + 13)
+        with self.assertRaises(FormatError):
+            Multifile(str(self.path))
+
+    def test_the_tools_say_that_the_file_was_not_closed(self) -> None:
+        for command in (["cat", "--task", 3], ["info"], ["dump"], ["split"], ["defrag"]):
+            extra = [self.path.with_suffix(".out")] if command[0] in ("split", "defrag") else []
+            done = self.run_tool(*command, self.path, *extra)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(b"was not closed", done.stderr)
+        self.assertEqual(json.loads(self.run_tool("info", "--json", self.path).stdout)["state"], "unclosed")
+        self.assertTrue(json.loads(self.run_tool("dump", "--json", self.path).stdout)["unclosed"])
+        self.assertEqual(self.run_tool("verify", self.path).returncode, 1)
+        self.assertEqual(self.run_tool("cat", "--task", 3, self.path).stdout[:5000], content(3, 5000))
+
+    def test_repair_makes_an_ordinary_multifile(self) -> None:
+        before = self.path.read_bytes()
+        self.assertEqual(json.loads(self.run_tool("repair", "--json", "--dry-run", self.path).stdout)["files"][0]["source"], "journal")
+        copy = self.path.with_name("copy.sion")
+        self.assertEqual(self.run_tool("repair", "--copy", copy, self.path).returncode, 0)
+        self.assertEqual(self.path.read_bytes(), before)
+        self.assertEqual(self.run_tool("repair", "--copy", copy, self.path).returncode, 1)
+        self.assertEqual(self.run_tool("repair", self.path).returncode, 0)
+        self.assertFalse(self.path.with_name("a.sion.journal").exists())
+        for path in (copy, self.path):
+            self.assertEqual(self.run_tool("verify", path).returncode, 0)
+            with Multifile(str(path)) as multifile:
+                for task, size in enumerate(self.sizes):
+                    self.assertEqual(b"".join(multifile.stream(task))[:size], content(task, size))
+        self.assertIn(b"nothing to do", self.run_tool("repair", self.path).stdout)
+
+    def test_damaged_records_do_not_count(self) -> None:
+        journal = self.path.with_name("a.sion.journal")
+        good = journal.read_bytes()
+        for at in range(512, len(good), 13):
+            journal.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1:])
+            with RecoveredFile(str(self.path)) as file:
+                for task in range(4):
+                    found = b"".join(piece for offset, length in file.blocks(task) for piece in file.read_range(offset, length))
+                    self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout, found)
+                    self.assertEqual(found[:self.sizes[task]], content(task, len(found))[:self.sizes[task]])
+            if at > 512 + 64 * 8:
+                break
+
+
+if __name__ == "__main__":
+    unittest.main()

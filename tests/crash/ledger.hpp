@@ -1,0 +1,57 @@
+// ledger: what each task of a program that will be killed has done, in a file of its own that survives the kill.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace ledger {
+
+enum State : int64_t { unused = 0, opening = 1, opened = 2, closing = 3, closed = 4 };
+
+struct Entry {
+  int64_t number;  // of the multifile, from 1
+  int64_t state;
+  int64_t least;  // bytes that must be found
+  int64_t most;   // bytes that may be found
+};
+
+constexpr int64_t entries = 4;  // of the latest multifiles
+
+inline std::string name(const std::string& directory, int task) { return directory + "/ledger." + std::to_string(task); }
+inline std::string multifile(const std::string& directory, int64_t number) { return directory + "/m" + std::to_string(number); }
+
+class Ledger {
+ public:
+  Ledger(const std::string& directory, int task) : fd_(open(name(directory, task).c_str(), O_RDWR | O_CREAT, 0666)) {}
+  ~Ledger() { close(fd_); }
+  void write(const Entry& e) const {
+    if (pwrite(fd_, &e, sizeof e, (e.number % entries) * static_cast<int64_t>(sizeof e)) != sizeof e) std::perror("ledger");
+  }
+  Entry read(int64_t number) const {
+    Entry e{};
+    if (pread(fd_, &e, sizeof e, (number % entries) * static_cast<int64_t>(sizeof e)) != sizeof e) e = {};
+    return e.number == number ? e : Entry{number, unused, 0, 0};
+  }
+  int64_t newest() const {
+    int64_t number = 0;
+    for (int64_t slot = 0; slot < entries; ++slot) {
+      Entry e{};
+      if (pread(fd_, &e, sizeof e, slot * static_cast<int64_t>(sizeof e)) == sizeof e && e.number > number) number = e.number;
+    }
+    return number;
+  }
+
+ private:
+  int fd_;
+};
+
+// Byte `at` of what `task` writes into multifile `number`.
+inline char content(int64_t number, int task, int64_t at) {
+  return static_cast<char>((31 * number + 17 * (task + 1) + 5 * at + at / 251 + at / 65521) & 0xff);
+}
+
+}  // namespace ledger

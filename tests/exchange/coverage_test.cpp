@@ -1,0 +1,132 @@
+// What a transfer is made of: coverage, windows, codes of pieces.
+#include "exchange/coverage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.hpp"
+#include "exchange/piece_code.hpp"
+#include "exchange/windows.hpp"
+
+namespace sheaf::exchange {
+namespace {
+
+using layout::TypeMap;
+
+Access access_of(const TypeMap& type, int64_t displacement, int64_t bytes) {
+  Access access;
+  access.displacement = displacement;
+  access.filetype = &type;
+  access.to = bytes;
+  return access;
+}
+
+TEST(Coverage, OfPiecesThatTileARangeIsThatOfTheRange) {
+  const TypeMap type = TypeMap::bytes(8).resized(0, 24);
+  uint64_t sum = 0;
+  for (int64_t task = 0; task < 3; ++task) sum += coverage(access_of(type, 8 * task, 80), 0, 80);
+  EXPECT_EQ(sum, coverage_of_range(0, 240));
+}
+
+TEST(Coverage, TellsGapsFromOverlaps) {
+  const TypeMap whole = TypeMap::bytes(1);
+  const auto of = [&](int64_t begin, int64_t end) { return coverage(access_of(whole, begin, end - begin), 0, end - begin); };
+  EXPECT_EQ(of(0, 50) + of(50, 100), coverage_of_range(0, 100));
+  EXPECT_NE(of(0, 50) + of(51, 100), coverage_of_range(0, 100));
+  EXPECT_NE(of(0, 60) + of(50, 100), coverage_of_range(0, 100));
+  EXPECT_NE(of(0, 40) + of(30, 80) + of(90, 100), coverage_of_range(0, 100)) << "as many bytes as the range";
+}
+
+TEST(CoverageMap, FindsRunsAndGaps) {
+  std::vector<std::atomic<uint64_t>> words(CoverageMap::words_for(300));
+  const CoverageMap map{std::span(words)};
+  map.set(5, 70);
+  map.set(128, 200);
+  EXPECT_EQ(map.next_set(0, 300), 5);
+  EXPECT_EQ(map.next_clear(5, 300), 70);
+  EXPECT_EQ(map.next_set(70, 300), 128);
+  EXPECT_EQ(map.next_clear(128, 300), 200);
+  EXPECT_EQ(map.next_set(200, 300), 300);
+  map.clear();
+  EXPECT_EQ(map.next_set(0, 300), 300);
+}
+
+TEST(Windows, BeginOnMultiplesOfTheirSize) {
+  const Windows windows = Windows::over(1000, 5000, 1024, true);
+  EXPECT_EQ(windows.count(), 5);
+  EXPECT_EQ(windows.begin(0), 1000);
+  EXPECT_EQ(windows.end(0), 1024);
+  EXPECT_EQ(windows.begin(4), 4096);
+  EXPECT_EQ(windows.end(4), 5000);
+  EXPECT_EQ(Windows::over(1000, 5000, 1024, false).end(0), 2024);
+}
+
+TEST(Windows, OfAllDomainsComeInRounds) {
+  EXPECT_EQ(in_rounds_of(7, 3), (std::vector<uint32_t>{0, 3, 5, 1, 4, 6, 2}));
+  EXPECT_EQ(in_rounds_of(2, 5), (std::vector<uint32_t>{0, 1}));
+}
+
+class Bytes final : public layout::PieceVisitor {
+ public:
+  std::vector<int64_t> all;
+  void run(const layout::Run& run) override {
+    for (int64_t i = 0; i < run.count; ++i) add(run.offset + i * run.stride, run.length);
+  }
+  void equal(const layout::EqualBlocks& blocks) override {
+    for (const int64_t offset : blocks.offsets) add(blocks.base + offset, blocks.length);
+  }
+  void blocks(const layout::Blocks& blocks) override {
+    for (size_t i = 0; i < blocks.offsets.size(); ++i) add(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
+  }
+
+ private:
+  void add(int64_t offset, int64_t length) {
+    for (int64_t i = 0; i < length; ++i) all.push_back(offset + i);
+  }
+};
+
+TEST(PieceCode, GivesBackThePieces) {
+  std::mt19937 random(1);
+  const auto number = [&](int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(random); };
+  for (int round = 0; round < 500; ++round) {
+    std::vector<int64_t> lengths, places;
+    int64_t at = number(0, 1000000);
+    for (int64_t i = number(1, 30); i > 0; --i) {
+      const int64_t length = round % 2 ? 8 : number(1, 20);
+      lengths.push_back(length);
+      places.push_back(at);
+      at += length + (round % 3 ? number(0, 9) : 16);
+    }
+    const TypeMap type = TypeMap::indexed(lengths, places, TypeMap::bytes(1));
+    const int64_t from = number(0, 2 * type.size());
+    const int64_t to = number(from, 3 * type.size());
+    const int64_t displacement = number(0, 99);
+    Bytes wanted, found;
+    type.visit(displacement, from, to, wanted);
+    const TypeMap decoded = decode_pieces(encode_pieces(access_of(type, displacement, 3 * type.size()), from, to));
+    ASSERT_EQ(decoded.size(), to - from);
+    decoded.visit(0, 0, to - from, found);
+    ASSERT_EQ(found.all, wanted.all);
+  }
+}
+
+TEST(PieceCode, OfRegularPiecesIsShort) {
+  const TypeMap type = TypeMap::bytes(8).resized(0, 64);
+  EXPECT_LT(encode_pieces(access_of(type, 5, 8000000), 0, 8000000).size(), 20u);
+}
+
+TEST(PieceCode, RefusesNonsense) {
+  const auto refused = [](std::vector<int> bytes) {
+    std::vector<std::byte> code;
+    for (const int b : bytes) code.push_back(static_cast<std::byte>(b));
+    EXPECT_THROW(decode_pieces(code), Error);
+  };
+  refused({1});
+  refused({1, 0, 1});
+  refused({1, 1, 2});
+  refused({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1});
+}
+
+}  // namespace
+}  // namespace sheaf::exchange

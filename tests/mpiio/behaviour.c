@@ -1,0 +1,255 @@
+/* behaviour DIRECTORY: what the standard promises of MPI-IO beside moving bytes: handlers, classes, handles, modes, pointers,
+   representations, requests. Linked with the MPI alone; says on rank 0 "all right" or which line is wrong. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, tasks, wrong;
+static char path[512];
+
+#define CHECK(condition)                                                                       \
+  do {                                                                                         \
+    if (!(condition)) {                                                                        \
+      printf("[%d] line %d: %s\n", rank, __LINE__, #condition);                                \
+      wrong = 1;                                                                               \
+    }                                                                                          \
+  } while (0)
+
+static MPI_File called_with;
+static int called_code;
+static void handler(MPI_File *file, int *code, ...) {
+  called_with = *file;
+  called_code = *code;
+}
+
+static MPI_File opened(int amode) {
+  MPI_File file = MPI_FILE_NULL;
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, amode, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  return file;
+}
+
+static int class_of(int code) {
+  int class;
+  MPI_Error_class(code, &class);
+  return class;
+}
+
+static void handlers(void) {
+  MPI_Errhandler made, got;
+  MPI_File none = MPI_FILE_NULL;
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_File_get_errhandler(file, &got);
+  CHECK(got == MPI_ERRORS_RETURN);
+  MPI_Errhandler_free(&got);
+  MPI_File_create_errhandler(handler, &made);
+  CHECK(MPI_File_set_errhandler(file, made) == MPI_SUCCESS);
+  MPI_File_get_errhandler(file, &got);
+  CHECK(got == made);
+  MPI_Errhandler_free(&got);
+  char byte = 0;
+  CHECK(class_of(MPI_File_write_at(file, -1, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
+  CHECK(called_with == file && class_of(called_code) == MPI_ERR_ARG);
+  CHECK(MPI_File_f2c(MPI_File_c2f(file)) == file);
+  CHECK(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)) == MPI_FILE_NULL);
+  CHECK(MPI_File_close(&file) == MPI_SUCCESS && file == MPI_FILE_NULL);
+  CHECK(MPI_File_set_errhandler(MPI_FILE_NULL, made) == MPI_SUCCESS);
+  called_code = MPI_SUCCESS;
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, "/nonexistent/x", MPI_MODE_RDONLY, MPI_INFO_NULL, &none)) ==
+        MPI_ERR_NO_SUCH_FILE);
+  CHECK(class_of(called_code) == MPI_ERR_NO_SUCH_FILE && called_with == MPI_FILE_NULL);
+  file = opened(MPI_MODE_RDWR); /* inherits */
+  called_code = MPI_SUCCESS;
+  CHECK(class_of(MPI_File_seek(file, -5, MPI_SEEK_SET)) == MPI_ERR_ARG && class_of(called_code) == MPI_ERR_ARG);
+  MPI_Errhandler_free(&made);
+  MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+  CHECK(class_of(MPI_File_seek(file, -5, MPI_SEEK_SET)) == MPI_ERR_ARG && called_with == file);
+  MPI_File_close(&file);
+}
+
+static void modes(void) {
+  MPI_File file = MPI_FILE_NULL;
+  char byte = 'x';
+  int amode = 0;
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) == MPI_ERR_AMODE);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR, MPI_INFO_NULL, &file)) ==
+        MPI_ERR_FILE_EXISTS);
+  if (tasks > 1)
+    CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, rank ? MPI_MODE_RDONLY : MPI_MODE_RDWR, MPI_INFO_NULL, &file)) ==
+          MPI_ERR_NOT_SAME);
+  file = opened(MPI_MODE_RDONLY);
+  CHECK(class_of(MPI_File_write(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_READ_ONLY);
+  CHECK(class_of(MPI_File_write_all(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_READ_ONLY);
+  MPI_File_close(&file);
+  file = opened(MPI_MODE_WRONLY | MPI_MODE_APPEND | MPI_MODE_DELETE_ON_CLOSE);
+  MPI_File_get_amode(file, &amode);
+  CHECK(amode == (MPI_MODE_WRONLY | MPI_MODE_APPEND | MPI_MODE_DELETE_ON_CLOSE));
+  CHECK(class_of(MPI_File_read(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_ACCESS);
+  MPI_File_close(&file);
+  CHECK(class_of(MPI_File_delete(path, MPI_INFO_NULL)) == MPI_ERR_NO_SUCH_FILE);
+  CHECK(class_of(MPI_File_close(&file)) == MPI_ERR_FILE);
+}
+
+/* One task with a bad argument: all fail, none hangs. */
+static void one_fails(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  int data[4] = {rank, rank, rank, rank};
+  const int bad = rank == tasks - 1;
+  CHECK(MPI_File_write_at_all(file, 0, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK(MPI_File_write_ordered(file, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  CHECK(class_of(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL)) == MPI_ERR_UNSUPPORTED_DATAREP);
+  CHECK(MPI_File_read_at_all(file, 0, data, 4, bad ? MPI_DATATYPE_NULL : MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  MPI_File_close(&file);
+}
+
+static void pointers(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Offset at = -1;
+  MPI_Status status;
+  int count = -1, mine[2] = {rank, -rank}, back[64];
+  MPI_File_set_size(file, 0);
+  MPI_File_set_view(file, 8, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+  CHECK(MPI_File_write_ordered(file, mine, 1 + rank % 2, MPI_INT, &status) == MPI_SUCCESS);
+  MPI_Get_count(&status, MPI_INT, &count);
+  CHECK(count == 1 + rank % 2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File_get_position_shared(file, &at);
+  CHECK(at == tasks + tasks / 2);
+  MPI_File_read_at(file, 0, back, 64, MPI_INT, &status); /* ends at the end of the file */
+  MPI_Get_count(&status, MPI_INT, &count);
+  CHECK(count == tasks + tasks / 2);
+  for (int t = 0, i = 0; t < tasks; ++t)
+    for (int k = 0; k < 1 + t % 2; ++k) CHECK(back[i++] == (k ? -t : t));
+  MPI_File_seek(file, -1, MPI_SEEK_END);
+  MPI_File_get_position(file, &at);
+  CHECK(at == tasks + tasks / 2 - 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_write_shared(file, mine, 1, MPI_INT, &status) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File_get_position_shared(file, &at);
+  CHECK(at == 2 * tasks + tasks / 2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(MPI_File_seek_shared(file, 1, MPI_SEEK_SET) == MPI_SUCCESS);
+  MPI_File_get_position_shared(file, &at);
+  CHECK(at == 1);
+  MPI_File_close(&file);
+}
+
+static void views(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Datatype nothing, strided, etype, filetype;
+  MPI_Offset displacement;
+  MPI_Group group, all;
+  MPI_Info info;
+  MPI_Aint extent;
+  char name[MPI_MAX_DATAREP_STRING];
+  int same, value = rank;
+  MPI_Type_contiguous(0, MPI_INT, &nothing);
+  MPI_Type_commit(&nothing);
+  MPI_Type_vector(3, 1, 2, MPI_INT, &strided);
+  MPI_Type_commit(&strided);
+  CHECK(MPI_File_set_view(file, 4, MPI_INT, rank ? nothing : strided, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_write_all(file, &value, rank ? 0 : 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  MPI_File_set_view(file, 4, MPI_INT, strided, "native", MPI_INFO_NULL);
+  MPI_Type_free(&nothing);
+  MPI_Type_free(&strided);
+  MPI_File_get_view(file, &displacement, &etype, &filetype, name);
+  CHECK(displacement == 4 && etype == MPI_INT && strcmp(name, "native") == 0);
+  MPI_Type_get_extent(filetype, &extent, &extent);
+  CHECK(extent == 20);
+  MPI_Type_free(&filetype);
+  MPI_File_get_byte_offset(file, 4, &displacement);
+  CHECK(displacement == 4 + 20 + 8);
+  MPI_File_get_group(file, &group);
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_compare(group, all, &same);
+  CHECK(same == MPI_IDENT);
+  MPI_Group_free(&group);
+  MPI_Group_free(&all);
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "cb_nodes", "1");
+  MPI_Info_set(info, "nobody_knows", "1");
+  CHECK(MPI_File_set_info(file, info) == MPI_SUCCESS);
+  MPI_Info_free(&info);
+  MPI_File_get_info(file, &info);
+  MPI_Info_get(info, "cb_nodes", 15, name, &same);
+  CHECK(same && strcmp(name, "1") == 0);
+  MPI_Info_free(&info);
+  MPI_File_close(&file);
+}
+
+static void representations(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  long values[3] = {1 + rank, -2, 3}, back[3] = {0, 0, 0}, large = 1L << 40;
+  long double wide = 1.5L + rank, wide_back = 0;
+  unsigned char raw[12];
+  int count = 0;
+  MPI_Status status;
+  MPI_Aint extent = 0;
+  MPI_File_set_view(file, rank * 100, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL);
+  MPI_File_get_type_extent(file, MPI_LONG, &extent);
+  CHECK(extent == 4);
+  CHECK(MPI_File_write(file, values, 3, MPI_LONG, &status) == MPI_SUCCESS);
+  MPI_Get_count(&status, MPI_LONG, &count);
+  CHECK(count == 3);
+  CHECK(MPI_File_read_at(file, 0, back, 3, MPI_LONG, &status) == MPI_SUCCESS);
+  CHECK(memcmp(values, back, sizeof back) == 0);
+  CHECK(class_of(MPI_File_write(file, &large, 1, MPI_LONG, &status)) == MPI_ERR_CONVERSION);
+  CHECK(MPI_File_write_at(file, 4, &wide, 1, MPI_LONG_DOUBLE, &status) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at(file, 4, &wide_back, 1, MPI_LONG_DOUBLE, &status) == MPI_SUCCESS && wide == wide_back);
+  MPI_File_set_view(file, rank * 100, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+  MPI_File_read_at(file, 0, raw, 12, MPI_BYTE, &status);
+  CHECK(raw[0] == 0 && raw[3] == 1 + rank && raw[4] == 0xFF && raw[7] == 0xFE && raw[11] == 3);
+  MPI_File_close(&file);
+}
+
+/* A nonblocking collective call does not wait for the others; blocking and nonblocking ones mix. */
+static void requests(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  const int n = 1 << 19;
+  int *data = malloc(n * sizeof *data), *back = calloc(n, sizeof *back), token = 0, count = 0;
+  MPI_Request request[2];
+  MPI_Status status[2];
+  for (int i = 0; i < n; ++i) data[i] = rank * n + i;
+  if (rank > 0) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CHECK(MPI_File_iwrite_at_all(file, (MPI_Offset)rank * n * 4, data, n / 2, MPI_INT, &request[0]) == MPI_SUCCESS);
+  CHECK(MPI_File_iwrite_at(file, (MPI_Offset)rank * n * 4 + n * 2, data + n / 2, n / 2, MPI_INT, &request[1]) == MPI_SUCCESS);
+  if (rank == 0)
+    for (int t = 1; t < tasks; ++t) MPI_Send(&token, 1, MPI_INT, t, 0, MPI_COMM_WORLD);
+  MPI_Waitall(2, request, status);
+  MPI_Get_count(&status[0], MPI_INT, &count);
+  CHECK(count == n / 2);
+  CHECK(MPI_File_read_at_all(file, (MPI_Offset)rank * n * 4, back, n, MPI_INT, &status[0]) == MPI_SUCCESS);
+  CHECK(memcmp(data, back, n * sizeof *data) == 0);
+  CHECK(MPI_File_set_atomicity(file, 1) == MPI_SUCCESS);
+  MPI_File_get_atomicity(file, &count);
+  CHECK(count == 1);
+  MPI_File_read_all_begin(file, back, 1, MPI_INT);
+  CHECK(MPI_File_write_all_begin(file, data, 1, MPI_INT) != MPI_SUCCESS);
+  CHECK(MPI_File_read_all_end(file, back, &status[0]) == MPI_SUCCESS && back[0] == 0);
+  CHECK(MPI_File_sync(file) == MPI_SUCCESS);
+  MPI_File_close(&file);
+  free(data);
+  free(back);
+}
+
+int main(int argc, char **argv) {
+  int level;
+  MPI_Init_thread(&argc, &argv, getenv("BEHAVIOUR_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &tasks);
+  snprintf(path, sizeof path, "%s/behaviour", argc > 1 ? argv[1] : ".");
+  handlers();
+  modes();
+  one_fails();
+  pointers();
+  views();
+  representations();
+  requests();
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (rank == 0) MPI_File_delete(path, MPI_INFO_NULL);
+  if (rank == 0 && !wrong) printf("all right\n");
+  MPI_Finalize();
+  return wrong;
+}

@@ -1,0 +1,269 @@
+// Repairs without a journal, readers of files that are being written, and the table of a file whose close was nearly over.
+#include "multifile/repair.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "multifile/leftovers.hpp"
+#include "multifile/temporary_name.hpp"
+#include "storage/faulty_store.hpp"
+#include "support/crash_points.hpp"
+
+namespace sheaf::test {
+namespace {
+
+WorkProgress quiet;
+
+void remove_pointer(Store& store, const std::string& path, int64_t ntasks) {
+  store.open(path, Access::write)->write_at(std::array<std::byte, 12>{}, 1076 + 16 * ntasks);
+}
+
+std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
+  SerialReader reader(store, path, mode_of("r"));
+  reader.select(task);
+  std::vector<std::byte> bytes(1 << 20);
+  bytes.resize(reader.stream().read(bytes));
+  return bytes;
+}
+
+Program three_tasks(int nfiles) {
+  Program p;
+  p.fsblksize = 4096;
+  p.nfiles = nfiles;
+  p.requests = {4096, 8192, 4096};
+  p.steps = {{{Step::write, 3000}, {Step::write, 4096}}, {{Step::write, 8192}, {Step::write, 1}}, {}};
+  return p;
+}
+
+// Of a plain file: whole blocks of the file system, up to the last that holds data.
+TEST(Repair, WithoutAJournalGoesByTheHoles) {
+  for (const int nfiles : {1, 3}) {
+    MemoryStore store(4096, 4096);
+    const Program p = three_tasks(nfiles);
+    write_in_parallel(store, "a", p, 0, "w,journal=off");
+    for (int32_t k = 0; k < nfiles; ++k) {
+      const std::string name = format::physical_name("a", k);
+      const PhysicalFile f = load_physical_file(store, name);
+      store.open(name, Access::write)->resize(f.pointer.varheader);
+      remove_pointer(store, name, f.header.ntasks);
+    }
+    EXPECT_EQ(code_of([&] { SerialReader(store, "a", mode_of("r")); }), Code::unclosed);
+    RepairRequest dry;
+    dry.dry_run = true;
+    const auto before = store.contents("a");
+    EXPECT_EQ(repair(store, "a", dry, quiet).files.front().source, RepairSource::holes);
+    EXPECT_EQ(store.contents("a"), before);
+    const RepairReport report = repair(store, "a", {}, quiet);
+    EXPECT_FALSE(report.files.front().unknown.empty());
+    for (int64_t t = 0; t < 3; ++t) {
+      const auto found = stream_of(store, "a", t);
+      const int64_t lengths[] = {8192, 12288, 0};
+      ASSERT_EQ(std::ssize(found), lengths[t]) << t;
+      const auto expect_at = [&](int64_t at, int64_t from, int64_t count) {
+        const auto piece = content(t, from, count);
+        EXPECT_TRUE(std::equal(piece.begin(), piece.end(), found.begin() + at)) << t;
+      };
+      if (t == 0) expect_at(0, 0, 3000), expect_at(4096, 3000, 4096);
+      if (t == 1) expect_at(0, 0, 8193);
+    }
+    EXPECT_TRUE(repair(store, "a", {}, quiet).was_complete());
+  }
+}
+
+TEST(Repair, FindsATableWithoutThePointerToIt) {
+  for (const char* words : {"w", "w,journal=off"})
+    for (const int nfiles : {1, 2}) {
+      MemoryStore store;
+      const Program p = three_tasks(nfiles);
+      write_in_parallel(store, "a", p, 0, words);
+      const auto whole = store.contents("a");
+      remove_pointer(store, "a", load_physical_file(store, "a").header.ntasks);
+      EXPECT_EQ(repair(store, "a", {}, quiet).files.front().source, RepairSource::table);
+      EXPECT_EQ(store.contents("a"), whole);
+      check_every_way(store, "a", p);
+    }
+}
+
+TEST(Repair, RefusesWhatIsNoMultifileAndHarmsNothing) {
+  MemoryStore store;
+  const std::vector<std::byte> text(5000, std::byte{'x'});
+  store.set_contents("a", text);
+  EXPECT_EQ(code_of([&] { repair(store, "a", {}, quiet); }), Code::not_a_multifile);
+  EXPECT_EQ(store.contents("a"), text);
+  EXPECT_EQ(code_of([&] { repair(store, "b", {}, quiet); }), Code::not_found);
+}
+
+// Every operation of a repair fails in turn: what had been reported is there afterwards, and the next repair ends well.
+TEST(Repair, SurvivesFailures) {
+  const Program p = crash_program(7, 2);
+  for (int64_t k = 0;; ++k) {
+    MemoryStore memory, state;
+    RecordingStore tape(memory);
+    Reported reported(p.ntasks());
+    record_in_parallel(tape, p, reported, "w", 7);
+    tape.replay(reported.closing, state);
+    FaultPlan plan;
+    plan.fail_at = k;
+    plan.errno_value = ENOSPC;
+    plan.half_first = true;
+    FaultyStore faulty(state, plan);
+    attempt([&] { repair(faulty, "a", {}, quiet); });
+    const auto lengths = check_recovered(state, p, reported, reported.closing + 1);
+    repair(state, "a", {}, quiet);
+    for (int64_t t = 0; t < p.ntasks(); ++t)
+      ASSERT_EQ(stream_of(state, "a", t), content(t, 0, lengths[static_cast<size_t>(t)])) << "operation " << k;
+    if (faulty.failed() == 0) break;
+    ASSERT_LT(k, 1000);
+  }
+}
+
+// On real files, with a writer and readers at work at the same time.
+TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
+  const auto directory = std::filesystem::temp_directory_path() / ("sheaf-live-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  const std::string path = directory / "a";
+  const std::vector<int64_t> sizes{3000, 512};
+  const std::vector<int64_t> ranks{0, 1};
+  SerialWriter writer(posix_store(), {path, sizes, ranks, 512}, mode_of("w", 700));
+  std::atomic<int64_t> flushed[2] = {0, 0};
+  std::atomic<bool> done = false;
+  std::string wrong;
+  std::thread reader([&] {
+    while (!done && wrong.empty()) {
+      const int64_t least[2] = {flushed[0], flushed[1]};
+      SerialReader all(posix_store(), path, mode_of("r"));
+      if (!all.facts().unclosed) wrong = "not called unclosed";
+      for (int64_t t = 0; t < 2; ++t) {
+        all.select(t);
+        std::vector<std::byte> bytes(8 << 20);
+        bytes.resize(all.stream().read(bytes));
+        if (std::ssize(bytes) < least[t]) wrong = "bytes are missing";
+        if (bytes != content(t, 0, std::ssize(bytes))) wrong = "wrong bytes";
+      }
+    }
+  });
+  Random random(5);
+  int64_t written[2] = {0, 0};
+  for (int step = 0; step < 400; ++step) {
+    const int64_t t = random.below(2);
+    writer.select(t);
+    const int64_t bytes = random.below(1500);
+    writer.stream().write(content(t, written[t], bytes));
+    written[t] += bytes;
+    if (!random.chance(3)) continue;
+    writer.commit();
+    for (int i = 0; i < 2; ++i) flushed[i] = written[i];
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(wrong, "");
+  writer.close();
+  EXPECT_FALSE(std::filesystem::exists(path + ".journal"));
+  EXPECT_EQ(stream_of(posix_store(), path, 0), content(0, 0, written[0]));
+  std::filesystem::remove_all(directory);
+}
+
+// Nobody pays for a journal who does not need it.
+TEST(Journal, IsNotMadeByAProgramThatWritesOneChunkAndCloses) {
+  MemoryStore memory;
+  RecordingStore tape(memory);
+  Program p = three_tasks(1);
+  p.steps = {{{Step::write, 100}}, {{Step::write, 4096}}, {}};
+  write_in_parallel(tape, "a", p);
+  for (size_t i = 0; i < tape.length(); ++i) EXPECT_EQ(tape.describe(i).find("journal"), std::string::npos) << tape.describe(i);
+}
+
+TEST(Journal, OfAnotherFileOfTheSameNameDoesNotCount) {
+  MemoryStore store;
+  const std::vector<int64_t> sizes{512};
+  const std::vector<int64_t> ranks{0};
+  {
+    SerialWriter old(store, {"a", sizes, ranks, 512}, mode_of("w"));
+    old.stream().write(content(0, 0, 300));
+    old.commit();
+  }
+  const auto journal = store.contents("a.journal");
+  SerialWriter young(store, {"a", sizes, ranks, 512}, mode_of("w"));
+  store.set_contents("a.journal", journal);  // as if it could not be removed
+  EXPECT_EQ(stream_of(store, "a", 0).size(), 0u);
+  young.stream().write(content(0, 0, 20));
+  young.commit();
+  EXPECT_EQ(stream_of(store, "a", 0), content(0, 0, 20));
+}
+
+// Bytes of a write that has failed are not reported, also where it had left chunks.
+TEST(Journal, TakesBackWhatAFailedWriteHadReported) {
+  for (int64_t k = 0; k < 40; ++k) {
+    MemoryStore memory;
+    FaultyStore faulty(memory);
+    const std::vector<int64_t> sizes{512};
+    const std::vector<int64_t> ranks{0};
+    SerialWriter writer(faulty, {"a", sizes, ranks, 512}, mode_of("w", 100));
+    writer.stream().write(content(0, 0, 200));
+    writer.commit();
+    FaultPlan plan;
+    plan.fail_at = k;
+    plan.half_first = true;
+    faulty.set_plan(plan);
+    const auto failed = attempt([&] { writer.stream().write(content(0, 1000, 3000)); });
+    faulty.set_plan({});
+    if (!failed) break;
+    writer.stream().write(content(0, 200, 900));
+    writer.commit();
+    ASSERT_EQ(stream_of(memory, "a", 0), content(0, 0, 1100)) << "operation " << k;
+    writer.close();
+    ASSERT_EQ(stream_of(memory, "a", 0), content(0, 0, 1100)) << "operation " << k;
+  }
+}
+
+// After a sync that has failed nobody knows what is on disk: the close says so.
+TEST(Durable, AFailedFlushIsToldAtTheClose) {
+  MemoryStore memory;
+  FaultyStore faulty(memory);
+  const std::vector<int64_t> sizes{512};
+  const std::vector<int64_t> ranks{0};
+  SerialWriter writer(faulty, {"a", sizes, ranks, 512}, mode_of("w,durable"));
+  writer.stream().write(content(0, 0, 200));
+  FaultPlan plan;
+  plan.fail_at = 0;
+  plan.kind = Operation::sync;
+  faulty.set_plan(plan);
+  EXPECT_EQ(code_of([&] { writer.commit(); }), Code::io);
+  EXPECT_NO_THROW(writer.commit());
+  EXPECT_EQ(code_of([&] { writer.close(); }), Code::io);
+}
+
+TEST(Atomic, NamesAreFoundAndFinished) {
+  MemoryStore store;
+  const Program p = three_tasks(2);
+  const std::string temporary = temporary_name("x/a");
+  EXPECT_EQ(final_name(temporary), "x/a");
+  EXPECT_EQ(final_name("x/a"), std::nullopt);
+  EXPECT_EQ(final_name(temporary + ".000001"), std::nullopt);
+  write_in_parallel(store, temporary, p);
+  const std::string unclosed = temporary_name("x/b");
+  write_in_parallel(store, unclosed, p, 0, "w,journal=off");
+  store.open(unclosed, Access::write)->resize(1076 + 16);
+  std::vector<std::string> names;
+  for (const std::string& path : store.paths()) names.push_back(path.substr(2));
+  const auto found = find_leftovers(store, "x", names);
+  ASSERT_EQ(found.size(), 2u);
+  for (const Leftover& l : found) {
+    EXPECT_EQ(l.files.size(), 2u);
+    if (l.path == "x/a") {
+      EXPECT_EQ(l.state, LeftoverState::complete);
+      finish_leftover(store, l);
+    } else {
+      EXPECT_EQ(l.state, LeftoverState::unclosed);
+      EXPECT_EQ(code_of([&] { finish_leftover(store, l); }), Code::unclosed);
+      remove_leftover(store, l);
+    }
+  }
+  EXPECT_EQ(store.paths(), (std::vector<std::string>{"x/a", "x/a.000001"}));
+  check_every_way(store, "x/a", p);
+}
+
+}  // namespace
+}  // namespace sheaf::test

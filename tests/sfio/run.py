@@ -1,0 +1,104 @@
+"""Runs the programs of this directory: run.py MPI DIRECTORY_OF_PROGRAMS [TEST ...]."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MPI = sys.argv[1]
+BIN = Path(sys.argv[2]).resolve()
+SECONDS = 240
+
+
+class Sfio(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+        self.root = Path(self.place.name)
+
+    def run_program(self, count, program, *words, code=0, **variables):
+        """Every listener has a directory of its own below `root`, as if it were a node."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}
+        environment |= {"SHEAF_SFIO_ROOT": str(self.root)} | variables
+        command = [ROOT / "scripts" / "mpirun.sh", MPI, count, BIN / program, *words]
+        done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True, timeout=SECONDS)
+        if code is not None:
+            self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    def calls(self, count, *words, **variables):
+        self.assertIn("works", self.run_program(count, "sfio-calls", *words, **variables))
+
+    def hosts(self, *names):
+        for name in names:
+            (self.root / name / "tmp").mkdir(parents=True, exist_ok=True)
+        return ",".join(names)
+
+    def contents(self, host, path):
+        return (self.root / host / path).read_bytes()
+
+    def test_last_tasks_are_listeners(self):
+        self.calls(3, SHEAF_SFIO="listeners=1")
+        self.calls(3, SHEAF_SFIO="listeners=2", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
+
+    def test_a_listener_on_every_node(self):
+        self.calls(4, SHEAF_SFIO="listeners=node", SHEAF_TOPOLOGY="node=2", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
+
+    def test_threads(self):
+        self.calls(1, SHEAF_SFIO="thread")
+        self.calls(2, SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
+
+    def test_a_thread_on_every_node(self):
+        self.calls(3, SHEAF_SFIO="thread=node", SHEAF_TOPOLOGY="node=2", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
+
+    def test_listener_program_beside_the_program(self):
+        self.calls(2, ":", "-np", 1, BIN / "sheaf-iod", "--name", "n0", "--root", self.root, "--buffer", "64K")
+        self.calls(1, ":", "-np", 2, BIN / "sheaf-iod", SHEAF_SFIO="compute", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
+
+    def test_small_buffers(self):
+        self.calls(3, SHEAF_SFIO="listeners=1", SHEAF_SFIO_BUFFER="1000")
+
+    def test_finalize_ends_the_session(self):
+        self.calls(2, SHEAF_SFIO="listeners=1", SFIO_TEST_NO_STOP="1")
+        if MPI != "mpich":  # whose MPI_Finalize takes the locks away from the listener's thread: docs/api-sfio.md
+            self.calls(2, SHEAF_SFIO="thread", SFIO_TEST_NO_STOP="1")
+
+    def test_first_example_of_the_paper(self):
+        self.run_program(1, "sfio-paper-first", ":", "-np", 2, BIN / "sheaf-iod",
+                         SHEAF_SFIO_HOSTS=self.hosts("t0-p1", "t0-p2"))
+        self.assertEqual(self.contents("t0-p1", "tmp/a1.dat"), b"Hellod")
+        self.assertEqual(self.contents("t0-p2", "tmp/a2.dat"), b" Worl")
+
+    @unittest.skipIf(MPI == "mpich" and (os.cpu_count() or 1) < 4, "five tasks that never yield")
+    def test_second_example_of_the_paper(self):
+        self.run_program(5, "sfio-paper-second", SHEAF_SFIO="listeners=2", SHEAF_SFIO_HOSTS=self.hosts("t0-p1", "t0-p2"))
+        self.assertEqual(self.contents("t0-p1", "tmp/a.dat"), b"Hellod!*Heorld!o*Wor")
+        self.assertEqual(self.contents("t0-p2", "tmp/a.dat"), b"*Worlllo*W*Hellld!*")
+
+    def test_second_example_of_the_paper_with_threads(self):
+        self.run_program(3, "sfio-paper-second", SHEAF_SFIO_HOSTS=self.hosts("t0-p1", "t0-p2", "t0-p3"))
+        self.assertEqual(self.contents("t0-p1", "tmp/a.dat"), b"Hellod!*Heorld!o*Wor")
+        self.assertEqual(self.contents("t0-p2", "tmp/a.dat"), b"*Worlllo*W*Hellld!*")
+
+    @unittest.skipUnless((BIN / "sfio-module").exists(), "no Fortran")
+    def test_fortran_module(self):
+        self.hosts("n0", "n1")
+        for how in ("thread", "listeners=1"):
+            self.assertIn("works", self.run_program(2, "sfio-module", SHEAF_SFIO=how, SHEAF_SFIO_HOSTS="n0,n1"))
+
+    def test_words_that_mean_nothing_end_in_an_error_on_all_tasks(self):
+        said = self.run_program(2, "sfio-calls", SHEAF_SFIO="listeners=two", code=None)
+        self.assertIn("listeners", said)
+        said = self.run_program(2, "sfio-calls", SHEAF_SFIO="compute", code=None)
+        self.assertIn("no task of the program is an I/O listener", said)
+        said = self.run_program(1, "sfio-calls", SHEAF_SFIO="thread", SHEAF_SFIO_BUFFER="none", code=None)
+        self.assertIn("SHEAF_SFIO_BUFFER", said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,151 @@
+// File pointers: individual, shared, ordered; sizes; atomic mode; statistics.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "comm/fiber_comm.hpp"
+#include "comm/on_threads.hpp"
+#include "sharedfile/model.hpp"
+#include "storage/memory_store.hpp"
+
+namespace sheaf {
+namespace {
+
+using layout::TypeMap;
+
+void with_file(int tasks, MemoryStore& store, const SharedMode& mode, const std::function<void(SharedFile&, Comm&)>& body) {
+  run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", mode);
+    body(*file, comm);
+    file->close();
+  });
+}
+
+constexpr SharedMode new_file{.read = true, .write = true, .create = true};
+
+TEST(SharedFilePointers, SharedOnesGiveEveryTaskAPlaceOfItsOwn) {
+  MemoryStore store;
+  std::set<int64_t> places;
+  with_file(5, store, new_file, [&](SharedFile& file, Comm& comm) {
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(places.insert(file.claim_shared(10)).second);
+      yield();
+    }
+    comm.barrier();
+    EXPECT_EQ(file.claim_shared(0), 200);
+    file.seek_shared(7);
+    EXPECT_EQ(file.claim_shared(0), 7);
+    file.set_view(View{});
+    EXPECT_EQ(file.claim_shared(0), 0);
+  });
+  EXPECT_EQ(*places.rbegin(), 190);
+  EXPECT_EQ(store.paths(), std::vector<std::string>{"file"}) << "the pointer's own file is removed";
+}
+
+TEST(SharedFilePointers, OrderedPlacesFollowTheRanks) {
+  MemoryStore store;
+  with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {
+    const int64_t mine = comm.rank() + 1;
+    EXPECT_EQ(file.claim_ordered(file.lane(), mine), mine * (mine - 1) / 2);
+    EXPECT_EQ(file.claim_ordered(file.lane(), mine), 10 + mine * (mine - 1) / 2);
+  });
+}
+
+TEST(SharedFilePointers, AppendBeginsAtTheEnd) {
+  MemoryStore store;
+  store.set_contents("file", std::vector<std::byte>(100));
+  with_file(2, store, {.write = true, .append = true}, [&](SharedFile& file, Comm& comm) {
+    EXPECT_EQ(file.claim_individual(5), 100);
+    EXPECT_EQ(file.claim_individual(0), 105);
+    comm.barrier();
+    file.claim_ordered(file.lane(), 10);
+    EXPECT_EQ(file.claim_shared(0), 120);
+  });
+}
+
+TEST(SharedFile, SizesAreSetByAll) {
+  MemoryStore store;
+  with_file(3, store, new_file, [&](SharedFile& file, Comm&) {
+    file.preallocate(500);
+    EXPECT_EQ(file.bytes(), 500);
+    file.preallocate(100);
+    EXPECT_EQ(file.bytes(), 500);
+    file.resize(70);
+    EXPECT_EQ(file.bytes(), 70);
+    const View view{.displacement = 10, .filetype = TypeMap::bytes(4).resized(0, 8)};
+    EXPECT_EQ(file.end_of_stream(view), 32);
+  });
+}
+
+TEST(SharedFile, AtomicWritesAreNotMixed) {
+  for (int round = 0; round < 30; ++round) {
+    MemoryStore store;
+    test::on_team(4, [&](Comm& comm) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", new_file);
+      file->set_atomic(true);
+      View view;
+      view.filetype = TypeMap::bytes(1).resized(0, 3);
+      const std::vector<std::byte> mine(3000, static_cast<std::byte>(comm.rank() + 1));
+      if (round % 2) file->write_at(view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      else file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      file->close();
+    });
+    const auto bytes = store.contents("file");
+    for (size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(bytes[i], i % 3 == 0 ? bytes[0] : std::byte());
+  }
+}
+
+TEST(SharedFile, RepeatedCallsMeetOnceAndReuseThePlan) {
+  MemoryStore store;
+  with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {
+    View view;
+    view.displacement = 16 * comm.rank();
+    view.filetype = TypeMap::bytes(16).resized(0, 16 * 5);  // with gaps
+    const std::vector<std::byte> mine(16 * 1000);
+    const auto write = [&] { file.write_at_all(file.lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)}); };
+    write();
+    comm.barrier();
+    const int64_t before = comm.traffic().collectives;
+    write();
+    EXPECT_EQ(comm.traffic().collectives - before, 1);
+    EXPECT_EQ(file.statistics().plans_made, 1);
+    EXPECT_EQ(file.statistics().plans_reused, 1);
+  });
+}
+
+TEST(SharedFile, RepeatedCallsAcrossNodesMeetOnceBesidesTheData) {
+  MemoryStore store;
+  run_fibers({.ranks = 6, .stack_bytes = 128 << 10, .ranks_per_node = 2}, [&](Comm& comm) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", new_file);
+    View view;
+    view.displacement = 16 * comm.rank();
+    view.filetype = TypeMap::bytes(16).resized(0, 16 * 6);
+    const std::vector<std::byte> mine(16 * 1000, static_cast<std::byte>(comm.rank() + 1));
+    const auto write = [&] { file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)}); };
+    write();
+    write();
+    comm.barrier();
+    const int64_t before = comm.traffic().collectives;
+    write();
+    EXPECT_EQ(comm.traffic().collectives - before, 2) << "one exchange of data, one reduction";
+    EXPECT_EQ(file->statistics().plans_made, 1);
+    EXPECT_EQ(file->statistics().plans_reused, 2);
+    file->close();
+  });
+}
+
+TEST(SharedFile, FullWindowsAreNotReadFirst) {
+  MemoryStore store;
+  with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {
+    View view;
+    view.displacement = 16 * comm.rank();
+    view.filetype = TypeMap::bytes(16).resized(0, 64);
+    const std::vector<std::byte> mine(16 * 1000);
+    file.write_at_all(file.lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+    EXPECT_EQ(file.statistics().file_bytes_read, 0);
+    EXPECT_GT(file.statistics().exchange_calls, 0);
+  });
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,300 @@
+// What goes wrong: a dead listener, disks that fail, subfiles that are missing, short or of another file.
+#include "cluster.hpp"
+
+namespace sheaf::test {
+namespace {
+
+constexpr int64_t unit = 10;
+
+void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit) {
+  cluster.run([&](Cluster::Task& task) {
+    if (task.comm.rank() > 0) return;
+    const auto file = open_named(task, name_on(cluster.listeners, cluster.listeners), stripe_unit);
+    write_text(*file, 0, std::string(static_cast<size_t>(bytes), 'x'));
+    file->close();
+  });
+  cluster.is_over = false;
+}
+
+// Opens and closes; the code and message of the error.
+Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
+                OpenMode mode = OpenMode::make) {
+  Code code = Code::ok;
+  cluster.run([&](Cluster::Task& task) {
+    if (task.comm.rank() > 0) return;
+    code = code_of([&] { open_named(task, name, stripe_unit, mode)->close(); }, &message);
+  });
+  cluster.is_over = false;
+  return code;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(StripedFailure, AnotherStripeUnitIsRefused) {
+  Cluster cluster(1, 3);
+  make_file(cluster);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, name_on(3, 3), 11, message), Code::mismatch);
+  EXPECT_TRUE(has(message, "stripe unit of 10 bytes, not 11") && has(message, "host0") && has(message, "/f.dat")) << message;
+  EXPECT_EQ(open_again(cluster, name_on(3, 3), 0, message), Code::ok);
+}
+
+TEST(StripedFailure, AnotherOrderIsRefused) {
+  Cluster cluster(1, 3);
+  make_file(cluster);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, "host0,/f.dat;host2,/f.dat;host1,/f.dat;", unit, message), Code::mismatch);
+  EXPECT_TRUE(has(message, "is subfile 2") && has(message, "number 1") && has(message, "host2")) << message;
+  EXPECT_EQ(open_again(cluster, "host1,/f.dat;host0,/f.dat;host2,/f.dat;", unit, message), Code::mismatch);
+}
+
+TEST(StripedFailure, AnotherNumberOfSubfilesIsRefused) {
+  Cluster cluster(1, 3);
+  make_file(cluster);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, "host0,/f.dat;host1,/f.dat;", unit, message), Code::mismatch);
+  EXPECT_TRUE(has(message, "one of 3 subfiles")) << message;
+}
+
+TEST(StripedFailure, SubfilesOfTwoFilesAreRefused) {
+  Cluster cluster(1, 2);
+  make_file(cluster);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, "host0,/g.dat;host1,/g.dat;", unit, message), Code::ok);
+  EXPECT_EQ(open_again(cluster, "host0,/f.dat;host1,/g.dat;", unit, message), Code::mismatch);
+  EXPECT_TRUE(has(message, "another striped file") && has(message, "host1")) << message;
+}
+
+TEST(StripedFailure, AMissingSubfileIsNamed) {
+  for (int lost = 0; lost < 3; ++lost) {
+    for (const bool with_identity : {true, false}) {
+      Cluster cluster(1, 3);
+      make_file(cluster);
+      cluster.disks[static_cast<size_t>(lost)]->remove("/f.dat");
+      if (with_identity) cluster.disks[static_cast<size_t>(lost)]->remove("/f.dat.sfio");
+      std::string message;
+      EXPECT_EQ(open_again(cluster, name_on(3, 3), unit, message), Code::not_found);
+      EXPECT_TRUE(has(message, host(lost)) && has(message, "/f.dat") && has(message, "missing")) << message;
+      // Nothing was made in its place, and the others are as they were.
+      EXPECT_FALSE(cluster.disks[static_cast<size_t>(lost)]->status("/f.dat").exists);
+      for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(i == lost || cluster.contents(i).size() >= 30);
+    }
+  }
+}
+
+TEST(StripedFailure, AShortSubfileIsNamed) {
+  Cluster cluster(1, 3);
+  make_file(cluster);
+  cluster.disks[1]->open("/f.dat", Access::write)->resize(29);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, name_on(3, 3), unit, message), Code::damaged);
+  EXPECT_TRUE(has(message, "host1") && has(message, "short: it has 29 of 30 bytes")) << message;
+}
+
+TEST(StripedFailure, ALostOrDamagedIdentityIsNamed) {
+  Cluster cluster(1, 2);
+  make_file(cluster);
+  auto bytes = cluster.disks[1]->contents("/f.dat.sfio");
+  bytes[35] ^= std::byte{1};
+  cluster.disks[1]->set_contents("/f.dat.sfio", bytes);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message), Code::damaged);
+  EXPECT_TRUE(has(message, "host1") && has(message, "/f.dat.sfio")) << message;
+  cluster.disks[1]->remove("/f.dat.sfio");
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message), Code::damaged);
+  EXPECT_TRUE(has(message, "host1") && has(message, "lost its identity")) << message;
+}
+
+TEST(StripedFailure, OpenModes) {
+  Cluster cluster(1, 2);
+  std::string message;
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::read), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::write), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::fresh), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::fresh), Code::io);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::write), Code::ok);
+  EXPECT_EQ(open_again(cluster, "nowhere,/f;", unit, message), Code::not_found);
+  EXPECT_TRUE(has(message, "nowhere") && has(message, "host0, host1")) << message;
+  cluster.run([&](Cluster::Task& task) {
+    const auto file = open_named(task, name_on(2, 2), unit, OpenMode::read);
+    EXPECT_EQ(code_of([&] { write_text(*file, 0, "a"); }), Code::wrong_mode);
+    EXPECT_EQ(code_of([&] { file->resize(7); }), Code::wrong_mode);
+    file->close();
+  });
+}
+
+TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
+  Cluster cluster(2, 3);
+  cluster.run([&](Cluster::Task& task) {
+    std::unique_ptr<StripedFile> file;
+    if (task.comm.rank() == 0) file = open_named(task, name_on(3, 3), unit);
+    task.comm.barrier();
+    if (task.comm.rank() == 1) file = open_named(task, name_on(3, 3), unit);
+    FaultPlan full;
+    full.fail_at = 0;
+    full.from_then_on = true;
+    full.errno_value = ENOSPC;
+    full.kind = sheaf::Operation::write;
+    full.path_contains = "/f.dat";
+    cluster.stores[1]->set_plan(full);
+    task.comm.barrier();
+    std::string message;
+    EXPECT_EQ(code_of([&] { write_text(*file, 100 * task.comm.rank(), std::string(60, 'y')); }, &message), Code::no_space);
+    EXPECT_TRUE(has(message, "host1") && has(message, "/f.dat")) << message;
+    task.comm.barrier();
+    EXPECT_EQ(read_text(*file, 0, 10), std::string(10, 'y'));   // subfile 0
+    EXPECT_EQ(read_text(*file, 20, 10), std::string(10, 'y'));  // subfile 2
+    task.comm.barrier();
+    cluster.stores[1]->set_plan({});
+    write_text(*file, 100 * task.comm.rank(), std::string(60, 'z'));
+    task.comm.barrier();
+    EXPECT_EQ(read_text(*file, 0, 60), std::string(60, 'z'));
+    task.comm.barrier();
+    file->close();
+  });
+}
+
+// The k-th operation of one listener's disk fails, for all k: a write, a read and a close end with an error or with the
+// right file; what the other listeners hold is right in any case.
+TEST(StripedFailure, EveryOperationOfADisk) {
+  for (const bool from_then_on : {false, true})
+    for (const bool half : {false, true})
+      for (int64_t k = 0;; ++k) {
+        SCOPED_TRACE("operation " + std::to_string(k));
+        Cluster cluster(2, 3);
+        FaultPlan plan;
+        plan.fail_at = k;
+        plan.from_then_on = from_then_on;
+        plan.half_first = half;
+        cluster.stores[1]->set_plan(plan);
+        int failures = 0;
+        cluster.run([&](Cluster::Task& task) {
+          std::string message;
+          const auto guarded = [&](const std::function<void()>& call) {
+            const Code code = code_of(call, &message);
+            if (code == Code::ok) return true;
+            EXPECT_TRUE(code == Code::io || code == Code::damaged || code == Code::not_found) << name_of(code) << message;
+            EXPECT_TRUE(has(message, "host1")) << message;
+            ++failures;
+            return false;
+          };
+          std::unique_ptr<StripedFile> file;
+          for (int turn = 0; turn < 2; ++turn) {
+            if (turn == task.comm.rank()) guarded([&] { file = open_named(task, name_on(3, 3), unit); });
+            task.comm.barrier();
+          }
+          bool written = false;
+          if (file) {
+            written = guarded([&] { write_text(*file, 60 * task.comm.rank(), std::string(60, 'y')); });
+            guarded([&] {
+              const std::string found = read_text(*file, 60 * task.comm.rank(), 60);
+              EXPECT_TRUE(!written || found == std::string(60, 'y'));
+            });
+          }
+          task.comm.barrier();
+          if (file) guarded([&] { file->close(); });
+        });
+        const bool met = cluster.stores[1]->failed() > 0;
+        EXPECT_EQ(failures > 0, met);
+        for (const int other : {0, 2}) {
+          if (!cluster.disks[static_cast<size_t>(other)]->status("/f.dat").exists) continue;
+          EXPECT_EQ(cluster.contents(other).find_first_not_of(std::string("y\0", 2)), std::string::npos);
+        }
+        if (!met) break;
+        ASSERT_LT(k, 200);
+      }
+}
+
+TEST(StripedFailure, ErrorsAreCountedByKindAndForgottenWhenTold) {
+  Cluster cluster(1, 2);
+  cluster.run([&](Cluster::Task& task) {
+    const auto file = open_named(task, name_on(2, 2), unit);
+    FaultPlan plan;
+    plan.fail_at = 0;
+    plan.from_then_on = true;
+    plan.path_contains = "/f.dat";
+    cluster.stores[0]->set_plan(plan);
+    code_of([&] { write_text(*file, 0, "abc"); });
+    code_of([&] { write_text(*file, 0, "abc"); });
+    code_of([&] { read_text(*file, 0, 3); });
+    code_of([&] { file->resize(3); });
+    const auto told = [&] {
+      Request request;
+      request.kind = Kind::errors;
+      return ask(*task.link, {{0, request}})[0].values;
+    };
+    EXPECT_EQ(told(), (ErrorCounts{0, 0, 0, 0, 1, 0, 2, 1}));
+    EXPECT_EQ(told(), ErrorCounts{});
+    cluster.stores[0]->set_plan({});
+    file->close();
+  });
+}
+
+TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
+  for (int dies_in = 0; dies_in < 6; ++dies_in) {
+    Cluster cluster(3, 3);
+    cluster.patience = 20;
+    double longest = 0;
+    cluster.run([&](Cluster::Task& task) {
+      std::unique_ptr<StripedFile> file = open_named(task, name_on(3, 3), unit);
+      task.comm.barrier();
+      if (task.comm.rank() == 0) task.network.kill_at_message(cluster.task_of_listener(1), dies_in);
+      task.comm.barrier();
+      std::string message;
+      Code code = Code::ok;
+      const double begin = task.network.now();
+      for (int round = 0; code == Code::ok && round < 4; ++round)
+        code = code_of([&] { write_text(*file, 90 * task.comm.rank(), std::string(90, 'y')); }, &message);
+      longest = std::max(longest, task.network.now() - begin);
+      EXPECT_EQ(code, Code::io);
+      EXPECT_TRUE(has(message, "host1") && has(message, "gone")) << message;
+      // From now on at once, and the others still serve.
+      const double later = task.network.now();
+      EXPECT_EQ(code_of([&] { read_text(*file, 10, 5); }), Code::io);
+      EXPECT_EQ(task.network.now(), later);
+      write_text(*file, 90 * task.comm.rank(), std::string(10, 'w'));
+      EXPECT_EQ(read_text(*file, 90 * task.comm.rank(), 10), std::string(10, 'w'));
+      EXPECT_EQ(code_of([&] { file->close(); }), Code::io);
+    });
+    EXPECT_LT(longest, 30);
+    EXPECT_EQ(cluster.contents(0).find_first_not_of(std::string("yw\0", 3)), std::string::npos);
+  }
+}
+
+TEST(StripedFailure, WhatWasNotClosedCanBeOpenedAndIsNotShort) {
+  Cluster cluster(1, 2);
+  make_file(cluster, 95);
+  cluster.run([&](Cluster::Task& task) {
+    const auto file = open_named(task, name_on(2, 2), unit);
+    write_text(*file, 300, "end");  // and the program dies
+  });
+  cluster.is_over = false;
+  cluster.run([&](Cluster::Task& task) {
+    const auto file = open_named(task, name_on(2, 2), unit);
+    EXPECT_EQ(file->status().size, 303);
+    file->close();
+  });
+  EXPECT_EQ(cluster.contents(1).size(), 150u);
+}
+
+TEST(StripedFailure, ACreationThatWasInterruptedGoesOn) {
+  for (int64_t k = 0;; ++k) {
+    Cluster cluster(1, 2);
+    FaultPlan plan;
+    plan.fail_at = k;
+    plan.from_then_on = true;
+    cluster.stores[k % 2 ? 0 : 1]->set_plan(plan);
+    plan.fail_at = k / 2;
+    cluster.stores[k % 2 ? 0 : 1]->set_plan(plan);
+    std::string message;
+    const Code code = open_again(cluster, name_on(2, 2), unit, message);
+    for (auto& store : cluster.stores) store->set_plan({});
+    EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message), Code::ok) << k << " " << message;
+    if (code == Code::ok) break;
+    ASSERT_LT(k, 100);
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::test

@@ -1,0 +1,170 @@
+// crash_points: runs a program over a recording store and tells, for every prefix of its changes, what the files must hold
+// at least, and what they may hold at most, if the program died there.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "storage/recording_store.hpp"
+#include "support/programs.hpp"
+
+namespace sheaf::test {
+
+// How far each task had come when the store had seen so many changes.
+class Reported {
+ public:
+  explicit Reported(int ntasks) : least_(static_cast<size_t>(ntasks)), most_(static_cast<size_t>(ntasks)) {}
+
+  // Before a step that may bring the stream to `total` bytes; after one that reported `total` bytes of it.
+  void begin(int64_t task, size_t changes, int64_t total) { most_[static_cast<size_t>(task)].push_back({changes, total}); }
+  void reported(int64_t task, size_t changes, int64_t total) { least_[static_cast<size_t>(task)].push_back({changes, total}); }
+
+  int64_t least(int64_t task, size_t prefix) const {
+    int64_t bytes = 0;
+    for (const Point& p : least_[static_cast<size_t>(task)])
+      if (p.changes <= prefix) bytes = std::max(bytes, p.bytes);
+    return bytes;
+  }
+  int64_t most(int64_t task, size_t prefix) const {
+    int64_t bytes = 0;
+    for (const Point& p : most_[static_cast<size_t>(task)])
+      if (p.changes < prefix) bytes = std::max(bytes, p.bytes);
+    return bytes;
+  }
+
+  size_t opened = 0;  // changes when the open had returned
+  size_t closing = 0;  // before the close
+  size_t closed = 0;  // after the close
+
+ private:
+  struct Point {
+    size_t changes;
+    int64_t bytes;
+  };
+  std::vector<std::vector<Point>> least_, most_;
+};
+
+// The steps of one task. Flushes are commits; chunks that are left count as well, unless `flushes_only`.
+class RecordedTask {
+ public:
+  RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, bool flushes_only)
+      : task_(task), model_{chunk, {0}}, tape_(tape), reported_(reported), flushes_only_(flushes_only) {}
+
+  template <class Commit>
+  void step(WriteStream& stream, const Step& s, Commit&& commit) {
+    const size_t blocks = model_.blocks.size();
+    const int64_t before = model_.total();
+    if (!model_.accepts(s)) return;
+    TaskModel next = model_;
+    next.apply(s);
+    reported_.begin(task_, tape_.length(), next.total());
+    if (s.kind == Step::write) stream.write(content(task_, before, s.bytes));
+    if (s.kind == Step::ensure) stream.ensure_free_space(s.bytes);
+    if (s.kind == Step::flush) commit();
+    model_ = next;
+    const int64_t complete = model_.total() - model_.blocks.back();
+    if (s.kind == Step::flush) {
+      reported_.reported(task_, tape_.length(), model_.total());
+    } else if (!flushes_only_ && model_.blocks.size() > blocks) {
+      reported_.reported(task_, tape_.length(), complete);
+    }
+  }
+
+ private:
+  int64_t task_;
+  TaskModel model_;
+  RecordingStore& tape_;
+  Reported& reported_;
+  bool flushes_only_;
+};
+
+// Throws unless what is in `store` is what `reported` allows after `prefix` changes. Returns the length of each stream.
+inline std::vector<int64_t> check_recovered(Store& store, const Program& p, const Reported& reported, size_t prefix) {
+  std::vector<int64_t> lengths;
+  SerialReader all(store, "a", mode_of("r"));
+  require(all.ntasks() == p.ntasks(), "number of tasks");
+  for (int64_t t = 0; t < p.ntasks(); ++t) {
+    all.select(t);
+    std::vector<std::byte> found(static_cast<size_t>(reported.most(t, prefix)) + 100);
+    found.resize(all.stream().read(found));
+    const auto length = static_cast<int64_t>(found.size());
+    require(length >= reported.least(t, prefix), "task " + std::to_string(t) + " has lost bytes: " + std::to_string(length) +
+                                                     " of " + std::to_string(reported.least(t, prefix)));
+    require(length <= reported.most(t, prefix), "task " + std::to_string(t) + " has bytes that it had not written");
+    require(found == content(t, 0, length), "task " + std::to_string(t) + " has wrong bytes");
+    lengths.push_back(length);
+  }
+  if (prefix >= reported.closed) require(!all.facts().unclosed, "the file was closed");
+  if (prefix <= reported.closing) require(all.facts().unclosed, "the file was not closed, and nobody says so");
+  return lengths;
+}
+
+// Programs that flush now and then and go over several chunks.
+inline Program crash_program(uint64_t seed, int nfiles) {
+  Random random(seed);
+  Program p;
+  p.fsblksize = 512;
+  p.buffer = random.pick<int64_t>({0, 13, 300, 5000});
+  const int ntasks = 1 + static_cast<int>(random.below(4));
+  p.nfiles = std::min(nfiles, ntasks);
+  for (int t = 0; t < ntasks; ++t) {
+    p.requests.push_back(random.pick<int64_t>({0, 100, 512, 1500}));
+    std::vector<Step> steps;
+    for (int64_t count = random.below(12); count > 0; --count) {
+      const auto kind = random.pick({Step::write, Step::write, Step::write, Step::ensure, Step::flush, Step::flush});
+      steps.push_back({kind, kind == Step::flush ? 0 : random.below(kind == Step::ensure ? 500 : 900)});
+    }
+    p.steps.push_back(steps);
+  }
+  return p;
+}
+
+inline void record_serially(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+  std::vector<int64_t> ranks(p.requests.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
+  reported.opened = tape.length();
+  const bool durable = words.find("durable") != std::string::npos;
+  Random random(seed);
+  std::vector<RecordedTask> tasks;
+  std::vector<size_t> next(p.requests.size(), 0);
+  for (int64_t t = 0; t < p.ntasks(); ++t) tasks.emplace_back(t, p.chunk(t), tape, reported, durable);
+  std::vector<int64_t> unfinished = ranks;
+  while (!unfinished.empty()) {
+    const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
+    const auto t = static_cast<size_t>(*at);
+    if (next[t] == p.steps[t].size()) {
+      unfinished.erase(at);
+      continue;
+    }
+    writer.select(*at);
+    tasks[t].step(writer.stream(), p.steps[t][next[t]++], [&] { writer.commit(); });
+  }
+  reported.closing = tape.length();
+  writer.close();
+  reported.closed = tape.length();
+}
+
+inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+  SharedHandles store(tape);
+  const bool durable = words.find("durable") != std::string::npos;
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+    const int me = comm.rank();
+    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
+    comm.barrier();
+    reported.opened = std::max(reported.opened, tape.length());
+    RecordedTask task(me, p.chunk(me), tape, reported, durable);
+    comm.barrier();
+    for (const Step& step : p.steps[static_cast<size_t>(me)]) {
+      task.step(writer.stream(), step, [&] { writer.commit(); });
+      yield();
+    }
+    comm.barrier();
+    reported.closing = tape.length();
+    comm.barrier();
+    writer.close();
+  });
+  reported.closed = tape.length();
+}
+
+}  // namespace sheaf::test
