@@ -1,0 +1,87 @@
+#include "codec/codec.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.hpp"
+#include "codec/libraries.hpp"
+
+namespace sheaf::codec {
+
+void require(Codec codec, std::string_view path) {
+  std::string problem;
+  if (codec == Codec::zstd) zstd(&problem);
+  if (codec == Codec::lz4) lz4(&problem);
+  if (!problem.empty())
+    throw file_error(Code::unsupported, path,
+                     "is compressed with " + std::string(name_of(codec)) + ", which cannot be used: " + problem);
+}
+
+std::string_view name_of(Codec codec) {
+  switch (codec) {
+    case Codec::zstd: return "zstd";
+    case Codec::lz4: return "lz4";
+    case Codec::none: break;
+  }
+  return "none";
+}
+
+bool level_fits(Codec codec, int level) { return codec == Codec::zstd ? level >= -100 && level <= 22 : level == 0; }
+
+size_t bound(Codec codec, size_t bytes) {
+  // The larger of what both libraries promise.
+  return codec == Codec::none ? bytes : bytes + bytes / 128 + 1024;
+}
+
+Compressor::~Compressor() {
+#ifdef SHEAF_HAS_ZSTD
+  if (context_) zstd()->free_compressor(static_cast<ZSTD_CCtx*>(context_));
+#endif
+}
+
+size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data, [[maybe_unused]] std::span<std::byte> out) {
+#ifdef SHEAF_HAS_ZSTD
+  if (codec_ == Codec::zstd) {
+    if (!context_) context_ = zstd()->create_compressor();
+    if (!context_) return 0;
+    const size_t n = zstd()->compress(static_cast<ZSTD_CCtx*>(context_), out.data(), out.size(), data.data(), data.size(), level_);
+    return zstd()->is_error(n) ? 0 : n;
+  }
+#endif
+#ifdef SHEAF_HAS_LZ4
+  if (codec_ == Codec::lz4) {
+    if (data.size() > LZ4_MAX_INPUT_SIZE || out.size() > INT32_MAX) return 0;
+    const int n = lz4()->compress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
+                                  static_cast<int>(data.size()), static_cast<int>(out.size()));
+    return n > 0 ? static_cast<size_t>(n) : 0;
+  }
+#endif
+  return 0;
+}
+
+Decompressor::~Decompressor() {
+#ifdef SHEAF_HAS_ZSTD
+  if (context_) zstd()->free_decompressor(static_cast<ZSTD_DCtx*>(context_));
+#endif
+}
+
+bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std::span<const std::byte> data,
+                              [[maybe_unused]] std::span<std::byte> out) {
+#ifdef SHEAF_HAS_ZSTD
+  if (codec == Codec::zstd) {
+    if (!context_) context_ = zstd()->create_decompressor();
+    return context_ && zstd()->decompress(static_cast<ZSTD_DCtx*>(context_), out.data(), out.size(), data.data(),
+                                          data.size()) == out.size();
+  }
+#endif
+#ifdef SHEAF_HAS_LZ4
+  if (codec == Codec::lz4) {
+    if (data.size() > INT32_MAX || out.size() > INT32_MAX) return false;
+    return lz4()->decompress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
+                             static_cast<int>(data.size()), static_cast<int>(out.size())) == static_cast<int>(out.size());
+  }
+#endif
+  return false;
+}
+
+}  // namespace sheaf::codec

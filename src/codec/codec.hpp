@@ -1,0 +1,60 @@
+// codec: one buffer of bytes compressed or restored, by zstd or lz4.
+//
+// The libraries are loaded when they are first needed: programs that link Sheaf statically, with link lines that know nothing
+// of codecs, need none for files that are not compressed, and are told what is missing otherwise. Sizes in bytes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "format/extension.hpp"
+
+namespace sheaf::codec {
+
+using format::Codec;
+
+// Throws unsupported, naming `path`, if the library of the codec was not there when Sheaf was built, or is not here now.
+void require(Codec codec, std::string_view path);
+
+std::string_view name_of(Codec codec);  // "none", "zstd", "lz4"
+bool level_fits(Codec codec, int level);
+inline constexpr int default_zstd_level = 1;
+
+// Most bytes that compressing `bytes` bytes can give.
+size_t bound(Codec codec, size_t bytes);
+
+// Not for several threads at once. The codec must be there (require()).
+class Compressor {
+ public:
+  Compressor(Codec codec, int level) : codec_(codec), level_(level) {}
+  ~Compressor();
+  Compressor(const Compressor&) = delete;
+  Compressor& operator=(const Compressor&) = delete;
+
+  // Returns the bytes written to `out`, which holds bound(data.size()); 0: it could not be done.
+  size_t compress(std::span<const std::byte> data, std::span<std::byte> out);
+
+ private:
+  Codec codec_;
+  int level_;
+  void* context_ = nullptr;
+};
+
+// Not for several threads at once.
+class Decompressor {
+ public:
+  Decompressor() = default;
+  ~Decompressor();
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+
+  // Fills all of `out`. False if `data` is no buffer of that many bytes compressed by `codec`, which must be there. Writes
+  // nowhere else, whatever `data` is.
+  bool decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out);
+
+ private:
+  void* context_ = nullptr;
+};
+
+}  // namespace sheaf::codec

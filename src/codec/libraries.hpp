@@ -1,0 +1,40 @@
+// codec/libraries: the functions of libzstd and liblz4 that Sheaf calls, loaded when they are first asked for.
+#pragma once
+
+#if __has_include(<zstd.h>)
+#include <zstd.h>
+#define SHEAF_HAS_ZSTD 1
+#endif
+#if __has_include(<lz4.h>)
+#include <lz4.h>
+#define SHEAF_HAS_LZ4 1
+#endif
+
+#include <string>
+
+namespace sheaf::codec {
+
+struct Zstd {
+#ifdef SHEAF_HAS_ZSTD
+  decltype(&ZSTD_createCCtx) create_compressor;
+  decltype(&ZSTD_freeCCtx) free_compressor;
+  decltype(&ZSTD_compressCCtx) compress;
+  decltype(&ZSTD_createDCtx) create_decompressor;
+  decltype(&ZSTD_freeDCtx) free_decompressor;
+  decltype(&ZSTD_decompressDCtx) decompress;
+  decltype(&ZSTD_isError) is_error;
+#endif
+};
+
+struct Lz4 {
+#ifdef SHEAF_HAS_LZ4
+  decltype(&LZ4_compress_default) compress;
+  decltype(&LZ4_decompress_safe) decompress;
+#endif
+};
+
+// Null, and why in *problem (if given), when the library cannot be used. Any thread.
+const Zstd* zstd(std::string* problem = nullptr);
+const Lz4* lz4(std::string* problem = nullptr);
+
+}  // namespace sheaf::codec

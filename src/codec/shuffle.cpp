@@ -1,0 +1,58 @@
+#include "codec/shuffle.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sheaf::codec {
+
+namespace {
+
+// Elements at a time: what they and their places in the output take stays in the first cache.
+constexpr size_t strip = 512;
+
+// Width 0: of a size known only at run time. The common ones are faster by a factor when the compiler knows them.
+template <size_t Width>
+void transpose(const std::byte* from, std::byte* to, size_t elements, size_t width) {
+  const size_t w = Width ? Width : width;
+  for (size_t first = 0; first < elements; first += strip) {
+    const size_t end = std::min(elements, first + strip);
+    for (size_t b = 0; b < w; ++b)
+      for (size_t i = first; i < end; ++i) to[b * elements + i] = from[i * w + b];
+  }
+}
+
+template <size_t Width>
+void transpose_back(const std::byte* from, std::byte* to, size_t elements, size_t width) {
+  const size_t w = Width ? Width : width;
+  for (size_t first = 0; first < elements; first += strip) {
+    const size_t end = std::min(elements, first + strip);
+    for (size_t b = 0; b < w; ++b)
+      for (size_t i = first; i < end; ++i) to[i * w + b] = from[b * elements + i];
+  }
+}
+
+template <bool Back>
+void run(std::span<const std::byte> data, size_t element, std::span<std::byte> out) {
+  const auto with = [&]<size_t Width>() {
+    if constexpr (Back) {
+      transpose_back<Width>(data.data(), out.data(), data.size() / element, element);
+    } else {
+      transpose<Width>(data.data(), out.data(), data.size() / element, element);
+    }
+  };
+  switch (element) {
+    case 2: with.template operator()<2>(); break;
+    case 4: with.template operator()<4>(); break;
+    case 8: with.template operator()<8>(); break;
+    default: with.template operator()<0>();
+  }
+  const size_t rest = data.size() % element;
+  if (rest > 0) std::memcpy(out.data() + out.size() - rest, data.data() + data.size() - rest, rest);
+}
+
+}  // namespace
+
+void shuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out) { run<false>(data, element, out); }
+void unshuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out) { run<true>(data, element, out); }
+
+}  // namespace sheaf::codec

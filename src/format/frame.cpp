@@ -1,0 +1,159 @@
+#include "format/frame.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/crc32c.hpp"
+
+namespace sheaf::format {
+
+namespace {
+
+constexpr unsigned char frame_magic[4] = {'S', 'F', 'r', 'm'};
+constexpr unsigned char index_magic[8] = {'S', 'F', 'r', 'm', 'I', 'd', 'x', '\n'};
+constexpr auto index_code = std::byte{255};
+
+enum Field : size_t { at_codec = 4, at_shuffle = 5, at_stored = 8, at_plain = 12, at_block = 16, at_sum = 20, at_offset = 24, at_hash = 32 };
+
+template <class T>
+void put(std::byte* to, T value) {
+  store<T>(to, value, ByteOrder::little);
+}
+
+template <class T>
+T get(const std::byte* from) {
+  return load<T>(from, ByteOrder::little);
+}
+
+}  // namespace
+
+std::array<std::byte, frame_head_size> encode(const FrameHead& h) {
+  std::array<std::byte, frame_head_size> bytes{};
+  std::byte* const p = bytes.data();
+  std::memcpy(p, frame_magic, sizeof frame_magic);
+  p[at_codec] = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
+  p[at_shuffle] = static_cast<std::byte>(h.shuffle);
+  put<uint32_t>(p + at_stored, h.stored);
+  put<uint32_t>(p + at_plain, h.plain);
+  put<int32_t>(p + at_block, h.at.block);
+  put<uint32_t>(p + at_sum, h.sum);
+  put<int64_t>(p + at_offset, h.at.offset);
+  put<uint64_t>(p + at_hash, hash_of(std::span(bytes).first(at_hash)));
+  return bytes;
+}
+
+std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size> bytes) {
+  const std::byte* const p = bytes.data();
+  if (std::memcmp(p, frame_magic, sizeof frame_magic) != 0) return std::nullopt;
+  if (get<uint64_t>(p + at_hash) != hash_of(bytes.first(at_hash))) return std::nullopt;
+  FrameHead h;
+  h.stored = get<uint32_t>(p + at_stored);
+  h.plain = get<uint32_t>(p + at_plain);
+  h.sum = get<uint32_t>(p + at_sum);
+  if (p[at_codec] == index_code) {
+    h.kind = FrameHead::Kind::index;
+    if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
+    return h;
+  }
+  if (p[at_codec] > static_cast<std::byte>(Codec::lz4)) return std::nullopt;
+  h.codec = static_cast<Codec>(p[at_codec]);
+  h.shuffle = static_cast<uint8_t>(p[at_shuffle]);
+  h.at = {get<int32_t>(p + at_block), get<int64_t>(p + at_offset)};
+  if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain)) return std::nullopt;
+  if (h.at.block < 0 || h.at.offset < 0 || h.at.offset > INT64_MAX - int64_t{h.plain}) return std::nullopt;
+  return h;
+}
+
+PlainPlace FrameTable::end() const {
+  return frames_.empty() ? PlainPlace{} : PlainPlace{frames_.back().at.block, frames_.back().at.offset + frames_.back().used};
+}
+
+bool FrameTable::continues(const PlainPlace& at) const {
+  if (at == end()) return true;
+  return !frames_.empty() && at.offset == 0 && at.block == int64_t{frames_.back().at.block} + 1;
+}
+
+bool FrameTable::add(const FrameHead& head, int64_t stored) {
+  const PlainPlace& at = head.at;
+  if (!continues(at)) {
+    if (at > end()) return false;
+    // Inside what is there, or at the begin of a block of it.
+    while (!frames_.empty() && frames_.back().at >= at) frames_.pop_back();
+    if (!frames_.empty() && frames_.back().at.block == at.block)
+      frames_.back().used = static_cast<uint32_t>(std::min<int64_t>(frames_.back().used, at.offset - frames_.back().at.offset));
+    if (!continues(at)) return false;
+  }
+  frames_.push_back({stored, at, head.plain, static_cast<uint32_t>(head.size())});
+  return true;
+}
+
+std::vector<int64_t> FrameTable::block_sizes() const {
+  std::vector<int64_t> sizes(1);
+  for (const Frame& f : frames_) {
+    if (f.at.block >= std::ssize(sizes)) sizes.push_back(0);
+    sizes.back() = f.at.offset + f.used;
+  }
+  return sizes;
+}
+
+size_t FrameTable::find(const PlainPlace& at) const {
+  // Of those at one place the last holds the bytes: the others are empty.
+  return static_cast<size_t>(std::ranges::upper_bound(frames_, at, {}, &Frame::at) - frames_.begin()) - 1;
+}
+
+std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) const {
+  const uint64_t payload = frames_.size() * uint64_t{index_entry_size} + uint64_t{index_end_size};
+  if (payload > UINT32_MAX - uint64_t{frame_head_size}) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<size_t>(frame_head_size) + payload);
+  std::byte* p = bytes.data() + frame_head_size;
+  for (const Frame& f : frames_) {
+    put<int64_t>(p, f.stored);
+    put<int64_t>(p + 8, f.at.offset);
+    put<int32_t>(p + 16, f.at.block);
+    put<uint32_t>(p + 20, f.used);
+    put<uint32_t>(p + 24, f.size);
+    p += index_entry_size;
+  }
+  std::memcpy(p, index_magic, sizeof index_magic);
+  put<int64_t>(p + 8, stored);
+  put<uint64_t>(p + 16, frames_.size());
+  put<uint64_t>(p + 24, hash_of({p, 24}));
+  FrameHead head;
+  head.kind = FrameHead::Kind::index;
+  head.stored = static_cast<uint32_t>(payload);
+  head.plain = static_cast<uint32_t>(frames_.size());
+  head.sum = crc32c(0, std::span(bytes).subspan(frame_head_size));
+  std::ranges::copy(encode(head), bytes.begin());
+  return bytes;
+}
+
+std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes, int64_t stream_size) {
+  const std::byte* const p = bytes.data();
+  if (std::memcmp(p, index_magic, sizeof index_magic) != 0 || get<uint64_t>(p + 24) != hash_of({p, 24})) return std::nullopt;
+  const auto begin = get<int64_t>(p + 8);
+  if (begin < 0 || begin > stream_size - frame_head_size - index_end_size) return std::nullopt;
+  return begin;
+}
+
+std::optional<FrameTable> FrameTable::decode_index(std::span<const std::byte> bytes, int64_t stored) {
+  if (std::ssize(bytes) < frame_head_size + index_end_size) return std::nullopt;
+  const auto head = decode_frame(bytes.first<frame_head_size>());
+  const auto payload = bytes.subspan(frame_head_size);
+  if (!head || head->kind != FrameHead::Kind::index || head->stored != payload.size() || head->sum != crc32c(0, payload))
+    return std::nullopt;
+  FrameTable table;
+  table.frames_.reserve(head->plain);
+  int64_t least = 0;  // where the next frame can be stored
+  for (uint32_t i = 0; i < head->plain; ++i) {
+    const std::byte* const p = payload.data() + i * index_entry_size;
+    const Frame f{get<int64_t>(p), {get<int32_t>(p + 16), get<int64_t>(p + 8)}, get<uint32_t>(p + 20), get<uint32_t>(p + 24)};
+    if (f.stored < least || f.size < frame_head_size || f.size > stored || f.stored > stored - int64_t{f.size} ||
+        f.used > largest_frame || f.at.offset < 0 || f.at.offset > INT64_MAX - int64_t{f.used} || !table.continues(f.at))
+      return std::nullopt;
+    least = f.stored + f.size;
+    table.frames_.push_back(f);
+  }
+  return table;
+}
+
+}  // namespace sheaf::format

@@ -1,0 +1,123 @@
+// Frames of random bytes through every codec, and damaged ones.
+#include "codec/frame_coder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.hpp"
+#include "codec/shuffle.hpp"
+
+namespace sheaf::codec {
+namespace {
+
+using format::frame_head_size;
+using format::FrameHead;
+using Bytes = std::vector<std::byte>;
+
+Bytes noise(size_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  Bytes bytes(n);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  return bytes;
+}
+
+Bytes ramp(size_t n) {
+  Bytes bytes(n);
+  for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>(i / 64);
+  return bytes;
+}
+
+FrameHead head_of(std::span<const std::byte> frame) {
+  const auto head = format::decode_frame(frame.first<frame_head_size>());
+  EXPECT_TRUE(head);
+  return head.value_or(FrameHead{});
+}
+
+Bytes decoded(std::span<const std::byte> frame) {
+  const FrameHead head = head_of(frame);
+  Bytes out(head.plain);
+  FrameDecoder().decode(head, frame.subspan(frame_head_size), out, "a frame");
+  return out;
+}
+
+const Compression ways[] = {{Codec::zstd, 1, 0}, {Codec::zstd, -5, 4}, {Codec::zstd, 19, 3}, {Codec::lz4, 0, 0},
+                            {Codec::lz4, 0, 8},  {Codec::none, 0, 0},  {Codec::lz4, 0, 255}};
+
+TEST(FrameCoder, BytesComeBackWhateverTheirNumber) {
+  for (const Compression& how : ways) {
+    FrameEncoder encoder(how);
+    Scratch memory;
+    std::mt19937 random(1);
+    for (int i = 0; i < 60; ++i) {
+      const size_t n = i < 10 ? static_cast<size_t>(i) : random() % 70000;
+      const Bytes plain = i % 3 ? ramp(n) : noise(n, random());
+      const auto frame = encoder.encode({i, 17 * i}, plain, memory);
+      EXPECT_EQ(head_of(frame).at, (format::PlainPlace{i, 17 * i}));
+      EXPECT_EQ(std::ssize(frame), head_of(frame).size());
+      EXPECT_EQ(decoded(frame), plain) << name_of(how.codec) << " " << n;
+    }
+  }
+}
+
+TEST(FrameCoder, BytesThatDoNotBecomeFewerAreStoredAsTheyAre) {
+  for (const Compression& how : ways) {
+    Scratch memory;
+    const Bytes plain = noise(5000, 3);
+    const auto frame = FrameEncoder(how).encode({}, plain, memory);
+    EXPECT_EQ(head_of(frame).codec, Codec::none);
+    EXPECT_EQ(frame.size(), plain.size() + frame_head_size);
+  }
+}
+
+TEST(FrameCoder, LargestFrame) {
+  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
+    Scratch memory;
+    const Bytes plain = ramp(format::largest_frame);
+    const auto frame = FrameEncoder({codec, 0, 0}).encode({}, plain, memory);
+    EXPECT_LT(frame.size(), plain.size() / 10);
+    EXPECT_EQ(decoded(frame), plain);
+  }
+}
+
+TEST(FrameCoder, DamageIsToldWithThePlace) {
+  for (const Compression& how : ways) {
+    Scratch memory;
+    const Bytes plain = ramp(3000);
+    const auto frame = FrameEncoder(how).encode({}, plain, memory);
+    const FrameHead head = head_of(frame);
+    for (size_t bit = 0; bit < 8 * size_t{head.stored}; bit += 7) {
+      Bytes stored(frame.begin() + frame_head_size, frame.end());
+      stored[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      Bytes out(head.plain);
+      try {
+        FrameDecoder().decode(head, stored, out, "task 3");
+        EXPECT_EQ(out, plain);  // a bit that does not matter to the codec
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Code::damaged);
+        EXPECT_TRUE(std::string(e.what()).starts_with("task 3: ")) << e.what();
+      }
+    }
+  }
+}
+
+TEST(Shuffle, BringsBytesOfEqualWeightTogether) {
+  const Bytes data = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{5}, std::byte{6}, std::byte{7}};
+  Bytes out(7);
+  shuffle(data, 3, out);
+  EXPECT_EQ(out, (Bytes{std::byte{1}, std::byte{4}, std::byte{2}, std::byte{5}, std::byte{3}, std::byte{6}, std::byte{7}}));
+}
+
+TEST(Shuffle, IsUndone) {
+  for (const size_t n : {0, 1, 7, 8, 1000, 4096, 70001})
+    for (const size_t element : {1, 2, 3, 4, 8, 12, 255}) {
+      const Bytes data = noise(n, 5);
+      Bytes there(n), back(n);
+      shuffle(data, element, there);
+      unshuffle(there, element, back);
+      EXPECT_EQ(back, data) << n << " " << element;
+    }
+}
+
+}  // namespace
+}  // namespace sheaf::codec

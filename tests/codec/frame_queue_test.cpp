@@ -1,0 +1,65 @@
+// Frames come out in the order their pieces went in, whoever compresses them.
+#include "codec/frame_queue.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sheaf::codec {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes piece(int number, size_t bytes) {
+  Bytes plain(bytes);
+  for (size_t i = 0; i < bytes; ++i) plain[i] = static_cast<std::byte>(i / 100 + static_cast<size_t>(number));
+  return plain;
+}
+
+class FrameQueueOf : public testing::TestWithParam<int> {};
+
+TEST_P(FrameQueueOf, ThreadsKeepsTheOrder) {
+  Compression how{format::Codec::zstd, 1, 0, 10000, GetParam()};
+  FrameQueue queue(how);
+  int out = 0;
+  const auto take = [&](bool wait) {
+    const auto frame = queue.front(wait);
+    if (!frame) return false;
+    const auto head = format::decode_frame(frame->first<format::frame_head_size>());
+    EXPECT_EQ(head->at, (format::PlainPlace{out, out}));
+    Bytes plain(head->plain);
+    FrameDecoder().decode(*head, frame->subspan(format::frame_head_size), plain, "a frame");
+    EXPECT_EQ(plain, piece(out, out % 3 == 0 ? 10000 : 50));
+    queue.pop();
+    ++out;
+    return true;
+  };
+  for (int in = 0; in < 200; ++in) {
+    while (queue.full()) take(true);
+    queue.push({in, in}, piece(in, in % 3 == 0 ? 10000 : 50));
+    if (in % 7 == 0) take(false);
+  }
+  while (!queue.empty()) take(true);
+  EXPECT_EQ(out, 200);
+}
+
+TEST_P(FrameQueueOf, ThreadsEndsWithPiecesInIt) {
+  Compression how{format::Codec::lz4, 0, 0, 10000, GetParam()};
+  for (int i = 0; i < 20; ++i) {
+    FrameQueue queue(how);
+    for (int in = 0; !queue.full(); ++in) queue.push({in, 0}, piece(in, 10000));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codec, FrameQueueOf, testing::Values(0, 1, 3), testing::PrintToStringParamName());
+
+TEST(Threads, AreAsManyAsFindACore) {
+  Compression how;
+  how.threads = 5;
+  EXPECT_EQ(with_threads(how, 1).threads, 5);
+  how.threads = Compression::automatic_threads;
+  EXPECT_EQ(with_threads(how, 100000).threads, 0);
+  EXPECT_LE(with_threads(how, 1).threads, 3);
+  EXPECT_GE(with_threads(how, 1).threads, 0);
+}
+
+}  // namespace
+}  // namespace sheaf::codec
