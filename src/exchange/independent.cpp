@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "storage/scattered.hpp"
+
 namespace sheaf::exchange {
 
 namespace {
@@ -14,7 +16,8 @@ using layout::Run;
 // A request costs about as much as so many bytes that pass through memory.
 constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
 constexpr int64_t bytes_per_read = 4 << 10;
-constexpr int64_t packed_bytes = 1 << 20;  // of memory that is not contiguous
+constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
+constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
 
 // Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
 template <class Request>
@@ -121,6 +124,52 @@ int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alon
   return done - access.from;
 }
 
+// All pieces of stream positions [from, to) that lie in `memory` one behind the other.
+std::vector<ScatteredFile::Piece> pieces_of(const Access& access, int64_t from, int64_t to, std::byte* memory) {
+  std::vector<ScatteredFile::Piece> pieces;
+  in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+    pieces.push_back({offset, memory + (position - from), length});
+    return true;
+  });
+  return pieces;
+}
+
+void write_scattered(ScatteredFile& pieces, const Access& access, Tally& tally) {
+  ++tally.direct_calls;
+  std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
+  const int64_t step = memory ? access.bytes() : scattered_bytes;
+  for (int64_t from = access.from; from < access.to; from += step) {
+    const int64_t to = std::min(access.to, from + step);
+    if (!memory) pack(access, from, to, packed.data());
+    const auto all = pieces_of(access, from, to, memory ? memory + (from - access.from) : packed.data());
+    const Clock clock(tally.file_ns);
+    ++tally.requests;
+    pieces.write_scattered(all);
+    tally.file_bytes_written += to - from;
+  }
+}
+
+int64_t read_scattered(File& file, ScatteredFile& pieces, const Access& access, Tally& tally) {
+  ++tally.direct_calls;
+  const int64_t end = std::min(access.to, access.position_at(file.status().size));
+  std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
+  const int64_t step = memory ? access.bytes() : scattered_bytes;
+  for (int64_t from = access.from; from < end; from += step) {
+    const int64_t to = std::min(end, from + step);
+    const auto all = pieces_of(access, from, to, memory ? memory + (from - access.from) : packed.data());
+    {
+      const Clock clock(tally.file_ns);
+      ++tally.requests;
+      pieces.read_scattered(all);
+      tally.file_bytes_read += to - from;
+    }
+    if (!memory) unpack(access, from, to, packed.data());
+  }
+  return std::max<int64_t>(end - access.from, 0);
+}
+
 }  // namespace
 
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
@@ -140,6 +189,7 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
 
 void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return;
+  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file)) return write_scattered(*pieces, access, tally);
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
   const std::byte* const memory = access.contiguous(access.from);
@@ -158,6 +208,8 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
 
 int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return 0;
+  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file); pieces && access.filetype->is_ordered())
+    return read_scattered(file, *pieces, access, tally);
   if (sieves(access, how, bytes_per_read)) {
     const int64_t end = access.position_at(file.status().size);
     return read_sieved(file, access, end, how, tally);

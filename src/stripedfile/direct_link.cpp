@@ -57,6 +57,11 @@ class DirectLink final : public Link {
     return call;
   }
 
+  std::shared_ptr<File> local_file(int listener, int64_t handle) override {
+    const std::lock_guard hold(lock());
+    return services_[static_cast<size_t>(listener)]->file_of(handle);
+  }
+
   void rest(double) override { std::this_thread::yield(); }
   double now() override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/messages.hpp"
+#include "storage/store.hpp"
 #include "stripedfile/protocol.hpp"
 
 namespace sheaf::sfio {
@@ -52,6 +53,10 @@ class Link {
   // Sends a request with `out` behind its head; the answer's data go to `in`. That memory must live as long as the Call.
   // Errors of the request itself come as an answer. Throws Error io if the listener is known to be gone.
   virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) = 0;
+
+  // The file behind a handle if this task has it open itself, for locks between processes; null behind messages. For any
+  // thread.
+  virtual std::shared_ptr<File> local_file(int /*listener*/, int64_t /*handle*/) { return nullptr; }
 
   virtual void rest(double idle) = 0;
   virtual double now() = 0;

@@ -9,14 +9,19 @@ namespace {
 
 class MessageLink final : public Link {
  public:
-  MessageLink(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience)
-      : messages_(std::move(messages)), listeners_(std::move(listeners)), gone_(listeners_.size()), patience_(patience) {}
+  MessageLink(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience, AnswerTags tags)
+      : messages_(std::move(messages)),
+        listeners_(std::move(listeners)),
+        gone_(listeners_.size()),
+        patience_(patience),
+        tags_(tags),
+        next_tag_(tags.first) {}
 
   const std::vector<ListenerFacts>& listeners() const override { return listeners_; }
   int find(const std::string& host, int occurrence) override { return find_listener(listeners_, host, occurrence); }
 
   std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) override {
-    if (gone_[static_cast<size_t>(listener)]) throw gone(listener);
+    if (gone_[static_cast<size_t>(listener)]) throw gone(listener, about_of(request));
     return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(out), std::move(in));
   }
 
@@ -29,10 +34,10 @@ class MessageLink final : public Link {
   class MessageCall final : public Call {
    public:
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in)
-        : link_(link), listener_(listener), begin_(link.now()) {
+        : link_(link), listener_(listener), about_(about_of(request)), begin_(link.now()) {
       const int task = link.listeners_[static_cast<size_t>(listener)].task;
       request.answer_tag = link.next_tag_;
-      link.next_tag_ = link.next_tag_ == Messages::highest_tag ? first_answer_tag : link.next_tag_ + 1;
+      link.next_tag_ = link.next_tag_ == link.tags_.last ? link.tags_.first : link.next_tag_ + 1;
       head_ = encode(request);
       link.counts_.messages += 1;
       link.counts_.bytes += bytes_of(out) + bytes_of(in);
@@ -46,10 +51,10 @@ class MessageLink final : public Link {
       if (sent_ && sent_->done()) sent_.reset();
       if (answered_ && answered_->done()) answered_.reset();
       if (!answered_ && !sent_) return true;
-      if (link_.gone_[static_cast<size_t>(listener_)]) throw link_.gone(listener_);
+      if (link_.gone_[static_cast<size_t>(listener_)]) throw link_.gone(listener_, about_);
       if (link_.now() - begin_ <= link_.patience_) return false;
       link_.gone_[static_cast<size_t>(listener_)] = true;
-      throw link_.gone(listener_);
+      throw link_.gone(listener_, about_);
     }
 
     const Answer& answer() const override { return answer_; }
@@ -57,6 +62,7 @@ class MessageLink final : public Link {
    private:
     MessageLink& link_;
     int listener_;
+    std::string about_;
     double begin_;
     std::vector<std::byte> head_;
     Answer answer_;
@@ -64,26 +70,32 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> sent_;
   };
 
-  Error gone(int listener) const {
+  static const std::string& about_of(const Request& request) { return request.about.empty() ? request.path : request.about; }
+
+  Error gone(int listener, const std::string& about) const {
     const ListenerFacts& facts = listeners_[static_cast<size_t>(listener)];
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%g", patience_);
     return Error(Code::io, "I/O listener '" + facts.name + "' (task " + std::to_string(facts.task) +
-                               ") is gone: it has not answered for " + seconds + " s; its subfiles cannot be reached");
+                               ") is gone: it has not answered for " + seconds + " s; " +
+                               (about.empty() ? "its subfiles" : "'" + about + "' and its other subfiles") +
+                               " cannot be reached");
   }
 
   std::unique_ptr<Messages> messages_;
   std::vector<ListenerFacts> listeners_;
   std::vector<bool> gone_;
   double patience_;
-  int next_tag_ = first_answer_tag;
+  AnswerTags tags_;
+  int next_tag_;
   LinkCounts counts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience) {
-  return std::make_unique<MessageLink>(std::move(messages), std::move(listeners), patience);
+std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience,
+                                   AnswerTags tags) {
+  return std::make_unique<MessageLink>(std::move(messages), std::move(listeners), patience, tags);
 }
 
 }  // namespace sheaf::sfio

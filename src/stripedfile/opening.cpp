@@ -120,7 +120,7 @@ void StripedFile::open_subfiles(const StripeName& name, OpenMode mode, const std
     return Question{found[i].listener, std::move(request)};
   };
   const auto take = [&](size_t i, const Answer& answer) {
-    if (answer.code == 0) subfiles_.push_back({found[i].listener, answer.values[0]});
+    if (answer.code == 0) subfiles_.push_back({found[i].listener, answer.values[0], name.subfiles[i].path});
   };
   const Answer first = ask(*link_, {question(0, true)})[0];
   take(0, first);

@@ -63,6 +63,7 @@ bool Operation::advance(size_t number, size_t most) {
     Request request;
     request.kind = direction_ == Direction::write ? Kind::write : Kind::read;
     request.sections = std::move(batch.sections);
+    request.about = std::move(batch.about);
     note(attempt([&] {
       const bool writes = direction_ == Direction::write;
       auto runs = std::move(batch.runs);

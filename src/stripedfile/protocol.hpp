@@ -31,6 +31,9 @@ enum class Kind : int32_t {
   read,    // sections -> values {bytes missing}, data
   remove,  // path -> values {was there}
   rename,  // path, more: new path
+  lock,         // handle, values {offset, length}: exclusive -> values {got it}
+  lock_shared,  // the same, shared with others who share
+  unlock,       // handle, values {offset, length} as locked
   errors,  // -> values: error counts since the last time
   bye,     // the session ends
 };
@@ -56,6 +59,7 @@ struct Request {
   std::string path;
   std::string more;
   std::vector<Section> sections;
+  std::string about;  // the subfile's path, for messages of this task; does not travel
 };
 
 std::vector<std::byte> encode(const Request& request);

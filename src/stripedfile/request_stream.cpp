@@ -40,7 +40,9 @@ Batch RequestStreams::next(size_t i, int64_t room) {
   while (stream.row < stream.rows.size() && batch.bytes < room && extents < most_extents) {
     const Row& row = stream.rows[stream.row];
     Section& section = batch.sections.emplace_back();
-    section.handle = subfiles_[static_cast<size_t>(row.subfile)].handle;
+    const SubfileHandle& subfile = subfiles_[static_cast<size_t>(row.subfile)];
+    section.handle = subfile.handle;
+    if (batch.sections.size() == 1) batch.about = subfile.path;
     while (stream.block < row.blocks.size() && batch.bytes < room && extents < most_extents) {
       const Block& block = blocks_[row.blocks[stream.block]];
       const layout::Share all = stripes_.share(row.subfile, block.offset, block.length);

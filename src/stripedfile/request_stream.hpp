@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/messages.hpp"
@@ -20,6 +21,7 @@ namespace sheaf::sfio {
 struct SubfileHandle {
   int listener = 0;
   int64_t handle = 0;
+  std::string path;  // for messages
 };
 
 // One message to one listener.
@@ -27,6 +29,7 @@ struct Batch {
   std::vector<Section> sections;
   std::vector<MemoryRun> runs;  // the memory of all extents, in their order
   int64_t bytes = 0;
+  std::string about;              // path of the first section's subfile
 };
 
 class RequestStreams {

@@ -72,6 +72,13 @@ Answer Service::dispatch(const Decoded& decoded, std::vector<std::byte>& data) {
     case Kind::rename:
       rename(root_ + request.path, root_ + request.more);
       break;
+    case Kind::lock:
+    case Kind::lock_shared:
+      answer.values[0] = lock(request, request.kind == Kind::lock);
+      break;
+    case Kind::unlock:
+      unlock(request);
+      break;
     case Kind::errors:
       answer.values = std::exchange(errors_, {});
       break;

@@ -40,6 +40,9 @@ class SHEAF_EXPORT Service {
   // there is used again. Returns how many bytes of it are to be sent. Throws damaged if `message` is none.
   size_t handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag);
 
+  // The file behind a handle. Throws invalid_argument if there is none.
+  std::shared_ptr<File> file_of(int64_t handle) { return subfile_of(handle).file; }
+
   // Whether `bye` has come.
   bool ended() const { return ended_; }
 
@@ -63,6 +66,15 @@ class SHEAF_EXPORT Service {
     std::optional<format::StripeIdentity> identity;
   };
 
+  // A range that a client holds.
+  struct Held {
+    std::string path;
+    int64_t handle = 0;
+    int64_t offset = 0;
+    int64_t length = 0;
+    bool exclusive = false;
+  };
+
   Answer dispatch(const Decoded& decoded, std::vector<std::byte>& data);
   Looked look_at(const std::string& path);
   Answer look(const std::string& path);
@@ -76,6 +88,8 @@ class SHEAF_EXPORT Service {
   void finish(Subfile& subfile);
   Answer remove(const std::string& path);
   void rename(const std::string& from, const std::string& to);
+  bool lock(const Request& request, bool exclusive);
+  void unlock(const Request& request);
   void write(const Decoded& decoded);
   int64_t read(const Request& request, std::vector<std::byte>& data);
 
@@ -99,6 +113,7 @@ class SHEAF_EXPORT Service {
   std::map<int64_t, std::shared_ptr<Subfile>> handles_;
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
   int64_t next_handle_ = 1;
+  std::vector<Held> held_;
   ErrorCounts errors_{};
   bool ended_ = false;
   ServiceCounts counts_;

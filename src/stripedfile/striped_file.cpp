@@ -21,8 +21,13 @@ std::unique_ptr<StripedFile> StripedFile::adopt(std::shared_ptr<Link> link, cons
                                                 std::span<const int64_t> token) {
   std::unique_ptr<StripedFile> file(new StripedFile(std::move(link), name));
   file->stripes_ = {token[0], token[1]};
-  for (size_t i = 2; i + 1 < token.size(); i += 2)
-    file->subfiles_.push_back({static_cast<int>(token[i]), token[i + 1]});
+  StripeName parsed;
+  attempt([&] { parsed = parse_stripe_name(name); });  // only for messages: any name will do
+  for (size_t i = 2; i + 1 < token.size(); i += 2) {
+    const size_t number = i / 2 - 1;
+    const std::string& path = number < parsed.subfiles.size() ? parsed.subfiles[number].path : name;
+    file->subfiles_.push_back({static_cast<int>(token[i]), token[i + 1], path});
+  }
   return file;
 }
 
@@ -77,6 +82,7 @@ std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(
     Request request;
     request.kind = kind;
     request.handle = subfiles_[i].handle;
+    request.about = subfiles_[i].path;
     request.values[0] = value(static_cast<int>(i));
     questions.push_back({subfiles_[i].listener, std::move(request)});
   }

@@ -5,6 +5,7 @@
 
 #include "comm/host_name.hpp"
 #include "storage/range.hpp"
+#include "storage/scattered.hpp"
 #include "stripedfile/direct_link.hpp"
 #include "stripedfile/striped_file.hpp"
 
@@ -12,7 +13,7 @@ namespace sheaf {
 namespace sfio {
 namespace {
 
-class StoredFile final : public File {
+class StoredFile final : public File, public ScatteredFile {
  public:
   StoredFile(std::string path, std::unique_ptr<StripedFile> file, bool writable)
       : path_(std::move(path)), file_(std::move(file)), writable_(writable) {}
@@ -41,6 +42,12 @@ class StoredFile final : public File {
     file().write(blocks);
   }
 
+  void write_scattered(std::span<const Piece> pieces) override {
+    require_writable(path_, writable_);
+    file().write(blocks_of(pieces));
+  }
+  void read_scattered(std::span<const Piece> pieces) override { file().read(blocks_of(pieces)); }
+
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     require_range(path_, offset, data.size());
     return static_cast<size_t>(file().read_block({offset, data.data(), std::ssize(data)}));
@@ -64,6 +71,9 @@ class StoredFile final : public File {
 
   void sync() override { file().sync(); }
 
+  void lock(int64_t offset, int64_t length, bool exclusive) override { file().lock_range(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { file().unlock_range(offset, length); }
+
   // Holes of subfiles are not told.
   int64_t next_data(int64_t offset) override {
     require_range(path_, offset, 0);
@@ -84,6 +94,16 @@ class StoredFile final : public File {
   }
 
  private:
+  std::vector<Block> blocks_of(std::span<const Piece> pieces) const {
+    std::vector<Block> blocks;
+    blocks.reserve(pieces.size());
+    for (const Piece& piece : pieces) {
+      require_range(path_, piece.offset, static_cast<size_t>(piece.length));
+      blocks.push_back({piece.offset, piece.memory, piece.length});
+    }
+    return blocks;
+  }
+
   StripedFile& file() {
     if (!file_) throw os_error("cannot use", path_, EBADF);
     return *file_;

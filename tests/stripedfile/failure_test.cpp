@@ -248,7 +248,7 @@ TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
         code = code_of([&] { write_text(*file, 90 * task.comm.rank(), std::string(90, 'y')); }, &message);
       longest = std::max(longest, task.network.now() - begin);
       EXPECT_EQ(code, Code::io);
-      EXPECT_TRUE(has(message, "host1") && has(message, "gone")) << message;
+      EXPECT_TRUE(has(message, "host1") && has(message, "gone") && has(message, "'/f.dat'")) << message;
       // From now on at once, and the others still serve.
       const double later = task.network.now();
       EXPECT_EQ(code_of([&] { read_text(*file, 10, 5); }), Code::io);

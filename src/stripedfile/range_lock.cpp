@@ -1,0 +1,41 @@
+// Locks on ranges of a striped file.
+#include "stripedfile/striped_file.hpp"
+
+namespace sheaf::sfio {
+
+namespace {
+
+Question question_of(const SubfileHandle& subfile, Kind kind, int64_t offset, int64_t length) {
+  Request request;
+  request.kind = kind;
+  request.handle = subfile.handle;
+  request.about = subfile.path;
+  request.values = {offset, length};
+  return {subfile.listener, std::move(request)};
+}
+
+}  // namespace
+
+// Nobody is kept from the link while this waits: who holds the range may be another thread of this task. So the listener is
+// asked again and again; it does not answer late, which would look as if it were gone.
+void StripedFile::lock_range(int64_t offset, int64_t length, bool exclusive) {
+  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
+    return local->lock(offset, length, exclusive);
+  const double begin = link_->now();
+  for (;;) {
+    {
+      const std::lock_guard hold(link_->lock());
+      const auto kind = exclusive ? Kind::lock : Kind::lock_shared;
+      if (ask(*link_, {question_of(subfiles_[0], kind, offset, length)})[0].values[0] != 0) return;
+    }
+    link_->rest(link_->now() - begin);
+  }
+}
+
+void StripedFile::unlock_range(int64_t offset, int64_t length) {
+  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle)) return local->unlock(offset, length);
+  const std::lock_guard hold(link_->lock());
+  ask(*link_, {question_of(subfiles_[0], Kind::unlock, offset, length)});
+}
+
+}  // namespace sheaf::sfio
