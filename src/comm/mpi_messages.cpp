@@ -201,8 +201,10 @@ std::unique_ptr<Messages> mpi_messages(MPI_Comm comm) {
   return std::make_unique<MpiMessages>(copy, true);
 }
 
-std::unique_ptr<Messages> another_of(Messages& messages) {
-  return std::make_unique<MpiMessages>(dynamic_cast<MpiMessages&>(messages).comm(), false);
-}
+MPI_Comm comm_of(Messages& messages) { return dynamic_cast<MpiMessages&>(messages).comm(); }
+
+std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate) { return std::make_unique<MpiMessages>(duplicate, false); }
+
+std::unique_ptr<Messages> another_of(Messages& messages) { return mpi_messages_on(comm_of(messages)); }
 
 }  // namespace sheaf

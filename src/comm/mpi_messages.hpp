@@ -18,4 +18,8 @@ SHEAF_EXPORT std::unique_ptr<Messages> mpi_messages(MPI_Comm comm);
 // outlive it. Local.
 SHEAF_EXPORT std::unique_ptr<Messages> another_of(Messages& messages);
 
+// The duplicate, and one that talks on it from elsewhere in the process: another copy of this code. Local.
+SHEAF_EXPORT MPI_Comm comm_of(Messages& messages);
+SHEAF_EXPORT std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate);
+
 }  // namespace sheaf

@@ -59,12 +59,10 @@ class Case {
     MPI_Type_free(&view_);
     MPI_Type_free(&unit_);
     if (rank == 0) {
-      std::ifstream in(path_, std::ios::binary);
-      const std::string all((std::istreambuf_iterator<char>(in)), {});
+      const std::string all = whole_file();
       Digest contents;
       contents.add(all.data(), all.size());
       digest_.add(static_cast<int64_t>(contents.value), "file");
-      std::remove(path_.c_str());
     }
     uint64_t joined = 0;
     const uint64_t mine = digest_.value * (2 * static_cast<uint64_t>(rank) + 1);
@@ -73,6 +71,24 @@ class Case {
   }
 
  private:
+  // And removes it.
+  std::string whole_file() const {
+    if (!path_.starts_with("sfio:")) {
+      std::ifstream in(path_, std::ios::binary);
+      std::string all((std::istreambuf_iterator<char>(in)), {});
+      std::remove(path_.c_str());
+      return all;
+    }
+    MPI_File file;
+    MPI_File_open(MPI_COMM_SELF, path_.c_str(), MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+    MPI_Offset size = 0;
+    MPI_File_get_size(file, &size);
+    std::string all(static_cast<size_t>(size), '?');
+    MPI_File_read_at(file, 0, all.data(), static_cast<int>(size), MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    return all;
+  }
+
   void new_view() {
     if (view_ != MPI_DATATYPE_NULL) MPI_Type_free(&view_);
     view_ = cases::file_type(shared_, own_, rank, tasks, unit_);

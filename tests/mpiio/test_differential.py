@@ -16,13 +16,25 @@ RUNS = [("openmpi", 3, 0.4, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {
         ("mpich", 2, 0.1, {})]
 
 
+# On striped files: reached by every task itself, through listeners in threads, through a running listener of each node.
+STRIPED = [("openmpi", 3, 0.05, {}), ("openmpi", 2, 0.05, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"}),
+           ("openmpi", 3, 0.05, {"SHEAF_SFIO": "thread=node", "SHEAF_SFIO_HOSTS": "n0,n1", "SHEAF_TOPOLOGY": "node=2"}),
+           ("mpich", 2, 0.02, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"})]
+
+
 def log_of(mpi, tasks, cases, environment, how):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as where:
         log = os.path.join(where, "log")
         command = ["scripts/mpirun.sh", mpi, str(tasks), "env"]
-        command += {"drop-in": [f"LD_PRELOAD={LIB}/libsheaf_mpiio_{mpi}.so"], "model": ["DIFFERENTIAL_MODEL=1"],
-                    "installed": ["OMPI_MCA_io=ompio"]}[how]
-        command += [f"{BIN}/mpiio_differential_{mpi}", SEED, str(cases), where, log]
+        drop_in = f"LD_PRELOAD={LIB}/libsheaf_mpiio_{mpi}.so"
+        command += {"drop-in": [drop_in], "model": ["DIFFERENTIAL_MODEL=1"], "installed": ["OMPI_MCA_io=ompio"],
+                    "striped": [f"{drop_in}:{LIB}/{mpi}/libsheaf_sfio.so", f"SHEAF_SFIO_ROOT={where}"]}[how]
+        for host in ("n0", "n1"):
+            os.mkdir(os.path.join(where, host))
+        # Listeners have numbers; without a session there are only hosts.
+        hosts = "#0,/;#1,/;" if "SHEAF_SFIO" in environment else "n0,/;n1,/;"
+        files = f"sfio:unit=77;{hosts}" if how == "striped" else where
+        command += [f"{BIN}/mpiio_differential_{mpi}", SEED, str(cases), files, log]
         subprocess.run(command, check=True, env={**os.environ, **environment}, timeout=36000)
         with open(log) as lines:
             return lines.read().splitlines()
@@ -43,6 +55,18 @@ class Differential(unittest.TestCase):
                 # The libraries' own I/O fills holes with what was in their buffers; only OMPIO with one task never does.
                 if mpi == "openmpi" and tasks == 1:
                     self.assertEqual(ours, log_of(mpi, tasks, cases, environment, "installed"))
+
+    def test_striped_files_are_the_same(self):
+        for mpi, tasks, share, environment in STRIPED:
+            if not os.path.exists(f"{BIN}/mpiio_differential_{mpi}"):
+                continue
+            cases = max(1, int(CASES * share))
+            with self.subTest(mpi=mpi, tasks=tasks, environment=environment):
+                plain = {k: v for k, v in environment.items() if not k.startswith("SHEAF_SFIO")}
+                model = log_of(mpi, tasks, cases, plain, "model")
+                ours = log_of(mpi, tasks, cases, environment, "striped")
+                self.assertEqual(len(ours), cases)
+                self.assertEqual([a.split()[0] for a, b in zip(model, ours) if a != b], [], f"seed {SEED}: these cases differ")
 
 
 if __name__ == "__main__":

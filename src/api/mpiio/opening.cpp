@@ -6,6 +6,7 @@
 #include "api/mpiio/errors.hpp"
 #include "api/mpiio/info.hpp"
 #include "api/mpiio/requests.hpp"
+#include "api/mpiio/striped.hpp"
 #include "comm/mpi_comm.hpp"
 #include "sharedfile/lane.hpp"
 #include "storage/store.hpp"
@@ -68,6 +69,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   }
   std::unique_ptr<Comm> comm = mpi_comm(program_comm);
   const bool threads = agree_on_opening(*comm, problem, amode);
+  follow_session(path, program_comm);
   Hints hints;
   take_hints(info, hints);
   auto result = std::make_shared<OpenFile>();
@@ -105,7 +107,11 @@ int PMPI_File_close(MPI_File* handle) {
 }
 
 int PMPI_File_delete(const char* name, MPI_Info) {
-  return without_file("MPI_File_delete", [&] { sheaf::any_store().remove(path_of(name)); });
+  return without_file("MPI_File_delete", [&] {
+    const std::string path = path_of(name);
+    follow_session(path, MPI_COMM_NULL);
+    sheaf::any_store().remove(path);
+  });
 }
 
 }  // extern "C"

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "api/sfio/shared_session.hpp"
 #include "api/sion/report.hpp"
 #include "comm/comm.hpp"
 #include "comm/messages.hpp"
@@ -38,12 +39,14 @@ class Runtime {
   MPI_Comm compute() const { return compute_; }
   Comm& comm() { return *comm_; }
   const std::shared_ptr<Link>& link() { return link_; }
+  SharedSession shared() const;
 
  private:
   Runtime() = default;
   void begin(MPI_Comm all, const char* how);
   void end();
 
+  int64_t number_ = 0;  // sessions of this process before this one, and this one
   MPI_Comm compute_ = MPI_COMM_NULL;
   std::unique_ptr<Comm> comm_;  // of the compute tasks
   std::unique_ptr<Messages> messages_;

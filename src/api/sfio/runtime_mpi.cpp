@@ -106,8 +106,10 @@ void Runtime::begin(MPI_Comm all, const char* how) {
     serve(*messages_, *service_, options_.room);
     return;
   }
+  static int64_t sessions = 0;
+  number_ = ++sessions;
   comm_ = mpi_comm(compute_);
-  auto link = message_link(another_of(*messages_), roster.listeners, options_.patience);
+  auto link = message_link(another_of(*messages_), roster.listeners, options_.patience, own_tags);
   link_ = std::move(link);
   if (in_thread)
     thread_ = std::thread([this, own = std::shared_ptr<Messages>(another_of(*messages_))] {
@@ -118,6 +120,15 @@ void Runtime::begin(MPI_Comm all, const char* how) {
       }
     });
   comm_->barrier();
+}
+
+SharedSession Runtime::shared() const {
+  SharedSession shared;
+  shared.number = number_;
+  shared.comm = comm_of(*messages_);
+  shared.patience = options_.patience;
+  shared.listeners = static_cast<int32_t>(link_->listeners().size());
+  return shared;
 }
 
 void Runtime::end() {
