@@ -66,6 +66,7 @@ foreach(mpi ${SHEAF_MPIS})
   set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi}
     INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
   install(TARGETS sheaf_fortran_sfio_${mpi} LIBRARY DESTINATION lib/${mpi})
+  configure_file(packaging/pkgconfig/sheaf-fortran-sfio.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-sfio-${mpi}.pc @ONLY)
 endforeach()
 
 # What programs in Fortran need of an MPI: mpi_fortran_<mpi>.
