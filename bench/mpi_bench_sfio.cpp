@@ -2,7 +2,8 @@
 // limit: the same bytes as contiguous messages of the listeners' buffer size to the same tasks, which pwrite them.
 //
 // Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all listeners.
-//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit U]
+//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit 200|64K]
+//     [--only unoptimised|limit]
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -28,6 +29,8 @@ struct Setting {
   int64_t room = 1 << 20;
   int compute = 0;
   int listeners = 0;
+  int unit = 0;      // the only one; 0: all
+  std::string only;  // "unoptimised" or "limit"; empty: both
 };
 
 int me = 0;  // in MPI_COMM_WORLD
@@ -179,11 +182,13 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
     return is_listener ? bench::Times(3, 1.0) : times;
   };
   for (const int unit : {200, 64 << 10}) {
+    if (setting.unit != 0 && unit != setting.unit) continue;
     const std::string stripes = (unit == 200 ? "200B-" : "64K-") + on;
-    if (unit == 200)
+    if (unit == 200 && setting.only != "limit")
       bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved}, {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
                      fs, setting.pairs, me == 0, [&] { return session([&] { return striped(setting, unit, false, data); }); },
                      [&] { return session([&] { return striped(setting, unit, true, data); }); }, [] {});
+    if (setting.only == "unoptimised") continue;
     bench::compare({{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs, me == 0,
                    [&] { return session([&] { return striped(setting, unit, false, data); }); },
                    [&] {
@@ -215,6 +220,8 @@ int main(int argc, char** argv) {
   setting.bytes = options.number("--bytes", 32 << 20) / setting.listeners * setting.listeners;
   setting.simple = options.number("--simple", 256 << 10);
   setting.room = options.number("--room", 1 << 20);
+  setting.unit = static_cast<int>(options.number("--unit", 0));
+  setting.only = options.text("--only", "");
   options.check();
   setenv("SHEAF_SFIO_BUFFER", std::to_string(setting.room).c_str(), 1);
   const bool is_listener = me >= setting.compute;
