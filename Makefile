@@ -1,8 +1,8 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
-# make soak [KILL_ROUNDS=1000]   MPI programs killed at random moments, so often
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long
-# make soak [SOAK_CASES=100000]  random MPI-IO cases against their model
+# make soak [SOAK_CASES=100000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, then MPI programs killed at
+#                                                    random moments
 # make build | install PREFIX=... | bench | sanitize | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
