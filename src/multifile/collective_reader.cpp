@@ -38,7 +38,8 @@ struct CollectiveReader::Verdict {
 // What a task wants to have read for it.
 struct CollectiveReader::Wish {
   Parcel parcel{wish_bytes};
-  bool lacks = false;  // it will need more to fill its request
+  std::vector<std::byte> memory;  // for the bytes, had before anybody sends them
+  bool lacks = false;             // it will need more to fill its request
 };
 
 CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
@@ -65,24 +66,26 @@ void CollectiveReader::plan_next(int64_t request) {
 
 void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>& mine) {
   largest_ = std::max(largest_, std::ssize(out));
-  if (calls_left_ > 0) {
-    --calls_left_;
-    if (mine) throw *mine;
-    stream_.read(out);
-    return;
-  }
-  ReadPosition before;
+  std::optional<ReadPosition> before;
   std::optional<Error> problem = mine;
   if (!problem) problem = attempt([&] { before = stream_.park(); });
   try {
-    read_in_rounds(out, problem);
+    if (calls_left_ == 0) {
+      problem = read_in_rounds(out, problem);
+    } else {
+      --calls_left_;
+      if (!problem) problem = attempt([&] { stream_.read(out); });
+    }
+    // Also where all bytes are here already: a task that has jumped, or wants more than it did, reads alone and may fail.
+    agree(file_, problem);
   } catch (...) {
-    if (!problem) stream_.seek_block(before.block, before.offset);
+    if (before) stream_.seek_block(before->block, before->offset);
     throw;
   }
 }
 
-void CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Error> problem) {
+// What this task could not do; what fails in a round is thrown on all.
+std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Error> problem) {
   if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_bytes)) && !problem) {
     problem = attempt([&] { stream_.read(out); });
     out = {};
@@ -95,9 +98,8 @@ void CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Er
     const auto n = std::min(out.size(), static_cast<size_t>(wish.parcel.bytes()));
     if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
     out = out.subspan(n);
-    if (!verdict.more) break;
+    if (!verdict.more) return problem;
   }
-  if (problem) throw *problem;
 }
 
 // The stream from its position on, as far as a round goes: a request first, and what may be read next.
@@ -111,6 +113,7 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
     if (!wish.parcel.append_wish({stream_.geometry().offset(b) + offset, n})) break;
     room -= n;
   }
+  wish.memory.resize(static_cast<size_t>(wish.parcel.bytes()));
   wish.lacks = left > wish.parcel.bytes();
   return wish;
 }
@@ -149,7 +152,7 @@ CollectiveReader::Verdict CollectiveReader::round(Wish& wish, const std::optiona
 }
 
 // Where the program moves the bytes.
-CollectiveReader::Verdict CollectiveReader::moving_round(const Wish& wish, const std::optional<Error>& mine) {
+CollectiveReader::Verdict CollectiveReader::moving_round(Wish& wish, const std::optional<Error>& mine) {
   int64_t values[4] = {mine.has_value(), largest_, wish.lacks, std::ssize(wish.parcel.extents())};
   file_.all_max(values);
   if (values[0]) {
@@ -157,14 +160,14 @@ CollectiveReader::Verdict CollectiveReader::moving_round(const Wish& wish, const
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
   const std::span<const Extent> extents = wish.parcel.extents();
-  std::vector<std::byte> bytes(static_cast<size_t>(total(extents)));
-  agree(file_, move_all(wish, values[3], bytes));
-  fetched_.take({extents.begin(), extents.end()}, std::move(bytes));
+  agree(file_, move_all(wish, values[3]));
+  fetched_.take({extents.begin(), extents.end()}, std::move(wish.memory));
   return {0, values[1], values[2]};
 }
 
-// One extent of every member per step, into `memory`. A failure does not end the steps, so that nobody waits in vain.
-std::optional<Error> CollectiveReader::move_all(const Wish& wish, int64_t steps, std::span<std::byte> memory) {
+// One extent of every member per step, into the wish's memory. A failure does not end the steps, so that nobody waits in vain.
+std::optional<Error> CollectiveReader::move_all(Wish& wish, int64_t steps) {
+  std::span<std::byte> memory = wish.memory;
   std::vector<exchange::Piece<std::byte>> pieces;
   for (const Extent& extent : wish.parcel.extents()) {
     pieces.push_back({extent.offset, memory.first(static_cast<size_t>(extent.length))});
@@ -217,9 +220,9 @@ void CollectiveReader::answer_wishes() {
   read_pieces(fetched_.real(), std::move(pieces), largest_gap);
 }
 
-void CollectiveReader::hand_out(const Wish& wish) {
+void CollectiveReader::hand_out(Wish& wish) {
   const std::span<const Extent> extents = wish.parcel.extents();
-  std::vector<std::byte> bytes(static_cast<size_t>(total(extents)));
+  std::vector<std::byte>& bytes = wish.memory;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   if (group_.is_collector()) {

@@ -23,8 +23,8 @@ class CollectiveReader {
                    FetchedFile& fetched, const CollectiveMeans& means = {});
 
   // Collective over the tasks of the physical file; lengths may differ and be 0. Fills `out`, which the stream must have
-  // bytes for. `mine`: what this task has found wrong so far. Throws on all tasks alike what happens in a round, elsewhere
-  // on one task only; the streams are then where they were before the call.
+  // bytes for. `mine`: what this task has found wrong so far. Throws on all tasks alike; the streams are then where they were
+  // before the call.
   void read(std::span<std::byte> out, const std::optional<Error>& mine);
 
   const CollectiveGroup& group() const { return group_; }
@@ -33,14 +33,14 @@ class CollectiveReader {
   struct Verdict;
   struct Wish;
 
-  void read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
+  std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
   Wish next_wish(int64_t left) const;
   Verdict round(Wish& wish, const std::optional<Error>& mine);
-  Verdict moving_round(const Wish& wish, const std::optional<Error>& mine);
-  std::optional<Error> move_all(const Wish& wish, int64_t steps, std::span<std::byte> memory);
+  Verdict moving_round(Wish& wish, const std::optional<Error>& mine);
+  std::optional<Error> move_all(Wish& wish, int64_t steps);
   void receive_wishes(std::span<const std::byte> own);
   void answer_wishes();
-  void hand_out(const Wish& wish);
+  void hand_out(Wish& wish);
   void plan_next(int64_t largest);
 
   Comm& file_;

@@ -2,6 +2,8 @@
 // nobody hangs, and a file that closed is right.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
@@ -140,60 +142,98 @@ TEST(CollectiveFaults, AFailureThatGoesAwayCostsNoByte) {
   }
 }
 
+// How a program reads: in each call so many bytes together, after so many that each task reads on its own.
+struct ReadingCall {
+  std::function<int64_t(int task)> alone, together;
+};
+
+std::vector<ReadingCall> equal_parts(const CollectiveProgram& p) {
+  std::vector<int64_t> parts;
+  for (int task = 0; task < p.ntasks(); ++task) parts.push_back(static_cast<int64_t>(p.expected(task).second.size() / 8 + 1));
+  const auto part = [parts](int task) { return parts[static_cast<size_t>(task)]; };
+  return std::vector<ReadingCall>(9, {[](int) { return 0; }, part});
+}
+
+// What a collective read returns is the same on all tasks, whatever operation fails; made again, it goes on where it was.
+void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>& calls) {
+  MemoryStore memory;
+  write_program(memory, "a", p, 1);
+  std::vector<std::vector<std::byte>> contents;
+  for (int task = 0; task < p.ntasks(); ++task) contents.push_back(p.expected(task).second);
+  for (FaultPlan plan : kinds_of_fault())
+    for (plan.fail_at = 0;; ++plan.fail_at) {
+      SCOPED_TRACE("operation " + std::to_string(plan.fail_at));
+      FaultyStore faulty(memory, plan);
+      SharedHandles shared(faulty);
+      std::vector<Code> codes(p.requests.size(), Code::ok);
+      std::vector<std::string> wrong(p.requests.size());
+      run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
+        const auto me = static_cast<size_t>(comm.rank());
+        codes[me] = code_of([&] {
+          ParallelReader reader(shared, comm.duplicate(), "a", mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
+          ReadStream& stream = reader.stream();
+          const auto& expected = contents[me];
+          std::vector<std::byte> found;
+          std::optional<Error> problem;
+          const auto take = [&](int64_t bytes, bool together) {
+            std::vector<std::byte> out(static_cast<size_t>(stream.available(bytes)));
+            const int64_t before = stream.bytes_read();
+            for (int tries = 2; tries > 0; --tries) {
+              problem = attempt([&] { together ? reader.collective()->read(out, std::nullopt) : void(stream.read(out)); });
+              if (problem && stream.bytes_read() != before) wrong[me] = "a failed read has moved";
+              if (together) {
+                int64_t failed = problem.has_value();
+                reader.local().all_sum(std::span(&failed, 1));
+                if (failed != (problem ? reader.local().size() : 0)) wrong[me] = "a collective read failed on some tasks only";
+              }
+              if (!problem) break;
+            }
+            if (!problem) found.insert(found.end(), out.begin(), out.end());
+          };
+          for (const ReadingCall& call : calls) {
+            take(call.alone(comm.rank()), false);
+            int64_t any = problem.has_value();
+            comm.all_max(std::span(&any, 1));
+            if (!any) {
+              take(call.together(comm.rank()), true);
+              any = problem.has_value();
+              comm.all_max(std::span(&any, 1));
+            }
+            if (any) break;
+          }
+          if (!std::equal(found.begin(), found.end(), expected.begin())) wrong[me] = "wrong bytes";
+          const auto closing = attempt([&] { reader.close(); });
+          agree(comm, problem ? problem : closing);
+        });
+      });
+      ASSERT_EQ(shared.open_files(), 0u);
+      for (const std::string& w : wrong) ASSERT_EQ(w, "");
+      for (const Code code : codes) ASSERT_EQ(code == Code::ok, codes[0] == Code::ok);
+      if (faulty.failed() == 0) {
+        ASSERT_EQ(codes[0], Code::ok);
+        break;
+      }
+      ASSERT_LT(plan.fail_at, 2000);
+    }
+}
+
 TEST(CollectiveFaults, InReading) {
   int number = 0;
   for (const CollectiveProgram& p : programs()) {
     if (p.merge) continue;
     SCOPED_TRACE("program " + std::to_string(number++));
-    MemoryStore memory;
-    write_program(memory, "a", p, 1);
-    for (FaultPlan plan : kinds_of_fault())
-      for (plan.fail_at = 0;; ++plan.fail_at) {
-        SCOPED_TRACE("operation " + std::to_string(plan.fail_at));
-        FaultyStore faulty(memory, plan);
-        SharedHandles shared(faulty);
-        std::vector<Code> codes(p.requests.size(), Code::ok);
-        std::vector<char> wrong(p.requests.size());
-        run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
-          const auto me = static_cast<size_t>(comm.rank());
-          codes[me] = code_of([&] {
-            ParallelReader reader(shared, comm.duplicate(), "a",
-                                  mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
-            const auto expected = p.expected(comm.rank()).second;
-            std::vector<std::byte> found;
-            std::optional<Error> problem;
-            for (int call = 0; call < 9; ++call) {
-              std::vector<std::byte> out(
-                  static_cast<size_t>(reader.stream().available(static_cast<int64_t>(expected.size() / 8 + 1))));
-              const int64_t before = reader.stream().bytes_read();
-              for (int tries = 2; tries > 0; --tries) {
-                problem = attempt([&] { reader.collective()->read(out, std::nullopt); });
-                if (problem && reader.stream().bytes_read() != before) wrong[me] = 1;
-                int64_t failed = problem.has_value();
-                reader.local().all_max(std::span(&failed, 1));
-                if (!failed) break;
-                if (!problem) reader.stream().seek_absolute(before);  // the failure was another's, outside of a round
-              }
-              if (!problem) found.insert(found.end(), out.begin(), out.end());
-              int64_t any = problem.has_value();
-              comm.all_max(std::span(&any, 1));
-              if (any) break;
-            }
-            if (!problem && found != std::vector(expected.begin(), expected.begin() + std::ssize(found))) wrong[me] = 1;
-            const auto closing = attempt([&] { reader.close(); });
-            agree(comm, problem ? problem : closing);
-          });
-        });
-        ASSERT_EQ(shared.open_files(), 0u);
-        for (const char w : wrong) ASSERT_FALSE(w);
-        for (const Code code : codes) ASSERT_EQ(code == Code::ok, codes[0] == Code::ok);
-        if (faulty.failed() == 0) {
-          ASSERT_EQ(codes[0], Code::ok);
-          break;
-        }
-        ASSERT_LT(plan.fail_at, 2000);
-      }
+    read_with_faults(p, equal_parts(p));
   }
+}
+
+// Calls that are no rounds: one task has jumped over what was fetched for it, or wants more than it ever did, and reads alone.
+TEST(CollectiveFaults, InReadingAloneBetweenRounds) {
+  const CollectiveProgram p = simple(4, 1 << 20, 8, 120'000, 2);
+  std::vector<ReadingCall> calls;
+  for (int call = 0; call < 12; ++call)
+    calls.push_back({[call](int task) { return task == 2 && call % 5 == 2 ? 300'000 : 0; },
+                     [call](int task) { return task == 1 && call % 5 == 4 ? 290'000 : 2'000 + 100 * task; }});
+  read_with_faults(p, calls);
 }
 
 }  // namespace
