@@ -1,4 +1,4 @@
-// Collective calls of the generic interface over pthreads: through the mandatory callbacks, and through those that move data.
+// Collective calls of the generic interface over pthreads: through the callbacks that move data, and without them.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -119,7 +119,34 @@ class GenericColl : public Api {
   int aid_ = -1;
 };
 
-TEST_F(GenericColl, ThroughTheMandatoryCallbacks) { write_and_read(); }
+TEST_F(GenericColl, WithoutCallbacksThatMoveDataEveryTaskTransfersItsOwn) { write_and_read(); }
+
+TEST_F(GenericColl, WithoutCallbacksThatMoveDataThereIsAWarning) {
+  sion_generic_register_execute_and_scatter_cb(aid_, pt_execute_and_scatter);  // one of the three is not enough
+  const auto warnings_of = [&](const char* writing, const char* reading) {
+    ::testing::internal::CaptureStderr();
+    sheaf_print_errors(1);
+    on_tasks(3, 1, [&](const Task& task) {
+      write(task, path("a"), writing, 100, 3);
+      read(task, path("a"), reading, 100, 3);
+    });
+    sheaf_print_errors(0);
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    size_t count = 0;
+    for (size_t at = text.find("SION_ERROR_WARN"); at != std::string::npos; at = text.find("SION_ERROR_WARN", at + 1)) ++count;
+    EXPECT_EQ(text.find("gather_and_execute") != std::string::npos, count > 0) << text;
+    return count;
+  };
+  EXPECT_EQ(warnings_of("wb,collective,collsize=3", "rb,collective=3"), 2u);
+  const int sid = open(path("a"));
+  ASSERT_GE(sid, 0);
+  sion_int64 skip = 0;
+  EXPECT_EQ(sion_get_locations(sid, nullptr, nullptr, &skip, nullptr, nullptr, nullptr, nullptr, nullptr), 1);
+  EXPECT_EQ(skip, 3 * 256) << "chunks of 230 bytes, each from a block of 64 bytes on";
+  EXPECT_EQ(sion_close(sid), 1);
+  EXPECT_EQ(warnings_of("wb", "rb"), 0u);
+  EXPECT_EQ(movers_called, 0);
+}
 
 TEST_F(GenericColl, ThroughTheCallbacksThatMoveData) {
   register_movers();

@@ -88,6 +88,20 @@ class Means {
   std::shared_ptr<GenericMover> mover_;
 };
 
+// Collective. Without callbacks that move data nobody collects; copies on other files are made all the same.
+void refuse_collective(const GenericApi& api, Comm& comm, OpenMode& mode) {
+  if (mode.collective.buddies > 0 || !plan_of(mode.collective, mode.writes(), comm.size())) return;
+  int64_t lacking = !api.moves_data();
+  comm.all_max(std::span(&lacking, 1));
+  if (!lacking) return;
+  mode.collective.forced = CollectiveMode::Forced::off;
+  mode.collective.renumber = false;
+  if (comm.rank() == 0)
+    warn("sion_generic_paropen",
+         "collective reading and writing need the callbacks gather_and_execute, execute_and_scatter and get_capability; "
+         "every task transfers its own data", 0);
+}
+
 NameOf name_by(char* callback(const char*, int), const char* fname) {
   if (!callback || !fname) return nullptr;
   return [callback, base = std::string(fname)](int32_t number) {
@@ -115,6 +129,7 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
                       chunksize, fsblksize, nullptr,   fileptr ? &stream : nullptr, newfname ? &name : nullptr};
     call.store = &shared_store();
     call.name_of = name_by(api.multi_filename, fname);
+    call.adjust = [&](Comm& comm, OpenMode& mode) { refuse_collective(api, comm, mode); };
     Means means(api, gcommgroup);
     call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_as_given(comm, {filenumber, numfiles, lrank, lsize}, request);

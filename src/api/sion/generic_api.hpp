@@ -20,6 +20,9 @@ struct GenericApi {
                              int (*)(void*, sion_int64*, int)) = nullptr;
   int (*capability)(void*) = nullptr;
 
+  // What collective reading and writing need.
+  bool moves_data() const { return gather_and_execute && execute_and_scatter && capability; }
+
   // Throws invalid_argument, naming the callbacks that are missing.
   void check_complete() const;
 };

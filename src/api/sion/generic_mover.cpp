@@ -90,7 +90,7 @@ int GenericMover::read_piece(void* data, sion_int64* spec, int sid) {
 
 CollectiveMeans generic_means(const GenericApi& api, void* all, void* local, std::shared_ptr<GenericMover>& mover) {
   CollectiveMeans means;
-  if (!api.gather_and_execute || !api.execute_and_scatter || !api.capability) return means;
+  if (!api.moves_data()) return means;
   const int capability = api.capability(all);
   means.may_collect = capability == full;
   means.takes_part = capability == full || capability == only_sender;

@@ -165,6 +165,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     bool extras = call.fileptr || call.newfname;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                         same, problem, &extras);
+    if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;

@@ -62,6 +62,7 @@ struct ParallelOpen {
   Store* store = nullptr;  // null: the operating system's files, a descriptor per task
   NameOf name_of = {};     // names of physical files, if not those of the format
   ParallelReader::MeansOf means_of = {};  // reading: what collective calls use
+  std::function<void(Comm&, OpenMode&)> adjust = {};  // changes the mode that was agreed on, alike on all tasks; collective
   // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all tasks alike.
   std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};
 };
