@@ -45,6 +45,7 @@ class RecoveredFile(PhysicalFile):
         closing = self.header.closing_offset
         if self.size >= closing + 12 and any(self._read(closing + 4, 8, "META1")):
             raise self._fail("the file is closed: its journal does not count")
+        marked = self.size >= closing + 4 and self._read(closing, 4, "META1") == b"\xff\xff\xff\xff"
         extension = self._read(_EXTENSION, 64, "the extension header")
         if extension[:8] != _EXTENSION_MAGIC:
             raise self._fail("no extension header, and so no journal")
@@ -55,7 +56,9 @@ class RecoveredFile(PhysicalFile):
             with open(self.path + ".journal", "rb") as file:
                 self._slots = self._checked(file.read(), identity)[512:]
         except FileNotFoundError:
-            raise self._fail("no journal") from None
+            raise self._fail("its journal is lost" if marked else "no journal") from None
+        if marked and not any(self._record(lrank) for lrank in range(n)):
+            raise self._fail("its journal is lost: it has no valid record")
         self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
         self.maxblocks = max(map(len, self._blocks), default=0)
 

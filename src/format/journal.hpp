@@ -18,6 +18,10 @@ inline constexpr int64_t journal_header_size = 512;
 inline constexpr int64_t journal_record_size = 32;
 inline constexpr int64_t journal_slot_size = 2 * journal_record_size;
 
+// In place of maxblocks while start_of_varheader is 0: there is a journal. -1 in either byte order.
+inline constexpr std::array<std::byte, 4> journal_mark{std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
+inline bool is_marked(const Pointer& p) { return p.varheader == 0 && p.maxblocks == -1; }
+
 inline std::string journal_name(std::string_view physical_file) { return std::string(physical_file) + ".journal"; }
 
 // The physical file that a journal belongs to.

@@ -39,7 +39,9 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
     std::fill(bytes.begin() + static_cast<ptrdiff_t>(got), bytes.end(), std::byte{});
     for (int64_t i = 0; i < n; ++i) {
       const auto at = bytes.subspan(static_cast<size_t>(format::journal_slot_size * i)).template first<format::journal_slot_size>();
-      visit(done + i, format::decode_slot(at, seed_, slot + i));
+      const auto record = format::decode_slot(at, seed_, slot + i);
+      found_ |= record.has_value();
+      visit(done + i, record);
     }
     done += n;
   }

@@ -22,6 +22,8 @@ class JournalReader {
 
   // Largest number of blocks of any task, >= 1. Reads all slots that are in use.
   int64_t most_blocks();
+  // Whether there has been a record of this file in what was read so far.
+  bool found_records() const { return found_; }
   // Number of blocks of local tasks [first, first + counts.size()), each 1..most.
   void read_counts(int64_t first, int64_t most, std::span<int64_t> counts);
   // Bytes in one round of local tasks [first, first + sizes.size()); 0 where nothing was recorded.
@@ -35,6 +37,7 @@ class JournalReader {
   std::shared_ptr<File> file_;
   int64_t ntasks_;
   uint64_t seed_;
+  bool found_ = false;
   std::vector<std::byte> buffer_;
 };
 

@@ -28,6 +28,7 @@ bool JournalWriter::open(File& data) {
   header_ = {extension->identity, h.ntasks, h.nfiles, h.filenumber, h.fsblksize,
              layout::data_start(h.ntasks, h.fsblksize)};
   seed_ = format::journal_seed(header_);
+  pointer_offset_ = h.pointer_offset();
   const std::string name = format::journal_name(data.path());
   std::shared_ptr<File> file;
   try {
@@ -54,7 +55,22 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
     return;
   }
   settle();
-  if (open(data)) write(report);
+  if (!open(data)) return;
+  write(report);
+  if (!durable_) mark(data);
+}
+
+// Whoever misses the journal of a file that is marked knows that it is lost. A complete file keeps its pointer instead.
+void JournalWriter::mark(File& data) {
+  if (marked_) return;
+  // Bytes held for a collector would come later than they should.
+  const std::shared_ptr<File> own = deferred_ ? store_.open(data.path(), Access::write) : nullptr;
+  File& file = own ? *own : data;
+  std::array<std::byte, format::pointer_size> found{};
+  file.read_at(found, pointer_offset_);
+  if (std::ranges::all_of(found, [](std::byte b) { return b == std::byte{}; })) file.write_at(format::journal_mark, pointer_offset_);
+  if (own) own->close();
+  marked_ = true;
 }
 
 void JournalWriter::write(const Report& r) {
@@ -122,15 +138,18 @@ void JournalWriter::take_back() {
 void JournalWriter::confirm(File& data) {
   if (held_.empty()) return;
   settle();
-  if (open(data))
+  if (open(data)) {
     for (const Report& r : held_) write(r);
+    if (!durable_) mark(data);
+  }
   held_.clear();
 }
 
-void JournalWriter::sync() {
+void JournalWriter::sync(File& data) {
   if (!dirty_) return;
   file_->sync();
   dirty_ = false;
+  mark(data);
 }
 
 format::Extension new_extension() {

@@ -17,8 +17,8 @@ namespace sheaf {
 
 class JournalWriter {
  public:
-  // `store` outlives the object.
-  explicit JournalWriter(Store& store) : store_(store) {}
+  // `store` outlives the object. durable: records count once they are on disk, see sync().
+  explicit JournalWriter(Store& store, bool durable = false) : store_(store), durable_(durable) {}
 
   // Says that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical file, which they
   // must be. finished: nothing more goes there. Throws; then the record before still counts, and the call can be
@@ -44,7 +44,7 @@ class JournalWriter {
   void confirm(File& data);  // all is in the file; throws, and can be repeated
 
   // Returns when all records would survive a loss of power.
-  void sync();
+  void sync(File& data);
   void close();
 
  private:
@@ -55,17 +55,21 @@ class JournalWriter {
   bool open(File& data);
   void write(const Report& report);
   void take_back();
+  void mark(File& data);
 
   Store& store_;
   std::shared_ptr<File> file_;
   format::JournalHeader header_;
   uint64_t seed_ = 0;
+  int64_t pointer_offset_ = 0;  // in the physical file
   int64_t slot_ = -1;                         // of the latest record; -1: none, or its state is not known
   std::optional<format::JournalRecord> last_;  // the record in it
   std::optional<Report> withdrawn_;           // block: first; still to be taken back
   int64_t withdrawn_end_ = 0;
   std::vector<Report> held_;
+  const bool durable_;
   bool deferred_ = false;
+  bool marked_ = false;  // the file says that it has a journal
   bool off_ = false;    // the file has no identity
   bool dirty_ = false;  // records since the last sync
 };

@@ -116,11 +116,11 @@ void MappedWriter::write_old_slots() {
           size_t row = 0;
           for (const Segment& s : segments_) {
             const auto file = store_->open(name_of(s.file), Access::write);
-            JournalWriter journal(*store_);
+            JournalWriter journal(*store_, facts_.durable);
             journal.report_all(*file, s.first, std::span(old_->counts).subspan(row, static_cast<size_t>(s.count)),
                                [&](size_t t, int64_t block) { return old_->block(row + t, block); });
             row += static_cast<size_t>(s.count);
-            if (facts_.durable) journal.sync();
+            if (facts_.durable) journal.sync(*file);
             journal.close();
           }
         }));

@@ -189,11 +189,11 @@ void MappedWriter::commit() {
         stream_.report_parked(blocks_[i], rank);
         continue;
       }
-      if (!file.journal) file.journal = std::make_unique<JournalWriter>(*store_);
+      if (!file.journal) file.journal = std::make_unique<JournalWriter>(*store_, facts_.durable);
       file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
     }
     JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();
-    if (facts_.durable && journal) journal->sync();
+    if (facts_.durable && journal) journal->sync(*file.file);
   }
   unreported_.clear();
 }

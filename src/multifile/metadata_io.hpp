@@ -43,6 +43,8 @@ class MetadataReader {
   // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not there and no
   // journal can replace it.
   format::Pointer read_pointer();
+  // Whether that was because the journal is lost which the file had.
+  bool journal_lost() const { return journal_lost_; }
 
   // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format 3).
   void read_globalranks(int64_t first, std::span<int64_t> values);
@@ -67,6 +69,9 @@ class MetadataReader {
  private:
   void read_array(int64_t offset, std::span<int64_t> values, const char* what);
   std::optional<format::Pointer> read_stored_pointer();
+  bool open_journal();
+  bool had_journal();
+  [[noreturn]] void lost_journal();
   std::optional<format::Extension> read_extension();
   // Of a file that was not closed.
   format::Pointer recover_pointer();
@@ -84,6 +89,7 @@ class MetadataReader {
   Store* store_ = nullptr;
   NameOf name_of_;
   std::unique_ptr<JournalReader> journal_;
+  bool journal_lost_ = false;
   std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
 };
 

@@ -19,16 +19,43 @@ std::optional<format::Extension> MetadataReader::read_extension() {
   return format::decode_extension(std::span(head).first(file_.read_at(head, 0)), file_.path());
 }
 
-Pointer MetadataReader::recover_pointer() {
+// False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
+bool MetadataReader::open_journal() {
   const auto extension = store_ ? read_extension() : std::nullopt;
   if (extension) journal_ = JournalReader::open(*store_, file_.path(), header_, *extension);
+  return journal_ || (extension && (extension->flags & format::flag_journal));
+}
+
+bool MetadataReader::had_journal() {
+  std::array<std::byte, format::pointer_size> bytes{};
+  file_.read_at(bytes, header_.pointer_offset());
+  return format::is_marked(format::decode_pointer(bytes, header_.metadata_order));
+}
+
+void MetadataReader::lost_journal() {
+  journal_lost_ = true;
+  throw file_error(Code::unclosed, file_.path(),
+                   "the multifile was never closed, and its journal '" + format::journal_name(file_.path()) + "' is " +
+                       (journal_ ? "another one or destroyed" : "missing") +
+                       ", which tells what its tasks had written (was the file copied or moved without it?); `sheaf repair` "
+                       "recovers what can be told from the file alone");
+}
+
+Pointer MetadataReader::recover_pointer() {
+  const bool possible = open_journal();
   if (!journal_) {
     // Whoever completes a file removes its journal after that.
     if (const auto stored = read_stored_pointer()) return *stored;
-    if (!extension || !(extension->flags & format::flag_journal))
+    if (!possible)
       throw file_error(Code::unclosed, file_.path(),
                        "the multifile was never closed: its block table is missing, and there is no journal "
                        "(`sheaf repair` recovers what can be told from the file alone)");
+    if (had_journal()) {
+      open_journal();  // it may have been made a moment ago, or the file completed
+      if (!journal_)
+        if (const auto stored = read_stored_pointer()) return *stored;
+      if (!journal_) lost_journal();
+    }
   }
   int64_t skip = 0;
   std::vector<int64_t> sizes;
@@ -46,6 +73,7 @@ Pointer MetadataReader::recover_pointer() {
   Pointer p;
   p.source = journal_ ? TableSource::journal : TableSource::nothing;
   const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
+  if (journal_ && !journal_->found_records() && had_journal()) lost_journal();
   const auto rounds = checked_mul(most, skip);
   const auto end = rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
   if (!end || most > INT32_MAX) damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
@@ -86,8 +114,7 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
 const Pointer* MetadataReader::closed_since(const Pointer& p) {
   if (p.source != TableSource::journal || journal_) return nullptr;
   if (closed_) return &*closed_;
-  const auto extension = store_ ? read_extension() : std::nullopt;
-  if (extension) journal_ = JournalReader::open(*store_, file_.path(), header_, *extension);
+  open_journal();
   if (journal_) return nullptr;
   closed_ = read_stored_pointer();
   if (!closed_)

@@ -65,11 +65,11 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
     const auto unclosed = attempt([&] { MetadataReader(*data).read_pointer(); });
     if (!unclosed || unclosed->code() != Code::unclosed) return;
     if (facts_.durable) data->sync();
-    JournalWriter journal(store());
+    JournalWriter journal(store(), facts_.durable);
     const auto blocks = static_cast<int64_t>(row.size() / 8);
     for (int64_t b = 0; b < blocks; ++b)
       journal.report(*data, local().rank(), b, load<int64_t>(row.data() + 8 * b, native_order), b + 1 < blocks);
-    if (facts_.durable) journal.sync();
+    if (facts_.durable) journal.sync(*data);
     journal.close();
     data->close();
   });

@@ -28,16 +28,18 @@ class UnclosedFile {
     if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
     if (!unclosed && pointer_.complete()) {
       end_ = reader_.file_size();
-    } else if (unclosed || by_holes) {
+    } else if (unclosed || by_holes || (pointer_.source == format::TableSource::nothing && holds_data())) {
+      const bool unreported = !unclosed && !by_holes;
       use_holes();
+      if (reader_.journal_lost())
+        report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) + "' is lost");
+      if (unreported && report_.source == RepairSource::holes)
+        report_.unknown.emplace_back("whether any of it is whole: no task had flushed or completed a chunk");
     } else {
       report_.source = pointer_.source == format::TableSource::journal    ? RepairSource::journal
                        : pointer_.source == format::TableSource::unmarked ? RepairSource::table
                                                                           : RepairSource::nothing;
       end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
-      if (pointer_.source == format::TableSource::nothing && reader_.file_size() > layout::data_start(report_.ntasks, reader_.header().fsblksize))
-        report_.unknown.emplace_back(
-            "what lies in the file: no task had flushed or completed a chunk, or its journal was lost; --holes takes what is there");
     }
     report_.blocks = pointer_.maxblocks;
     count_bytes();
@@ -77,6 +79,20 @@ class UnclosedFile {
   void close() { file_->close(); }
 
  private:
+  // Anything but zeros. Blocks of the file system that were never written need not be holes.
+  bool holds_data() {
+    const int64_t size = file_->status().size;
+    std::vector<std::byte> bytes(64 << 10);
+    for (int64_t at = layout::data_start(report_.ntasks, header().fsblksize); at < size;) {
+      at = file_->next_data(at);
+      const size_t n = at < size ? file_->read_at(bytes, at) : 0;
+      if (n == 0) return false;
+      if (std::ranges::any_of(std::span(bytes).first(n), [](std::byte b) { return b != std::byte{}; })) return true;
+      at += static_cast<int64_t>(n);
+    }
+    return false;
+  }
+
   void use_holes() {
     table_ = read_holes(reader_);
     report_.source = RepairSource::holes;

@@ -1,9 +1,9 @@
 // multifile/repair: makes multifiles that were never closed complete, ordinary ones.
 //
 // What each task had flushed, and the chunks it had completed, is told by the journal (docs/format.md, section 16); without
-// one, by the holes of the sparse file, as far as they go. Order on disk: block table and mapping, sync, then the pointer
-// that makes the file complete, then the journal goes; so a repair that is killed can be started again. Nobody else may
-// write to the files meanwhile.
+// one, or where nobody had told anything, by the holes of the sparse file, as far as they go. Order on disk: block table and
+// mapping, sync, then the pointer that makes the file complete, then the journal goes; so a repair that is killed can be
+// started again. Nobody else may write to the files meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct RepairRequest {
   std::string copy_to;   // base name of a complete copy to write instead; empty: in place
   bool replace = false;  // files of that name that exist
   bool dry_run = false;  // only find out
-  bool holes = false;    // go by the holes although there is a journal, or could be
+  bool holes = false;    // go by the holes although there is a journal
 };
 
 enum class RepairSource : uint8_t {
   complete,  // nothing to do
   journal,
-  nothing,   // a journal was kept, and no task had anything to tell: all are empty
+  nothing,   // no task had anything to tell, and no data are in the file: all are empty
   table,     // the block table was there, only the pointer to it was missing
   holes,
 };

@@ -250,7 +250,7 @@ void WriteStream::commit() {
   report(false);
   if (!journal()) return;
   if (journal()->deferred()) journal()->confirm(*file_);
-  if (durable_) journal()->sync();
+  if (durable_) journal()->sync(*file_);
 }
 
 // What is flushed of the current chunk. After a sync that has failed nobody knows what is on disk.
@@ -268,7 +268,7 @@ void WriteStream::report_parked(const TaskBlocks& blocks, int64_t local_rank) {
 JournalWriter* WriteStream::make_journal() {
   if (!journal_on_) return nullptr;
   auto& journal = attached().journal;
-  if (!journal) journal = std::make_unique<JournalWriter>(*store_);
+  if (!journal) journal = std::make_unique<JournalWriter>(*store_, durable());
   return journal.get();
 }
 

@@ -94,6 +94,23 @@ class Journal(unittest.TestCase):
                     self.assertEqual(b"".join(multifile.stream(task))[:size], content(task, size))
         self.assertIn(b"nothing to do", self.run_tool("repair", self.path).stdout)
 
+    def test_a_lost_journal_is_an_error_and_repair_says_what_it_cannot_know(self) -> None:
+        self.path.with_name("a.sion.journal").unlink()
+        out = self.path.with_name("out")
+        for command in (["verify"], ["cat", "--task", 3], ["info"], ["dump"], ["split"], ["defrag"]):
+            done = self.run_tool(*command, self.path, *([out] if command[0] in ("split", "defrag") else []))
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn(b"a.sion.journal' is missing", done.stdout + done.stderr)
+        self.assertEqual([path.name for path in self.path.parent.iterdir()], ["a.sion"])
+        with self.assertRaisesRegex(FormatError, "journal is lost"):
+            RecoveredFile(str(self.path)).close()
+        report = json.loads(self.run_tool("repair", "--json", self.path).stdout)["files"][0]
+        self.assertEqual(report["source"], "holes")
+        self.assertTrue(any("journal" in what for what in report["unknown"]))
+        self.assertEqual(self.run_tool("verify", self.path).returncode, 0)
+        for task, size in enumerate(self.sizes):
+            self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout[:min(size, 1000)], content(task, min(size, 1000)))
+
     def test_damaged_records_do_not_count(self) -> None:
         journal = self.path.with_name("a.sion.journal")
         good = journal.read_bytes()

@@ -86,6 +86,62 @@ TEST(Repair, FindsATableWithoutThePointerToIt) {
     }
 }
 
+// A file that was flushed and never closed, as `writer` leaves it.
+void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
+  MemoryStore memory(4096, 512);
+  RecordingStore tape(memory);
+  const std::vector<int64_t> sizes{4096, 4096};
+  const std::vector<int64_t> ranks{0, 1};
+  SerialWriter writer(tape, {"a", sizes, ranks, 4096}, mode_of(words, 0));
+  for (int64_t t = 0; t < 2; ++t) {
+    writer.select(t);
+    writer.stream().write(content(t, 0, 1000));
+    if (flush) writer.commit();
+  }
+  tape.replay(tape.length(), store);
+}
+
+// Nobody can know then what tasks had flushed: no reader says that there is nothing.
+TEST(Repair, ALostJournalIsAnErrorAndNoReasonToThrowDataAway) {
+  for (const char* const words : {"w", "w,durable"})
+    for (const bool emptied : {false, true}) {
+      MemoryStore store(4096, 512);
+      leave_unclosed(store, words, true);
+      EXPECT_EQ(stream_of(store, "a", 1), content(1, 0, 1000));
+      if (emptied) {
+        store.open("a.journal", Access::write)->resize(0);
+      } else {
+        store.remove("a.journal");
+      }
+      const auto problem = attempt([&] { SerialReader(store, "a", mode_of("r")); });
+      ASSERT_TRUE(problem);
+      EXPECT_EQ(problem->code(), Code::unclosed);
+      EXPECT_NE(std::string(problem->what()).find("its journal 'a.journal' is"), std::string::npos) << problem->what();
+      const RepairReport report = repair(store, "a", {}, quiet);
+      EXPECT_EQ(report.files.front().source, RepairSource::holes);
+      EXPECT_TRUE(std::ranges::any_of(report.files.front().unknown, [](const std::string& s) { return s.find("a.journal") != s.npos; }));
+      for (int64_t t = 0; t < 2; ++t) {
+        auto found = stream_of(store, "a", t);
+        ASSERT_GE(std::ssize(found), 1000);
+        ASSERT_LE(std::ssize(found), 1024) << "up to the end of the page";
+        found.resize(1000);
+        EXPECT_EQ(found, content(t, 0, 1000));
+      }
+    }
+}
+
+TEST(Repair, WhatNobodyHadFlushedIsEmptyForReadersButNotThrownAway) {
+  MemoryStore store(4096, 512);
+  leave_unclosed(store, "w", false);
+  EXPECT_FALSE(store.status("a.journal").exists);
+  EXPECT_EQ(stream_of(store, "a", 1), content(1, 0, 0));
+  EXPECT_EQ(repair(store, "a", {}, quiet).files.front().source, RepairSource::holes);
+  auto found = stream_of(store, "a", 0);
+  ASSERT_GE(std::ssize(found), 1000);
+  found.resize(1000);
+  EXPECT_EQ(found, content(0, 0, 1000));
+}
+
 TEST(Repair, RefusesWhatIsNoMultifileAndHarmsNothing) {
   MemoryStore store;
   const std::vector<std::byte> text(5000, std::byte{'x'});

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "storage/recording_store.hpp"
-#include "support/programs.hpp"
+#include "support/mapped.hpp"
 
 namespace sheaf::test {
 
@@ -52,13 +52,17 @@ class RecordedTask {
 
   template <class Commit>
   void step(WriteStream& stream, const Step& s, Commit&& commit) {
+    step(stream, s, commit, [&](const std::vector<std::byte>& bytes) { stream.write(bytes); });
+  }
+  template <class Commit, class Put>
+  void step(WriteStream& stream, const Step& s, Commit&& commit, Put&& put) {
     const size_t blocks = model_.blocks.size();
     const int64_t before = model_.total();
     if (!model_.accepts(s)) return;
     TaskModel next = model_;
     next.apply(s);
     reported_.begin(task_, tape_.length(), next.total());
-    if (s.kind == Step::write) stream.write(content(task_, before, s.bytes));
+    if (s.kind == Step::write) put(content(task_, before, s.bytes));
     if (s.kind == Step::ensure) stream.ensure_free_space(s.bytes);
     if (s.kind == Step::flush) commit();
     model_ = next;
@@ -69,6 +73,8 @@ class RecordedTask {
       reported_.reported(task_, tape_.length(), complete);
     }
   }
+
+  bool accepts(const Step& s) const { return model_.accepts(s); }
 
  private:
   int64_t task_;
@@ -159,6 +165,68 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
       task.step(writer.stream(), step, [&] { writer.commit(); });
       yield();
     }
+    comm.barrier();
+    reported.closing = tape.length();
+    comm.barrier();
+    writer.close();
+  });
+  reported.closed = tape.length();
+}
+
+// In collective calls, of which every task makes as many. Only what is flushed counts: the rest is on its way to a collector.
+inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+  SharedHandles store(tape);
+  size_t calls = 0;
+  for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+    const int me = comm.rank();
+    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words + ",collective,collsize=2", p.buffer));
+    comm.barrier();
+    reported.opened = std::max(reported.opened, tape.length());
+    RecordedTask task(me, writer.stream().geometry().size, tape, reported, true);
+    comm.barrier();
+    const auto put = [&](const std::vector<std::byte>& bytes) { writer.collective()->write(bytes, std::nullopt); };
+    const auto& steps = p.steps[static_cast<size_t>(me)];
+    for (size_t i = 0; i < calls; ++i) {
+      const Step s = i < steps.size() ? steps[i] : Step{Step::write, 0};
+      if (s.kind != Step::write || !task.accepts(s)) put({});
+      task.step(writer.stream(), s, [&] { writer.commit(); }, put);
+      yield();
+    }
+    comm.barrier();
+    reported.closing = tape.length();
+    comm.barrier();
+    writer.close();
+  });
+  reported.closed = tape.length();
+}
+
+// Two processes with every other task each.
+inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+  SharedHandles store(tape);
+  const bool durable = words.find("durable") != std::string::npos;
+  run_fibers(fibers(2, seed), [&](Comm& comm) {
+    std::vector<MappedWriteTask> mine;
+    for (int t = comm.rank(); t < p.ntasks(); t += 2)
+      mine.push_back({t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
+    MappedWriter writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine}, mode_of(words, p.buffer));
+    comm.barrier();
+    reported.opened = std::max(reported.opened, tape.length());
+    std::vector<RecordedTask> tasks;
+    size_t steps = 0;
+    for (const MappedWriteTask& t : mine) {
+      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable);
+      steps = std::max(steps, p.steps[static_cast<size_t>(t.globalrank)].size());
+    }
+    comm.barrier();
+    for (size_t i = 0; i < steps; ++i)
+      for (size_t k = 0; k < mine.size(); ++k) {
+        const auto& own = p.steps[static_cast<size_t>(mine[k].globalrank)];
+        if (i >= own.size()) continue;
+        writer.select(mine[k].globalrank);
+        tasks[k].step(writer.stream(), own[i], [&] { writer.commit(); });
+        yield();
+      }
     comm.barrier();
     reported.closing = tape.length();
     comm.barrier();
