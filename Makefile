@@ -40,7 +40,7 @@ sanitize:
 sanitized: deps
 	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS)
-	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS) -E 'mpich|openmpi|scale|test_install|test_partest'
+	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS) -E 'mpich|openmpi|scale|test_install|test_partest|real_limits|system_calls'
 
 fuzz: deps
 	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
