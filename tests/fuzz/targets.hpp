@@ -15,6 +15,8 @@ void fuzz_format(std::span<const std::byte> input);    // headers, pointers, arr
 void fuzz_metadata(std::span<const std::byte> input);  // packed files: the metadata of each by itself
 void fuzz_readers(std::span<const std::byte> input);   // packed files: every way of reading
 void fuzz_tools(std::span<const std::byte> input);     // packed files: verify, dump, info, split, defrag, append
+void fuzz_extension(std::span<const std::byte> input);  // extension headers, trailers, journal headers and slots
+void fuzz_journal(std::span<const std::byte> input);    // records of a journal
 void fuzz_keyval(std::span<const std::byte> input);    // a stream of key-value records
 
 struct Target {
@@ -24,7 +26,8 @@ struct Target {
 };
 inline constexpr Target targets[] = {
     {"format", "format", fuzz_format},    {"metadata", "files", fuzz_metadata}, {"readers", "files", fuzz_readers},
-    {"tools", "files", fuzz_tools},       {"keyval", "keyval", fuzz_keyval},
+    {"tools", "files", fuzz_tools},       {"keyval", "keyval", fuzz_keyval},  {"extension", "extension", fuzz_extension},
+    {"journal", "journal", fuzz_journal},
 };
 
 // No std::exception: nothing in the library may catch it.
