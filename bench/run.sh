@@ -68,6 +68,7 @@ for dir in $dirs; do
   run "$bin/bench_keyval" --dir "$dir" --pairs $pairs $keyval
   run "$bin/bench_mapped_threads" --dir "$dir" --pairs $pairs $mapped
   run "$here/bench_hybrid.py" --bin "$bin" --dir "$dir" --pairs $pairs $hybrid
+  run "$bin/bench_recovery_fibers" --dir "$dir"
   run "$bin/bench_create" --dir "$dir" --pairs $create_pairs $create
   run "$bin/bench_create_fibers" --dir "$dir" --pairs $create_pairs $create
   run "$here/bench_tools.py" --bin "$bin" --dir "$dir" --pairs $pairs $tools

@@ -16,7 +16,6 @@ BIN = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve()
 # Two tasks under MPICH, whose waiting tasks never yield.
 MPIS = {mpi: count for mpi, count in (("openmpi", 4), ("mpich", 2)) if (BIN / mpi / "sheaf-partest").exists()}
 NAMES = ["multifile", "multifile, open_rank", "MPI-IO", "one file per task"]
-COLLECTIVE = "sion_coll_fwrite" in (ROOT / "include" / "sion_generic.h").read_text()
 SECONDS = 100
 # Without what changes how the library writes.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SION_") and k != "SHEAF_FLAGS"}
@@ -100,7 +99,6 @@ class TestTypes(PartestCase):
             self.assertTrue(all(10007 <= size <= 3.5 * 10007 for size in sizes.values()))
             self.assertGreater(phase["chunks"], count - 1 if phase["testtype"] > 1 else 5 * count)
 
-    @unittest.skipUnless(COLLECTIVE, "no collective calls for multifiles yet")
     @each_mpi
     def test_collective_calls(self, count):
         odd = ("-s", 10007, "-b", 1000, "-F", 2.5, "-q", 512, "-r", 4000, "-Z", 1)
