@@ -1,6 +1,7 @@
 // patterns NAME FILE [REPEATS]: one access pattern of the Blue Gene/L paper (section 5), written and read back REPEATS times
 // with checked bytes, through whatever MPI-IO the process has. Prints "TIME <phase> <seconds>" with the least time of each
-// phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py).
+// phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py). Built
+// WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and FILE is a striped file.
 //
 //   contiguous[-independent]   IOR: every task one block of 16 MiB in calls of 1 MiB
 //   strided-BYTES              IOR: records of BYTES, dealt out in turn
@@ -20,8 +21,13 @@
 #include <string>
 #include <vector>
 
+#ifdef WITH_LISTENERS
+#include "sfio.h"
+#endif
+
 namespace {
 
+MPI_Comm world = MPI_COMM_WORLD;  // the tasks that transfer
 int rank = 0;
 int tasks = 1;
 
@@ -139,7 +145,7 @@ Pattern pattern_of(const std::string& name) {
 template <class Work>
 double timed(Work work) {
   MPI_Request request;
-  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  MPI_Ibarrier(world, &request);
   for (int done = 0; !done;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (!done) usleep(200);
@@ -148,7 +154,7 @@ double timed(Work work) {
   work();
   const double mine = MPI_Wtime() - start;
   double last = 0;
-  MPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, world);
   return last;
 }
 
@@ -165,13 +171,26 @@ void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memor
   }
 }
 
+// By one task; a file that is not there is none.
+void delete_file(const char* name) {
+  if (rank == 0) MPI_File_delete(name, MPI_INFO_NULL);
+  MPI_Barrier(world);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef WITH_LISTENERS
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  if (sfio_start(MPI_COMM_WORLD, nullptr, &world) != 0) return 1;
+  if (world == MPI_COMM_NULL) return MPI_Finalize();
+#else
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &tasks);
-  if (argc < 3) MPI_Abort(MPI_COMM_WORLD, 2);
+#endif
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &tasks);
+  if (argc < 3) MPI_Abort(world, 2);
   const Pattern p = pattern_of(argv[1]);
   const int repeats = argc > 3 ? std::atoi(argv[3]) : 3;
   std::vector<unsigned char> data(static_cast<size_t>(p.bytes));
@@ -184,9 +203,9 @@ int main(int argc, char** argv) {
   double least[2] = {1e30, 1e30};
   int wrong = 0;
   for (int i = 0; i < repeats; ++i) {
-    if (rank == 0) std::remove(argv[2]);
+    delete_file(argv[2]);
     MPI_File file;
-    MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_open(world, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_File_set_view(file, p.displacement, MPI_BYTE, p.type, "native", MPI_INFO_NULL);
     least[0] = std::min(least[0], timed([&] { transfer(file, p, data, true); }));
     std::fill(back.begin(), back.end(), 0);
@@ -194,9 +213,9 @@ int main(int argc, char** argv) {
     wrong |= data != back;
     MPI_File_close(&file);
   }
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, world);
+  delete_file(argv[2]);
   if (rank == 0) {
-    std::remove(argv[2]);
     std::printf("TIME write %.6f\nTIME read %.6f\n", least[0], least[1]);
     if (wrong) std::printf("WRONG BYTES\n");
   }
