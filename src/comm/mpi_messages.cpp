@@ -176,12 +176,13 @@ class MpiMessages final : public Messages {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  // As mpi_patience: a task that waits must not keep one that works from the processor.
+  // As mpi_patience: a task that waits must not keep one that works from the processor. But a long message needs both sides
+  // several times, so naps stay short as long as one may be under way.
   void rest(double idle) override {
     if (idle < 1e-3) {
       sched_yield();
     } else {
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(idle / 16, 30e-6, 500e-6)));
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(idle / 100, 30e-6, 500e-6)));
     }
   }
 
