@@ -2,8 +2,12 @@
 // in virtual time (comm/fiber_messages.hpp). Every node computes and serves, as in the measurements of the SFIO paper: each
 // compute task writes its range over all listeners. Reports the bandwidth per listener relative to that of one node; it is
 // to stay within 10 % while their number grows. Processor time is not modelled.
+//
+// Then what a call costs that fits one message: messages and disk requests per call and listener, counted. Both are to be 1.
 #include <cstdio>
 #include <memory>
+#include <span>
+#include <string>
 
 #include "bench_common.hpp"
 #include "comm/fiber_comm.hpp"
@@ -65,14 +69,20 @@ class SlowStore final : public Store {
   const Model& model_;
 };
 
-// Virtual seconds in which `nodes` compute tasks write `bytes` each.
-double write_all(int nodes, std::vector<std::byte>& data, int64_t unit, const Model& model) {
+struct Outcome {
+  double seconds = 0;         // virtual
+  int64_t messages = 0;       // of the write of all compute tasks
+  int64_t disk_requests = 0;  // the same on all listeners
+};
+
+// `nodes` compute tasks write data.size() bytes each.
+Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Model& model) {
   const auto bytes = std::ssize(data);
+  Outcome outcome;
   FiberNetwork network(2 * nodes, model.network);
   FiberOptions options;
   options.ranks = 2 * nodes;
   options.stack_bytes = 256 << 10;
-  double seconds = 0;
   run_fibers(options, [&](Comm& all) {
     const bool serves = all.rank() >= nodes;
     SessionOptions own;
@@ -83,6 +93,7 @@ double write_all(int nodes, std::vector<std::byte>& data, int64_t unit, const Mo
       SlowStore disk(network, model);
       const auto service = make_service(disk, own_facts(roster, all.rank()), own);
       serve(*network.endpoint(all.rank()), *service, own.room);
+      outcome.disk_requests += service->counts().disk_requests;
       return;
     }
     std::shared_ptr<Link> link = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
@@ -99,13 +110,15 @@ double write_all(int nodes, std::vector<std::byte>& data, int64_t unit, const Mo
     if (!file) file = StripedFile::adopt(link, "f", token);
     mine->barrier();
     const double begin = network.now();
+    const int64_t messages = link->counts().messages;
     const Block block{bytes * mine->rank(), data.data(), bytes};
     file->write({&block, 1});
+    outcome.messages += link->counts().messages - messages;
     mine->barrier();
-    seconds = network.now() - begin;
+    outcome.seconds = network.now() - begin;
     if (mine->rank() == 0) say_goodbye(*link);
   });
-  return seconds;
+  return outcome;
 }
 
 }  // namespace
@@ -122,11 +135,19 @@ int main(int argc, char** argv) {
   std::vector<std::byte> data(static_cast<size_t>(bytes));  // of all tasks
   double one = 0;
   for (int nodes = 1; nodes <= most; nodes *= 2) {
-    const double seconds = write_all(nodes, data, unit, model);
+    const double seconds = write_all(nodes, data, unit, model).seconds;
     if (nodes == 1) one = seconds;
     std::printf("  %3d nodes: %8.1f MB/s per listener, %9.1f MB/s in all (simulated)\n", nodes,
                 1e-6 * static_cast<double>(bytes) / seconds, 1e-6 * static_cast<double>(bytes) * nodes / seconds);
     bench::print_result({"sfio-scaling-" + std::to_string(nodes) + "-nodes-simulated", true, 0.9, 0}, "model", {seconds}, {one});
+  }
+  for (int nodes = 1; nodes <= most; nodes *= 2) {
+    const auto small = std::span(data).first(std::min(data.size(), static_cast<size_t>(nodes * default_room / 2)));
+    const Outcome outcome = write_all(nodes, small, unit, model);
+    const double calls = static_cast<double>(nodes) * nodes;  // every task's call touches every listener
+    const std::string name = "sfio-" + std::to_string(nodes) + "-nodes/call-and-listener";
+    bench::print_result({"messages-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.messages)}, {calls});
+    bench::print_result({"disk-requests-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.disk_requests)}, {calls});
   }
   return 0;
 }
