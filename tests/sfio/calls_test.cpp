@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,8 @@
 
 #include "sfio.h"
 #include "sheaf.h"
+#define SION_MPI
+#include "sion.h"
 
 namespace {
 
@@ -241,6 +244,55 @@ void random_blocks() {
   mdelete(name.c_str());
 }
 
+// Behind 4 GiB, through both names; what lies before is a hole.
+void far_offsets() {
+  const std::string name = name_of("/far", 2);
+  MFILE* f = mopen(name.c_str(), 200);
+  REQUIRE(f != nullptr);
+  const int64_t far = (int64_t{1} << 33) + 77 + 3000 * me;
+  auto data = content(me, 3000);
+  mwritec(f, far, data.data(), 1500);
+  REQUIRE(sfio_mwritec(f, far + 1500, data.data() + 1500, 1500) == 1500);
+  std::vector<char> found(3000);
+  mreadc(f, far, found.data(), 3000);
+  REQUIRE(found == data);
+  barrier();
+  sfio_stat_t stat;
+  REQUIRE(mstat(f, &stat) == 0 && stat.size == (int64_t{1} << 33) + 77 + 3000 * size);
+  REQUIRE(sfio_mreadc(f, int64_t{1} << 32, found.data(), 3000) == 3000 && found == std::vector<char>(3000));
+  barrier();
+  mclose(f);
+  mdelete(name.c_str());
+}
+
+// The physical files of a multifile are striped files.
+void multifile() {
+  const std::string name = "sfio:unit=1000;" + name_of("/m.sion", sfio_listeners());
+  for (const int wanted : {1, 2}) {
+    int files = std::min(wanted, size);
+    sion_int64 chunk = 10'000;
+    sion_int32 block = 4096;
+    int rank = me;
+    MPI_Comm group = sfio_comm();
+    auto mine = content(me, 25'000);
+    int sid = sion_paropen_mpi(name.c_str(), "bw", &files, sfio_comm(), &group, &chunk, &block, &rank, nullptr, nullptr);
+    REQUIRE(sid >= 0);
+    REQUIRE(sion_fwrite(mine.data(), 1, mine.size(), sid) == mine.size());
+    REQUIRE(sion_parclose_mpi(sid) == SION_SUCCESS);
+    group = sfio_comm();
+    sid = sion_paropen_mpi(name.c_str(), "br", &files, sfio_comm(), &group, &chunk, &block, &rank, nullptr, nullptr);
+    REQUIRE(sid >= 0 && files == std::min(wanted, size));
+    std::vector<char> found(mine.size());
+    REQUIRE(sion_fread(found.data(), 1, found.size(), sid) == found.size() && found == mine);
+    REQUIRE(sion_parclose_mpi(sid) == SION_SUCCESS);
+    barrier();
+    REQUIRE(access((subfile("/m.sion", 0) + ".sfio").c_str(), F_OK) == 0);
+    barrier();
+    mdelete(name.c_str());
+    if (files > 1) mdelete((name + ".000001").c_str());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -264,6 +316,8 @@ int main(int argc, char** argv) {
     sizes_and_creation();
     errors();
     random_blocks();
+    far_offsets();
+    multifile();
     if (std::getenv("SFIO_TEST_NO_STOP") == nullptr) {
       REQUIRE(sfio_stop() == 0);
       REQUIRE(sfio_comm() == MPI_COMM_NULL && sfio_listeners() == 0);
