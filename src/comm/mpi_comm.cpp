@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/dense_exchange.hpp"
 #include "comm/helpers.hpp"
 #include "comm/mpi_comm_pieces.hpp"
 #include "comm/mpi_exchange.hpp"
@@ -71,7 +72,7 @@ class KeptMemory final : public SharedMemory {
   const std::shared_ptr<SharedMemory> memory_;
 };
 
-class MpiComm final : public Comm {
+class MpiComm final : public Comm, public DenseExchange {
  public:
   MpiComm(Handle comm, std::shared_ptr<Family> family) : own_(std::move(comm)), family_(std::move(family)) {
     check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -193,6 +194,12 @@ class MpiComm final : public Comm {
     check_exchange(outgoing, incoming, size_);
     count(static_cast<size_t>(bytes_of(outgoing)));
     return mpi::start_exchange(comm(), std::move(outgoing), std::move(incoming));
+  }
+
+  std::unique_ptr<Exchange> exchange_all(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    check_exchange(outgoing, incoming, size_);
+    count(static_cast<size_t>(bytes_of(outgoing)));
+    return mpi::start_exchange_all(comm(), size_, outgoing, std::move(incoming));
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {
@@ -327,7 +334,7 @@ class MpiComm final : public Comm {
   int size_ = 0;
 };
 
-static_assert(sizeof(MpiComm) <= 48, "one of these exists per task and group");
+static_assert(sizeof(MpiComm) <= 56, "one of these exists per task and group");
 
 }  // namespace
 

@@ -88,6 +88,11 @@ void gather(const TypeMap& type, int64_t from, int64_t to, const std::byte* at, 
   type.visit(0, from, to, mover);
 }
 
+const TypeMap& contiguous_bytes() {
+  static const TypeMap map = TypeMap::bytes(1);
+  return map;
+}
+
 int64_t Access::position_at(int64_t offset) const {
   return offset <= displacement ? from : std::clamp(filetype->bytes_below(offset - displacement), from, to);
 }

@@ -33,6 +33,9 @@ struct Access {
   std::byte* contiguous(int64_t position) const;
 };
 
+// The type of memory without gaps.
+const layout::TypeMap& contiguous_bytes();
+
 // Copies bytes [from, to) of the stream from memory to where their places in the file are, or back, where byte
 // `window_offset` of the file is at `window`.
 void put_pieces(const Access& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset);

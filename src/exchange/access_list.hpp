@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "exchange/parcel.hpp"
+#include "exchange/access.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -28,7 +28,8 @@ void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces);
 // together. Throws damaged if the file ends before.
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap);
 
-// Adds the pieces of a parcel; its memory must outlive their use.
-void add_pieces(std::vector<Piece<const std::byte>>& to, std::span<const Extent> extents, std::span<const std::byte> data);
+// Adds the pieces of an access whose memory is contiguous, in the order of its stream; the memory must outlive their use.
+void add_pieces(std::vector<Piece<const std::byte>>& to, const Access& access);
+void add_pieces(std::vector<Piece<std::byte>>& to, const Access& access);
 
 }  // namespace sheaf::exchange

@@ -10,8 +10,8 @@
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "exchange/coverage.hpp"
-#include "exchange/messages.hpp"
 #include "exchange/staged.hpp"
+#include "exchange/two_phase.hpp"
 
 namespace sheaf::exchange {
 
@@ -30,17 +30,21 @@ constexpr int64_t large_read = 16 << 10;
 constexpr int64_t sparse = 8;
 constexpr int64_t worth_a_request = 4 << 10;
 
-const layout::TypeMap& contiguous_bytes() {
-  static const layout::TypeMap map = layout::TypeMap::bytes(1);
-  return map;
-}
-
 // Size of a window: whole blocks.
 int64_t window_size(const Together& how) {
   const int64_t wanted = how.buffer > 0 ? std::min(how.buffer, usual_window) : usual_window;
   if (!how.aligned || how.block <= 1) return wanted;
   if (how.block > wanted) return std::min(how.block, largest_window);
   return wanted - wanted % how.block;
+}
+
+layout::AggregatorRules rules_of(const Together& how) {
+  layout::AggregatorRules rules;
+  rules.wanted = how.aggregators > 0 ? how.aggregators : how.stripes;
+  rules.per_node = std::max<int64_t>(how.per_node, 0);
+  if (how.on_nodes) rules.on_nodes = *how.on_nodes;
+  rules.by_node = how.pset;
+  return rules;
 }
 
 int64_t saturated_product(int64_t a, int64_t b) {
@@ -217,7 +221,7 @@ int64_t Collective::staged(File& file, const Access& access, const Together& how
   ++tally.exchange_calls;
   SharedWord& failed = staged_->stage().head().sums[facts.parity].failed;
   int64_t domains = std::min<int64_t>(comm_.size(), how.aggregators > 0 ? how.aggregators : facts.threads);
-  if (how.per_node > 0) domains = std::min(domains, how.per_node);
+  if (how.per_node >= 0) domains = std::min(domains, std::max<int64_t>(how.per_node, 1));
   const int64_t writers = how.aggregators > 0 || !file.prefers_one_writer() ? domains : 1;
   const int64_t size = std::min(window_size(how), staged_->stage().window());
   std::optional<Error> problem;
@@ -267,18 +271,18 @@ int64_t Collective::staged(File& file, const Access& access, const Together& how
 int64_t Collective::by_messages(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
                                 Tally& tally) {
   ++tally.exchange_calls;
-  if (!messages_) messages_ = std::make_unique<Messages>(comm_);
+  if (!messages_) messages_ = std::make_unique<TwoPhase>(comm_);
   if (facts.repeated) {
     ++tally.plans_reused;
   } else {
     ++tally.plans_made;
-    messages_->make_plan(access, Windows::over(facts.low, facts.high, window_size(how), how.aligned),
-                         {how.aggregators, how.per_node, how.pset});
+    messages_->plan_domains(access, Windows::over(facts.low, facts.high, window_size(how), how.aligned),
+                         rules_of(how));
   }
   tally.aggregators = std::max(tally.aggregators, messages_->aggregators());
   int64_t done = access.to;
-  const auto problem = writes ? messages_->write(file, access, false, how.alone.sieving, how.overlap, tally)
-                              : messages_->read(file, access, false, how.overlap, done, tally);
+  const auto problem = writes ? messages_->write(file, access, false, how.alone.sieving, {how.overlap, how.alltoall}, tally)
+                              : messages_->read(file, access, false, {how.overlap, how.alltoall}, done, tally);
   plan_->has_leg = false;
   agree(comm_, problem);
   plan_->has_leg = true;
@@ -295,8 +299,8 @@ std::optional<int64_t> Collective::at_once(File& file, const Access& access, con
   Access planned = access;
   if (absent) planned = {plan_->displacement, &plan_->map, plan_->from, plan_->to, nullptr, &contiguous_bytes()};
   int64_t done = planned.to;
-  const auto failed = writes ? messages_->write(file, planned, absent, how.alone.sieving, how.overlap, tally)
-                             : messages_->read(file, planned, absent, how.overlap, done, tally);
+  const auto failed = writes ? messages_->write(file, planned, absent, how.alone.sieving, {how.overlap, how.alltoall}, tally)
+                             : messages_->read(file, planned, absent, {how.overlap, how.alltoall}, done, tally);
   const bool has_leg = std::exchange(plan_->has_leg, false);
   repeats_ = false;
   int64_t anew = absent;

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
@@ -24,14 +25,17 @@ struct Together {
   Alone alone;                    // for those transfers that do not
   bool serial = false;            // every task locks the range it touches and transfers alone (atomic mode)
   int64_t aggregators = 0;        // 0: automatic
-  int64_t per_node = 0;           // most aggregators on a node; 0: any number
+  int64_t per_node = -1;          // most aggregators on the node of this task; negative: any number
+  std::shared_ptr<const std::vector<int64_t>> on_nodes;  // the same for the nodes of all tasks, if they differ; else null
+  int64_t stripes = 0;            // that the file has, 0: not known; as many aggregators on several nodes
   int64_t buffer = 0;             // bytes of an aggregator's buffer; 0: automatic
   int64_t block = 4096;           // file domains begin and end on multiples of it
+  bool alltoall = false;          // data between nodes travel by the transport's dense exchange
   // Optimisations.
-  bool aligned = true, allreduce = true, alltoall = true, pset = true, shared = true, overlap = true, reuse = true, direct = true;
+  bool aligned = true, allreduce = true, pset = true, shared = true, overlap = true, reuse = true, direct = true;
 };
 
-class Messages;
+class TwoPhase;
 class Staged;
 
 class Collective {
@@ -65,7 +69,7 @@ class Collective {
 
   Comm& comm_;
   std::unique_ptr<Staged> staged_;      // where tasks share memory
-  std::unique_ptr<Messages> messages_;  // elsewhere, once needed
+  std::unique_ptr<TwoPhase> messages_;  // elsewhere, once needed
   bool looked_for_memory_ = false;
   uint32_t calls_ = 0;
   bool repeats_ = false;  // the last call repeated the one before, by messages

@@ -38,6 +38,7 @@ std::vector<int> choose_aggregators(std::span<const int64_t> nodes, const Aggreg
   const auto most = [&](size_t node) {
     const int64_t here = std::ssize(members[node]);
     const int64_t usual = rules.wanted > 0 ? here : (here + tasks_per_aggregator - 1) / tasks_per_aggregator;
+    if (!rules.on_nodes.empty()) return std::min(usual, rules.on_nodes[static_cast<size_t>(members[node].front())]);
     return rules.per_node > 0 ? std::min(usual, rules.per_node) : usual;
   };
   std::vector<int64_t> counts(members.size(), 0);
@@ -54,6 +55,7 @@ std::vector<int> choose_aggregators(std::span<const int64_t> nodes, const Aggreg
   for (size_t node = 0; node < members.size(); ++node)
     for (int64_t i = 0; i < counts[node]; ++i)
       chosen.push_back(members[node][static_cast<size_t>(i * std::ssize(members[node]) / counts[node])]);
+  if (chosen.empty()) chosen.push_back(0);  // no node may have any
   return chosen;
 }
 

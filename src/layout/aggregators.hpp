@@ -11,6 +11,7 @@ namespace sheaf::layout {
 struct AggregatorRules {
   int64_t wanted = 0;    // number; 0: one for every eight tasks of a node
   int64_t per_node = 0;  // most on a node; 0: any number
+  std::span<const int64_t> on_nodes = {};  // most on the node of each task, 0: none there; wins over per_node; empty: not given
   bool by_node = true;   // spread evenly over the nodes, those of one node next to each other; else the first tasks
 };
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "exchange/parcel.hpp"
+#include "exchange/extent.hpp"
 #include "exchange/rounds.hpp"
 #include "multifile/buddy.hpp"
 #include "multifile/metadata_io.hpp"

@@ -1,13 +1,11 @@
 #include "multifile/collected_file.hpp"
 
-#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "exchange/access_list.hpp"
 
 namespace sheaf {
-
-using exchange::Parcel;
 
 void CollectedFile::throttle(std::shared_ptr<WriteSlots> slots) {
   slots_ = std::move(slots);
@@ -20,50 +18,49 @@ void CollectedFile::hold(int64_t capacity, int64_t direct) {
 }
 
 void CollectedFile::begin_unbounded(bool everything) {
-  before_ = held_.size();
-  held_.emplace_back(capacity_);
+  before_ = held_.extents().size();
+  held_.begin_part();
   unbounded_ = true;
   everything_ = everything;
 }
 
 size_t CollectedFile::bound_again() {
   everything_ = false;
-  if (!std::exchange(unbounded_, false)) return 0;
-  std::erase_if(held_, [](const Parcel& parcel) { return parcel.empty(); });
-  return held_.size() - before_;
+  return std::exchange(unbounded_, false) ? held_.extents().size() - before_ : 0;
 }
 
 void CollectedFile::ship() {
-  shipped_.swap(held_);
+  std::swap(shipped_, held_);
   held_.clear();
 }
 
 void CollectedFile::take_back() {
-  shipped_.insert(shipped_.end(), std::make_move_iterator(held_.begin()), std::make_move_iterator(held_.end()));
-  held_ = std::move(shipped_);
-  shipped_.clear();
+  shipped_.append(held_);
+  std::swap(shipped_, held_);
 }
 
 namespace {
 
-std::vector<exchange::Piece<const std::byte>> pieces_of(const std::vector<Parcel>& parcels) {
+void write(File& file, const HeldBytes& held) {
+  if (held.empty()) return;
   std::vector<exchange::Piece<const std::byte>> pieces;
-  for (const Parcel& parcel : parcels) add_pieces(pieces, parcel.extents(), parcel.data());
-  return pieces;
+  const layout::TypeMap places = pieces_of(held.extents());
+  add_pieces(pieces, held.access(places));
+  write_pieces(file, std::move(pieces));
 }
 
 }  // namespace
 
 void CollectedFile::write_held() {
   if (held_.empty()) return;
-  write_pieces(real(), pieces_of(held_));
+  write(real(), held_);
   held_.clear();
   before_ = 0;
 }
 
 void CollectedFile::write_unconfirmed() {
-  // What is shipped stays: the collector asks for it if it could not write it.
-  if (!shipped_.empty()) write_pieces(real(), pieces_of(shipped_));
+  // What is shipped stays: it is sent again if the collector could not write it.
+  if (!shipped_.empty()) write(real(), shipped_);
   write_held();
 }
 
@@ -73,9 +70,7 @@ File& CollectedFile::real() {
 }
 
 bool CollectedFile::fits(int64_t bytes) const {
-  constexpr int64_t around = sizeof(exchange::Head) + sizeof(exchange::Extent) + sizeof(int64_t);
-  if (held_.empty()) return bytes <= capacity_ - around;
-  return held_.size() == 1 && bytes <= held_.back().room() - around;
+  return bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
 }
 
 void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
@@ -92,13 +87,7 @@ void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
     }
     return;
   }
-  if (held_.empty()) held_.emplace_back(capacity_);
-  while (!data.empty()) {
-    const int64_t taken = held_.back().append(data, offset);
-    data = data.subspan(static_cast<size_t>(taken));
-    offset += taken;
-    if (!data.empty()) held_.emplace_back(capacity_);
-  }
+  held_.append(data, offset);
 }
 
 void CollectedFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {

@@ -1,15 +1,14 @@
 // multifile/collected_file: a physical file as one task of a collectively written multifile sees it.
 //
-// Bytes are held in parcels until the task's group brings them to its collector. What does not fit the memory for that is
+// Bytes are held until the task's group brings them to its collector. What does not fit the memory for that is
 // written by the task itself: the bytes are the same either way, so nothing has to be agreed. The file is opened at the
 // first use of its own, so that tasks which only send never touch it.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "exchange/parcel.hpp"
+#include "multifile/held_bytes.hpp"
 #include "storage/throttled_file.hpp"
 
 namespace sheaf {
@@ -23,17 +22,17 @@ class CollectedFile final : public File {
   // Writes to the file itself wait for a slot (null: they do not).
   void throttle(std::shared_ptr<WriteSlots> slots);
 
-  // From now on writes of less than `direct` bytes are held, in one parcel of at most `capacity` bytes. 0: no more.
+  // From now on writes of less than `direct` bytes are held, as long as all held weighs at most `capacity` bytes. 0: no more.
   void hold(int64_t capacity, int64_t direct);
-  // Begins a parcel, behind which others follow as needed, until bound_again(): for bytes that are sent in the same call.
-  // `everything`: nothing is written by the task itself meanwhile.
+  // Until bound_again() more is held: bytes that are sent in the same call. `everything`: nothing is written by the task
+  // itself meanwhile.
   void begin_unbounded(bool everything = false);
-  // Drops empty parcels; returns how many at the end hold what was written since begin_unbounded().
+  // Returns how many extents at the end hold what was written since begin_unbounded().
   size_t bound_again();
 
-  // Held parcels, and those given to the collector which has not confirmed them.
-  std::vector<exchange::Parcel>& held() { return held_; }
-  std::vector<exchange::Parcel>& shipped() { return shipped_; }
+  // Held bytes, and those given to the collector which has not confirmed them.
+  HeldBytes& held() { return held_; }
+  HeldBytes& shipped() { return shipped_; }
   // What is shipped is in the file; what is held is now shipped.
   void ship();
   // What is shipped is held again, in front of what is held.
@@ -66,13 +65,13 @@ class CollectedFile final : public File {
   std::string path_;
   std::shared_ptr<File> file_;
   std::shared_ptr<WriteSlots> slots_;
-  std::vector<exchange::Parcel> held_;
-  std::vector<exchange::Parcel> shipped_;
+  HeldBytes held_;
+  HeldBytes shipped_;
   int64_t capacity_ = 0;
   int64_t direct_ = 0;
   bool unbounded_ = false;
   bool everything_ = false;
-  size_t before_ = 0;   // parcels held before begin_unbounded()
+  size_t before_ = 0;   // extents held before begin_unbounded()
   bool alone_ = false;  // a write of its own has failed: the order of its bytes is now its own affair
 };
 

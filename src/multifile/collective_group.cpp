@@ -1,81 +1,43 @@
 #include "multifile/collective_group.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "multifile/leaders.hpp"
 
 namespace sheaf {
 
-namespace {
-
-std::span<std::byte> bytes_of(int64_t& value) { return std::as_writable_bytes(std::span(&value, 1)); }
-
-}  // namespace
-
 CollectiveGroup::CollectiveGroup(Comm& file) : file_(&file) { place_.size = file.size(); }
 
 CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
     : file_(&file), place_(place) {
-  if (place.count > 1) kind_ = file.grain() > 1 ? Kind::together : Kind::apart;
-  if (kind_ == Kind::apart) members_ = file.split(static_cast<int>(place.number), file.rank());
   choose_collector(spread);
-  if (kind_ == Kind::apart) collectors_ = file.split(is_collector() ? 0 : -1, file.rank());
 }
 
-std::unique_ptr<Exchange> CollectiveGroup::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
-  if (kind_ != Kind::together) return members().exchange(std::move(outgoing), std::move(incoming));
-  const int first = static_cast<int>(place_.first);
-  for (Outgoing& message : outgoing) message.peer += first;
-  for (Incoming& message : incoming) message.peer += first;
-  return file_->exchange(std::move(outgoing), std::move(incoming));
-}
-
-void CollectiveGroup::settle(std::span<int64_t> values) {
-  if (kind_ == Kind::together) {
-    if (!is_collector()) std::ranges::fill(values, INT64_MIN);
-    file_->all_max(values);
-    return;
-  }
-  if (collectors_) collectors_->all_max(values.first(values.size() - 1));
-  members().broadcast(std::as_writable_bytes(values), collector_);
-}
-
-int64_t CollectiveGroup::deal(std::span<const int64_t> pieces) {
-  int64_t mine = 0;
-  if (kind_ != Kind::together) {
-    members().scatter_equal(std::as_bytes(pieces), bytes_of(mine), collector_);
-    return mine;
-  }
-  std::vector<Outgoing> outgoing;
-  if (is_collector())
-    for (int member = 0; member < size(); ++member)
-      outgoing.push_back({member, std::as_bytes(pieces.subspan(static_cast<size_t>(member), 1))});
-  exchange(std::move(outgoing), {{collector_, bytes_of(mine)}})->finish();
-  return mine;
-}
-
-// A number of every member, at the collector.
 std::vector<int64_t> CollectiveGroup::gather(int64_t mine) {
   std::vector<int64_t> all(is_collector() ? static_cast<size_t>(size()) : 0);
-  if (kind_ != Kind::together) {
-    const Gathered found = members().gather(bytes_of(mine), collector_);
-    if (!all.empty()) std::memcpy(all.data(), found.bytes.data(), found.bytes.size());
-    return all;
-  }
   std::vector<Incoming> incoming;
-  for (size_t member = 0; member < all.size(); ++member) incoming.push_back({static_cast<int>(member), bytes_of(all[member])});
-  exchange({{collector_, bytes_of(mine)}}, std::move(incoming))->finish();
+  for (size_t member = 0; member < all.size(); ++member)
+    incoming.push_back({tasks().first + static_cast<int>(member), std::as_writable_bytes(std::span(&all[member], 1))});
+  file_->exchange({{aggregated().aggregator, std::as_bytes(std::span(&mine, 1))}}, std::move(incoming))->finish();
   return all;
+}
+
+CollectiveGroup::Dealt CollectiveGroup::deal(std::span<const Dealt> pieces) {
+  Dealt mine{};
+  std::vector<Outgoing> outgoing;
+  for (size_t member = 0; is_collector() && member < pieces.size(); ++member)
+    outgoing.push_back({tasks().first + static_cast<int>(member), std::as_bytes(pieces.subspan(member, 1))});
+  file_->exchange(std::move(outgoing), {{aggregated().aggregator, std::as_writable_bytes(std::span(&mine, 1))}})->finish();
+  return mine;
 }
 
 void CollectiveGroup::choose_collector(const Spread& spread) {
   if (spread.nodes.count <= 1) return;
   const std::vector<int64_t> nodes = gather(spread.nodes.mine);
-  std::vector<int64_t> choice;
+  std::vector<Dealt> choice;
   if (is_collector())
-    choice.assign(nodes.size(), layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles));
-  collector_ = static_cast<int>(deal(choice));
+    choice.assign(nodes.size(), {layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles)});
+  collector_ = static_cast<int>(deal(choice)[0]);
 }
 
 namespace {

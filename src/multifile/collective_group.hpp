@@ -1,11 +1,11 @@
 // multifile/collective_group: the tasks of a physical file in groups of consecutive ones, each with a collector
 // (docs/format.md, section "Collective layouts"), and how they talk.
 //
-// Where groups can meet alone, each is a Comm of its own, and what concerns the whole file goes through the collectors.
-// Elsewhere (threads of several processes, of which one talks for all; callbacks of the program) every step is one of all
-// tasks of the file, so that none waits for a task that is in another group's call.
+// They talk as tasks of the file: every step is one of all of them, in which messages stay inside the groups. So nobody waits
+// for a task that is in another group's call, also where one thread of a process talks for all.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +15,7 @@
 #include "comm/comm.hpp"
 #include "exchange/mover.hpp"
 #include "exchange/topology.hpp"
+#include "exchange/two_phase.hpp"
 #include "layout/collective.hpp"
 #include "multifile/collective_mode.hpp"
 #include "multifile/parallel_open.hpp"
@@ -46,29 +47,20 @@ class CollectiveGroup {
   exchange::Mover::Members tasks() const {
     return {static_cast<int>(place_.first), static_cast<int>(place_.first + place_.size) - 1};
   }
+  // The same with the collector.
+  exchange::TwoPhase::Group aggregated() const { return {tasks().first, tasks().last, tasks().first + collector_}; }
 
-  // Messages between members; see Comm::exchange. Collective over the file.
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
-
-  // Collective over the file. `values` of a collector hold for its group, others are not looked at. Afterwards all but the
-  // last are, on every task, the maximum over the groups; the last is that of all groups that this one is in step with.
-  void settle(std::span<int64_t> values);
-
-  // Collective over the file: pieces[m] of the collector to member m.
-  int64_t deal(std::span<const int64_t> pieces);
+  // Collective over the file: a number of every member, at the collector; and pieces[m] of the collector to member m.
+  std::vector<int64_t> gather(int64_t mine);
+  using Dealt = std::array<int64_t, 2>;
+  Dealt deal(std::span<const Dealt> pieces);
 
  private:
-  enum class Kind : uint8_t { whole, apart, together };
-  Comm& members() { return members_ ? *members_ : *file_; }
-  std::vector<int64_t> gather(int64_t mine);
   void choose_collector(const Spread& spread);
 
   Comm* file_ = nullptr;
-  std::unique_ptr<Comm> members_;     // if groups are apart
-  std::unique_ptr<Comm> collectors_;  // the same, on collectors
   layout::GroupPlace place_;
   int collector_ = 0;
-  Kind kind_ = Kind::whole;
 };
 
 // What the program brings for collective calls.

@@ -1,7 +1,7 @@
 // multifile/collective_reader: collective reading (SIONlib's sion_coll_fread; gpfs-jugene section 5), the mirror of
 // collective_writer: in a round every task tells the collector of its group where its stream goes on, the collector reads
 // the pieces of all in the order of the file and hands them out; the calls until the next round are served from there. A
-// task that needs other bytes in between reads them itself.
+// task that needs other bytes in between reads them itself. The exchange is that of shared files (exchange/two_phase).
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "exchange/two_phase.hpp"
 #include "multifile/collective_group.hpp"
 #include "multifile/fetched_file.hpp"
 #include "multifile/read_stream.hpp"
@@ -30,17 +31,12 @@ class CollectiveReader {
   const CollectiveGroup& group() const { return group_; }
 
  private:
-  struct Verdict;
   struct Wish;
 
   std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
   Wish next_wish(int64_t left) const;
-  Verdict round(Wish& wish, const std::optional<Error>& mine);
-  Verdict moving_round(Wish& wish, const std::optional<Error>& mine);
-  std::optional<Error> move_all(Wish& wish, int64_t steps);
-  void receive_wishes(std::span<const std::byte> own);
-  void answer_wishes();
-  void hand_out(Wish& wish);
+  bool round(Wish& wish, std::optional<Error> mine);
+  std::optional<Error> fetch(const Wish& wish, const exchange::TwoPhase::Load& largest);
   void plan_next(int64_t largest);
 
   Comm& file_;
@@ -53,10 +49,7 @@ class CollectiveReader {
   exchange::Mover* const mover_;  // null: bytes travel in messages
   int64_t calls_left_ = 0;
   int64_t largest_ = 0;  // request of this task since the last round
-  // At the collector: memory for the wishes of the members, what they are, and the bytes that answer them.
-  std::unique_ptr<int64_t[]> rooms_;
-  std::vector<exchange::Arrived> arrived_;
-  std::vector<std::byte> answers_;
+  exchange::TwoPhase two_phase_;
 };
 
 }  // namespace sheaf

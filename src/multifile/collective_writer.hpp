@@ -4,7 +4,8 @@
 // number of calls that all tasks of the physical file know, a *round* brings them to the collector of each group, which
 // writes them in the order of the file while the others go on. A task that would have to hold more than its share writes
 // itself. So memory is bounded, tasks may write on their own in between as they like, and nothing has to be in step but the
-// collective calls. Large requests make every call a round, at whose end the bytes are in the file.
+// collective calls. The exchange is that of shared files (exchange/two_phase): each task hands over what it has and where it
+// belongs. Large requests make every call a round, at whose end the bytes are in the file.
 //
 // Failures: a collector's failure to write is told in the next round, or at the close, on all tasks of the physical file.
 // Until a collector confirms, a task keeps what it has sent, and sends it again: no byte is lost by a failure that goes away.
@@ -15,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "exchange/two_phase.hpp"
 #include "multifile/collected_file.hpp"
 #include "multifile/collective_group.hpp"
 #include "multifile/write_stream.hpp"
@@ -44,29 +46,25 @@ class CollectiveWriter {
 
  private:
   enum class Kind : uint8_t { write_behind, at_once, last };
-  struct Verdict;
 
   bool is_collector() const { return group_.is_collector(); }
-  std::span<std::byte> room(int number) const;
   void write_between(std::span<const std::byte> data);
   [[noreturn]] void tell_all(const Error& problem);
   void write_now(std::span<const std::byte> data, const std::optional<Error>& mine);
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
-  void round(Kind kind, std::vector<exchange::Parcel>& parcels, std::optional<Error> mine);
-  Verdict judge(const std::vector<exchange::Parcel>& parcels, const std::optional<Error>& mine);
-  Verdict judge_moving(const std::vector<exchange::Parcel>& parcels, const std::optional<Error>& mine);
-  std::optional<Error> move_all(const std::vector<exchange::Parcel>& parcels, int64_t steps);
-  void receive_first(std::span<const std::byte> own);
-  std::optional<Error> take_all(const Verdict& verdict, std::vector<exchange::Parcel>& parcels);
-  std::optional<Error> take_later(std::vector<exchange::Parcel>& parcels, int64_t later);
-  void begin_merged(int64_t member);
+  void round(Kind kind, std::optional<Error> mine);
+  std::optional<Error> write_large_ones();
+  std::optional<Error> bring(const HeldBytes& held, const layout::TypeMap& pieces, std::span<const std::byte> code,
+                             const exchange::TwoPhase::Load& largest);
+  std::optional<Error> merge(std::span<const std::byte> data);
+  [[noreturn]] void refuse(const std::optional<Error>& mine);
   void plan_next(int64_t largest);
 
   Comm& file_;
   CollectiveGroup group_;
   WriteStream& stream_;
   std::shared_ptr<CollectedFile> collected_;
-  const int64_t capacity_;     // of a parcel
+  const int64_t capacity_;     // bytes that a task holds, and gives to its collector in one step
   const bool merge_;
   const bool automatic_;
   const bool takes_part_;
@@ -76,10 +74,7 @@ class CollectiveWriter {
   int64_t calls_between_ = 1;
   int64_t largest_ = 0;        // request of this task since the last round
   std::optional<Error> behind_;  // what the others have not been told yet
-  // At the collector: memory for a parcel of each member, and what it holds.
-  std::unique_ptr<int64_t[]> rooms_;
-  std::vector<exchange::Arrived> arrived_;
-  int64_t merged_ = 0;         // members whose piece has been begun
+  exchange::TwoPhase two_phase_;
 };
 
 }  // namespace sheaf

@@ -11,7 +11,7 @@ constexpr size_t small_read = 8 << 10;
 constexpr size_t read_ahead = 64 << 10;
 }  // namespace
 
-void FetchedFile::take(std::vector<exchange::Extent> extents, std::vector<std::byte> bytes) {
+void FetchedFile::take(std::vector<Extent> extents, std::vector<std::byte> bytes) {
   const std::lock_guard lock(mutex_);
   extents_ = std::move(extents);
   bytes_ = std::move(bytes);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "exchange/parcel.hpp"
+#include "multifile/held_bytes.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -21,7 +21,7 @@ class FetchedFile : public File {
       : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
 
   // From now on `bytes` are those of `extents`, one behind the other; what was fetched before is dropped.
-  void take(std::vector<exchange::Extent> extents, std::vector<std::byte> bytes);
+  void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
   File& real();  // opened if need be
 
@@ -43,7 +43,7 @@ class FetchedFile : public File {
   std::string path_;
   std::mutex mutex_;
   std::shared_ptr<File> file_;
-  std::vector<exchange::Extent> extents_;
+  std::vector<Extent> extents_;
   std::vector<std::byte> bytes_;
   // Read ahead by the task itself, for small reads.
   std::vector<std::byte> ahead_;

@@ -41,28 +41,35 @@ const char* word_of(Choice choice) {
   return choice == Choice::enable ? "enable" : choice == Choice::disable ? "disable" : "automatic";
 }
 
-// How many aggregators a list like "*:2" or "node1:1,*:1" allows on a node: the entry for all nodes, or the largest.
-int64_t per_node_of(std::string_view list) {
-  int64_t most = 0;
-  while (!list.empty()) {
-    const size_t comma = list.find(',');
-    const std::string_view entry = trimmed(list.substr(0, comma));
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-    const size_t colon = entry.rfind(':');
-    const std::string_view host = entry.substr(0, colon);
-    const auto given = colon == std::string_view::npos ? 1 : number(entry.substr(colon + 1)).value_or(0);  // "*": no limit
-    if (host == "*") return given;
-    most = std::max(most, given);
-  }
-  return most;
+// Takes the next word off a list with commas.
+std::string_view take_word(std::string_view& list) {
+  const size_t comma = list.find(',');
+  const std::string_view word = trimmed(list.substr(0, comma));
+  list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+  return word;
 }
+
+struct Entry {  // of a config_list
+  std::string_view host;
+  int64_t most = 1;  // -1: any number
+};
+
+Entry take_entry(std::string_view& list) {
+  const std::string_view word = take_word(list);
+  const size_t colon = word.rfind(':');
+  if (colon == std::string_view::npos) return {word};
+  const std::string_view most = trimmed(word.substr(colon + 1));
+  return {trimmed(word.substr(0, colon)), most == "*" ? -1 : std::max<int64_t>(number(most).value_or(1), 0)};
+}
+
+std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
 
 struct Optimisation {
   std::string_view word;
   bool Hints::*used;
 };
 constexpr Optimisation optimisations[] = {
-    {"aligned", &Hints::aligned}, {"allreduce", &Hints::allreduce}, {"alltoall", &Hints::alltoall}, {"pset", &Hints::pset},
+    {"aligned", &Hints::aligned}, {"allreduce", &Hints::allreduce}, {"pset", &Hints::pset},
     {"shared", &Hints::shared},   {"overlap", &Hints::overlap},     {"reuse", &Hints::reuse},       {"direct", &Hints::direct}};
 
 }  // namespace
@@ -82,9 +89,27 @@ bool Hints::set(std::string_view key, std::string_view value) {
   if (key == "romio_no_indep_rw") return no_independent = value == "true", value == "true" || value == "false";
   if (key == "cb_config_list") {
     config_list = std::string(value);
-    per_node = per_node_of(value);
     return true;
   }
+  if (key == "sheaf_data_exchange") return alltoall = value == "alltoall", alltoall || value == "messages";
+  if (key == "sheaf_block_size") return set_number(block_size, value, 1);
+  return false;
+}
+
+int64_t Hints::allowed_on(std::string_view host) const {
+  if (config_list.empty()) return -1;
+  int64_t others = 0;
+  for (std::string_view list = config_list; !list.empty();) {
+    const Entry entry = take_entry(list);
+    if (entry.host == host || (entry.host != "*" && first_component(entry.host) == first_component(host))) return entry.most;
+    if (entry.host == "*") others = entry.most;
+  }
+  return others;
+}
+
+bool Hints::names_hosts() const {
+  for (std::string_view list = config_list; !list.empty();)
+    if (take_entry(list).host != "*") return true;
   return false;
 }
 
@@ -98,13 +123,12 @@ void Hints::apply_environment() {
   apply("SHEAF_CB_READ", "romio_cb_read");
   apply("SHEAF_DS_WRITE", "romio_ds_write");
   apply("SHEAF_DS_READ", "romio_ds_read");
-  if (const char* const value = std::getenv("SHEAF_BLOCK_SIZE")) set_number(block_size, trimmed(value), 1);
+  apply("SHEAF_BLOCK_SIZE", "sheaf_block_size");
+  apply("SHEAF_DATA_EXCHANGE", "sheaf_data_exchange");
   const char* const off = std::getenv("SHEAF_MPIIO_OFF");
   std::string_view words = off ? off : "";
   while (!words.empty()) {
-    const size_t comma = words.find(',');
-    const std::string_view word = trimmed(words.substr(0, comma));
-    words = comma == std::string_view::npos ? std::string_view() : words.substr(comma + 1);
+    const std::string_view word = take_word(words);
     for (const Optimisation& one : optimisations)
       if (one.word == word) this->*one.used = false;
   }
@@ -125,8 +149,10 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
   add("ind_rd_buffer_size", sieve_read_size);
   add("striping_unit", striping_unit);
   add("striping_factor", striping_factor);
-  all.emplace_back("cb_config_list", config_list.empty() ? "*:1" : config_list);
+  all.emplace_back("cb_config_list", config_list.empty() ? "*:*" : config_list);
   all.emplace_back("romio_no_indep_rw", no_independent ? "true" : "false");
+  add("sheaf_block_size", block_size);
+  all.emplace_back("sheaf_data_exchange", alltoall ? "alltoall" : "messages");
   return all;
 }
 

@@ -7,9 +7,11 @@
 //   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper, section 3.4)
 //   SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE, SHEAF_DS_READ   as the words above
 //   SHEAF_MPIIO_OFF=word,...      switches single optimisations off, for measuring: aligned (file domains balanced to the
-//                                 byte), allreduce (ranges by allgather), alltoall (nothing changes: data go by point-to-point messages anyway), pset
-//                                 (aggregators are the first tasks), shared (no shared memory within a node), overlap (one
-//                                 round after the other), reuse (a new plan for every call), direct (always exchange)
+//                                 byte), allreduce (ranges by allgather), pset (aggregators are the first tasks), shared
+//                                 (no shared memory within a node), overlap (one round after the other), reuse (a new plan
+//                                 for every call), direct (always exchange)
+//   SHEAF_DATA_EXCHANGE=alltoall  data between nodes travel by MPI_Alltoallv (paper, section 3.5.1); messages: by messages
+//                                 between single tasks, as they do anyway. The same as hint sheaf_data_exchange.
 #pragma once
 
 #include <cstdint>
@@ -37,16 +39,20 @@ struct SHEAF_EXPORT Hints {
   int64_t striping_factor = 0;      // 0: not given
   int64_t block_size = 0;           // alignment of file domains in bytes; 0: striping unit, or the block of the file system
   std::string config_list;          // cb_config_list, as given
-  int64_t per_node = 0;             // aggregators per node that config_list allows ("*:2"); 0: any number
   bool no_independent = false;      // romio_no_indep_rw, kept for queries only
 
   // Optimisations that may be used.
-  bool aligned = true, allreduce = true, alltoall = true, pset = true, shared = true, overlap = true, reuse = true, direct = true;
+  bool aligned = true, allreduce = true, alltoall = false, pset = true, shared = true, overlap = true, reuse = true, direct = true;
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);
   // Takes over what the environment of this process says. Local.
   void apply_environment();
+  // How many aggregators config_list allows on a host: entries "host", "host:n", "host:*" and the same with * for all hosts
+  // that have no entry of their own; no number means 1, no entry 0. Negative: any number.
+  int64_t allowed_on(std::string_view host) const;
+  // Whether config_list tells hosts apart.
+  bool names_hosts() const;
   // All that is known here with the values in use, as words and numbers.
   std::vector<std::pair<std::string, std::string>> words() const;
 };

@@ -12,7 +12,7 @@ template <class H, class Use>
 void for_each_member(H& hints, Use use) {
   int i = 0;
   for (auto* number : {&hints.aggregators, &hints.buffer_size, &hints.sieve_write_size, &hints.sieve_read_size, &hints.striping_unit,
-                       &hints.striping_factor, &hints.block_size, &hints.per_node})
+                       &hints.striping_factor, &hints.block_size})
     use.number(i++, *number);
   i = 0;
   for (auto* choice : {&hints.collective_write, &hints.collective_read, &hints.sieve_write, &hints.sieve_read}) use.choice(i++, *choice);

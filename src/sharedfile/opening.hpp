@@ -14,7 +14,7 @@ struct Opening {
   uint64_t id;     // of this open
   char config_list[240];
   char wish[1024];  // SHEAF_STATS
-  int64_t numbers[8];
+  int64_t numbers[7];
   uint8_t choices[4];
   bool flags[9];
 };

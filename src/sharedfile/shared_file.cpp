@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "comm/host_name.hpp"
 #include "sharedfile/lane.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_pointer.hpp"
@@ -68,6 +69,7 @@ class OpenFile final : public SharedFile {
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     hints_ = hints_in(opening);
+    look_at_hosts();
     wish_ = opening.wish;
     if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = store_.open(path_, usual()); });
     std::array<int64_t, 2> facts{};
@@ -118,6 +120,7 @@ class OpenFile final : public SharedFile {
     keep(merged, told);
     comm().broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
     hints_ = hints_in(told);
+    look_at_hosts();
   }
   Statistics statistics() const override {
     const std::lock_guard lock(mutex_);
@@ -264,6 +267,17 @@ class OpenFile final : public SharedFile {
     return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
   }
 
+  // Collective: how many aggregators may be on the nodes.
+  void look_at_hosts() {
+    per_node_ = hints_.allowed_on(host_name());
+    on_nodes_.reset();
+    if (!hints_.names_hosts()) return;
+    std::vector<int64_t> all(static_cast<size_t>(size()), INT64_MIN);
+    all[static_cast<size_t>(rank())] = per_node_ < 0 ? INT64_MAX : per_node_;
+    comm().all_max(all);
+    on_nodes_ = std::make_shared<const std::vector<int64_t>>(std::move(all));
+  }
+
   template <class Part>
   void by_task_0(int64_t bytes, Part part) {
     agree(comm(), attempt([&] {
@@ -311,7 +325,9 @@ class OpenFile final : public SharedFile {
     how.alone = {sieving(writes ? hints_.sieve_write : hints_.sieve_read), writes ? hints_.sieve_write_size : hints_.sieve_read_size};
     how.serial = atomic_;
     how.aggregators = hints_.aggregators;
-    how.per_node = hints_.per_node;
+    how.per_node = per_node_;
+    how.on_nodes = on_nodes_;
+    how.stripes = hints_.striping_factor;
     how.buffer = hints_.buffer_size;
     how.block = block();
     how.aligned = hints_.aligned;
@@ -342,6 +358,8 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
+  int64_t per_node_ = -1;  // aggregators that cb_config_list allows on this node; negative: any number
+  std::shared_ptr<const std::vector<int64_t>> on_nodes_;  // and on those of all tasks, if it names hosts
   std::unique_ptr<SharedPointer> pointer_;
   int64_t shared_base_ = 0;  // where the shared pointer began
   mutable std::mutex mutex_;  // guards what follows

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "exchange/parcel.hpp"
+#include "exchange/extent.hpp"
 
 namespace sheaf::sfio {
 

@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 struct Files {
   MemoryStore memory;
   FaultyStore counting{memory};
-  std::shared_ptr<File> file = counting.open("a", Access::create);
+  std::shared_ptr<File> file = counting.open("a", sheaf::Access::create);
 
   std::string text() {
     const auto found = memory.contents("a");

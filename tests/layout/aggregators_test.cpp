@@ -26,6 +26,14 @@ TEST(Aggregators, OfANodeCanBeLimited) {
   EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 8, .per_node = 2}), (Ranks{0, 2, 4, 6}));
 }
 
+TEST(Aggregators, OfSingleNodesCanBeLimited) {
+  const std::vector<int64_t> second_only{0, 0, 0, 0, 3, 3, 3, 3};
+  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 8, .on_nodes = second_only}), (Ranks{4, 5, 6}));
+  EXPECT_EQ(choose_aggregators(two_by_four, {.on_nodes = second_only}), (Ranks{4}));
+  const std::vector<int64_t> nowhere(8, 0);
+  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 2, .on_nodes = nowhere}), (Ranks{0}));
+}
+
 TEST(Aggregators, AreTheFirstTasksIfNodesDoNotCount) {
   EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 3, .by_node = false}), (Ranks{0, 1, 2}));
 }

@@ -1,0 +1,123 @@
+// exchange/two_phase: two-phase I/O by messages (Blue Gene/L paper, section 3), for shared files and multifiles alike.
+//
+// When a plan is made, every task tells each aggregator once which bytes it has for it, in a short code; then only data
+// travel, in rounds (exchange/domains): while an aggregator works on the file, the messages of the next round travel. Shared
+// files (exchange/collective) have file domains and use a plan as long as nobody wants anything else. Multifiles
+// (multifile/collective_writer, collective_reader) have groups of tasks with an aggregator each, and a plan per call.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/comm.hpp"
+#include "exchange/access.hpp"
+#include "exchange/domains.hpp"
+#include "exchange/independent.hpp"
+#include "exchange/tally.hpp"
+#include "exchange/windows.hpp"
+#include "layout/aggregators.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::exchange {
+
+class TwoPhase {
+ public:
+  explicit TwoPhase(Comm& comm) : comm_(comm) {}
+
+  // Collective. File domains for the range of `windows`; throws on all tasks if one cannot make its part of the plan.
+  void plan_domains(const Access& access, const Windows& windows, const layout::AggregatorRules& rules);
+
+  // Tasks first..last of the Comm share an aggregator, one of them.
+  struct Group {
+    int first = 0;
+    int last = 0;
+    int aggregator = 0;
+    int size() const { return last - first + 1; }
+  };
+  // What all tasks must know of each other: the largest over the tasks of what those have.
+  struct Load {
+    int64_t bytes = 0;
+    int64_t code = 0;    // bytes of encode_pieces()
+    int64_t pieces = 0;
+  };
+
+  // Local. Memory at aggregators for rounds with at most so many bytes; throws if there is none.
+  void reserve(int64_t bytes);
+  // Collective. What a task has goes through the aggregator of its group, up to `each` bytes of it per round; its pieces may
+  // go back in the file, and where they lie over each other the later one wins. `code`: that of `access`. Returns what went
+  // wrong here; data must travel all the same, and are then not transferred.
+  std::optional<Error> plan_groups(const Access& access, std::span<const std::byte> code, const Group& group, const Load& largest,
+                                   int64_t each);
+  // Local. The tasks of a group have one piece each, one behind the other from byte 0 on; `sizes`: of all members, at the
+  // aggregator, `total` > 0 in sum. It gets them in order, `window` bytes per round. `rounds`: the most of all groups.
+  void plan_sequence(const Group& group, std::span<const int64_t> sizes, int64_t total, int64_t window, int64_t rounds);
+
+  // The same on all tasks: how rounds are carried out.
+  struct Manner {
+    bool overlap = true;    // two rounds are under way
+    bool alltoall = false;  // data travel by the transport's dense exchange (comm/dense_exchange), if it has one
+  };
+
+  int64_t aggregators() const { return std::ssize(aggregators_); }
+
+  // Collective; by the plan, which must be that of `access`. Only aggregators touch the file. Nothing is thrown; returns what
+  // went wrong here. A task that wants something else than its file domains were made for takes part with its access of the
+  // plan and brings nothing (`absent`), so that nobody waits in vain: windows that it belongs to are not written.
+  std::optional<Error> write(File& file, const Access& access, bool absent, Sieving sieving, const Manner& manner,
+                             Tally& tally);
+  // `done`: the position in the stream up to which bytes were read. An absent task's memory is left alone.
+  std::optional<Error> read(File& file, const Access& access, bool absent, const Manner& manner, int64_t& done,
+                            Tally& tally);
+
+ private:
+  // A task that has something for this aggregator.
+  struct Sender {
+    int task = 0;
+    int64_t bytes = 0;
+    layout::TypeMap pieces;
+    Access access() const { return {0, &pieces, 0, bytes, nullptr, nullptr}; }
+  };
+  // Bytes on their way: of a sender, or of this task for an aggregator.
+  struct Message {
+    size_t peer = 0;  // number of the sender, or of the aggregator
+    Domains::Part part;
+    std::byte* memory = nullptr;
+  };
+  // What travels or is worked on in a round; two rounds are under way.
+  struct Round {
+    std::vector<Message> of_senders;
+    std::vector<Message> own;
+    std::unique_ptr<std::byte[]> memory;
+    int64_t room = 0;
+    void reserve(int64_t bytes);
+  };
+
+  class Transport;
+  void find_nodes();
+  void begin_groups(const Group& group);
+  void learn_domains(const Access& access);
+  Round& lay_out(const Access& access, int64_t round, bool absent);
+  bool is_own(const Message& message) const;
+  Access stored(const Message& message) const;
+  void write_round(File& file, int64_t round, Sieving sieving, Tally& tally);
+  void read_round(File& file, int64_t round, Tally& tally);
+
+  Comm& comm_;
+  std::vector<int64_t> nodes_;
+  Domains domains_;
+  bool in_windows_ = true;  // aggregators put pieces together in windows, else they transfer them from where they are
+  std::vector<int> aggregators_;
+  int64_t mine_ = -1;  // number among the aggregators; -1: none
+  std::vector<Sender> senders_;
+  std::vector<bool> full_;  // windows of this domain that the tasks tile
+  std::optional<Error> unknown_;  // why the pieces of the senders are not known
+  Round rounds_[2];
+  std::vector<std::byte> window_;
+  std::vector<std::atomic<uint64_t>> covered_;
+};
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,55 @@
+#include "multifile/held_bytes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+std::vector<std::byte> bytes(size_t count, int first) {
+  std::vector<std::byte> result(count);
+  for (size_t i = 0; i < count; ++i) result[i] = static_cast<std::byte>(first + static_cast<int>(i));
+  return result;
+}
+
+TEST(HeldBytes, WhatGoesOnWhereTheLastEndedIsOneExtent) {
+  HeldBytes held;
+  held.append(bytes(5, 0), 100);
+  held.append(bytes(6, 5), 105);
+  held.append({}, 700);
+  held.append(bytes(3, 11), 50);
+  ASSERT_EQ(held.extents().size(), 2u);
+  EXPECT_EQ(held.extents()[0].end(), 111);
+  EXPECT_EQ(held.bytes(), 14);
+  const auto pieces = pieces_of(held.extents());
+  const auto access = held.access(pieces);
+  EXPECT_EQ(access.bytes(), 14);
+  EXPECT_EQ(pieces.offset_of(11), 50);
+  EXPECT_TRUE(std::equal(access.address, access.address + 14, bytes(14, 0).begin()));
+}
+
+TEST(HeldBytes, ThePartAddedLastCanBeDropped) {
+  HeldBytes held;
+  held.append(bytes(5, 0), 100);
+  held.begin_part();
+  held.append(bytes(4, 5), 105);
+  ASSERT_EQ(held.extents().size(), 2u);
+  held.drop_last(1);
+  EXPECT_EQ(held.bytes(), 5);
+  held.drop_last(7);
+  EXPECT_TRUE(held.empty());
+}
+
+TEST(HeldBytes, AreJoined) {
+  HeldBytes first, second;
+  first.append(bytes(2, 0), 0);
+  second.append(bytes(3, 2), 2);
+  first.append(second);
+  EXPECT_TRUE(second.empty());
+  EXPECT_EQ(first.extents().size(), 2u);
+  EXPECT_EQ(first.weight(), 5 + 2 * int64_t{sizeof(Extent)});
+}
+
+}  // namespace
+}  // namespace sheaf
