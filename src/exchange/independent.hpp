@@ -1,8 +1,8 @@
 // exchange/independent: a transfer that one task carries out alone.
 //
 // Pieces that are large, or far apart, are transferred one by one. Small ones that are close together are sieved: a range of
-// the file passes through memory as a whole; for writing it is read first, changed and written back, while nobody else who
-// asks may do so (File::lock).
+// the file passes through memory as a whole; for writing it is read first, changed and written back, while nobody else
+// writes there (File::lock): who writes without reading first shares the range with others who do.
 #pragma once
 
 #include "exchange/access.hpp"
@@ -24,6 +24,9 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
 
 // Local. Returns the bytes read from the beginning of the stream on; fewer than wanted only at the end of the file.
 int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally);
+
+// Writes while nobody may read and write back these bytes; counted.
+void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
 
 // Requests that are counted.
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);

@@ -170,7 +170,7 @@ void Staged::write_window(Job& job, uint32_t number) {
   const int64_t begin = job.begin(number);
   const int64_t length = job.length(number);
   if (job.full(number))
-    return job.attempt_part([&] { put(job.file, {stage_->memory(number), static_cast<size_t>(length)}, begin, job.tally); });
+    return job.attempt_part([&] { put_shared(job.file, {stage_->memory(number), static_cast<size_t>(length)}, begin, job.tally); });
   const CoverageMap map(stage_->map(number));
   job.attempt_part([&] {
     write_covered(job.file, {stage_->memory(number), static_cast<size_t>(length)}, map, begin, job.sieving, job.tally);

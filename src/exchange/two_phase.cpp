@@ -132,7 +132,7 @@ void TwoPhase::write_round(File& file, int64_t round, Sieving sieving, Tally& ta
     put_pieces(part, part.from, part.to, window_.data(), begin);
     if (!full) map.set(part, part.from, part.to, begin);
   }
-  if (full) return put(file, window_, begin, tally);
+  if (full) return put_shared(file, window_, begin, tally);
   const auto problem = attempt([&] { write_covered(file, window_, map, begin, sieving, tally); });
   map.clear();
   if (problem) throw *problem;

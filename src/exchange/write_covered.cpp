@@ -64,7 +64,7 @@ void write_covered(File& file, std::span<std::byte> window, const CoverageMap& m
     }
     const auto run = window.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from));
     if (gaps.empty()) {
-      put(file, run, offset + from, tally);
+      put_shared(file, run, offset + from, tally);
     } else {
       write_with_gaps(file, run, offset + from, gaps, tally);
     }

@@ -95,6 +95,30 @@ TEST(SharedFile, AtomicWritesAreNotMixed) {
   }
 }
 
+// One task reads a range, changes its pieces and writes the range back; the other's pieces in between are larger, and written
+// one by one.
+TEST(SharedFile, BytesBetweenSievedPiecesAreNotLost) {
+  for (int round = 0; round < 200; ++round) {
+    MemoryStore store;
+    test::on_team(2, [&](Comm& comm) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", new_file);
+      const bool sieves = comm.rank() == 0;
+      View view;
+      view.displacement = sieves ? 0 : 256;
+      view.filetype = sieves ? TypeMap::bytes(64).resized(0, 1024) : TypeMap::bytes(512).resized(0, 4096);
+      const std::vector<std::byte> mine(sieves ? 64 * 64 : 512 * 16, static_cast<std::byte>(comm.rank() + 1));
+      comm.barrier();
+      file->write_at(view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      file->close();
+    });
+    const auto bytes = store.contents("file");
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const bool first = i % 1024 < 64, second = i % 4096 >= 256 && i % 4096 < 768;
+      ASSERT_EQ(bytes[i], first ? std::byte(1) : second ? std::byte(2) : std::byte()) << "round " << round << ", byte " << i;
+    }
+  }
+}
+
 TEST(SharedFile, RepeatedCallsMeetOnceAndReuseThePlan) {
   MemoryStore store;
   with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {
