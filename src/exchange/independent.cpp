@@ -119,6 +119,7 @@ void write_sieved(File& file, const Access& access, const Alone& how, Tally& tal
     const auto window = std::span(memory).first(static_cast<size_t>(length));
     const bool full = to - from == length;
     const bool locks = !full && !how.locked;
+    const Shared shared(file, offset, full && !how.locked ? length : 0);
     if (locks) file.lock(offset, length, true);
     try {
       if (!full) {
