@@ -179,6 +179,139 @@ static void views(void) {
   MPI_File_close(&file);
 }
 
+static int hint_is(MPI_File file, const char *key, const char *wanted) {
+  MPI_Info info;
+  char value[64] = "";
+  int found = 0;
+  MPI_File_get_info(file, &info);
+  MPI_Info_get(info, key, 63, value, &found);
+  MPI_Info_free(&info);
+  return found && strcmp(value, wanted) == 0;
+}
+
+/* What was asked for and makes sense is in use and can be queried; aggregators on a host that has none are found elsewhere. */
+static void hints(void) {
+  static const char *const given[][2] = {{"cb_nodes", "2"}, {"cb_buffer_size", "131072"}, {"romio_cb_write", "enable"},
+      {"romio_cb_read", "disable"}, {"romio_ds_write", "disable"}, {"romio_ds_read", "enable"}, {"ind_rd_buffer_size", "65536"},
+      {"ind_wr_buffer_size", "32768"}, {"striping_unit", "8192"}, {"striping_factor", "3"},
+      {"cb_config_list", "nowhere.example:2,*:1"}, {"romio_no_indep_rw", "true"}, {"sheaf_data_exchange", "alltoall"}};
+  MPI_File file = MPI_FILE_NULL;
+  MPI_Datatype strided;
+  MPI_Info info;
+  int mine[64], back[64];
+  const int n = sizeof given / sizeof *given;
+  MPI_Info_create(&info);
+  for (int i = 0; i < n; ++i) MPI_Info_set(info, given[i][0], given[i][1]);
+  CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file) == MPI_SUCCESS);
+  for (int i = 0; i < n; ++i) CHECK(hint_is(file, given[i][0], given[i][1]));
+  MPI_Info_set(info, "cb_nodes", "nonsense");
+  MPI_Info_set(info, "cb_config_list", "nowhere.example");
+  CHECK(MPI_File_set_info(file, info) == MPI_SUCCESS);
+  CHECK(hint_is(file, "cb_nodes", "2") && hint_is(file, "cb_config_list", "nowhere.example"));
+  MPI_Info_free(&info);
+  MPI_Type_vector(64, 1, tasks, MPI_INT, &strided);
+  MPI_Type_commit(&strided);
+  MPI_File_set_view(file, rank * (MPI_Offset)sizeof(int), MPI_INT, strided, "native", MPI_INFO_NULL);
+  for (int i = 0; i < 64; ++i) mine[i] = 100 * rank + i;
+  CHECK(MPI_File_write_all(file, mine, 64, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at_all(file, 0, back, 64, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS && memcmp(mine, back, sizeof back) == 0);
+  MPI_Type_free(&strided);
+  MPI_File_close(&file);
+}
+
+/* A representation of the program's own: ints are stored as their negatives, in 8 bytes. */
+static int conversions;
+static int file_extent_of(MPI_Datatype type, MPI_Aint *extent, void *state) {
+  (void)type;
+  *extent = *(int *)state;
+  return MPI_SUCCESS;
+}
+static int to_file(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state) {
+  (void)type, (void)state;
+  ++conversions;
+  for (int i = 0; i < count; ++i) {
+    const long long value = -(long long)((int *)user)[position + i];
+    memcpy((char *)file + 8 * i, &value, 8);
+  }
+  return MPI_SUCCESS;
+}
+static int from_file(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state) {
+  (void)type, (void)state;
+  ++conversions;
+  for (int i = 0; i < count; ++i) {
+    long long value;
+    memcpy(&value, (char *)file + 8 * i, 8);
+    ((int *)user)[position + i] = (int)-value;
+  }
+  return MPI_SUCCESS;
+}
+
+static void registered_representation(void) {
+  static int bytes = 8;
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  int values[5] = {rank, 1, -2, 3, 4}, back[5] = {0};
+  long long raw[5];
+  CHECK(MPI_Register_datarep("negatives", from_file, to_file, file_extent_of, &bytes) == MPI_SUCCESS);
+  CHECK(class_of(MPI_Register_datarep("negatives", from_file, to_file, file_extent_of, &bytes)) == MPI_ERR_DUP_DATAREP);
+  CHECK(MPI_File_set_view(file, rank * 40, MPI_INT, MPI_INT, "negatives", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_write_all(file, values, 5, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at_all(file, 0, back, 5, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(memcmp(values, back, sizeof back) == 0 && conversions >= 2);
+  MPI_File_set_view(file, rank * 40, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+  MPI_File_read_at(file, 0, raw, 40, MPI_BYTE, MPI_STATUS_IGNORE);
+  CHECK(raw[0] == -rank && raw[2] == 2 && raw[4] == -4);
+  MPI_File_close(&file);
+}
+
+/* Calls through the PMPI_ names, as of tools and of bindings, and those with large counts reach the same files. */
+static void other_names(void) {
+  MPI_File file = MPI_FILE_NULL;
+  MPI_Offset size = 0;
+  int value = 7 + rank, back = 0;
+  CHECK(PMPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  CHECK(hint_is(file, "sheaf_data_exchange", "messages"));
+  CHECK(PMPI_File_write_at_all(file, rank * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at(file, rank * 4, &back, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS && back == value);
+#if MPI_VERSION >= 4
+  MPI_Count count = 0;
+  MPI_Status status;
+  value = -value;
+  CHECK(MPI_File_write_at_all_c(file, rank * 4, &value, 1, MPI_INT, &status) == MPI_SUCCESS);
+  CHECK(PMPI_File_read_at_c(file, rank * 4, &back, 1, MPI_INT, &status) == MPI_SUCCESS && back == value);
+  MPI_Get_count_c(&status, MPI_INT, &count);
+  CHECK(count == 1);
+#endif
+  PMPI_File_get_size(file, &size);
+  CHECK(size >= 4);
+  CHECK(PMPI_File_close(&file) == MPI_SUCCESS && file == MPI_FILE_NULL);
+}
+
+/* Groups that are not the world, one of them with its ranks the other way round; tasks with nothing; all views different. */
+static void small_groups(void) {
+  MPI_Comm half;
+  MPI_File file = MPI_FILE_NULL;
+  MPI_Datatype view;
+  char name[600];
+  int mine[30], back[30], me, all;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+  MPI_Comm_rank(half, &me);
+  MPI_Comm_size(half, &all);
+  snprintf(name, sizeof name, "%s.%d", path, rank % 2);
+  const int n = me == all - 1 && all > 1 ? 0 : 30;
+  for (int i = 0; i < 30; ++i) mine[i] = 1000 * me + i;
+  CHECK(MPI_File_open(half, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  MPI_Type_vector(10 + me, 1, 2 + me, MPI_INT, &view);
+  MPI_Type_commit(&view);
+  MPI_File_set_view(file, 100000 * (MPI_Offset)me, MPI_INT, view, "native", MPI_INFO_NULL);
+  CHECK(MPI_File_write_all(file, mine, n, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at_all(file, 0, back, n, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(memcmp(mine, back, (size_t)n * sizeof *back) == 0);
+  CHECK(MPI_File_write_at_all(file, 0, mine, 0, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  MPI_Type_free(&view);
+  MPI_File_close(&file);
+  MPI_Comm_free(&half);
+}
+
 static void representations(void) {
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
   long values[3] = {1 + rank, -2, 3}, back[3] = {0, 0, 0}, large = 1L << 40;
@@ -245,6 +378,10 @@ int main(int argc, char **argv) {
   one_fails();
   pointers();
   views();
+  hints();
+  registered_representation();
+  other_names();
+  small_groups();
   representations();
   requests();
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
