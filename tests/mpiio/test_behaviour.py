@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Programs in C, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in, preloaded and linked
 before the MPI library, with both MPIs and with and without MPI_THREAD_MULTIPLE."""
+import json
 import os
 import shutil
 import subprocess
@@ -96,6 +97,22 @@ class Behaviour(unittest.TestCase):
                     if kind == "hdf5" and shutil.which("h5ls"):
                         listed = subprocess.run(["h5ls", file], capture_output=True, text=True, check=True).stdout
                         self.assertEqual(listed.count("Dataset {160, 8, 8, 8}"), 24)
+                    if kind == "hdf5" and shutil.which("h5dump"):
+                        dumped = subprocess.run(["h5dump", "-H", file], capture_output=True, text=True, check=True).stdout
+                        self.assertEqual(dumped.count("( 160, 8, 8, 8 )"), 2 * 24)
+                        subprocess.run(["h5diff", file, file], check=True)
+
+    def test_statistics(self):
+        for mpi in MPIS:
+            program = self.build(f"mpicc.{mpi}", "behaviour.c")
+            line = os.path.join(self.where, f"{mpi}.json")
+            with self.subTest(mpi=mpi):
+                self.run_under(mpi, 2, [program, self.where], environment={"SHEAF_STATS": f"json:{line}"})
+                with open(line) as lines:
+                    found = [json.loads(text) for text in lines]
+                self.assertGreater(len(found), 8)  # one for every file that is closed
+                self.assertTrue(all(one["path"].startswith(self.where) for one in found))
+                self.assertTrue(any(one["collective_writes"] >= 2 and one["bytes_written"] > 0 for one in found))
 
 
 if __name__ == "__main__":
