@@ -10,6 +10,7 @@ It shares no code with the library and serves to check it. Plain Python, no depe
 
 from .describe import describe, sha256
 from .errors import FormatError
+from .extensions import verify
 from .header import KEYVAL_INLINE, KEYVAL_NONE, KEYVAL_UNSET
 from .journal import RecoveredFile
 from .keyval import Record
@@ -20,5 +21,5 @@ from .writer import ChunkFiller, Kind, MultifileSpec, TaskSpec, cut, encode, fil
 __all__ = [
     "ChunkFiller", "FormatError", "KEYVAL_INLINE", "KEYVAL_NONE", "KEYVAL_UNSET", "Kind", "Multifile",
     "MultifileSpec", "PhysicalFile", "Record", "RecoveredFile", "Task", "TaskSpec", "cut", "describe", "encode", "fill", "sha256",
-    "write",
+    "verify", "write",
 ]

@@ -10,7 +10,7 @@ import sys
 if not __package__:  # started as a directory: make the package importable by its name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from sheaf_format import FormatError, Multifile, describe
+from sheaf_format import FormatError, Multifile, describe, verify
 
 
 def _check(paths: list[str]) -> int:
@@ -19,6 +19,8 @@ def _check(paths: list[str]) -> int:
     for path in paths:
         try:
             with Multifile(path) as multifile:
+                for physical in multifile.files:
+                    verify(physical)
                 multifile.check_records()
             print(f"{path}: ok")
         except (FormatError, OSError) as error:

@@ -5,36 +5,13 @@ from __future__ import annotations
 import struct
 from array import array
 
+from .hashing import xxh3
 from .layout import align_up, meta1_size
 from .physical import PhysicalFile
 
 _EXTENSION = 1012
 _EXTENSION_MAGIC = b"\x89Sheaf\r\n"
 _MASK = (1 << 64) - 1
-_PRIME = 0x9E3779B185EBCA87
-_SECRET = bytes.fromhex(
-    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671f"
-    "cb79e64eccc0e578825ad07dccff7221b8084674f743248ee03590e6813a264c")
-
-
-def _mix(data: bytes, at: int, secret: int, seed: int) -> int:
-    low, high = struct.unpack_from("<QQ", data, at)
-    key_low, key_high = struct.unpack_from("<QQ", _SECRET, secret)
-    product = (low ^ ((key_low + seed) & _MASK)) * (high ^ ((key_high - seed) & _MASK))
-    return (product & _MASK) ^ (product >> 64)
-
-
-def xxh3(data: bytes, seed: int = 0) -> int:
-    """XXH3 (64 bits) of 17 to 64 bytes, which is all that journals need."""
-    size = len(data)
-    assert 17 <= size <= 64
-    total = size * _PRIME
-    if size > 32:
-        total += _mix(data, 16, 32, seed) + _mix(data, size - 32, 48, seed)
-    total = (total + _mix(data, 0, 0, seed) + _mix(data, size - 16, 16, seed)) & _MASK
-    total ^= total >> 37
-    total = (total * 0x165667919E3779F9) & _MASK
-    return total ^ (total >> 32)
 
 
 class RecoveredFile(PhysicalFile):

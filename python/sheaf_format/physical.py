@@ -161,6 +161,11 @@ class PhysicalFile:
         data = self._read(self.meta2_end + 4, 8 * count, f"the mapping of {count} tasks")
         return list(struct.iter_unpack(order + "ii", data))
 
+    def _plain_end(self) -> int | None:
+        """Where a trailer (section 14.2), if there is one, says that the plain file ends."""
+        footer = self._read(self.size - 64, 64, "the footer") if self.size >= self.meta2_end + 64 else b""
+        return struct.unpack_from("<q", footer, 40)[0] if footer[56:] == b"SheafEnd" else None
+
     # --- contents ----------------------------------------------------------------------------------------------
 
     def block_offset(self, lrank: int, k: int) -> int:
@@ -179,10 +184,16 @@ class PhysicalFile:
             offset += len(piece)
             size -= len(piece)
 
+    def read_bytes(self, offset: int, size: int) -> bytes:
+        """Exactly these bytes of the file."""
+        return self._read(offset, size, "what was asked for")
+
     def unread_mapping(self) -> list[tuple[int, int]] | None:
         """The mapping field of a file that opens no set, where readers ignore it: [] if it is present and empty,
         None if it is absent or what follows META2 is no such field. For descriptions only."""
         if self.header.nfiles > 1 or self.size < self.meta2_end + 4:
+            return None
+        if self._plain_end() == self.meta2_end:
             return None
         order = meta1.prefix_of(self.header.byte_order)
         (count,) = struct.unpack(order + "i", self._read(self.meta2_end, 4, "the mapping size"))

@@ -82,8 +82,24 @@ void check_block(const std::string& path, int64_t block, int64_t count) {
                                         "; blocks are numbered 0 to " + std::to_string(count - 1));
 }
 
-void append_task(Sink& sink, File& source, const layout::ChunkGeometry& geometry, const BlockSizes& sizes,
-                 const CatOptions& options, int64_t task) {
+// Compares what will be put out with its checksums before any of it is.
+void check(ReadStream& stream, const CatOptions& options) {
+  if (stream.piece() == 0) return;
+  std::vector<std::byte> buffer(1 << 20);
+  const int64_t first = options.block.value_or(0);
+  const int64_t last = options.block ? std::min<int64_t>(first + 1, stream.sizes().count) : stream.sizes().count;
+  for (int64_t b = first; b < last; ++b) {
+    stream.seek_block(b, 0);
+    for (int64_t left = stream.sizes()[b]; left > 0;)
+      left -= static_cast<int64_t>(stream.read(std::span(buffer).first(static_cast<size_t>(std::min(left, std::ssize(buffer))))));
+  }
+}
+
+void append_task(Sink& sink, ReadStream& stream, const CatOptions& options, int64_t task) {
+  File& source = stream.file();
+  const layout::ChunkGeometry geometry = stream.geometry();
+  const BlockSizes sizes = stream.sizes();
+  check(stream, options);
   if (options.verbose)
     std::fprintf(stderr, "task %lld: %lld bytes in %lld blocks of '%s'\n", static_cast<long long>(task),
                  static_cast<long long>(sizes.total()), static_cast<long long>(sizes.count),
@@ -101,17 +117,22 @@ void append_task(Sink& sink, File& source, const layout::ChunkGeometry& geometry
 int cat(const CatOptions& options) {
   Sink sink(options);
   if (options.task) {
-    TaskReader reader(any_store(), options.path, *options.task, OpenMode{});
+    OpenMode mode;
+    mode.checksums = options.checking == Checking::on;
+    TaskReader reader(any_store(), options.path, *options.task, mode);
     if (reader.facts().unclosed) tell_unclosed(options.path);
-    const ReadStream& stream = reader.stream();
+    ReadStream& stream = reader.stream();
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);
-    append_task(sink, reader.file(), stream.geometry(), stream.sizes(), options, *options.task);
+    append_task(sink, stream, options, *options.task);
   } else {
     raise_descriptor_limit();
-    const Multifile m = load(options.path);
+    const Multifile m = load(options.path, options.checking);
     if (options.block) check_block(options.path, *options.block, m.maxblocks());
-    for (int64_t t = 0; t < m.ntasks(); ++t)
-      append_task(sink, *m.file_of(t).file, m.geometry(t), m.sizes_of(t), options, t);
+    for (int64_t t = 0; t < m.ntasks(); ++t) {
+      ReadStream stream;
+      stream.load(m.file_of(t).file, m.geometry(t), m.sizes_of(t), {}, m.sums_of(t));
+      append_task(sink, stream, options, t);
+    }
   }
   sink.finish();
   return 0;

@@ -92,7 +92,7 @@ class DefragReport : public TerminalProgress {
 
 int classic_split(const SplitOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load(options.path);
+  const Multifile m = load(options.path, options.checking);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const std::string mask = options.request.prefix + "%0" + std::to_string(options.request.digits) + "d";
@@ -125,7 +125,7 @@ int classic_split(const SplitOptions& options) {
 
 int classic_defrag(const DefragOptions& options, bool verbose) {
   raise_descriptor_limit();
-  const Multifile m = load(options.path);
+  const Multifile m = load(options.path, options.checking);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const Lines lines("siondefrag");

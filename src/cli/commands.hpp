@@ -14,12 +14,14 @@
 namespace sheaf::cli {
 
 // All metadata of a multifile. Says on stderr if it was never closed, and shows what its journal tells.
-Multifile load(const std::string& path);
+// checking off: checksums are not looked at, so that what is left of a damaged file can be saved.
+Multifile load(const std::string& path, Checking checking = Checking::on);
 // Says on stderr that a multifile was never closed.
 void tell_unclosed(const std::string& path);
 
 struct DumpOptions {
   std::string path;
+  Checking checking = Checking::on;
   bool blocks = false;           // -a
   bool bytes = false;            // -l
   bool mapping = false;          // -m
@@ -35,6 +37,7 @@ void dump_json(const Multifile& multifile, bool with_records);
 
 struct CatOptions {
   std::string path;
+  Checking checking = Checking::on;
   std::optional<int64_t> task;
   std::optional<int64_t> block;
   std::string output;  // empty: stdout
@@ -45,18 +48,21 @@ int cat(const CatOptions& options);
 
 struct SplitOptions {
   std::string path;
+  Checking checking = Checking::on;
   SplitRequest request;
 };
 int split(const SplitOptions& options);
 
 struct DefragOptions {
   std::string path;
+  Checking checking = Checking::on;
   DefragRequest request;
 };
 int defrag(const DefragOptions& options);
 
 struct InfoOptions {
   std::string path;  // empty: about Sheaf itself
+  Checking checking = Checking::on;
   bool json = false;
 };
 int info(const InfoOptions& options);

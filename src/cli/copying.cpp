@@ -7,7 +7,7 @@ namespace sheaf::cli {
 
 int split(const SplitOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load(options.path);
+  const Multifile m = load(options.path, options.checking);
   catch_signals();
   TerminalProgress progress("split");
   sheaf::split(any_store(), m, options.request, progress);
@@ -16,7 +16,7 @@ int split(const SplitOptions& options) {
 
 int defrag(const DefragOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load(options.path);
+  const Multifile m = load(options.path, options.checking);
   catch_signals();
   TerminalProgress progress("defrag");
   sheaf::defrag(any_store(), m, options.request, progress);

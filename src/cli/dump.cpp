@@ -227,7 +227,7 @@ void dump_text(const Multifile& m, const DumpOptions& options) {
 
 int dump(const DumpOptions& options) {
   raise_descriptor_limit();
-  const Multifile m = load(options.path);
+  const Multifile m = load(options.path, options.checking);
   if (options.json)
     dump_json(m, options.records);
   else

@@ -45,6 +45,7 @@ Json whole(const Multifile& m) {
       {"prefix", h.prefix.data()},
   };
   if (!m.closed()) json["unclosed"] = true;
+  if (m.files.front().extension && m.files.front().extension->checksums()) json["checksums"] = true;
   return json;
 }
 

@@ -106,6 +106,7 @@ Json about_file(const Multifile& m) {
       {"block_size", h.fsblksize},
       {"blocks", m.maxblocks()},
       {"keyval", has_records(m)},
+      {"checksums", std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
       {"metadata_byte_order", name_of(h.metadata_order)},
       {"userdata_byte_order", name_of(h.userdata_order)},
       {"format_version", h.version},
@@ -137,6 +138,7 @@ void print_summary(const Json& j) {
   print("chunks", sized(number("chunk_bytes")));
   print("blocks", fmt::format("{}", number("blocks")));
   print("block size", sized(number("block_size")));
+  print("checksums", j["checksums"].get<bool>() ? "yes" : "no");
   print("key-value records", j["keyval"].get<bool>() ? "yes" : "no");
   print("byte order",
         fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order")));
@@ -168,7 +170,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
-  print_info(load(options.path), options.json);
+  print_info(load(options.path, options.checking), options.json);
   return 0;
 }
 

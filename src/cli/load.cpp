@@ -13,8 +13,8 @@ void tell_unclosed(const std::string& path) {
                path.c_str());
 }
 
-Multifile load(const std::string& path) {
-  Multifile m = load_multifile(any_store(), path);
+Multifile load(const std::string& path, Checking checking) {
+  Multifile m = load_multifile(any_store(), path, checking);
   if (!m.closed()) tell_unclosed(path);
   return m;
 }

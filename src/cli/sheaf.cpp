@@ -12,6 +12,12 @@ namespace {
 const char* const exit_codes =
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
+template <class Options>
+void add_ignore_checksums(CLI::App& sub, const std::shared_ptr<Options>& o) {
+  sub.add_flag_callback(
+      "--ignore-checksums", [o] { o->checking = Checking::off; }, "take the data as they are, also where checksums say that they are damaged");
+}
+
 void add_dump(CLI::App& app, int& status) {
   auto* sub = app.add_subcommand("dump", "Print all metadata of a multifile, as siondump does or as JSON");
   auto o = std::make_shared<DumpOptions>();
@@ -24,6 +30,7 @@ void add_dump(CLI::App& app, int& status) {
   sub->add_flag("-K", o->records, "key-value records per task");
   sub->add_flag("-S", o->internals, "memory and descriptors in use");
   sub->add_flag("--json", o->json, "everything as JSON; with -K including the key-value records");
+  add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf dump -a -l restart.sion\n") + exit_codes);
   sub->callback([o, &status] { status = dump(*o); });
 }
@@ -43,6 +50,7 @@ void add_split(CLI::App& app, int& status) {
       ->delimiter(',')
       ->allow_extra_args(false);
   sub->add_flag("--force", o->request.replace, "replace outputs that exist");
+  add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf split restart.sion out/task.\n") + exit_codes);
   sub->callback([o, &status] { status = split(*o); });
 }
@@ -60,6 +68,7 @@ void add_defrag(CLI::App& app, int& status) {
   auto* mb = sub->add_option("-Q", *megabytes, "block size of the new file in MB");
   mb->check(CLI::Range(1, INT32_MAX >> 20))->excludes(bytes);
   sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
+  add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf defrag -q 1 restart.sion packed.sion\n") + exit_codes);
   sub->callback([o, megabytes, &status] {
     if (*megabytes > 0) o->request.fsblksize = *megabytes << 20;
@@ -76,6 +85,7 @@ void add_cat(CLI::App& app, int& status) {
   sub->add_option("-o,--output", o->output, "write into this file");
   sub->add_flag("--force", o->replace, "replace that file if it exists");
   sub->add_flag("-v", o->verbose, "say on stderr what is written");
+  add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf cat --task 3 restart.sion | xxd | head\n") + exit_codes);
   sub->callback([o, &status] { status = cat(*o); });
 }
@@ -86,12 +96,13 @@ void add_info(CLI::App& app, int& status) {
   auto o = std::make_shared<InfoOptions>();
   sub->add_option("FILE", o->path, "the multifile");
   sub->add_flag("--json", o->json, "as JSON");
+  add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf info restart.sion\n") + exit_codes);
   sub->callback([o, &status] { status = info(*o); });
 }
 
 void add_verify(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("verify", "Check multifiles: all metadata, and that all data can be read");
+  auto* sub = app.add_subcommand("verify", "Check multifiles: all metadata, and all data against their checksums");
   auto o = std::make_shared<VerifyOptions>();
   sub->add_option("FILE", o->paths, "multifiles: physical file 0 of each, or any one physical file")
       ->required();

@@ -14,7 +14,7 @@ namespace {
 void print(const VerifyReport& report) {
   for (const FileReport& f : report.files) {
     if (f.findings.empty())
-      fmt::print("{}: ok, {} tasks, {} bytes\n", f.path, f.ntasks, f.data_bytes);
+      fmt::print("{}: ok, {} tasks, {} bytes{}\n", f.path, f.ntasks, f.data_bytes, f.checksums ? ", checksums right" : "");
     else
       fmt::print("{}: {}\n", f.path, name_of(f.state));
     for (const Finding& finding : f.findings) fmt::print("  {}\n", finding.message);
@@ -32,6 +32,7 @@ Json json_of(const VerifyReport& report) {
                      {"state", name_of(f.state)},
                      {"ntasks", f.ntasks},
                      {"data_bytes", f.data_bytes},
+                     {"checksums", f.checksums},
                      {"findings", findings},
                      {"notes", f.notes}});
   }

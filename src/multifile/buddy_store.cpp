@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
 #include "multifile/buddy.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/metadata_io.hpp"
 
 namespace sheaf {
@@ -29,7 +30,13 @@ class BuddyView final : public File {
     begin_ = layout::data_start(h.ntasks, h.fsblksize);
     shift_ -= begin_;
 
-    const auto fixed = format::encode(h);
+    FileChecks* const checks = reader.checks(p);
+    auto fixed = format::encode(h);
+    if (checks) {
+      format::Extension e = *reader.extension();
+      format::put_extension(e, fixed);
+      checks->check_tasks(0, static_cast<int64_t>(all));
+    }
     front_.assign(fixed.begin(), fixed.end());
     append(front_, std::span(values).subspan(dummies), h.metadata_order);
     reader.read_chunk_sizes(0, values);
@@ -45,7 +52,10 @@ class BuddyView final : public File {
       reader.read_block_sizes(p, round, 0, values);
       append(back_, std::span(values).subspan(dummies), h.metadata_order);
     }
-    if (h.leads_set()) append_mapping(reader, p, h);
+    int64_t entries = -1;
+    if (h.leads_set()) entries = append_mapping(reader, p, h);
+    if (checks) append_trailer(h, moved, *reader.extension(), checks->read_sums(0, static_cast<int64_t>(all)), entries);
+    made_ = true;
   }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
@@ -74,7 +84,13 @@ class BuddyView final : public File {
     status.size = end_ + std::ssize(back_);
     return status;
   }
-  void write_at(std::span<const std::byte>, int64_t) override { read_only(); }
+  // Only while it is made.
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    if (made_ || offset < end_) read_only();
+    const auto at = static_cast<size_t>(offset - end_);
+    if (back_.size() < at + data.size()) back_.resize(at + data.size());
+    std::ranges::copy(data, back_.begin() + static_cast<ptrdiff_t>(at));
+  }
   void resize(int64_t) override { read_only(); }
   void sync() override {}
   int64_t next_data(int64_t offset) override { return offset; }
@@ -102,8 +118,18 @@ class BuddyView final : public File {
     return n;
   }
 
+  // The data are the same, and so are their checksums.
+  void append_trailer(const format::Header& h, const format::Pointer& p, const format::Extension& e,
+                      std::span<const uint32_t> sums, int64_t entries) {
+    const format::Trailer plan = plan_trailer(h, p, e.identity, std::ssize(sums), entries);
+    TrailerWriter writer(*this, h, plan, e.piece);
+    writer.write_groups(0, h.ntasks, 0, sums);
+    writer.write_mapping(0, entries, entries);
+    writer.write_footer();
+  }
+
   // The entries count local ranks behind the dummies of each file; those begin with the lowest.
-  void append_mapping(MetadataReader& reader, const format::Pointer& p, const format::Header& h) {
+  int64_t append_mapping(MetadataReader& reader, const format::Pointer& p, const format::Header& h) {
     std::vector<layout::Placement> entries(static_cast<size_t>(reader.read_mapping_size(p)));
     reader.read_mapping(p, 0, entries);
     std::vector<int32_t> first(static_cast<size_t>(h.nfiles), INT32_MAX);
@@ -117,6 +143,7 @@ class BuddyView final : public File {
       numbers.push_back(entry.local_rank - first[static_cast<size_t>(entry.file)]);
     }
     append(back_, std::span<const int32_t>(numbers), h.metadata_order);
+    return std::ssize(entries);
   }
 
   std::shared_ptr<File> copy_;
@@ -124,6 +151,7 @@ class BuddyView final : public File {
   std::vector<std::byte> front_, back_;
   int64_t shift_ = 0;  // of the data area in the copy
   int64_t begin_ = 0, end_ = 0;  // of the data area
+  bool made_ = false;
 };
 
 }  // namespace

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "exchange/extent.hpp"
 #include "exchange/rounds.hpp"
 #include "multifile/buddy.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/new_file.hpp"
 
@@ -27,10 +29,12 @@ constexpr int64_t piece_bytes = 1 << 20;
 
 // The metadata of a physical file; it travels as numbers.
 struct Table {
-  enum Fact : size_t { tasks, fsblksize, maxblocks, flag1, userdata, entries, facts };
+  enum Fact : size_t { tasks, fsblksize, maxblocks, flag1, userdata, entries, piece, nsums, identity, identity_end = identity + 2,
+                       facts = identity_end };
   std::array<int64_t, facts> fact{};
   std::vector<int64_t> ranks, chunks, counts, sizes;  // sizes: round by round
   std::vector<int64_t> mapping;                       // pairs, of the first file only
+  std::vector<int64_t> sums;                          // checksums of the data, two in a number
 
   // visit(vector, length) for all parts in the order of travel.
   template <class Visit>
@@ -39,6 +43,7 @@ struct Table {
     for (auto* part : {&ranks, &chunks, &counts}) visit(*part, n);
     visit(sizes, n * static_cast<size_t>(fact[maxblocks]));
     visit(mapping, 2 * static_cast<size_t>(fact[entries]));
+    visit(sums, (static_cast<size_t>(fact[nsums]) + 1) / 2);
   }
   std::vector<int64_t> flat() {
     std::vector<int64_t> numbers(fact.begin(), fact.end());
@@ -82,9 +87,17 @@ Table read_table(File& file) {
   const format::Header& h = reader.header();
   const format::Pointer p = reader.read_pointer();
   Table table;
-  table.fact = {h.ntasks, h.fsblksize, p.maxblocks, h.flag1, static_cast<int64_t>(h.userdata_order), 0};
+  table.fact = {h.ntasks, h.fsblksize, p.maxblocks, h.flag1, static_cast<int64_t>(h.userdata_order)};
+  std::vector<uint32_t> sums;
+  if (FileChecks* const checks = reader.checks(p)) {
+    sums = checks->read_sums(0, h.ntasks);
+    table.fact[Table::piece] = reader.extension()->piece;
+    table.fact[Table::nsums] = std::ssize(sums);
+    std::memcpy(&table.fact[Table::identity], reader.extension()->identity.data(), sizeof(format::Identity));
+  }
   if (h.leads_set()) table.fact[Table::entries] = reader.read_mapping_size(p);
   table.for_each_part([](std::vector<int64_t>& part, size_t length) { part.resize(length); });
+  if (!sums.empty()) std::memcpy(table.sums.data(), sums.data(), 4 * sums.size());
   reader.read_globalranks(0, table.ranks);
   reader.read_chunk_sizes(0, table.chunks);
   reader.read_block_counts(p, 0, table.counts);
@@ -119,7 +132,14 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
   counts.insert(counts.end(), table.counts.begin(), table.counts.end());
 
   MetadataWriter writer(file, h);
-  writer.write_header();
+  std::optional<format::Extension> extension;
+  if (table.fact[Table::piece] > 0 && format::extensible(base)) {
+    extension.emplace();
+    extension->flags = format::flag_checksums;
+    extension->piece = static_cast<uint32_t>(table.fact[Table::piece]);
+    std::memcpy(extension->identity.data(), &table.fact[Table::identity], sizeof(format::Identity));
+  }
+  writer.write_header(extension);
   writer.write_ranks_and_sizes(0, ranks, chunks);
   const int64_t maxblocks = std::max<int64_t>(1, table.fact[Table::maxblocks]);
   format::Pointer p{static_cast<int32_t>(maxblocks), layout::lay_out(chunks, h.fsblksize).data_start};
@@ -128,8 +148,8 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
     return t < dummies ? 0 : table.sizes[static_cast<size_t>(block) * table.ranks.size() + t - dummies];
   };
   write_block_table(writer, p, 0, counts, size_of, 0);
+  std::vector<Placement> entries;
   if (h.leads_set()) {
-    std::vector<Placement> entries;
     for (size_t i = 0; i < table.mapping.size(); i += 2) {
       const auto of = table.mapping[i];
       const int64_t stored_by = ((of - shift) % nfiles + nfiles) % nfiles;
@@ -138,6 +158,15 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
     }
     writer.write_mapping_size(p, static_cast<int32_t>(entries.size()));
     writer.write_mapping(p, 0, entries);
+  }
+  if (extension) {
+    std::vector<uint32_t> sums(static_cast<size_t>(table.fact[Table::nsums]));
+    if (!sums.empty()) std::memcpy(sums.data(), table.sums.data(), 4 * sums.size());
+    const format::Trailer plan = plan_trailer(h, p, extension->identity, std::ssize(sums), h.leads_set() ? std::ssize(entries) : -1);
+    TrailerWriter trailer(file, h, plan, extension->piece);
+    trailer.write_groups(0, h.ntasks, 0, sums);
+    trailer.write_mapping(0, std::ssize(entries), std::ssize(entries));
+    trailer.write_footer();
   }
   writer.write_pointer(p);
 }

@@ -95,4 +95,14 @@ int64_t RangeCopier::add_stream(const Multifile& multifile, int64_t task, int64_
   return length;
 }
 
+void check_stream(const Multifile& m, int64_t task) {
+  const SumsPlace sums = m.sums_of(task);
+  if (sums.piece == 0) return;
+  ReadStream stream;
+  stream.load(m.file_of(task).file, m.geometry(task), m.sizes_of(task), {}, sums);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min<int64_t>(m.sizes_of(task).total(), 2 * buffer_bytes)));
+  if (!buffer.empty())
+    while (stream.read(buffer) == buffer.size()) continue;
+}
+
 }  // namespace sheaf

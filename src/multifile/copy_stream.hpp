@@ -29,6 +29,9 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
   if (end > begin) visit(begin, end - begin);
 }
 
+// Compares the data of a task with their checksums, if there are any; throws damaged.
+void check_stream(const Multifile& multifile, int64_t task);
+
 // Copies ranges to one target, which must read as zero there, holes left out; ranges that are neighbours in both files are
 // copied as one. What has been added is copied at the latest by finish(); a source must live and not change till then. Holds
 // at most 512 KiB.

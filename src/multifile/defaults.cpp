@@ -31,6 +31,7 @@ std::vector<Default> defaults() {
        "open mode: endianness=big|little"},
       {"key-value records", "none", "open mode: keyval=inline"},
       {"journal", mode.journal ? "yes, from the first flush or completed chunk on" : "no", "open mode: journal=on|off"},
+      {"checksums", mode.checksums ? "yes, of every 64 KiB of data and of the metadata" : "no", "open mode: checksums=on|off"},
       {"atomic", mode.atomic ? "yes" : "no", "open mode: atomic"},
       {"durable", mode.durable ? "yes" : "no", "open mode: durable"},
       {"unknown words of the open mode", mode.strict ? "an error" : "reported and ignored",

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "multifile/copy_stream.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/keyval_check.hpp"
+#include "multifile/open_mode.hpp"
 #include "multifile/output_set.hpp"
+#include "multifile/task_blocks.hpp"
 #include "multifile/work_threads.hpp"
 
 namespace sheaf {
@@ -33,6 +36,15 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   return h;
 }
 
+// Checksums if the source has some: else the result is the plain file it always was.
+std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header) {
+  const bool checked = std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
+  if (!checked || !format::extensible(header.name())) return std::nullopt;
+  OpenMode mode;
+  mode.journal = false;
+  return mode.extension();
+}
+
 void write(const Multifile& m, const format::Header& header, File& file, WorkProgress& progress) {
   std::vector<int64_t> lengths;
   std::vector<int64_t> chunks;
@@ -44,7 +56,9 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
   }
   const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
   MetadataWriter writer(file, header);
-  writer.write_header();
+  const std::optional<format::Extension> extension = extension_of_result(m, header);
+  writer.write_header(extension);
+  std::vector<std::vector<uint32_t>> sums(chunks.size());
   writer.write_ranks_and_sizes(0, ranks, chunks);
   // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
   const int64_t share = std::max<int64_t>(16, m.ntasks() / 64);
@@ -52,9 +66,16 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
       (m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
       [&](int64_t, int64_t first, WorkProgress& shared) {
         RangeCopier copier(file, shared);
-        for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t)
+        for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
+          check_stream(m, t);
           copier.add_stream(m, t, layout.starts[static_cast<size_t>(t)]);
+        }
         copier.finish();
+        for (int64_t t = first; extension && t < std::min(first + share, m.ntasks()); ++t) {
+          const auto i = static_cast<size_t>(t);
+          sums[i].resize(static_cast<size_t>(format::sums_of_block(lengths[i], chunks[i], extension->piece)));
+          sum_pieces(file, layout.starts[i], lengths[i], extension->piece, sums[i]);
+        }
       });
 
   const std::vector<int64_t> counts(chunks.size(), 1);
@@ -63,6 +84,14 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t) { return lengths[t]; }, 0);
   writer.write_mapping_size(p, 0);
+  if (extension) {
+    std::vector<uint32_t> all;
+    for (const auto& own : sums) all.insert(all.end(), own.begin(), own.end());
+    const format::Trailer plan = plan_trailer(header, p, extension->identity, std::ssize(all), 0);
+    TrailerWriter trailer(file, header, plan, extension->piece);
+    trailer.write_groups(0, header.ntasks, 0, all);
+    trailer.write_footer();
+  }
   writer.write_pointer(p);
 }
 

@@ -15,7 +15,8 @@ DuplicateReader::DuplicateReader(std::vector<OpenTask> tasks, size_t current, in
 
 void DuplicateReader::load() {
   const OpenTask& t = tasks_[current_];
-  stream_.load(t.file, t.geometry, {t.block_sizes.data(), 1, static_cast<int32_t>(t.block_sizes.size())}, t.position);
+  stream_.load(t.file, t.geometry, {t.block_sizes.data(), 1, static_cast<int32_t>(t.block_sizes.size())}, t.position,
+               t.sums);
 }
 
 void DuplicateReader::select(int64_t task_number) {

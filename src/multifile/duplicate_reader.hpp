@@ -21,6 +21,7 @@ struct OpenTask {
   layout::ChunkGeometry geometry;
   std::vector<int64_t> block_sizes;
   ReadPosition position;
+  SumsPlace sums = {};
 };
 
 class DuplicateReader {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <utility>
 
 #include "comm/agree.hpp"
@@ -150,14 +149,6 @@ void JournalWriter::sync(File& data) {
   file_->sync();
   dirty_ = false;
   mark(data);
-}
-
-format::Extension new_extension() {
-  format::Extension e;
-  e.flags = format::flag_journal;
-  std::random_device source;
-  for (size_t i = 0; i < e.identity.size(); i += 4) store<uint32_t>(e.identity.data() + i, source(), ByteOrder::little);
-  return e;
 }
 
 void remove_journal(Store& store, const std::string& physical_file) {

@@ -74,9 +74,6 @@ class JournalWriter {
   bool dirty_ = false;  // records since the last sync
 };
 
-// What the extension header of a new file with a journal says; its identity is a new one.
-format::Extension new_extension();
-
 // Removes the journal of a file that is complete, or given up. One that stays behind does no harm: nobody reads the journal
 // of a complete file, and records belong to one file only. So nothing is thrown.
 void remove_journal(Store& store, const std::string& physical_file);

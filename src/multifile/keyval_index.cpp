@@ -200,18 +200,7 @@ void KeyvalIndex::read_far(ReadPosition from, std::span<std::byte> out) {
     last_far_ = stream_.park();
     return;
   }
-  while (!out.empty()) {
-    const int64_t left = stream_.sizes()[from.block] - from.offset;
-    const auto piece = out.first(static_cast<size_t>(std::min(left, static_cast<int64_t>(out.size()))));
-    const int64_t at = stream_.geometry().offset(from.block) + from.offset;
-    if (const size_t got = stream_.file().read_at(piece, at); got < piece.size())
-      throw file_error(Code::damaged, stream_.file().path(),
-                       "the physical file ends at offset " + std::to_string(at + static_cast<int64_t>(got)) +
-                           ", inside a key-value record");
-    out = out.subspan(piece.size());
-    last_far_ = {from.block, from.offset + static_cast<int64_t>(piece.size())};
-    from = {from.block + 1, 0};
-  }
+  last_far_ = stream_.read_apart(from, out);
 }
 
 // --- positions ---

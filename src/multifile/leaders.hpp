@@ -2,8 +2,10 @@
 // slice's part of the metadata arrays. A member holds O(1) bytes, a leader O(tasks / leaders).
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -16,8 +18,9 @@ class Leaders {
  public:
   // Collective over `comm`, which outlives the object.
   explicit Leaders(Comm& comm) : comm_(comm) {
-    const int grain = comm.grain();
-    group_ = (leader_group(comm.size()) + grain - 1) / grain * grain;
+    group_ = leader_group(comm.size());
+    const int64_t grain = std::lcm<int64_t>(comm.grain(), group_ < comm.size() ? format::group_tasks : 1);
+    group_ = static_cast<int>(std::min<int64_t>((group_ + grain - 1) / grain * grain, std::max(group_, comm.size())));
     if (group_ < comm.size()) slice_ = comm.split(comm.rank() / group_, comm.rank());
   }
 

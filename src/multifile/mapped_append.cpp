@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "base/crc32c.hpp"
 #include "comm/agree.hpp"
 #include "multifile/appended_file.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/mapped_writer.hpp"
 #include "multifile/throttle.hpp"
 
@@ -12,7 +14,9 @@ namespace sheaf {
 MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                            const OpenMode& mode)
     : store_(&store), path_(request.tasks.path), name_of_(request.tasks.name_of), buffer_(mode.buffer_bytes) {
-  MappedReader reader(store, std::move(comm), request.tasks, mode, true);
+  OpenMode reading = mode;
+  reading.checksums = true;  // nothing is built on what is damaged already
+  MappedReader reader(store, std::move(comm), request.tasks, reading, true);
   facts_ = reader.facts_;
   facts_.durable = mode.durable;
   stream_.keep_journal(store, mode.journal, mode.durable);
@@ -24,14 +28,12 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   agree(*comm_, attempt([&] { check_appending(request, mode); }));
   for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
     const BlockSizes sizes = reader.block_sizes(i);
-    TaskBlocks blocks;
-    blocks.position = blocks.high = sizes[sizes.count - 1];
-    if (sizes.count > 1) {
-      blocks.finished = std::make_unique<std::vector<int64_t>>();
-      for (int64_t b = 0; b + 1 < sizes.count; ++b) blocks.finished->push_back(sizes[b]);
-    }
-    blocks_.push_back(std::move(blocks));
+    std::vector<int64_t> found;
+    for (int64_t b = 0; b < sizes.count; ++b) found.push_back(sizes[b]);
+    blocks_.push_back(TaskBlocks::with_sums(reader.sums_of(i).piece));
+    blocks_.back().continue_behind(found);
   }
+  read_begun_pieces(reader);
   mine_ = std::move(reader.mine_);
   for (MappedFile& f : mine_.files) f.file.reset();
   read_mapping();
@@ -39,6 +41,22 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   open_to_append();
   write_old_slots();
   load_first();
+}
+
+// Collective. The pieces that the tasks have begun: their checksums go on from what they have now.
+void MappedWriter::read_begun_pieces(MappedReader& reader) {
+  agree(*comm_, attempt([&] {
+          for (size_t i = 0; i < blocks_.size(); ++i) {
+            TaskBlocks& blocks = blocks_[i];
+            if (blocks.piece == 0 || blocks.position % blocks.piece == 0) continue;
+            const MappedTask& t = reader.mine_.tasks[i];
+            ReadStream stream;
+            stream.load(reader.mine_.files[t.file].file, t.geometry, reader.block_sizes(i), {}, reader.sums_of(i));
+            std::vector<std::byte> begun(static_cast<size_t>(blocks.position % blocks.piece));
+            stream.read_apart({blocks.count() - 1, blocks.position - std::ssize(begun)}, begun);
+            blocks.running = crc32c(0, begun);
+          }
+        }));
 }
 
 void MappedWriter::check_appending(const MappedAppendRequest& request, const OpenMode& mode) const {
@@ -84,8 +102,11 @@ void MappedWriter::read_mapping() {
     MetadataReader reader(*file);
     const format::Pointer p = reader.read_pointer();
     const int64_t end = p.varheader + layout::meta2_size(reader.header().ntasks, p.maxblocks);
+    const FileChecks* const checks = reader.checks(p);
     if (reader.header().leads_set()) {
       entries = reader.read_mapping_size(p);
+    } else if (checks && checks->trailer().plain_end == end) {
+      entries = -1;
     } else if (std::array<std::byte, 4> bytes; facts_.nfiles == 1 && file->read_at(bytes, end) == bytes.size()) {
       const int64_t found = load<int32_t>(bytes.data(), reader.header().metadata_order);
       const bool there = found == ntasks_ && reader.file_size() >= end + 4 + 8 * found;

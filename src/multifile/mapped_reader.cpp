@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/parallel_open.hpp"
 
 namespace sheaf {
@@ -26,14 +27,14 @@ struct PlaceRequest {
 
 MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
                            const OpenMode& mode, bool appends)
-    : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of) {
+    : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of), checking_(mode.checking()) {
   stream_.set_max_buffer(mode.read_buffer());
   const Lead lead = read_lead();
   choose_tasks(request);
   find_places(lead);
   const std::vector<FileShare> share = count_files();
   find_rows(share);
-  read_rows();
+  read_rows(appends);
   if (!appends) {
     slice_.reset();
     segments_ = {};
@@ -43,7 +44,7 @@ MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const Mappe
   if (mine_.tasks.empty()) {
     stream_.load(no_task_, {}, {}, {});
   } else {
-    stream_.load(mine_.files[mine_.tasks[0].file].file, mine_.tasks[0].geometry, block_sizes(0), {});
+    stream_.load(mine_.files[mine_.tasks[0].file].file, mine_.tasks[0].geometry, block_sizes(0), {}, sums_of(0));
   }
 }
 
@@ -53,6 +54,7 @@ MappedReader::Lead MappedReader::read_lead() {
           if (comm_->rank() != 0) return;
           const auto file = store_->open(path_, Access::read);
           MetadataReader reader(*store_, *file, name_of_);
+          reader.set_checking(checking_);
           const Pointer p = reader.read_pointer();
           lead.header = pack(reader.header(), p);
           lead.ntasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
@@ -102,7 +104,10 @@ void MappedReader::find_places(const Lead& lead) {
     if (numbers.count() == 0) return;
     std::vector<layout::Placement> entries(static_cast<size_t>(numbers.count()));
     const auto file = store_->open(path_, Access::read);
-    MetadataReader(*store_, *file, header, name_of_).read_mapping(p, numbers.first(), entries);
+    MetadataReader reader(*store_, *file, header, name_of_);
+    reader.set_checking(checking_);
+    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(numbers.first(), numbers.count(), ntasks_);
+    reader.read_mapping(p, numbers.first(), entries);
     std::vector<layout::Placement> found;
     for (const PlaceRequest& r : records_of<PlaceRequest>(asked))
       found.push_back(entries[static_cast<size_t>(r.row - numbers.first())]);
@@ -128,6 +133,7 @@ std::vector<FileShare> MappedReader::count_files() {
     for (int32_t k = border(comm_->rank()); k < border(comm_->rank() + 1); ++k) {
       const auto file = store_->open(name_of(k), Access::read);
       MetadataReader reader(*store_, *file, name_of_);
+      reader.set_checking(checking_);
       const Header& h = reader.header();
       unclosed |= !reader.read_pointer().complete();
       if (set && (h.nfiles != facts_.nfiles || h.filenumber != k))
@@ -171,6 +177,10 @@ BlockSizes MappedReader::block_sizes(size_t index) const {
   return {block_sizes_.data() + sizes_[index].first, 1, sizes_[index].second};
 }
 
+SumsPlace MappedReader::sums_of(size_t index) const {
+  return {sums_[index].at, sums_[index].piece, mine_.tasks[index].place.local_rank};
+}
+
 FileFacts MappedReader::facts_of_task(size_t index) const {
   FileFacts facts = facts_;
   if (mine_.tasks.empty()) return facts;
@@ -188,7 +198,7 @@ void MappedReader::select(int64_t task_number) {
   positions_[current_] = stream_.park();
   const auto load = [&] {
     current_ = next;
-    stream_.load(mine_.files[to].file, mine_.tasks[next].geometry, block_sizes(next), positions_[next]);
+    stream_.load(mine_.files[to].file, mine_.tasks[next].geometry, block_sizes(next), positions_[next], sums_of(next));
   };
   if (from == to) return load();
   auto shared = stream_.release_handle();
@@ -208,15 +218,18 @@ OpenTask MappedReader::open_task(size_t index) {
   const MappedTask& t = mine_.tasks[index];
   const BlockSizes sizes = block_sizes(index);
   return {t.task, facts_of_task(index), mine_.files[t.file].file, t.geometry, {sizes.first, sizes.first + sizes.count},
-          index == current_ ? stream_.park() : positions_[index]};
+          index == current_ ? stream_.park() : positions_[index], sums_of(index)};
 }
 
 std::vector<layout::Placement> MappedReader::read_mapping() {
   std::vector<layout::Placement> entries(static_cast<size_t>(ntasks_));
   const auto file = store_->open(path_, Access::read);
   MetadataReader reader(*store_, *file, name_of_);
+  reader.set_checking(checking_);
   if (reader.header().leads_set()) {
-    reader.read_mapping(reader.read_pointer(), 0, entries);
+    const Pointer p = reader.read_pointer();
+    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(0, ntasks_, ntasks_);
+    reader.read_mapping(p, 0, entries);
   } else {
     for (size_t t = 0; t < entries.size(); ++t) entries[t].local_rank = static_cast<int32_t>(t);
   }

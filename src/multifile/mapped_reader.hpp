@@ -64,15 +64,17 @@ class MappedReader {
   void find_places(const Lead& lead);
   std::vector<FileShare> count_files();
   void find_rows(std::span<const FileShare> share);
-  void read_rows();
+  void read_rows(bool appends);
   void open_own_files();
   BlockSizes block_sizes(size_t index) const;
+  SumsPlace sums_of(size_t index) const;
   FileFacts facts_of_task(size_t index) const;
 
   Store* store_;
   std::unique_ptr<Comm> comm_;
   std::string path_;
   NameOf name_of_;
+  Checking checking_;
   FileFacts facts_;
   int64_t ntasks_ = 0;
   MappedTasks mine_;
@@ -81,6 +83,7 @@ class MappedReader {
   std::unique_ptr<MappedSlice> slice_;             // what it has read of it, while opening
   std::vector<int64_t> block_sizes_;               // of all tasks of this process, one behind the other
   std::vector<std::pair<size_t, int32_t>> sizes_;  // of each task: first and number in block_sizes_
+  std::vector<SumsPlace> sums_;                    // of each task
   std::vector<ReadPosition> positions_;            // parked; the entry of the current task is stale
   std::shared_ptr<File> no_task_;                  // what a process without tasks has for a file
   size_t current_ = 0;

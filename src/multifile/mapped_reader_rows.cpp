@@ -3,6 +3,7 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/mapped_reader.hpp"
 
 namespace sheaf {
@@ -17,12 +18,13 @@ struct RowRequest {
 struct RowAnswer {
   MappedPlace place;
   int64_t blocks;
+  SumsPlace sums;
 };
 
 }  // namespace
 
 // Collective.
-void MappedReader::read_rows() {
+void MappedReader::read_rows(bool appends) {
   slice_ = std::make_unique<MappedSlice>();
   MappedSlice& slice = *slice_;
   std::vector<int64_t> sums;
@@ -30,9 +32,18 @@ void MappedReader::read_rows() {
     for (Segment& s : segments_) {
       const auto file = store_->open(name_of(s.file), Access::read);
       MetadataReader reader(*store_, *file);
+      reader.set_checking(checking_);
       s.fsblksize = reader.header().fsblksize;
       const size_t before = slice.sizes.size();
-      slice.read(reader, reader.read_pointer(), s);
+      const format::Pointer p = reader.read_pointer();
+      std::vector<SumsPlace> places(static_cast<size_t>(s.count));
+      if (FileChecks* const checks = reader.checks(p)) places = checks->check_tasks(s.first, s.count);
+      slice.sums.insert(slice.sums.end(), places.begin(), places.end());
+      if (FileChecks* const checks = reader.checks(p); checks && appends) {
+        const std::vector<uint32_t> sums_of_data = checks->read_sums(s.first, s.count);
+        slice.data_sums.insert(slice.data_sums.end(), sums_of_data.begin(), sums_of_data.end());
+      }
+      slice.read(reader, p, s);
       int64_t sum = 0;
       for (size_t t = before; t < slice.sizes.size(); ++t) {
         const auto next = checked_add(sum, slice.sizes[t]);
@@ -84,7 +95,7 @@ void MappedReader::read_rows() {
       for (size_t n = static_cast<size_t>(bytes) / sizeof(RowRequest); n > 0; --n) {
         const auto row = static_cast<size_t>(requests[next++].row - rows_->first());
         ++slice.readers[row];
-        append(RowAnswer{slice.places[row], slice.counts[row]});
+        append(RowAnswer{slice.places[row], slice.counts[row], slice.sums[row]});
         for (int64_t b = 0; b < slice.counts[row]; ++b) append(slice.block(row, b));
       }
       answers.sizes.push_back(static_cast<int64_t>(answers.bytes.size() - begin));
@@ -93,6 +104,7 @@ void MappedReader::read_rows() {
   const std::vector<std::byte> mine = rows_->answer(std::move(answers));
   agree(*comm_, problem);
   sizes_.resize(mine_.tasks.size());
+  sums_.resize(mine_.tasks.size());
   size_t at = 0;
   for (const size_t i : mine_.by_row) {
     RowAnswer answer;
@@ -100,6 +112,7 @@ void MappedReader::read_rows() {
     at += sizeof answer;
     mine_.tasks[i].geometry = answer.place.geometry;
     mine_.files[mine_.tasks[i].file].fsblksize = static_cast<int32_t>(answer.place.fsblksize);
+    sums_[i] = answer.sums;
     sizes_[i] = {block_sizes_.size(), static_cast<int32_t>(answer.blocks)};
     for (int64_t b = 0; b < answer.blocks; ++b, at += 8)
       block_sizes_.push_back(load<int64_t>(mine.data() + at, native_order));

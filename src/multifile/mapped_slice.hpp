@@ -6,6 +6,7 @@
 
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
+#include "multifile/read_stream.hpp"
 
 namespace sheaf {
 
@@ -17,6 +18,8 @@ struct MappedSlice {
   std::vector<int64_t> firsts;             // sizes of the first blocks
   std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind those; empty if no task has any
   std::vector<MappedPlace> places;
+  std::vector<SumsPlace> sums;
+  std::vector<uint32_t> data_sums;         // appending: the checksums of all rows, one behind the other
   std::vector<int32_t> readers;            // how often a row was asked for
   int64_t unused = 0;                      // what is stored for rounds that a task has not used
 

@@ -24,12 +24,13 @@ void MappedTasks::index() {
     t.file = static_cast<size_t>(std::ranges::lower_bound(files, t.place.file, {}, &MappedFile::number) - files.begin());
 }
 
-void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, const RowSlices& slices,
+void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, RowSlices& slices,
                             std::vector<Segment>& segments, const std::function<void(int32_t, int64_t)>& check) {
   std::vector<int64_t> first_rows(files.size());
   size_t next = 0;
   for_each_file(comm, nfiles, own, [&](int32_t file, int64_t count, int64_t first_row) {
     check(file, count);
+    slices.align_to_groups(first_row, count);
     add_segment(segments, slices, file, count, first_row);
     if (next == files.size() || files[next].number != file) return;
     files[next].file_tasks = count;

@@ -58,7 +58,7 @@ struct MappedTasks {
   void index();
   // Collective: counts the tasks of all processes in each file, `own` being what this process adds. Gives every task
   // its row and the size of its file, and segments() of the slice. `check` sees every file first.
-  void find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, const RowSlices& slices,
+  void find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, RowSlices& slices,
                  std::vector<Segment>& segments, const std::function<void(int32_t file, int64_t tasks)>& check);
 
   size_t find(int64_t task, const std::string& path) const;  // index; throws out_of_range if it is not local

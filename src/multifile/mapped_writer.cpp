@@ -26,6 +26,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
   stream_.keep_journal(store, mode.journal, mode.durable);
+  if (format::extensible(request.stored_name.empty() ? path_ : request.stored_name)) extension_ = mode.extension();
   ntasks_ = std::ssize(request.tasks);
   comm_->all_sum(std::span(&ntasks_, 1));
   mapping_entries_ = ntasks_;
@@ -48,7 +49,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     discard();
     throw;
   }
-  blocks_.resize(mine_.tasks.size());
+  for (size_t i = 0; i < mine_.tasks.size(); ++i) blocks_.push_back(TaskBlocks::with_sums(extension_ ? extension_->piece : 0));
   load_first();
 }
 

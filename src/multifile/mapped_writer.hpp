@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,11 +88,16 @@ class MappedWriter {
   void write_ranks_and_sizes(const Gathered& rows);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
   Gathered collect_blocks();
-  std::vector<format::Pointer> find_pointers(std::span<const int64_t> counts);
-  void change_file(const Segment& segment, const std::function<void(MetadataWriter&)>& change);
-  void write_mapping(const format::Pointer& lead, const Segment& file);
+  struct SegmentEnd;
+  std::vector<SegmentEnd> find_ends(std::span<const int64_t> counts, std::span<const int64_t> sums_of_rows);
+  void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
+  struct Lead;
+  void write_mapping(const Lead& lead);
   void finish();
+  void finish_streams();
+  int64_t mapping_of(int32_t file) const { return file == 0 ? mapping_entries_ : -1; }
   void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
+  void read_begun_pieces(MappedReader& reader);
   void read_mapping();
   void open_to_append();
   std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
@@ -107,6 +113,7 @@ class MappedWriter {
   FileFacts facts_;
   int64_t ntasks_ = 0;
   MappedTasks mine_;
+  std::optional<format::Extension> extension_;  // of the files this open makes
   std::vector<TaskBlocks> blocks_;      // parked, by index; the entry of the current task is stale
   std::vector<int32_t> block_sizes_;    // of the file system, one per file of mine_
   std::vector<std::string> created_;    // files that this open made
@@ -118,6 +125,7 @@ class MappedWriter {
   std::unique_ptr<MappedSlice> old_;        // appending: the slice as it was
   std::shared_ptr<WriteSlots> slots_;       // null: no limit
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
+  std::vector<std::vector<std::byte>> own_rows_;  // closing: what each task has written (row_of)
   std::vector<bool> unreported_;        // tasks parked since the last commit; empty: none
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode

@@ -111,7 +111,7 @@ void MappedWriter::write_headers(const std::string& stored_name) {
     head.set_name(stored_name);
     empty(*own.file);
     if (std::ranges::find(created_, own.file->path()) == created_.end()) remove_journal(*store_, own.file->path());
-    MetadataWriter(*own.file, head).write_header(stream_.keeps_journal() ? std::optional(new_extension()) : std::nullopt);
+    MetadataWriter(*own.file, head).write_header(extension_);
     if (facts_.durable) own.file->sync();
   }
 }
@@ -128,8 +128,8 @@ void MappedWriter::write_ranks_and_sizes(const Gathered& collected) {
     const auto n = static_cast<size_t>(s.count);
     const auto chunks = std::span(sizes).subspan(at, n);
     for (int64_t& size : chunks) size = layout::aligned_chunk(size, s.fsblksize);
-    change_file(s, [&](MetadataWriter& writer) {
-      writer.write_ranks_and_sizes(s.first, std::span(ranks).subspan(at, n), chunks);
+    change_file(s, [&](File& file, const format::Header& h) {
+      MetadataWriter(file, h).write_ranks_and_sizes(s.first, std::span(ranks).subspan(at, n), chunks);
     });
     at += n;
   }

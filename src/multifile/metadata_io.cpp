@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "multifile/file_checks.hpp"
 #include "multifile/journal_reader.hpp"
 
 namespace sheaf {
@@ -73,8 +74,31 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
 }
 
 Pointer MetadataReader::read_pointer() {
+  extension();
   const auto stored = read_stored_pointer();
-  return stored ? *stored : recover_pointer();
+  if (!stored) return recover_pointer();
+  checks(*stored);
+  return *stored;
+}
+
+const std::optional<format::Extension>& MetadataReader::extension() {
+  if (extension_) return *extension_;
+  std::array<std::byte, format::fixed_size> head;
+  const auto bytes = std::span(head).first(file_.read_at(head, 0));
+  try {
+    extension_ = format::decode_extension(bytes, file_.path());
+  } catch (const Error& e) {
+    if (checking_ == Checking::on || e.code() != Code::damaged) throw;
+    extension_ = std::optional<format::Extension>();
+  }
+  return *extension_;
+}
+
+FileChecks* MetadataReader::checks(const Pointer& p) {
+  if (checking_ == Checking::off || !p.complete()) return nullptr;
+  if (!checks_)
+    if (auto opened = FileChecks::open(file_, header_, p, extension())) checks_ = std::make_unique<FileChecks>(std::move(*opened));
+  return checks_.get();
 }
 
 void MetadataReader::read_array(int64_t offset, std::span<int64_t> values, const char* what) {

@@ -15,11 +15,13 @@
 #include "format/header.hpp"
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
+#include "multifile/checking.hpp"
 #include "multifile/facts.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
 
+class FileChecks;
 class JournalReader;
 
 // Reads one physical file. All calls throw damaged/unclosed errors that name the file.
@@ -42,9 +44,17 @@ class MetadataReader {
 
   // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not there and no
   // journal can replace it.
+  // Checksums: the header and the pointer are compared with theirs.
   format::Pointer read_pointer();
   // Whether that was because the journal is lost which the file had.
   bool journal_lost() const { return journal_lost_; }
+
+  // To be called before read_pointer().
+  void set_checking(Checking checking) { checking_ = checking; }
+  // What guards the rest of a complete file, opened at the first call. Null: nothing does, or it is not wanted.
+  FileChecks* checks(const format::Pointer& p);
+  // What the extension header says; throws damaged if that does not match its checksum.
+  const std::optional<format::Extension>& extension();
 
   // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format 3).
   void read_globalranks(int64_t first, std::span<int64_t> values);
@@ -72,7 +82,6 @@ class MetadataReader {
   bool open_journal();
   bool had_journal();
   [[noreturn]] void lost_journal();
-  std::optional<format::Extension> read_extension();
   // Of a file that was not closed.
   format::Pointer recover_pointer();
   std::optional<format::Pointer> find_unmarked_table(int64_t skip);
@@ -90,6 +99,9 @@ class MetadataReader {
   NameOf name_of_;
   std::unique_ptr<JournalReader> journal_;
   bool journal_lost_ = false;
+  Checking checking_ = Checking::on;
+  std::optional<std::optional<format::Extension>> extension_;  // none: not looked for yet
+  std::unique_ptr<FileChecks> checks_;
   std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
 };
 

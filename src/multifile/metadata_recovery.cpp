@@ -1,6 +1,7 @@
 // What MetadataReader tells of a file that was never closed.
 #include <algorithm>
 
+#include "multifile/file_checks.hpp"
 #include "multifile/journal_reader.hpp"
 #include "multifile/metadata_io.hpp"
 
@@ -14,16 +15,11 @@ namespace {
 constexpr int64_t values_at_once = 64 << 10;
 }  // namespace
 
-std::optional<format::Extension> MetadataReader::read_extension() {
-  std::array<std::byte, format::fixed_size> head;
-  return format::decode_extension(std::span(head).first(file_.read_at(head, 0)), file_.path());
-}
-
 // False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
 bool MetadataReader::open_journal() {
-  const auto extension = store_ ? read_extension() : std::nullopt;
-  if (extension) journal_ = JournalReader::open(*store_, file_.path(), header_, *extension);
-  return journal_ || (extension && (extension->flags & format::flag_journal));
+  const auto own = store_ ? extension() : std::nullopt;
+  if (own) journal_ = JournalReader::open(*store_, file_.path(), header_, *own);
+  return journal_ || (own && (own->flags & format::flag_journal));
 }
 
 bool MetadataReader::had_journal() {
@@ -86,6 +82,8 @@ Pointer MetadataReader::recover_pointer() {
 // pointer is not, because the program died in the last step of its close.
 std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   const int64_t n = header_.ntasks;
+  if (const auto p = pointer_in_trailer(file_, extension()); p && matches_trailer(file_, header_, *p, extension()))
+    return Pointer{p->maxblocks, p->varheader, TableSource::unmarked};
   const int64_t begin = layout::data_start(n, header_.fsblksize);
   const auto round = checked_add(skip, 8 * n);
   if (n == 0 || !round || file_size_ < begin + 8 * n) return std::nullopt;

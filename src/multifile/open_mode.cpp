@@ -3,6 +3,7 @@
 #include <charconv>
 #include <functional>
 #include <optional>
+#include <random>
 
 #include "base/error.hpp"
 
@@ -88,6 +89,9 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (key == "journal") {
     if (value != "on" && value != "off") bad_value(word, "journal=on or journal=off");
     m.journal = value == "on";
+  } else if (key == "checksums") {
+    if (value != "on" && value != "off") bad_value(word, "checksums=on or checksums=off");
+    m.checksums = value == "on";
   } else if (word == "strict") {
     m.strict = true;
   } else if (key == "endianness") {
@@ -140,8 +144,27 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   return m;
 }
 
+std::optional<format::Extension> OpenMode::extension() const {
+  if (!journal && !checksums) return std::nullopt;
+  format::Extension e;
+  if (journal) e.flags |= format::flag_journal;
+  if (checksums) {
+    e.flags |= format::flag_checksums;
+    e.piece = format::default_piece;
+  }
+  e.identity = identity == format::Identity{} ? new_identity() : identity;
+  return e;
+}
+
+format::Identity new_identity() {
+  format::Identity identity;
+  std::random_device source;
+  for (size_t i = 0; i < identity.size(); i += 4) store<uint32_t>(identity.data() + i, source(), ByteOrder::little);
+  return identity;
+}
+
 std::string_view known_words() {
-  return "r, w, append, ansi, posix, buffered, durable, atomic, journal=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
+  return "r, w, append, ansi, posix, buffered, durable, atomic, journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
          "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, collectors=N, cmerge, "
          "collmsa, collector-hosts=EXPRESSION, buddy[=N]";
 }

@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/byte_order.hpp"
+#include "format/extension.hpp"
 #include "format/header.hpp"
+#include "multifile/checking.hpp"
 #include "multifile/collective_mode.hpp"
 
 namespace sheaf {
@@ -37,6 +40,7 @@ struct OpenMode {
   bool durable = false;    // close returns when the data would survive a loss of power
   bool atomic = false;     // the file gets its name when its close has succeeded
   bool journal = true;     // keep a journal from which an unclosed file can be read
+  bool checksums = true;   // writing: keep checksums of data and metadata; reading: check those that are there
   bool strict = false;
   ByteOrder userdata_order = native_order;
   format::KeyvalMode keyval = format::KeyvalMode::not_set;
@@ -47,8 +51,13 @@ struct OpenMode {
   int64_t buffer_bytes = default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
   CollectiveMode collective;
   std::vector<std::string> unknown;  // words without a meaning
+  format::Identity identity{};       // of the files to be made; zeros: none was chosen yet
 
   int64_t read_buffer() const { return buffer_in_bytes(buffer_bytes, default_buffer); }
+  // What the extension header of a new file says (docs/format.md, section 14.1); nothing if it needs none. A new
+  // identity, unless agree_on_call() has given one to all tasks.
+  std::optional<format::Extension> extension() const;
+  Checking checking() const { return checksums ? Checking::on : Checking::off; }
   bool writes() const { return direction == Direction::write; }
   bool creates() const { return writes() && !append; }
 };
@@ -56,6 +65,9 @@ struct OpenMode {
 // Parses `mode`, then `additions` (words_of_environment(); they may not change the direction).
 // Throws invalid_argument for a known word with an impossible value, or any unknown word under `strict`.
 OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
+
+// A random one.
+format::Identity new_identity();
 
 // The words there are, for messages: "r, w, ansi, posix, ...".
 std::string_view known_words();

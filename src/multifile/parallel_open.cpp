@@ -1,6 +1,7 @@
 #include "multifile/parallel_open.hpp"
 
 #include <array>
+#include <cstring>
 #include <vector>
 
 #define XXH_INLINE_ALL
@@ -30,8 +31,15 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
     });
   }
   // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
-  std::array<int64_t, 14> pairs{static_cast<int64_t>(flags.size()), any && *any};
-  size_t used = 2;
+  std::array<int64_t, 15> pairs{static_cast<int64_t>(flags.size()), any && *any, INT64_MIN, INT64_MIN};
+  static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
+  format::Identity identity;
+  if (comm.rank() == 0) {
+    identity = new_identity();
+    std::memcpy(&pairs[2], identity.data(), sizeof identity);
+  }
+  constexpr size_t first_pair = 4;
+  size_t used = first_pair;
   const auto add = [&](int64_t value) {
     pairs[used++] = value;
     pairs[used++] = ~value;
@@ -40,26 +48,31 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   add(hash_of(mode));
   for (const int64_t value : same_everywhere) add(value);
   agree(comm, problem, std::span(pairs).first(used));
-  for (size_t i = 2; i < used; i += 2) {
+  for (size_t i = first_pair; i < used; i += 2) {
     if (pairs[i] == ~pairs[i + 1]) continue;
     static constexpr const char* names[] = {"file name", "open mode", "number of files", "block size",
                                             "kind of local communicator", "argument"};
-    const char* what = names[i / 2 - 1];
+    const char* what = names[(i - first_pair) / 2];
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
   }
   if (any) *any = pairs[1] != 0;
-  if (pairs[0] == 0) return parsed;
-  flags.resize(static_cast<size_t>(pairs[0]));
-  comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
-  return parse_open_mode(mode, flags);
+  std::memcpy(identity.data(), &pairs[2], sizeof identity);
+  if (pairs[0] > 0) {
+    flags.resize(static_cast<size_t>(pairs[0]));
+    comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
+    parsed = parse_open_mode(mode, flags);
+  }
+  parsed.identity = identity;
+  return parsed;
 }
 
 int leader_group(int ntasks) {
   constexpr int most_leaders = 64;
-  constexpr int fewest_tasks = 1024;
+  constexpr int fewest_tasks = format::group_tasks;
   const int leaders = std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, most_leaders);
-  return (ntasks + leaders - 1) / leaders;
+  const int share = (ntasks + leaders - 1) / leaders;
+  return leaders == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
 }
 
 void check_own_task(int64_t wanted, int64_t own, const std::string& path) {

@@ -14,7 +14,7 @@
 namespace sheaf {
 
 // Collective. Parses the mode with the additions of the environment (read on rank 0 only) and checks that every task
-// called with the same path and mode, and the same `same_everywhere` numbers (at most 4). `mine`: what this task
+// called with the same path and mode, and the same `same_everywhere` numbers (at most 3). `mine`: what this task
 // has found wrong so far. `any` (may be null): in: a wish of this task, out: whether any task has it. One reduction,
 // and a broadcast if there are additions. Throws on every task alike.
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
@@ -22,7 +22,7 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
                        bool* any = nullptr);
 
 // Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a leader. At
-// most 64 leaders, none with fewer than 1024 tasks unless it is the only one.
+// most 64 leaders, each but the last with a multiple of 1024 tasks, so that whole groups with checksums are in one hand.
 int leader_group(int ntasks);
 
 // Throws out_of_range unless `wanted` is the one task a parallel handle gives access to.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "multifile/buddy.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/leaders.hpp"
 
 namespace sheaf {
@@ -26,6 +27,14 @@ class GroupFile final : public FetchedFile {
 
 }  // namespace
 
+struct ParallelReader::Row {
+  int64_t chunk_size;
+  int64_t count;
+  int64_t first_size;
+  int64_t sums_at;  // as in SumsPlace
+  int64_t piece;
+};
+
 CollectiveReader* ParallelReader::collective() {
   auto* const file = dynamic_cast<GroupFile*>(&stream_.file());
   return file ? file->reader.get() : nullptr;
@@ -36,6 +45,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
                                const MeansOf& means_of)
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
+  facts_.checking = mode.checking();
   const auto copies =
       mode.collective.buddies > 0 ? std::make_shared<BuddyStore>(given, path, mode.collective.buddies) : nullptr;
   Store& store = copies ? static_cast<Store&>(*copies) : given;
@@ -44,7 +54,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   Header header;
   Pointer pointer;
   unpack(facts, header, pointer);
-  facts_ = facts_of(header);
+  static_cast<FileFacts&>(facts_) = facts_of(header);
   Placement place{0, task()};
   std::optional<Error> problem;
   if (header.leads_set()) {
@@ -62,10 +72,11 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   const auto plan = plan_of(mode.collective, false, local(), means);
   open_file(store, path, facts, place, file, problem, plan.has_value(), name_of);
   unpack(facts, header, pointer);
-  facts_ = facts_of(header);
+  static_cast<FileFacts&>(facts_) = facts_of(header);
 
   layout::ChunkGeometry geometry;
-  geometry.size = read_row(store, file.get(), header, pointer, problem);
+  const Row row = read_row(store, file.get(), header, pointer, problem);
+  geometry.size = row.chunk_size;
   const auto unsound = attempt([&] {
     PrefixedSum sum;
     const auto overflow = attempt([&] { sum = prefixed_sum(local(), std::max<int64_t>(0, geometry.size)); });
@@ -75,13 +86,14 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
     checker.check_pointer(pointer, sum.total);
     geometry.start = layout::data_start(header.ntasks, header.fsblksize) + sum.before;
     geometry.skip = sum.total;
-    const BlockSizes sizes = block_sizes();
+    const BlockSizes sizes = sizes_.view();
     for (int64_t b = 0; b < sizes.count; ++b) checker.check_block(pointer, geometry, place.local_rank, b, sizes[b]);
   });
   int64_t unclosed = !pointer.complete();
   agree(*comm_, problem ? problem : unsound, std::span(&unclosed, 1));
   facts_.unclosed = unclosed;
-  stream_.load(std::move(file), geometry, block_sizes(), {});
+  stream_.load(std::move(file), geometry, sizes_.view(), {},
+               SumsPlace{row.sums_at, static_cast<uint32_t>(row.piece), place.local_rank});
   if (plan) begin_collective(*plan, std::move(means), copies);
 }
 
@@ -100,11 +112,6 @@ void ParallelReader::begin_collective(const CollectivePlan& plan, CollectiveMean
   agree(*comm_, problem);
 }
 
-BlockSizes ParallelReader::block_sizes() const {
-  if (many_sizes_) return {many_sizes_.get(), 1, static_cast<int32_t>(one_size_)};
-  return {&one_size_, 1, 1};
-}
-
 // Rank 0 reads the head of the multifile for all.
 TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path, const NameOf& name_of,
                                            std::shared_ptr<File>& file) {
@@ -113,6 +120,7 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
     if (task() != 0) return;
     file = store.open(path, Access::read);
     MetadataReader reader(store, *file, name_of);
+    reader.set_checking(facts_.checking);
     const Pointer p = reader.read_pointer();
     const int64_t tasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
     if (tasks != ntasks())
@@ -138,7 +146,10 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
     Pointer p;
     unpack(lead, header, p);
     const auto file = store.open(path, Access::read);
-    MetadataReader(store, *file, header, name_of).read_mapping(p, leaders.first(), entries);
+    MetadataReader reader(store, *file, header, name_of);
+    reader.set_checking(facts_.checking);
+    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(leaders.first(), std::ssize(entries), ntasks());
+    reader.read_mapping(p, leaders.first(), entries);
   });
   Placement place;
   leaders.scatter(std::span<const Placement>(entries), place);
@@ -161,6 +172,7 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
       open();
       if (!local_) return;  // a single file: the facts of the lead are its own
       MetadataReader reader(store, *file);
+      reader.set_checking(facts_.checking);
       facts = pack(reader.header(), reader.read_pointer());
       const Header& h = reader.header();
       if (h.nfiles != facts_.nfiles || h.filenumber != place.file || h.ntasks != local().size())
@@ -185,15 +197,10 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
   }
 }
 
-// This task's row of the arrays: fills its block sizes and returns the chunk size, -1 after a failure of the leader,
-// also one before this call.
-int64_t ParallelReader::read_row(Store& store, File* file, const Header& header, const Pointer& p,
-                                 std::optional<Error>& problem) {
-  struct Row {
-    int64_t chunk_size;
-    int64_t count;
-    int64_t first_size;
-  };
+// This task's row of the arrays: fills its block sizes. The chunk size is -1 after a failure of the leader, also one before
+// this call.
+ParallelReader::Row ParallelReader::read_row(Store& store, File* file, const Header& header, const Pointer& p,
+                                             std::optional<Error>& problem) {
   Leaders leaders(local());
   std::vector<Row> rows;
   Gathered more;  // sizes of the blocks behind the first
@@ -202,6 +209,14 @@ int64_t ParallelReader::read_row(Store& store, File* file, const Header& header,
     rows.resize(n);
     more.sizes.resize(n);
     MetadataReader reader(store, *file, header);
+    reader.set_checking(facts_.checking);
+    if (FileChecks* const checks = reader.checks(p)) {
+      const std::vector<SumsPlace> sums = checks->check_tasks(leaders.first(), static_cast<int64_t>(n));
+      for (size_t t = 0; t < n; ++t) {
+        rows[t].sums_at = sums[t].at;
+        rows[t].piece = sums[t].piece;
+      }
+    }
     std::vector<int64_t> values(n);
     const auto each = [&](auto&& set) {
       for (size_t t = 0; t < n; ++t) set(t, values[t]);
@@ -232,18 +247,17 @@ int64_t ParallelReader::read_row(Store& store, File* file, const Header& header,
   }
   Row mine{};
   leaders.scatter(std::span<const Row>(rows), mine);
-  const bool received = mine.count > 0;
-  one_size_ = mine.first_size;
+  if (mine.count == 0) mine.chunk_size = -1;
+  if (mine.count <= 1) sizes_.set_one(mine.first_size);
   if (p.maxblocks > 1) {
     const std::vector<std::byte> rest = leaders.scatter_any(more);
     if (mine.count > 1) {
-      many_sizes_ = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(mine.count));
-      many_sizes_[0] = mine.first_size;
-      std::memcpy(&many_sizes_[1], rest.data(), rest.size());
-      one_size_ = mine.count;
+      int64_t* const sizes = sizes_.make_many(mine.count);
+      sizes[0] = mine.first_size;
+      std::memcpy(sizes + 1, rest.data(), rest.size());
     }
   }
-  return received ? mine.chunk_size : -1;
+  return mine;
 }
 
 void ParallelReader::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }

@@ -3,6 +3,7 @@
 // Opening is collective: leaders read slices of the metadata arrays and hand every task its row. Reading is local.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +18,35 @@
 #include "multifile/read_stream.hpp"
 
 namespace sheaf {
+
+// The sizes of one task's blocks, in a word, since most tasks have one block and every task has this: the size, or the
+// complement of the address of an array that begins with the number of sizes.
+class OwnSizes {
+ public:
+  OwnSizes() = default;
+  ~OwnSizes() { delete[] many(); }
+  OwnSizes(const OwnSizes&) = delete;
+  OwnSizes& operator=(const OwnSizes&) = delete;
+
+  // Once. All negative sizes, which are damage, become -1.
+  void set_one(int64_t size) { word_ = std::max<int64_t>(size, -1); }
+  // Once. Room for so many, more than one.
+  int64_t* make_many(int64_t count) {
+    auto* const numbers = new int64_t[static_cast<size_t>(count) + 1];
+    numbers[0] = count;
+    word_ = ~reinterpret_cast<intptr_t>(numbers);
+    return numbers + 1;
+  }
+  BlockSizes view() const {
+    const int64_t* const numbers = many();
+    return numbers ? BlockSizes{numbers + 1, 1, static_cast<int32_t>(numbers[0])} : BlockSizes{&word_, 1, 1};
+  }
+
+ private:
+  int64_t* many() const { return word_ < -1 ? reinterpret_cast<int64_t*>(~static_cast<intptr_t>(word_)) : nullptr; }
+
+  int64_t word_ = 0;
+};
 
 class ParallelReader {
  public:
@@ -50,18 +80,20 @@ class ParallelReader {
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
                  std::shared_ptr<File>& file, std::optional<Error>& problem, bool collectively,
                  const std::function<std::string(int32_t)>& name_of);
-  int64_t read_row(Store& store, File* file, const format::Header& header, const format::Pointer& p,
-                   std::optional<Error>& problem);
-  BlockSizes block_sizes() const;
+  struct Row;
+  Row read_row(Store& store, File* file, const format::Header& header, const format::Pointer& p,
+               std::optional<Error>& problem);
   void begin_collective(const CollectivePlan& plan, CollectiveMeans means, std::shared_ptr<Store> store);
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
-  // Sizes of the blocks of this task: most tasks have one.
-  std::unique_ptr<int64_t[]> many_sizes_;
-  int64_t one_size_ = 0;  // or, with many, their number
+  OwnSizes sizes_;  // of the blocks of this task
   ReadStream stream_;
-  FileFacts facts_;
+  struct Facts : FileFacts {  // so that the flag takes the room it leaves
+    Checking checking : 1 = Checking::on;
+  };
+  static_assert(sizeof(Facts) == sizeof(FileFacts));
+  Facts facts_;
 };
 
 }  // namespace sheaf

@@ -27,6 +27,8 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
                                const OpenMode& mode)
     : comm_(std::move(comm)) {
   stream_.keep_journal(store, mode.journal, mode.durable);
+  if (mode.checksums && format::extensible(request.stored_name.empty() ? request.path : request.stored_name))
+    stream_.keep_sums(format::default_piece);
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
@@ -36,7 +38,7 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
       plan->may_collect &= request.means.may_collect;
-      collecting_ = std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
+      parts().collecting = std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
                                                             std::move(request.means), exchange::find_nodes(*comm_)});
     }
     open_file(request, mode, std::move(slots));
@@ -56,7 +58,7 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
   if (request.filenumber >= 0) {
     facts_.filenumber = request.filenumber;
     facts_.nfiles = request.nfiles;
-    if (facts_.nfiles > 1) local_ = std::move(request.local);
+    if (facts_.nfiles > 1) parts().local = std::move(request.local);
     return;
   }
   FilePolicy policy = mode.file_policy;
@@ -69,20 +71,20 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     facts_.nfiles = static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), ntasks()));
     policy = FilePolicy::fixed;
   } else if (policy == FilePolicy::per_node) {
-    local_ = comm_->split_by_node();
+    parts().local = comm_->split_by_node();
   } else {
     int64_t given[2] = {request.local != nullptr, request.local == nullptr};
     agree(*comm_, std::nullopt, given);
     if (given[0] && given[1])
       throw Error(Code::mismatch, "'" + std::string(request.path) + "': some tasks named a local communicator and some did not");
-    local_ = std::move(request.local);
-    policy = local_ ? FilePolicy::per_node : FilePolicy::fixed;
+    if (request.local) parts().local = std::move(request.local);
+    policy = own_local() ? FilePolicy::per_node : FilePolicy::fixed;
   }
 
   if (mode.collective.renumber) {
     const layout::Renumbered place = renumbered(mode.collective, *comm_, policy == FilePolicy::fixed ? facts_.nfiles : 0);
     facts_.filenumber = place.file;
-    local_ = comm_->split(place.file, place.local_rank);
+    parts().local = comm_->split(place.file, place.local_rank);
     return;
   }
   if (policy == FilePolicy::per_node) return number_local_groups();
@@ -92,20 +94,20 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
   if (facts_.nfiles == 1) return;
   facts_.blockwise = true;
   facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
-  local_ = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
+  parts().local = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
 }
 
 // Groups are numbered in the order of the global ranks of their first tasks.
 void ParallelWriter::number_local_groups() {
-  int64_t number = local_->rank() == 0;
+  int64_t number = own_local()->rank() == 0;
   int64_t groups = number;
   comm_->prefix_sum(std::span(&number, 1));
   comm_->all_sum(std::span(&groups, 1));
-  local_->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
+  own_local()->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
   facts_.filenumber = static_cast<int32_t>(number);
   facts_.nfiles = static_cast<int32_t>(groups);
   // A single file has no mapping: its readers take the rank for the local rank, whatever order the group has.
-  if (groups == 1) local_.reset();
+  if (groups == 1) parts().local.reset();
 }
 
 // The first task of each file creates it without truncating. A file that is new gets its metadata at once; what was
@@ -125,7 +127,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
   facts_.fsblksize = static_cast<int32_t>(start[0]);
-  if (collecting_) collecting_->fsblksize = facts_.fsblksize;
+  if (collecting()) collecting()->fsblksize = facts_.fsblksize;
 
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
@@ -134,17 +136,17 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
         throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
-      if (collecting_) {
-        collecting_->file =
+      if (collecting()) {
+        collecting()->file =
             std::make_shared<CollectedFile>(store(), name_of(request, facts_.filenumber), std::move(file));
-        collecting_->file->throttle(std::move(slots));
-        file = collecting_->file;
+        collecting()->file->throttle(std::move(slots));
+        file = collecting()->file;
       } else {
         if (!file) file = store().open(name_of(request, facts_.filenumber), Access::write);
-        if (local().size() > 1) file->expect_company(local_ ? nullptr : comm_->shared_words());
+        if (local().size() > 1) file->expect_company(own_local() ? nullptr : comm_->shared_words());
         file = throttled(std::move(file), std::move(slots));
       }
-      const bool holds = !collecting_ || collecting_->plan.merge;
+      const bool holds = !collecting() || collecting()->plan.merge;
       stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
@@ -155,29 +157,30 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     if (!problem) problem = unformed;
   }
   lay_out(aligned, request.stored_name.empty() ? request.path : request.stored_name,
-          opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups));
+          opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups),
+          local().rank() == 0 ? mode.extension() : std::nullopt);
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
 // anything changes in it. What fails is returned on all tasks of the file.
 std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
-  if (!collecting_) return std::nullopt;
+  if (!collecting()) return std::nullopt;
   return attempt([&] {
-    groups = make_groups(meeting(), {request, collecting_->fsblksize, collecting_->chooses_blocks}, collecting_->plan,
-                         collecting_->means.mover ? Spread{} : Spread{collecting_->nodes, facts_.filenumber, facts_.nfiles});
+    groups = make_groups(meeting(), {request, collecting()->fsblksize, collecting()->chooses_blocks}, collecting()->plan,
+                         collecting()->means.mover ? Spread{} : Spread{collecting()->nodes, facts_.filenumber, facts_.nfiles});
     chunk_size = groups.chunk_size;
     facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
     const CollectiveGroup& group = groups.group;
     if (group.place().count == 1 && group.collector() == 0) return;  // the first task has its file open
     agree(meeting(), attempt([&] {
-            if (group.is_collector() && collecting_->file) collecting_->file->real();
+            if (group.is_collector() && collecting()->file) collecting()->file->real();
           }));
   });
 }
 
 // Collective over all tasks: places the chunks and writes META1.
 void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
-                             NewGroups groups) {
+                             NewGroups groups, const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
   const auto overflow = attempt([&] {
     const PrefixedSum sum = groups.placed ? *groups.placed : prefixed_sum(local(), chunk_size);
@@ -191,11 +194,11 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
   const int64_t row[2] = {task(), chunk_size};
   const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
   const auto write = [&] {
-    if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base); });
-    if (!problem && collecting_)
+    if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base, extension); });
+    if (!problem && collecting())
       problem = attempt([&] {
-        collecting_->writer = std::make_unique<CollectiveWriter>(meeting(), std::move(groups), collecting_->plan, stream_,
-                                                                 collecting_->file, collecting_->means);
+        collecting()->writer = std::make_unique<CollectiveWriter>(meeting(), std::move(groups), collecting()->plan, stream_,
+                                                                 collecting()->file, collecting()->means);
       });
   };
 
@@ -216,17 +219,18 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
     }
     agree(*comm_, problem);
   }
-  stream_.load(geometry, {}, local().rank());
+  stream_.load(geometry, TaskBlocks::with_sums(stream_.piece()), local().rank());
 }
 
 // `rows` of (task, chunk size) of the slice, at its leader.
-void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base) {
+void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base,
+                                    const std::optional<format::Extension>& extension) {
   if (!leaders.is_leader()) return;
   format::Header h = header();
   MetadataWriter writer(file(), h);
   if (leaders.first() == 0) {
     h.set_name(base);
-    writer.write_header(stream_.keeps_journal() ? std::optional(new_extension()) : std::nullopt);
+    writer.write_header(extension);
   }
   std::vector<int64_t> ranks(leaders.count());
   std::vector<int64_t> sizes(leaders.count());
@@ -243,7 +247,7 @@ format::Header ParallelWriter::header() const {
   format::Header h;
   h.userdata_order = facts_.userdata_order;
   h.fsblksize = facts_.fsblksize;
-  h.ntasks = local_ ? local_->size() : comm_->size();
+  h.ntasks = own_local() ? own_local()->size() : comm_->size();
   h.nfiles = facts_.nfiles;
   h.filenumber = facts_.filenumber;
   if (facts_.keyval) h.flag1 = format::Header::flag_of(format::KeyvalMode::inline_);
@@ -261,8 +265,13 @@ void ParallelWriter::select(int64_t task_number) const { check_own_task(task_num
 void ParallelWriter::resize_chunks(int64_t chunk_size) {
   int64_t aligned = 0;
   std::string base;
+  std::optional<format::Extension> extension;
   const auto problem = attempt([&] {
-    if (local().rank() == 0) base = MetadataReader(file()).header().name();
+    if (local().rank() == 0) {
+      MetadataReader before(file());
+      base = before.header().name();
+      extension = before.extension();
+    }
     if (chunk_size < 0)
       throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
     stream_.flush();
@@ -272,12 +281,12 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
   });
   agree(*comm_, problem);
   NewGroups groups;
-  if (collecting_) {
-    collecting_->writer.reset();
-    collecting_->file->hold(0, 0);
+  if (collecting()) {
+    collecting()->writer.reset();
+    collecting()->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, groups);
-  lay_out(aligned, base, Existing::something, unformed, std::move(groups));
+  lay_out(aligned, base, Existing::something, unformed, std::move(groups), extension);
 }
 
 void ParallelWriter::commit() {
@@ -300,7 +309,7 @@ void ParallelWriter::close() {
     attempt([&] {
       if (stream_.handle()) stream_.handle()->close();
     });
-    if (stream_.keeps_journal() && !collecting_) report_row(row);
+    if (stream_.keeps_journal() && !collecting()) report_row(row);
     throw;
   }
 }

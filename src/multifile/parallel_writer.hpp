@@ -54,9 +54,9 @@ class ParallelWriter {
   Comm& comm() { return *comm_; }
   WriteStream& stream() { return stream_; }
   // Null if the tasks write on their own.
-  CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
+  CollectiveWriter* collective() { return collecting() ? collecting()->writer.get() : nullptr; }
   std::string base_name();  // of the set
-  Comm& local() { return local_ ? *local_ : *comm_; }  // tasks of this physical file
+  Comm& local() { return own_local() ? *own_local() : *comm_; }  // tasks of this physical file
 
   // Local: what this task has written is in the file, and found there whatever becomes of the program (WriteStream::commit).
   void commit();
@@ -77,31 +77,51 @@ class ParallelWriter {
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
   enum class Existing : bool { nothing, something };  // in the file, before this open
   void lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
-               NewGroups groups);
-  void write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base);
+               NewGroups groups, const std::optional<format::Extension>& extension);
+  void write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base,
+                      const std::optional<format::Extension>& extension);
   format::Header header() const;
   // Closing: this file's block table as its leaders hold it.
   struct Table {
-    Gathered rows;  // at a leader: sizes of all blocks of each task of its slice
+    Gathered rows;  // at a leader: of each task of its slice, as row_of() makes them
     format::Pointer pointer;  // at a leader
     int64_t first = 0;        // task of the slice
     int leaders = 1;          // of the file
+    int64_t sums_before = 0;  // data checksums of the tasks before the slice
+    int64_t sums = 0;         // of all tasks of the file
     bool is_leader = false;
     bool sound = false;  // at a leader: no task of its slice (of the file, if there are several leaders) has failed
+
+    template <class Visit>
+    void for_each_row(Visit&& visit) const {  // visit(number, RowView)
+      std::span<const std::byte> bytes = rows.bytes;
+      for (size_t t = 0; t < rows.sizes.size(); ++t) {
+        visit(t, RowView(bytes.first(static_cast<size_t>(rows.sizes[t]))));
+        bytes = bytes.subspan(static_cast<size_t>(rows.sizes[t]));
+      }
+    }
   };
   void finish(std::vector<std::byte>& row);
   std::vector<std::byte> finish_stream();
   void report_row(std::span<const std::byte> row) noexcept;
   Table collect_table(std::span<const std::byte> row);
   void write_table(Table& table);
-  void write_blockwise_mapping(MetadataWriter& writer, const Table& table);
+  int64_t mapping_size() const { return facts_.nfiles > 1 && facts_.filenumber == 0 ? comm_->size() : -1; }
+  void write_trailer(const Table& table, const format::Header& header);
+  template <class Visit>
+  void for_blockwise_mapping(const Table& table, Visit&& visit);
   bool gathers_mapping() const { return facts_.nfiles > 1 && !facts_.blockwise; }
-  void gather_mapping(const format::Pointer& lead, int32_t lead_ntasks);
+  struct Lead {
+    format::Pointer pointer;
+    int32_t ntasks;
+    int64_t sums;  // data checksums
+  };
+  void gather_mapping(const Lead& lead);
   void complete(const format::Pointer& pointer);
 
   File& file() { return stream_.file(); }
   // Where the collective calls of this file take place.
-  Comm& meeting() { return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local(); }
+  Comm& meeting() { return collecting() && collecting()->means.meeting ? *collecting()->means.meeting : local(); }
   Store& store() const { return stream_.store(); }
 
   struct Collecting {
@@ -115,10 +135,21 @@ class ParallelWriter {
     std::unique_ptr<CollectiveWriter> writer = nullptr;  // null before the groups are formed, and in the close
   };
 
+  // What the commonest kind of multifile, one file that the tasks write on their own, does not have.
+  struct Parts {
+    std::unique_ptr<Comm> local;             // tasks of this physical file; null if those are all
+    std::unique_ptr<Collecting> collecting;  // null: the tasks write on their own
+  };
+  Parts& parts() {
+    if (!parts_) parts_ = std::make_unique<Parts>();
+    return *parts_;
+  }
+  Comm* own_local() const { return parts_ ? parts_->local.get() : nullptr; }
+  Collecting* collecting() const { return parts_ ? parts_->collecting.get() : nullptr; }
+
   std::unique_ptr<Comm> comm_;
-  std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
   WriteStream stream_;
-  std::unique_ptr<Collecting> collecting_;  // null: the tasks write on their own
+  std::unique_ptr<Parts> parts_;
   struct Facts : FileFacts {  // so that the flags take the room it leaves
     bool created : 1 = false;    // by this task
     bool blockwise : 1 = false;  // consecutive tasks in each file

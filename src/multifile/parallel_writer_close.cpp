@@ -3,6 +3,7 @@
 
 #include "layout/placement.hpp"
 #include "multifile/buddy.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/leaders.hpp"
 #include "multifile/parallel_writer.hpp"
 
@@ -12,10 +13,10 @@ namespace sheaf {
 // which everyone reads first, is completed when all others are. A file with one leader needs no meeting of its own: its
 // leader sees from the rows that every task's bytes are there.
 void ParallelWriter::finish(std::vector<std::byte>& row) {
-  const int buddies = collecting_ ? collecting_->buddies : 0;
+  const int buddies = collecting() ? collecting()->buddies : 0;
   const std::string base = buddies > 0 ? base_name() : std::string();
   auto problem = collective() ? collective()->finish() : std::nullopt;
-  if (collecting_) collecting_->writer.reset();
+  if (collecting()) collecting()->writer.reset();
   if (!problem) problem = attempt([&] { row = finish_stream(); });
   Table table = collect_table(row);
   const bool lead = facts_.filenumber == 0;
@@ -31,17 +32,18 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
 
   // Everybody learns whether files other than 0 are still to be completed, who completes file 0 and where it keeps the
   // mapping.
-  int64_t values[5] = {!early && !lead, -1, 0, 0, 0};
+  int64_t values[6] = {!early && !lead, -1, 0, 0, 0, 0};
   if (lead && first) {
     values[1] = task();
     values[2] = table.pointer.varheader;
     values[3] = table.pointer.maxblocks;
     values[4] = local().size();
+    values[5] = table.sums;
   }
   agree(*comm_, problem, values);
   if (gathers_mapping()) {
     problem = attempt([&] {
-      gather_mapping({static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]));
+      gather_mapping({{static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]), values[5]});
     });
     step(!first, [&] { file().close(); });
     agree(*comm_, problem);
@@ -66,24 +68,22 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
     if (!unclosed || unclosed->code() != Code::unclosed) return;
     if (facts_.durable) data->sync();
     JournalWriter journal(store(), facts_.durable);
-    const auto blocks = static_cast<int64_t>(row.size() / 8);
-    for (int64_t b = 0; b < blocks; ++b)
-      journal.report(*data, local().rank(), b, load<int64_t>(row.data() + 8 * b, native_order), b + 1 < blocks);
+    const RowView view(row);
+    for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
+      journal.report(*data, local().rank(), b, view.size_of(b), b + 1 < view.blocks());
     if (facts_.durable) journal.sync(*data);
     journal.close();
     data->close();
   });
 }
 
-// The row of this task in the block table: the sizes of its blocks. All its bytes are on their way then.
+// What this task has written. All its bytes are on their way then.
 std::vector<std::byte> ParallelWriter::finish_stream() {
-  const TaskBlocks blocks = stream_.park();
+  TaskBlocks blocks = stream_.park();
   if (const auto handle = stream_.release_handle()) handle->close();
   if (facts_.durable) stream_.sync();
   stream_.require_nothing_lost();
-  std::vector<std::byte> row(static_cast<size_t>(8 * blocks.count()));
-  for (int64_t b = 0; b < blocks.count(); ++b) sheaf::store<int64_t>(row.data() + 8 * b, blocks.size_of(b), native_order);
-  return row;
+  return row_of(blocks, blocks.take_sums(file(), stream_.geometry()));
 }
 
 // Collective over the file: rows to their leaders. A task that failed brings an empty one.
@@ -94,13 +94,22 @@ ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> r
   table.is_leader = leaders.is_leader();
   table.first = leaders.first();
   table.rows = leaders.gather_any(row);
-  int64_t facts[2] = {std::ssize(row) / 8, row.empty()};  // blocks, failures
+  const RowView own(row);
+  int64_t facts[2] = {own.empty() ? 0 : own.blocks(), own.empty()};  // blocks, failures
+  table.for_each_row([&](size_t, const RowView& view) {
+    table.sums += view.sums();
+    if (table.leaders > 1) return;
+    facts[0] = std::max(facts[0], view.empty() ? 0 : view.blocks());
+    facts[1] = std::max<int64_t>(facts[1], view.empty());
+  });
   if (table.leaders > 1) {
     local().all_max(facts);
-  } else {
-    for (const int64_t bytes : table.rows.sizes) {
-      facts[0] = std::max(facts[0], bytes / 8);
-      facts[1] = std::max<int64_t>(facts[1], bytes == 0);
+    if (stream_.piece() > 0) {
+      int64_t total = 0;
+      int64_t before = table.sums;
+      local().prefix_sum_and_total(std::span(&before, 1), std::span(&total, 1));
+      table.sums_before = before;
+      table.sums = total;
     }
   }
   table.pointer.maxblocks = static_cast<int32_t>(facts[0]);
@@ -114,37 +123,60 @@ void ParallelWriter::write_table(Table& table) {
   const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
   table.pointer.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
 
-  const std::vector<int64_t> offsets = table.rows.offsets();
-  std::vector<int64_t> counts(table.rows.sizes);
-  for (int64_t& count : counts) count /= 8;
-  const auto size_of = [&](size_t t, int64_t block) {
-    return load<int64_t>(table.rows.bytes.data() + offsets[t] + 8 * block, native_order);
-  };
+  std::vector<RowView> rows;
+  std::vector<int64_t> counts;
+  table.for_each_row([&](size_t, const RowView& view) {
+    rows.push_back(view);
+    counts.push_back(view.blocks());
+  });
   const format::Header h = header();
   MetadataWriter writer(file(), h);
-  write_block_table(writer, table.pointer, table.first, counts, size_of, 0);
-  if (h.leads_set() && facts_.blockwise) write_blockwise_mapping(writer, table);
+  write_block_table(
+      writer, table.pointer, table.first, counts, [&](size_t t, int64_t block) { return rows[t].size_of(block); }, 0);
+  if (h.leads_set() && facts_.blockwise) {
+    if (table.first == 0) writer.write_mapping_size(table.pointer, ntasks());
+    for_blockwise_mapping(table, [&](int64_t from, std::span<const layout::Placement> entries) {
+      writer.write_mapping(table.pointer, from, entries);
+    });
+  }
+  if (stream_.piece() > 0) write_trailer(table, h);
   if (facts_.durable) file().sync();
 }
 
+void ParallelWriter::write_trailer(const Table& table, const format::Header& h) {
+  const auto extension = MetadataReader(file(), h).extension();
+  if (!extension) throw file_error(Code::damaged, path(), "its extension header is gone");
+  const format::Trailer plan = plan_trailer(h, table.pointer, extension->identity, table.sums, mapping_size());
+  TrailerWriter writer(file(), h, plan, extension->piece);
+  std::vector<uint32_t> sums;
+  table.for_each_row([&](size_t, const RowView& view) { view.copy_sums(sums); });
+  writer.write_groups(table.first, std::ssize(table.rows.sizes), table.sums_before, sums);
+  if (h.leads_set() && facts_.blockwise)
+    for_blockwise_mapping(table, [&](int64_t from, std::span<const layout::Placement> entries) {
+      writer.write_mapping(from, std::ssize(entries), ntasks());
+    });
+  if (table.first == 0) writer.write_footer();
+}
+
 // Everybody can compute this mapping: the leaders of file 0 write equal shares of it without having to ask.
-void ParallelWriter::write_blockwise_mapping(MetadataWriter& writer, const Table& table) {
-  constexpr int64_t at_once = 4096;
+template <class Visit>
+void ParallelWriter::for_blockwise_mapping(const Table& table, Visit&& visit) {
+  constexpr int64_t at_once = 4 * format::group_tasks;
   const int64_t all = local().size();
-  const int64_t begin = table.first * int64_t{ntasks()} / all;
-  const int64_t end = (table.first + std::ssize(table.rows.sizes)) * int64_t{ntasks()} / all;
-  if (table.first == 0) writer.write_mapping_size(table.pointer, ntasks());
+  const int64_t groups = format::groups_of(ntasks());
+  const int64_t begin = format::group_tasks * (table.first * groups / all);
+  const int64_t end = format::group_tasks * ((table.first + std::ssize(table.rows.sizes)) * groups / all);
   std::vector<layout::Placement> entries;
-  for (int64_t from = begin; from < end; from += at_once) {
+  for (int64_t from = begin; from < std::min<int64_t>(end, ntasks()); from += at_once) {
     entries.clear();
-    for (int64_t t = from; t < std::min(from + at_once, end); ++t)
+    for (int64_t t = from; t < std::min<int64_t>({from + at_once, end, ntasks()}); ++t)
       entries.push_back(layout::place_blockwise(static_cast<int32_t>(t), ntasks(), facts_.nfiles));
-    writer.write_mapping(table.pointer, from, entries);
+    visit(from, entries);
   }
 }
 
 // Collective: a mapping that only the tasks know, through leaders of slices of all tasks, into file 0.
-void ParallelWriter::gather_mapping(const format::Pointer& lead, int32_t lead_ntasks) {
+void ParallelWriter::gather_mapping(const Lead& lead) {
   Leaders leaders(*comm_);
   const layout::Placement mine{facts_.filenumber, local().rank()};
   const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
@@ -153,10 +185,15 @@ void ParallelWriter::gather_mapping(const format::Pointer& lead, int32_t lead_nt
   const std::shared_ptr<File> other = own ? nullptr : store().open(base_name(), Access::write);
   File& target = own ? file() : *other;
   format::Header h = header();
-  h.ntasks = lead_ntasks;
+  h.ntasks = lead.ntasks;
+  h.filenumber = 0;
   MetadataWriter writer(target, h);
-  if (task() == 0) writer.write_mapping_size(lead, ntasks());
-  writer.write_mapping(lead, task(), entries);
+  if (task() == 0) writer.write_mapping_size(lead.pointer, ntasks());
+  writer.write_mapping(lead.pointer, task(), entries);
+  if (stream_.piece() > 0) {
+    const format::Trailer plan = plan_trailer(h, lead.pointer, {}, lead.sums, ntasks());
+    TrailerWriter(target, h, plan, stream_.piece()).write_mapping(task(), std::ssize(entries), ntasks());
+  }
   if (facts_.durable) target.sync();
   if (other) other->close();
 }

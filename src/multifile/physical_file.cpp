@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "multifile/file_checks.hpp"
+
 namespace sheaf {
 
 layout::ChunkGeometry PhysicalFile::geometry(int64_t local_rank) const {
@@ -14,13 +16,16 @@ BlockSizes PhysicalFile::sizes_of(int64_t local_rank) const {
   return {block_sizes.data() + local_rank, header.ntasks, count};
 }
 
-PhysicalFile load_physical_file(Store& store, const std::string& path) {
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking) {
   PhysicalFile f;
   f.file = store.open(path, Access::read);
   MetadataReader reader(store, *f.file);
+  reader.set_checking(checking);
   f.header = reader.header();
   const auto n = static_cast<size_t>(f.header.ntasks);
   f.pointer = reader.read_pointer();
+  f.extension = reader.extension();
+  if (FileChecks* const checks = reader.checks(f.pointer)) f.sums = checks->check_tasks(0, f.header.ntasks);
 
   f.globalranks.resize(n);
   f.chunk_sizes.resize(n);
@@ -59,6 +64,8 @@ layout::ChunkGeometry Multifile::geometry(int64_t task) const {
 
 BlockSizes Multifile::sizes_of(int64_t task) const { return file_of(task).sizes_of(place(task).local_rank); }
 
+SumsPlace Multifile::sums_of(int64_t task) const { return file_of(task).sums_of(place(task).local_rank); }
+
 int64_t Multifile::globalrank(int64_t task) const {
   return file_of(task).globalranks[static_cast<size_t>(place(task).local_rank)];
 }
@@ -79,22 +86,24 @@ int64_t Multifile::data_bytes() const {
   return sum;
 }
 
-Multifile load_multifile(Store& store, const std::string& path) {
+Multifile load_multifile(Store& store, const std::string& path, Checking checking) {
   Multifile m;
   m.path = path;
-  m.files.push_back(load_physical_file(store, path));
+  m.files.push_back(load_physical_file(store, path, checking));
   const format::Header& lead = m.files.front().header;
   if (!lead.leads_set()) return m;
 
   MetadataReader reader(store, *m.files.front().file, lead);
+  reader.set_checking(checking);
   const int64_t ntasks = reader.read_mapping_size(m.files.front().pointer);
+  if (FileChecks* const checks = reader.checks(m.files.front().pointer)) checks->check_mapping(0, ntasks, ntasks);
   m.mapping.resize(static_cast<size_t>(ntasks));
   reader.read_mapping(m.files.front().pointer, 0, m.mapping);
   if (m.mapping.empty()) reader.damaged("a set of several files with an empty mapping");
 
   const int32_t nfiles = lead.nfiles;
   for (int32_t k = 1; k < nfiles; ++k) {
-    m.files.push_back(load_physical_file(store, format::physical_name(path, k)));
+    m.files.push_back(load_physical_file(store, format::physical_name(path, k), checking));
     const PhysicalFile& f = m.files.back();
     if (f.header.nfiles != nfiles || f.header.filenumber != k)
       throw file_error(Code::damaged, f.path(),

@@ -15,19 +15,22 @@ struct PhysicalFile {
   std::shared_ptr<File> file;
   format::Header header;
   format::Pointer pointer;
+  std::optional<format::Extension> extension;
   layout::FileLayout layout;
   std::vector<int64_t> globalranks;  // one per local task, as the next two
   std::vector<int64_t> chunk_sizes;
   std::vector<int64_t> block_counts;
+  std::vector<SumsPlace> sums;       // empty: the data have no checksums, or nobody wants to compare them
   std::vector<int64_t> block_sizes;  // [block * ntasks + local task]; unused entries as stored (0 or -1)
 
   const std::string& path() const { return file->path(); }
   layout::ChunkGeometry geometry(int64_t local_rank) const;
   BlockSizes sizes_of(int64_t local_rank) const;
+  SumsPlace sums_of(int64_t local_rank) const { return sums.empty() ? SumsPlace{} : sums[static_cast<size_t>(local_rank)]; }
 };
 
 // Loads and checks everything. Memory: bounded by the size of the file. Throws what MetadataReader throws.
-PhysicalFile load_physical_file(Store& store, const std::string& path);
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking = Checking::on);
 
 // A multifile: the set that `path` leads, or the single physical file that `path` is.
 struct Multifile {
@@ -41,6 +44,7 @@ struct Multifile {
   const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
   layout::ChunkGeometry geometry(int64_t task) const;
   BlockSizes sizes_of(int64_t task) const;
+  SumsPlace sums_of(int64_t task) const;
   int64_t globalrank(int64_t task) const;
   int64_t maxblocks() const;  // largest of all files
   bool closed() const;        // else what is here is what the journals tell
@@ -48,6 +52,6 @@ struct Multifile {
 };
 
 // Loads all physical files. Throws damaged if the files do not belong together.
-Multifile load_multifile(Store& store, const std::string& path);
+Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on);
 
 }  // namespace sheaf

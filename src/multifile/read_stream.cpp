@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "format/extension.hpp"
+#include "multifile/file_checks.hpp"
 
 namespace sheaf {
 
 namespace {
 constexpr uint32_t first_read_ahead = 8 << 10;
+constexpr int64_t checked_at_once = 1 << 20;  // so that it is still in the cache when it is checked
 }
 
 int64_t BlockSizes::total() const {
@@ -15,45 +20,62 @@ int64_t BlockSizes::total() const {
   return sum;
 }
 
-void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position) {
+void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position,
+                      SumsPlace sums) {
   file_ = std::move(file);
   geometry_ = geometry;
   sizes_ = sizes;
+  block_ = 0;
+  sums_at_ = sums.at;
+  piece_pages_ = static_cast<uint16_t>(sums.piece / page);
+  local_rank_ = sums.local_rank;
+  if (shared_) shared_->block = -1;
   move(position.block, position.offset);
 }
 
+int64_t ReadStream::sums_at(int64_t block, int64_t offset) const {
+  const auto bytes_of = [&](int64_t b) { return 4 * format::sums_of_block(sizes_[b], geometry_.size, piece()); };
+  int64_t at = sums_at_ + 4 * (offset / piece());
+  for (int64_t b = block_; b < block; ++b) at += bytes_of(b);
+  for (int64_t b = block_; b > block; --b) at -= bytes_of(b - 1);
+  return at;
+}
+
 void ReadStream::move(int64_t block, int64_t offset) {
+  if (piece_pages_ > 0) sums_at_ = sums_at(block, 0);
   block_ = block;
   fetched_ = offset;
   ahead_ = 0;
   window_.at = window_.end = buffer_.get();
-  if (handle_) handle_->move_to(geometry_.offset(block_) + offset);
+  if (handle()) handle()->move_to(geometry_.offset(block_) + offset);
 }
 
 StdioHandle& ReadStream::share(bool with_stream) {
-  if (!handle_) attach(std::make_unique<StdioHandle>(file_->path(), false, with_stream));
-  return *handle_;
+  if (!handle()) attach(std::make_unique<StdioHandle>(file_->path(), false, with_stream));
+  return *handle();
 }
 
 void ReadStream::attach(std::unique_ptr<StdioHandle> handle) {
   const int64_t offset = position();
-  handle_ = std::move(handle);
+  shared_ = std::make_unique<Shared>();
+  shared_->handle = std::move(handle);
   move(block_, offset);
 }
 
 std::unique_ptr<StdioHandle> ReadStream::release_handle() {
   learn_from_handle();
-  return std::move(handle_);
+  const auto shared = std::move(shared_);
+  return shared ? std::move(shared->handle) : nullptr;
 }
 
 void ReadStream::forget_handle() {
-  if (handle_) handle_->forget();
-  handle_.reset();
+  if (handle()) handle()->forget();
+  shared_.reset();
 }
 
 void ReadStream::learn_from_handle() {
-  if (!handle_) return;
-  fetched_ = handle_->position() - geometry_.offset(block_);
+  if (!handle()) return;
+  fetched_ = handle()->position() - geometry_.offset(block_);
   if (fetched_ < 0)
     throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved in front of the current block");
 }
@@ -89,7 +111,7 @@ bool ReadStream::seek_block(int64_t block, int64_t offset) {
   if (block < 0 || block >= sizes_.count || offset < 0 || offset > sizes_[block]) return false;
   // Inside what has been read ahead: no need to read it again.
   const int64_t back = fetched_ - offset;
-  if (!handle_ && block == block_ && back >= 0 && buffer_ && back <= window_.end - buffer_.get()) {
+  if (!handle() && block == block_ && back >= 0 && buffer_ && back <= window_.end - buffer_.get()) {
     window_.at = window_.end - back;
     return true;
   }
@@ -141,8 +163,12 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
       continue;
     }
     const auto want = static_cast<int64_t>(out.size() - done);
+    if (const int64_t end = checked_size(block_); fetched_ < end && !(handle() && handle()->second_stream())) {
+      done += (handle() ? fetch_shared(out.subspan(done), end) : fetch_checked(out.subspan(done), end));
+      continue;
+    }
     // Nothing is left to read ahead when all of the block is wanted.
-    if (handle_ || want >= left || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
+    if (handle() || want >= left || want >= std::min<int64_t>(WriteStream::direct_bytes, max_buffer_)) {
       done += transfer(out.subspan(done, static_cast<size_t>(std::min(want, left))));
     } else {
       refill();
@@ -151,37 +177,137 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
   return done;
 }
 
+// From the position on, in a part of the block that ends at `end` and has checksums: whole pieces into the caller's memory,
+// or nothing, but then there is something in the window.
+size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
+  const int64_t rest = end - fetched_;
+  const int64_t want = std::min(rest, std::ssize(out));
+  const int64_t whole = fetched_ % piece() != 0 ? 0 : want == rest ? rest : want / piece() * piece();
+  if (whole == 0) {
+    refill_checked(end);
+    return 0;
+  }
+  read_checked(fetched_, out.first(static_cast<size_t>(whole)));
+  fetched_ += whole;
+  window_.at = window_.end = buffer_.get();
+  return static_cast<size_t>(whole);
+}
+
+// The same where the program shares the position: there is no window, but what the buffer holds is kept in mind.
+size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
+  const int64_t at = fetched_;
+  Shared& s = *shared_;
+  if (s.block != block_ || at < s.begin || at >= s.end) {
+    s.block = -1;
+    if (const size_t n = fetch_checked(out, end); n > 0) {
+      handle()->move_to(geometry_.offset(block_) + fetched_);
+      return n;
+    }
+    s = {std::move(s.handle), block_, fetched_ - (window_.end - buffer_.get()), fetched_};
+    window_.at = window_.end = buffer_.get();
+  }
+  const auto n = std::min(out.size(), static_cast<size_t>(s.end - at));
+  std::memcpy(out.data(), buffer_.get() + (at - s.begin), n);
+  fetched_ = at + static_cast<int64_t>(n);
+  handle()->move_to(geometry_.offset(block_) + fetched_);
+  return n;
+}
+
+// Bytes of the block from a border of pieces on.
+void ReadStream::read_checked(int64_t offset, std::span<std::byte> out) {
+  const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
+  while (!out.empty()) {
+    const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
+    const size_t n = file_->read_at(part, geometry_.offset(block_) + offset);
+    if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
+    check_pieces(*file_, sums_at(block_, offset), piece(), part, {local_rank_, block_, offset});
+    offset += std::ssize(part);
+    out = out.subspan(part.size());
+  }
+}
+
+ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out) {
+  std::vector<std::byte> pieces;
+  while (!out.empty()) {
+    const int64_t size = sizes_[from.block];
+    const auto part = out.first(static_cast<size_t>(std::min(size - from.offset, std::ssize(out))));
+    const int64_t begin = geometry_.offset(from.block);
+    size_t got = 0;
+    if (const int64_t end = checked_size(from.block); from.offset < end) {
+      const int64_t first = from.offset / piece() * piece();
+      const int64_t most = std::max<int64_t>(piece(), checked_at_once);
+      pieces.resize(static_cast<size_t>(std::min({most / piece() * piece(), end - first, 
+          (from.offset + std::ssize(part) - first + piece() - 1) / piece() * piece()})));
+      if (const size_t n = file_->read_at(pieces, begin + first); n < pieces.size()) ends_early(first + static_cast<int64_t>(n), from.block);
+      check_pieces(*file_, sums_at(from.block, first), piece(), pieces, {local_rank_, from.block, first});
+      got = std::min(part.size(), pieces.size() - static_cast<size_t>(from.offset - first));
+      std::memcpy(out.data(), pieces.data() + (from.offset - first), got);
+    } else {
+      got = file_->read_at(part, begin + from.offset);
+      if (got < part.size()) ends_early(from.offset + static_cast<int64_t>(got), from.block);
+    }
+    out = out.subspan(got);
+    from.offset += static_cast<int64_t>(got);
+    if (from.offset == size && !out.empty()) from = {from.block + 1, 0};
+  }
+  return from;
+}
+
+void ReadStream::ends_early(int64_t offset, int64_t block) const {
+  throw file_error(Code::damaged, file_->path(),
+                   "the physical file ends at offset " + std::to_string(geometry_.offset(block) + offset) +
+                       ", inside block " + std::to_string(block) + " of the task");
+}
+
 // Straight into the caller's memory.
 size_t ReadStream::transfer(std::span<std::byte> out) {
   const int64_t at = geometry_.offset(block_) + fetched_;
   size_t n;
-  if (handle_ && handle_->second_stream()) {
-    n = handle_->read(out);
+  if (handle() && handle()->second_stream()) {
+    n = handle()->read(out);
   } else {
     n = file_->read_at(out, at);
-    if (handle_) handle_->move_to(at + static_cast<int64_t>(n));
+    if (handle()) handle()->move_to(at + static_cast<int64_t>(n));
   }
   fetched_ += static_cast<int64_t>(n);
   window_.at = window_.end = buffer_.get();
-  if (n < out.size())
-    throw file_error(Code::damaged, file_->path(),
-                     "the physical file ends at offset " + std::to_string(geometry_.offset(block_) + fetched_) +
-                         ", inside block " + std::to_string(block_) + " of the task");
+  if (n < out.size()) ends_early(fetched_, block_);
   return n;
 }
 
+uint32_t ReadStream::next_ahead() {
+  constexpr uint16_t most_doublings = 15;
+  const uint32_t bytes = first_read_ahead << ahead_;
+  if (ahead_ < most_doublings) ++ahead_;
+  return std::min(max_buffer_, bytes);
+}
+
+void ReadStream::make_room(int64_t bytes) {
+  if (capacity_ >= bytes) return;
+  buffer_.reset();
+  window_ = {};
+  buffer_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+  capacity_ = static_cast<uint32_t>(bytes);
+}
+
 void ReadStream::refill() {
-  ahead_ = std::min(max_buffer_, ahead_ == 0 ? first_read_ahead : 2 * ahead_);
-  const auto n = static_cast<uint32_t>(std::min<int64_t>(sizes_[block_] - fetched_, ahead_));
-  if (capacity_ < n) {
-    buffer_.reset();
-    window_ = {};
-    buffer_ = std::make_unique_for_overwrite<std::byte[]>(n);
-    capacity_ = n;
-  }
-  transfer(std::span(buffer_.get(), n));
+  const auto n = std::min<int64_t>(sizes_[block_] - fetched_, next_ahead());
+  make_room(n);
+  transfer(std::span(buffer_.get(), static_cast<size_t>(n)));
   window_.at = buffer_.get();
   window_.end = window_.at + n;
+}
+
+void ReadStream::refill_checked(int64_t end) {
+  const int64_t at = fetched_;
+  const int64_t begin = at / piece() * piece();
+  const int64_t n = std::min(end - begin, std::max<int64_t>(piece(), next_ahead() / piece() * piece()));
+  make_room(n);
+  window_.at = window_.end = buffer_.get();
+  read_checked(begin, std::span(buffer_.get(), static_cast<size_t>(n)));
+  window_.at = buffer_.get() + (at - begin);
+  window_.end = buffer_.get() + n;
+  fetched_ = begin + n;
 }
 
 }  // namespace sheaf

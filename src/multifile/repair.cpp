@@ -5,9 +5,11 @@
 
 #include "comm/agree.hpp"
 #include "multifile/copy_stream.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/hole_table.hpp"
 #include "multifile/journal_writer.hpp"
 #include "multifile/output_set.hpp"
+#include "multifile/task_blocks.hpp"
 
 namespace sheaf {
 
@@ -42,6 +44,9 @@ class UnclosedFile {
       end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
     }
     report_.blocks = pointer_.maxblocks;
+    has_trailer_ = report_.source == RepairSource::table && matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
+    if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
+      report_.unknown.emplace_back("whether the data are what was written: their checksums are made from what is there now");
     count_bytes();
   }
 
@@ -70,7 +75,8 @@ class UnclosedFile {
         write_block_table(writer, pointer_, first, counts, size_of, 0);
       });
     }
-    write_mapping(writer);
+    const int64_t mapping = write_mapping(writer);
+    if (!has_trailer_) write_trailer(target, mapping);
     target.sync();
     writer.write_pointer(pointer_);
     target.sync();
@@ -150,10 +156,12 @@ class UnclosedFile {
     });
   }
 
-  void write_mapping(MetadataWriter& writer) {
+  // Returns the entries; -1: there is no such field.
+  int64_t write_mapping(MetadataWriter& writer) {
     const format::Header& h = header();
-    if (h.nfiles == 1 && h.filenumber == 1) writer.write_mapping_size(pointer_, 0);  // as the serial writers of the format
-    if (!h.leads_set()) return;
+    const bool serial = h.nfiles == 1 && h.filenumber == 1;
+    if (serial) writer.write_mapping_size(pointer_, 0);  // as the serial writers of the format
+    if (!h.leads_set()) return serial ? 0 : -1;
     const int64_t tasks = reader_.read_mapping_size(pointer_);
     writer.write_mapping_size(pointer_, static_cast<int32_t>(tasks));
     std::vector<layout::Placement> entries;
@@ -162,12 +170,41 @@ class UnclosedFile {
       reader_.read_mapping(pointer_, first, entries);
       writer.write_mapping(pointer_, first, entries);
     }
+    return tasks;
+  }
+
+  // The checksums of the data as they are: what was damaged since it was written cannot be told any more.
+  void write_trailer(File& target, int64_t mapping) {
+    const auto& extension = reader_.extension();
+    if (!extension || !extension->checksums()) return;
+    const format::Header& h = header();
+    std::vector<int64_t> chunks(static_cast<size_t>(h.ntasks));
+    reader_.read_chunk_sizes(0, chunks);
+    const layout::FileLayout layout = layout::lay_out(chunks, h.fsblksize);
+    std::vector<uint32_t> sums;
+    for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
+      for (size_t t = 0; t < counts.size(); ++t)
+        for (int64_t b = 0; b < counts[t]; ++b) {
+          const size_t task = static_cast<size_t>(first) + t;
+          const int64_t bytes = std::min(size_of(t, b), chunks[task]);
+          const auto pieces = static_cast<size_t>(format::sums_of_block(bytes, chunks[task], extension->piece));
+          sums.resize(sums.size() + pieces);
+          sum_pieces(target, layout.starts[task] + b * layout.skip, bytes, extension->piece, std::span(sums).last(pieces));
+        }
+    });
+    const Pointer complete{pointer_.maxblocks, pointer_.varheader};
+    const format::Trailer plan = plan_trailer(h, complete, extension->identity, std::ssize(sums), mapping);
+    TrailerWriter writer(target, h, plan, extension->piece);
+    writer.write_groups(0, h.ntasks, 0, sums);
+    writer.write_mapping(0, mapping, mapping);
+    writer.write_footer();
   }
 
   std::shared_ptr<File> file_;
   MetadataReader reader_;
   Pointer pointer_;
   std::optional<HoleTable> table_;
+  bool has_trailer_ = false;  // that of the closed file
   int64_t end_ = 0;  // of what a copy needs
   RepairedFile report_;
 };

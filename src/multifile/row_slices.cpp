@@ -10,12 +10,29 @@ RowSlices::RowSlices(Comm& comm, int64_t rows) : comm_(comm) {
   const int64_t tasks_per_leader = leader_group(static_cast<int>(std::clamp<int64_t>(rows, 1, INT32_MAX)));
   const int64_t wanted = std::max<int64_t>(1, (rows + tasks_per_leader - 1) / tasks_per_leader);
   leaders_ = static_cast<int>(std::min<int64_t>(wanted, comm.size()));
-  per_leader_ = std::max<int64_t>(1, (rows + leaders_ - 1) / leaders_);
+  const int64_t groups = format::groups_of(std::max<int64_t>(1, (rows + leaders_ - 1) / leaders_));
+  for (int64_t l = 0; l <= leaders_; ++l) begins_.push_back(l == leaders_ ? rows : std::min(rows, l * groups * format::group_tasks));
   for (int l = 0; l < leaders_; ++l)
     if (process_of(l) == comm.rank()) number_ = l;
+  find_own();
+}
+
+void RowSlices::find_own() {
   if (number_ < 0) return;
-  first_ = std::min(rows, number_ * per_leader_);
-  count_ = std::min(rows, (number_ + 1) * per_leader_) - first_;
+  const auto n = static_cast<size_t>(number_);
+  first_ = begins_[n];
+  count_ = begins_[n + 1] - first_;
+}
+
+void RowSlices::align_to_groups(int64_t first_row, int64_t tasks) {
+  for (size_t l = 1; l + 1 < begins_.size(); ++l)
+    if (int64_t& begin = begins_[l]; begin > first_row && begin < first_row + tasks)
+      begin -= (begin - first_row) % format::group_tasks;
+  find_own();
+}
+
+int RowSlices::leader_of(int64_t row) const {
+  return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) - 1;
 }
 
 int RowSlices::process_of(int leader) const {

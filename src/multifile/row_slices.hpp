@@ -18,13 +18,17 @@ namespace sheaf {
 
 class RowSlices {
  public:
-  // Local; the same `rows` on all tasks of `comm`, which outlives the object.
+  // Local; the same `rows` on all tasks of `comm`, which outlives the object. Slices are multiples of 1024 rows but for the
+  // last that has any.
   RowSlices(Comm& comm, int64_t rows);
+  // Local; to be called for all physical files in order, on all tasks alike: moves slices that begin within a file of
+  // `tasks` rows from `first_row` on to the begin of a group of 1024 of its tasks, so that whole groups are in one hand.
+  void align_to_groups(int64_t first_row, int64_t tasks);
 
   int64_t first() const { return first_; }  // row of the slice this process leads
   int64_t count() const { return count_; }  // rows of it; 0 if it leads none
   int leaders() const { return leaders_; }
-  int leader_of(int64_t row) const { return static_cast<int>(row / per_leader_); }
+  int leader_of(int64_t row) const;
   int number() const { return number_; }  // of this process among the leaders, or -1
 
   // Collective. Brings `records`, ascending by their member `row`, to the leaders of those rows. What a leader gets is
@@ -62,10 +66,11 @@ class RowSlices {
 
  private:
   int process_of(int leader) const;
+  void find_own();
 
   Comm& comm_;
   int leaders_;
-  int64_t per_leader_;
+  std::vector<int64_t> begins_;  // of each slice, and the end of the last
   int number_ = -1;
   int64_t first_ = 0;
   int64_t count_ = 0;

@@ -1,13 +1,15 @@
 #include "multifile/serial_reader.hpp"
 
+#include "multifile/file_checks.hpp"
+
 namespace sheaf {
 
 SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode& mode)
-    : multifile_(load_multifile(store, path)),
+    : multifile_(load_multifile(store, path, mode.checking())),
       positions_(static_cast<size_t>(multifile_.ntasks())),
       handles_(multifile_.files.size()) {
   stream_.set_max_buffer(mode.read_buffer());
-  if (ntasks() > 0) stream_.load(multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {});
+  if (ntasks() > 0) stream_.load(multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {}, multifile_.sums_of(0));
 }
 
 void SerialReader::select(int64_t task) {
@@ -22,7 +24,7 @@ void SerialReader::select(int64_t task) {
   handles_[file_index()] = std::move(shared);
   task_ = task;
   stream_.load(multifile_.file_of(task).file, multifile_.geometry(task), multifile_.sizes_of(task),
-               positions_[static_cast<size_t>(task)]);
+               positions_[static_cast<size_t>(task)], multifile_.sums_of(task));
   if (!sharing) return;
   if (auto& own = handles_[file_index()]) {
     stream_.attach(std::move(own));
@@ -43,11 +45,14 @@ ReadPosition SerialReader::position_of(int64_t task) {
 
 namespace {
 
+int64_t group_begin(int64_t task) { return task / format::group_tasks * format::group_tasks; }
+
 // The physical file that holds `task`, its number in there in `local_rank`.
-std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t task, int64_t& local_rank,
-                                int64_t& ntasks) {
+std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t task, Checking checking,
+                                int64_t& local_rank, int64_t& ntasks) {
   auto file = store.open(path, Access::read);
   MetadataReader reader(store, *file);
+  reader.set_checking(checking);
   local_rank = task;
   ntasks = reader.header().ntasks;
   if (!reader.header().leads_set()) return file;
@@ -56,6 +61,7 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
   if (task < 0 || task >= ntasks)
     throw Error(Code::out_of_range, "'" + path + "': there is no task " + std::to_string(task) +
                                         "; the multifile holds tasks 0 to " + std::to_string(ntasks - 1));
+  if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(group_begin(task), format::group_tasks, ntasks);
   layout::Placement at;
   reader.read_mapping(p, task, std::span(&at, 1));
   local_rank = at.local_rank;
@@ -76,15 +82,21 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
 
 TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) : task_(task) {
   stream_.set_max_buffer(mode.read_buffer());
-  auto file = find_task(store, path, task, local_rank_, ntasks_);
+  auto file = find_task(store, path, task, mode.checking(), local_rank_, ntasks_);
   MetadataReader reader(store, *file);
+  reader.set_checking(mode.checking());
   header_ = reader.header();
   const format::Pointer p = reader.read_pointer();
   unclosed_ = !p.complete();
   const layout::ChunkGeometry geometry = read_geometry(reader, p, local_rank_);
   sizes_ = read_blocks_of_task(reader, p, geometry, local_rank_);
   reader.read_globalranks(local_rank_, std::span(&globalrank_, 1));
-  stream_.load(std::move(file), geometry, {sizes_.data(), 1, static_cast<int32_t>(sizes_.size())}, {});
+  SumsPlace sums;
+  if (FileChecks* const checks = reader.checks(p)) {
+    const int64_t group = group_begin(local_rank_);
+    sums = checks->check_tasks(group, std::min(format::group_tasks, header_.ntasks - group))[static_cast<size_t>(local_rank_ - group)];
+  }
+  stream_.load(std::move(file), geometry, {sizes_.data(), 1, static_cast<int32_t>(sizes_.size())}, {}, sums);
 }
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "multifile/file_checks.hpp"
 #include "multifile/new_file.hpp"
 
 namespace sheaf {
@@ -35,7 +36,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
 
 SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode,
                            const OpenedFile& opened)
-    : durable_(mode.durable) {
+    : durable_(mode.durable), extension_(mode.extension()) {
   File& file = *opened.file;
   try {
     header_.fsblksize = choose_block_size(file, request.fsblksize);
@@ -49,12 +50,13 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     if (!request.keep_sizes)
       for (int64_t& size : chunk_sizes_) size = layout::aligned_chunk(size, header_.fsblksize);
     layout_ = layout::lay_out(chunk_sizes_, header_.fsblksize);
-    tasks_.resize(chunk_sizes_.size());
+    if (!format::extensible(header_.name())) extension_.reset();
+    for (size_t t = 0; t < chunk_sizes_.size(); ++t) tasks_.push_back(TaskBlocks::with_sums(piece()));
 
     empty(file);
     if (opened.existed) remove_journal(store, request.path);
     MetadataWriter writer(file, header_);
-    writer.write_header(mode.journal ? std::optional(new_extension()) : std::nullopt);
+    writer.write_header(extension_);
     writer.write_ranks_and_sizes(0, globalranks_, chunk_sizes_);
   } catch (...) {
     if (!opened.existed) store.remove(request.path);
@@ -62,7 +64,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
   }
   stream_.bind(opened.file, OpenMode::buffer_in_bytes(mode.buffer_bytes, header_.fsblksize));
   stream_.keep_journal(store, mode.journal, mode.durable);
-  stream_.load(geometry(0), {}, 0);
+  stream_.load(geometry(0), TaskBlocks::with_sums(piece()), 0);
 }
 
 layout::ChunkGeometry SerialWriter::geometry(int64_t task) const {
@@ -132,12 +134,25 @@ void SerialWriter::finish() {
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t block) { return tasks_[t].size_of(block); }, 0);
   writer.write_mapping_size(p, 0);
+  if (extension_ && extension_->checksums()) write_trailer(p);
   if (durable_) file.sync();
   writer.write_pointer(p);
   if (durable_) file.sync();
   if (stream_.journal()) stream_.journal()->close();
   file.close();
   if (stream_.keeps_journal()) remove_journal(stream_.store(), file.path());
+}
+
+void SerialWriter::write_trailer(const format::Pointer& p) {
+  std::vector<uint32_t> sums;
+  for (int64_t t = 0; t < ntasks(); ++t) {
+    const auto own = tasks_[static_cast<size_t>(t)].take_sums(stream_.file(), geometry(t));
+    sums.insert(sums.end(), own.begin(), own.end());
+  }
+  const format::Trailer plan = plan_trailer(header_, p, extension_->identity, std::ssize(sums), 0);
+  TrailerWriter writer(stream_.file(), header_, plan, extension_->piece);
+  writer.write_groups(0, ntasks(), 0, sums);
+  writer.write_footer();
 }
 
 }  // namespace sheaf

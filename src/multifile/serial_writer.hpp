@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,9 +62,12 @@ class SerialWriter {
   SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode, const OpenedFile& opened);
   static OpenedFile open_for_writing(Store& store, const SerialWriteRequest& request);
   void finish();
+  void write_trailer(const format::Pointer& pointer);
+  uint32_t piece() const { return extension_ ? extension_->piece : 0; }
 
   format::Header header_;
   bool durable_ = false;
+  std::optional<format::Extension> extension_;
   std::vector<int64_t> chunk_sizes_;
   std::vector<int64_t> globalranks_;
   layout::FileLayout layout_;

@@ -43,6 +43,7 @@ void check_global_ranks(const Multifile& m, std::vector<int64_t> tasks) {
 }
 
 void split_plain(const Multifile& m, int64_t task, File& output, WorkProgress& progress) {
+  check_stream(m, task);
   RangeCopier copier(output, progress, 0);
   const int64_t length = copier.add_stream(m, task, 0);
   copier.finish();

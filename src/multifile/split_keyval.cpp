@@ -76,7 +76,8 @@ void split_keyval(const Multifile& m, int64_t task, const std::string& name, Out
   const PhysicalFile& source = m.file_of(task);
   ReadStream stream;
   stream.set_max_buffer(buffer_bytes);
-  stream.load(source.file, m.geometry(task), m.sizes_of(task), {});
+  stream.load(source.file, m.geometry(task), m.sizes_of(task), {}, m.sums_of(task));
+  check_stream(m, task);
   KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
   KeyOutputs keys(outputs, name, task, progress);
   std::vector<std::byte> buffer(static_cast<size_t>(buffer_bytes));

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "comm/agree.hpp"
+#include "multifile/file_checks.hpp"
+
 namespace sheaf {
 
 namespace {
@@ -69,6 +72,11 @@ std::optional<std::vector<layout::Placement>> stored_mapping(const Multifile& m,
   const int64_t rest = f.file->status().size - at;
   if (f.header.nfiles > 1 || rest < 4) return std::nullopt;
   MetadataReader reader(*f.file, f.header);
+  std::optional<int64_t> plain_end;  // as far as it is known
+  attempt([&] {
+    if (const FileChecks* const checks = reader.checks(f.pointer)) plain_end = checks->trailer().plain_end;
+  });
+  if (plain_end == at) return std::nullopt;
   std::array<std::byte, 4> bytes;
   f.file->read_at(bytes, at);
   const int64_t size = load<int32_t>(bytes.data(), f.header.metadata_order);

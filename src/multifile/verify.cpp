@@ -1,10 +1,13 @@
 #include "multifile/verify.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
-#include "multifile/copy_stream.hpp"
+#include "comm/agree.hpp"
+#include "multifile/file_checks.hpp"
 #include "multifile/keyval_check.hpp"
+#include "multifile/work_threads.hpp"
 
 namespace sheaf {
 
@@ -69,6 +72,7 @@ void check_file(const PhysicalFile& f, FileReport& report) {
     add_finding(report, FileState::unclosed,
                 "'" + report.path + "': was never closed; its journal tells what is there (`sheaf repair` makes it complete)");
   report.ntasks = f.header.ntasks;
+  report.checksums = !f.sums.empty() || (f.header.ntasks == 0 && f.extension && f.extension->checksums());
   for (int64_t t = 0; t < f.header.ntasks; ++t) report.data_bytes += f.sizes_of(t).total();
   const int64_t mode = f.header.flag1 >> 32;
   if (f.header.version >= 5 && mode != 0 && mode != 50 && mode != 51)
@@ -117,7 +121,9 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
   guarded(report.files.front(), [&] {
     MetadataReader reader(store, *files.front()->file, lead);
     const format::Pointer p = files.front()->pointer;
-    multifile.mapping.resize(static_cast<size_t>(reader.read_mapping_size(p)));
+    const int64_t entries = reader.read_mapping_size(p);
+    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(0, entries, entries);
+    multifile.mapping.resize(static_cast<size_t>(entries));
     reader.read_mapping(p, 0, multifile.mapping);
   });
   constexpr int32_t most_missing = 20;
@@ -130,29 +136,72 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
       add_finding(file, "is file " + std::to_string(files.back()->header.filenumber) + " of " +
                             std::to_string(files.back()->header.nfiles) + ", not file " + std::to_string(k) +
                             " of " + std::to_string(lead.nfiles));
+    if (files.back() && files.front()->extension && files.back()->extension &&
+        files.back()->extension->identity != files.front()->extension->identity)
+      file.notes.push_back("was written by another open than '" + path + "': their identities differ");
   }
   if (report.files.front().findings.empty() && missing < most_missing)
     check_mapping(files, multifile.mapping, report.files.front());
 }
 
-void read_everything(const PhysicalFile& f, FileReport& report, WorkProgress& progress) {
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min<int64_t>(f.pointer.varheader, 4 << 20)));
-  for (int64_t t = 0; t < f.header.ntasks; ++t)
-    for_each_extent(f.geometry(t), f.sizes_of(t), [&](int64_t offset, int64_t bytes) {
-      for (const int64_t end = offset + bytes; offset < end;) {
-        const auto piece =
-            std::span(buffer).first(static_cast<size_t>(std::min(end - offset, std::ssize(buffer))));
-        size_t got = 0;
-        guarded(report, [&] { got = f.file->read_at(piece, offset); });
-        if (got < piece.size()) {
-          add_finding(report, "data of task " + std::to_string(t) + " at offset " + std::to_string(offset) +
-                                  " cannot be read");
-          return;
+// Bytes of one task that can be read and, where there are checksums, match them. What is wrong is reported with `say`.
+template <class Say>
+void read_task(const PhysicalFile& f, int64_t task, std::span<std::byte> buffer, WorkProgress& progress, Say&& say) {
+  const layout::ChunkGeometry g = f.geometry(task);
+  const BlockSizes sizes = f.sizes_of(task);
+  ReadStream places;  // of the checksums
+  places.load(f.file, g, sizes, {}, f.sums_of(task));
+  for (int64_t b = 0; b < sizes.count; ++b) {
+    places.seek_block(b, 0);
+    const int64_t checked = places.checked_size(b);
+    for (int64_t at = 0; at < sizes[b];) {
+      const int64_t end = at < checked ? checked : sizes[b];
+      const auto piece = buffer.first(static_cast<size_t>(std::min(end - at, std::ssize(buffer))));
+      size_t got = 0;
+      const auto failed = attempt([&] { got = f.file->read_at(piece, g.offset(b) + at); });
+      if (failed) say(state_of(failed->code()), failed->what());
+      if (got < piece.size())
+        return say(FileState::damaged, "'" + f.path() + "': data of task " + std::to_string(task) + " at offset " +
+                                           std::to_string(g.offset(b) + at) + " cannot be read");
+      const auto check = [&](std::span<const std::byte> part, int64_t from) {
+        return attempt([&] { check_pieces(*f.file, places.sums_at(b, from), places.piece(), part, {task, b, from}); });
+      };
+      if (at < checked && check(piece, at)) {
+        for (size_t done = 0; done < piece.size(); done += places.piece()) {  // which ones?
+          const auto part = piece.subspan(done, std::min<size_t>(places.piece(), piece.size() - done));
+          if (const auto wrong = check(part, at + static_cast<int64_t>(done))) say(state_of(wrong->code()), wrong->what());
         }
-        offset += static_cast<int64_t>(got);
-        progress.advance(static_cast<int64_t>(got));
       }
-    });
+      at += std::ssize(piece);
+      progress.advance(std::ssize(piece));
+    }
+  }
+}
+
+// On all cores: tasks are dealt out in shares of neighbours.
+void read_everything(const PhysicalFile& f, FileReport& report, WorkProgress& progress) {
+  constexpr size_t most_findings = 100;
+  constexpr int64_t buffer_bytes = 1 << 20;  // so that it is in the cache when it is checked; a multiple of all pieces but the largest
+  const int64_t at_once = f.extension ? std::max<int64_t>(buffer_bytes, f.extension->piece) : buffer_bytes;
+  const int64_t piece = f.extension && f.extension->piece > 0 ? f.extension->piece : 1;
+  const int64_t share = std::max<int64_t>(1, f.header.ntasks / 256);
+  std::mutex mutex;
+  const auto say = [&](FileState state, const std::string& message) {
+    const std::lock_guard lock(mutex);
+    if (report.findings.size() < most_findings) add_finding(report, state, message);
+  };
+  on_threads(
+      (f.header.ntasks + share - 1) / share, progress, [&](int64_t i) { return i * share; },
+      [&](int64_t, int64_t first, WorkProgress& shared) {
+        std::vector<std::byte> buffer(static_cast<size_t>(at_once / piece * piece));
+        for (int64_t t = first; t < std::min<int64_t>(first + share, f.header.ntasks); ++t) read_task(f, t, buffer, shared, say);
+      });
+  if (f.sums.empty()) return;
+  guarded(report, [&] {
+    MetadataReader reader(*f.file, f.header);
+    for (int64_t task = 0; task < f.header.ntasks; task += format::group_tasks)
+      reader.checks(f.pointer)->read_sums(task, std::min<int64_t>(format::group_tasks, f.header.ntasks - task));
+  });
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct FileReport {
   std::vector<std::string> notes;
   int64_t ntasks = 0;
   int64_t data_bytes = 0;  // recorded
+  bool checksums = false;  // there are some, of data and metadata
 };
 
 struct VerifyReport {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <numeric>
 
 namespace sheaf {
 
@@ -12,10 +11,6 @@ constexpr int64_t first_buffer = 32;
 constexpr int64_t room = 16 << 20;             // set aside at a time for large requests
 constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
-
-int64_t TaskBlocks::total() const {
-  return finished ? std::accumulate(finished->begin(), finished->end(), high) : high;
-}
 
 WriteStream::Attached& WriteStream::attached() {
   if (!attached_) attached_ = std::make_unique<Attached>();
@@ -27,7 +22,14 @@ void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks,
   blocks_ = std::move(blocks);
   local_rank_ = static_cast<uint32_t>(local_rank);
   close_window();
-  if (handle()) handle()->move_to(file_position());
+  move_handle();
+}
+
+// The program is where the stream is, and may write there.
+void WriteStream::move_handle() {
+  if (!handle()) return;
+  blocks_.share();
+  handle()->move_to(file_position());
 }
 
 TaskBlocks WriteStream::park() {
@@ -35,7 +37,7 @@ TaskBlocks WriteStream::park() {
   give_room_back();
   buffer_.reset();
   close_window();
-  return std::exchange(blocks_, {});
+  return std::exchange(blocks_, TaskBlocks::with_sums(piece()));
 }
 
 const TaskBlocks& WriteStream::blocks() {
@@ -69,6 +71,7 @@ void WriteStream::forget_handle() {
 }
 
 void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
+  blocks_.share();
   handle->move_to(file_position());
   attached().handle = std::move(handle);
   close_window();
@@ -99,11 +102,9 @@ void WriteStream::begin_next_chunk() {
   file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
   if (durable_ && make_journal() && !journal()->deferred()) sync();
   report(true);
-  if (!blocks_.finished) blocks_.finished = std::make_unique<std::vector<int64_t>>();
-  blocks_.finished->push_back(blocks_.high);
-  blocks_.position = blocks_.high = 0;
+  blocks_.finish_block(geometry_.size);
   close_window();
-  if (handle()) handle()->move_to(file_position());
+  move_handle();
 }
 
 void WriteStream::ensure_free_space(int64_t bytes) {
@@ -154,16 +155,14 @@ void WriteStream::fill(std::span<const std::byte> data) {
 void WriteStream::return_to(const Mark& mark) {
   if (chunk() == mark.chunk && mark.position >= blocks_.position) {
     window_.at = buffer() + (mark.position - blocks_.position);
+    blocks_.high = mark.high;
   } else {  // everything in front of the mark is in the file
-    if (chunk() > mark.chunk) {
-      if (journal()) journal()->withdraw(local_rank_, mark.chunk, chunk(), std::max(mark.high, mark.position));
-      blocks_.finished->resize(static_cast<size_t>(mark.chunk));
-    }
-    blocks_.position = mark.position;
+    if (chunk() > mark.chunk && journal())
+      journal()->withdraw(local_rank_, mark.chunk, chunk(), std::max(mark.high, mark.position));
+    blocks_.return_to(mark.chunk, mark.position, mark.high, geometry_.size);
     close_window();
   }
-  blocks_.high = mark.high;
-  if (handle()) handle()->move_to(file_position());
+  move_handle();
 }
 
 void WriteStream::put(std::span<const std::byte> piece) {
@@ -193,8 +192,7 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   settle();
   set_room_aside(buffered() + static_cast<int64_t>(direct.size()));
   file_->write_vector_at(parts, file_offset());
-  blocks_.position += buffered() + static_cast<int64_t>(direct.size());
-  blocks_.high = std::max(blocks_.high, blocks_.position);
+  for (const auto& part : parts) blocks_.advance(part);
   close_window();
   return piece.last(static_cast<size_t>(rest));
 }
@@ -227,8 +225,7 @@ void WriteStream::transfer(std::span<const std::byte> bytes) {
     file_->write_at(bytes, at);
     if (handle()) handle()->move_to(at + static_cast<int64_t>(bytes.size()));
   }
-  blocks_.position += static_cast<int64_t>(bytes.size());
-  blocks_.high = std::max(blocks_.high, blocks_.position);
+  blocks_.advance(bytes);
 }
 
 void WriteStream::flush_buffer() {

@@ -13,10 +13,10 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "layout/chunk_layout.hpp"
 #include "multifile/journal_writer.hpp"
+#include "multifile/task_blocks.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
 
@@ -26,17 +26,6 @@ namespace sheaf {
 struct Window {
   std::byte* at = nullptr;
   std::byte* end = nullptr;
-};
-
-// What has been written of one task: enough to park a stream and to write its row of the block table.
-struct TaskBlocks {
-  std::unique_ptr<std::vector<int64_t>> finished;  // sizes of the blocks before the current one; null: none
-  int64_t position = 0;                            // next byte in the current chunk
-  int64_t high = 0;                                // bytes used of the current chunk, >= position
-
-  int64_t count() const { return (finished ? static_cast<int64_t>(finished->size()) : 0) + 1; }
-  int64_t size_of(int64_t block) const { return block + 1 < count() ? (*finished)[static_cast<size_t>(block)] : high; }
-  int64_t total() const;
 };
 
 class WriteStream {
@@ -57,6 +46,9 @@ class WriteStream {
     journal_on_ = on;
     durable_ = durable;
   }
+  // From now on tasks that are loaded have checksums of so many bytes each.
+  void keep_sums(uint32_t piece) { blocks_.piece = piece; }
+  uint32_t piece() const { return blocks_.piece; }
   // The store given to keep_journal(), for the owner of the stream, whose tasks each have little memory.
   Store& store() const { return *store_; }
   bool durable() const { return durable_; }
@@ -164,6 +156,7 @@ class WriteStream {
   void fill(std::span<const std::byte> data);
   void learn_from_handle();
   void learn_position(int64_t in_file);
+  void move_handle();
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);

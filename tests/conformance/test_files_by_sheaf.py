@@ -17,7 +17,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPO / "python"), str(Path(__file__).resolve().parent)]
 
-from sheaf_format import Multifile, describe
+from sheaf_format import Multifile, describe, extensions, verify
 from writer_case import Case, random_case, random_mapped_case
 
 BIN = os.environ.get("SHEAF_BIN")
@@ -26,10 +26,22 @@ SCRIPT_FILE = "script.txt"
 SECONDS = 60
 
 
-def clean_environment() -> dict[str, str]:
-    """This environment without what changes how the library writes."""
+PLAIN, CHECKED = "journal=off,checksums=off", "journal=off"
+
+
+def clean_environment(flags: str) -> dict[str, str]:
+    """This environment without what changes how the library writes, but for `flags`."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SION_")}
-    return own | {"SHEAF_FLAGS": "journal=off"}  # files without extensions
+    return own | {"SHEAF_FLAGS": flags}
+
+
+def with_checksums(plain: bytes, identity: bytes) -> bytes:
+    """The plain file with extension header and trailer, as the independent writer makes them."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(plain)
+        file.flush()
+        extensions.add(file.name, identity)
+        return Path(file.name).read_bytes()
 
 
 class WriterTest(unittest.TestCase):
@@ -39,13 +51,17 @@ class WriterTest(unittest.TestCase):
         raise NotImplementedError
 
     def check(self, case: Case) -> None:
-        """The program must leave exactly the expected files, and they must read back."""
+        """The program must leave exactly the expected files, plain and with checksums, and they must read back."""
+        for flags in (PLAIN, CHECKED):
+            self.check_with(case, flags)
+
+    def check_with(self, case: Case, flags: str) -> None:
         with tempfile.TemporaryDirectory() as directory:
             folder = Path(directory)
             script = folder / SCRIPT_FILE
             script.write_text(case.script())
             with script.open() as text:
-                run = subprocess.run(self.command(case), stdin=text, cwd=folder, env=clean_environment(), timeout=SECONDS,
+                run = subprocess.run(self.command(case), stdin=text, cwd=folder, env=clean_environment(flags), timeout=SECONDS,
                                      capture_output=True, text=True, check=False)
             self.assertEqual(run.returncode, 0, f"{run.stdout}{run.stderr}\n{case.script()}")
             script.unlink()
@@ -57,9 +73,13 @@ class WriterTest(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), sorted(expected))
             for name, data in expected.items():
                 found = (folder / name).read_bytes()
+                if flags == CHECKED:
+                    data = with_checksums(data, found[1028:1044])
                 self.assertTrue(found == data, f"{name}: {difference(found, data)}\n{case.script()}")
             with Multifile(str(folder / case.name)) as multifile:
                 describe(multifile)
+                self.assertEqual({verify(physical) for physical in multifile.files}, {flags == CHECKED})
+                self.assertEqual(len({(folder / name).read_bytes()[1028:1044] for name in expected}), 1)
 
 
 def difference(found: bytes, expected: bytes) -> str:

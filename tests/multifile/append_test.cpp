@@ -1,6 +1,7 @@
 // Appending to a complete multifile: what was there stays, what is new follows, whoever wrote and whoever appends.
 #include <gtest/gtest.h>
 
+#include "multifile/verify.hpp"
 #include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
 
@@ -77,6 +78,8 @@ TEST(Append, GivesTheBytesThatOneProgramWouldHaveWritten) {
       for (const Code code : append(store, p, more, 1 + static_cast<int>(seed % 4), "a", seed)) EXPECT_EQ(code, Code::ok);
       check_every_way(store, "a", both, p.buffer);
     });
+    WorkProgress quiet;
+    EXPECT_TRUE(verify(store, "a", true, quiet).ok()) << "checksums of all pieces, old and new";
     // Metadata and mapping are those of a program that wrote all at once; the places of old tables may show in holes.
     MemoryStore once;
     write_somehow(once, both, seed);
@@ -209,7 +212,7 @@ std::vector<Code> codes_of_append(MemoryStore& store, const std::string& words =
 TEST(Append, IsRefusedWhereItCannotBe) {
   const auto all = [](Code code) { return std::vector<Code>(2, code); };
   MemoryStore store;
-  write_in_parallel(store, "a", small());
+  write_in_parallel(store, "a", small(), 0, "w,journal=off,checksums=off");
   EXPECT_EQ(codes_of_append(store), all(Code::ok));
   EXPECT_EQ(codes_of_append(store, "append", 4), all(Code::ok));
   EXPECT_EQ(codes_of_append(store, "append", 3), all(Code::out_of_range));

@@ -24,7 +24,7 @@ Program program() {
 
 class Damage : public ::testing::Test {
  protected:
-  void SetUp() override { write_in_parallel(store, "a", program(), 0, "w,journal=off"); }
+  void SetUp() override { write_in_parallel(store, "a", program(), 0, "w,journal=off,checksums=off"); }
 
   template <class T>
   void put(const std::string& path, int64_t offset, T value) {

@@ -57,7 +57,7 @@ TEST(Mapped, UnusedRoundsAreMinusOneAndTheMappingIsThereEvenForOneFile) {
   for (size_t i = 0; i < std::size(table); ++i)
     EXPECT_EQ(load<int64_t>(bytes.data() + meta2 + 8 * i, ByteOrder::little), table[i]) << i;
   const int32_t mapping[] = {2, 0, 1, 0, 0};
-  ASSERT_EQ(bytes.size(), meta2 + 48 + sizeof mapping);
+  ASSERT_GE(bytes.size(), meta2 + 48 + sizeof mapping);
   for (size_t i = 0; i < std::size(mapping); ++i)
     EXPECT_EQ(load<int32_t>(bytes.data() + meta2 + 48 + 4 * i, ByteOrder::little), mapping[i]) << i;
   EXPECT_EQ(load<int32_t>(bytes.data() + 32, ByteOrder::little), 0);

@@ -66,7 +66,8 @@ inline void write_as_process(Store& store, const std::string& path, const Mapped
     const auto i = static_cast<size_t>(t);
     if (p.owners[i] == comm.rank()) mine.push_back({t, p.program.requests[i], p.places[i]});
   }
-  MappedWriter writer(store, comm.duplicate(), {path, p.program.nfiles, p.program.fsblksize, mine}, mode_of(words, p.program.buffer));
+  MappedWriter writer(store, comm.duplicate(), {path, p.program.nfiles, p.program.fsblksize, mine},
+                      shared_mode_of(comm, words, p.program.buffer));
   require(writer.ntasks() == p.program.ntasks(), "number of tasks");
   require(writer.task() == (mine.empty() ? -1 : mine[0].globalrank), "the first task is current");
   Random random(seed + static_cast<uint64_t>(comm.rank()));
@@ -91,9 +92,10 @@ inline void write_as_process(Store& store, const std::string& path, const Mapped
   writer.close();
 }
 
-inline void write_mapped(Store& inner, const std::string& path, const MappedProgram& p, uint64_t seed = 0) {
+inline void write_mapped(Store& inner, const std::string& path, const MappedProgram& p, uint64_t seed = 0,
+                         const std::string& words = "w") {
   SharedHandles store(inner);
-  run_fibers(fibers(p.writers, seed), [&](Comm& comm) { write_as_process(store, path, p, comm, seed); });
+  run_fibers(fibers(p.writers, seed), [&](Comm& comm) { write_as_process(store, path, p, comm, seed, words); });
   require(store.open_files() == 0, "all files closed");
 }
 

@@ -97,11 +97,19 @@ inline ParallelWriteRequest request_of(std::string_view path, const Program& p, 
   return request;
 }
 
+// Collective. The open mode with an identity that all tasks share, as the open calls give them one.
+inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buffer) {
+  OpenMode mode = mode_of(words, buffer);
+  mode.identity = new_identity();
+  comm.broadcast(mode.identity, 0);
+  return mode;
+}
+
 // The part of one task. Collective.
 inline void write_as_task(Store& store, const std::string& path, const Program& p, Comm& comm,
                           const std::string& words = "w") {
   const int me = comm.rank();
-  ParallelWriter writer(store, comm.duplicate(), request_of(path, p, comm), mode_of(words, p.buffer));
+  ParallelWriter writer(store, comm.duplicate(), request_of(path, p, comm), shared_mode_of(comm, words, p.buffer));
   Writing task(me, p.chunk(me));
   for (const Step& step : p.steps[static_cast<size_t>(me)]) {
     task.step(writer.stream(), step);
@@ -136,10 +144,17 @@ inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t tas
   require(stream.at_end(), "task " + std::to_string(task) + ": end");
 }
 
-// A physical file with zeros in place of its extension header, whose identity is a new one in each file.
+// A physical file with zeros in place of its extension header, and of identity and hash in its footer: they are new ones in
+// each file.
 inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
   constexpr auto from = static_cast<size_t>(format::extension_offset);
   for (size_t i = from; i < file.size() && i < from + format::extension_size; ++i) file[i] = std::byte{};
+  if (file.size() < static_cast<size_t>(format::footer_size)) return file;
+  const auto footer = std::span(file).last<format::footer_size>();
+  if (format::decode_footer(footer, std::ssize(file), "a file")) {
+    std::ranges::fill(footer.subspan(24, 16), std::byte{});
+    std::ranges::fill(footer.subspan(48, 8), std::byte{});
+  }
   return file;
 }
 

@@ -1,0 +1,94 @@
+// multifile/file_checks: the checksums of a complete physical file (docs/format.md, section 14.2 and 14.3), as readers use
+// them and writers write them.
+//
+// Tasks are taken in whole groups of format::group_tasks, so that a leader of a slice needs nobody else. Memory: what a group
+// takes, and what is returned.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "format/extension.hpp"
+#include "layout/placement.hpp"
+#include "multifile/read_stream.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// Where data are that are checked, for messages.
+struct DataPlace {
+  int64_t task = 0;  // its local rank
+  int64_t block = 0;
+  int64_t offset = 0;  // in the block
+};
+
+// Compares `data`, whole pieces of a block but for the last one, with their checksums, which begin at offset `sums_at` of
+// `file`. Throws damaged.
+void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place);
+
+// The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
+//   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.
+format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer, const format::Identity& identity,
+                             int64_t sums, int64_t mapping);
+
+// The checks of a file that is read.
+class FileChecks {
+ public:
+  // Reads the trailer and compares it with header and pointer. Throws damaged, also if there is none. nullopt for a file
+  // without checksums.
+  static std::optional<FileChecks> open(File& file, const format::Header& header, const format::Pointer& pointer,
+                                        const std::optional<format::Extension>& extension);
+
+  // Checks META1 and META2 of the tasks first.. up to first + count, whole groups. Returns where each finds its sums.
+  std::vector<SumsPlace> check_tasks(int64_t first, int64_t count);
+  // The same for entries [first, first + count) of the mapping of `size` entries, in whole groups.
+  void check_mapping(int64_t first, int64_t count, int64_t size);
+  // The data checksums of the same tasks, themselves checked.
+  std::vector<uint32_t> read_sums(int64_t first, int64_t count);
+
+  const format::Trailer& trailer() const { return trailer_; }
+
+ private:
+  FileChecks(File& file, const format::Header& header, format::Trailer trailer, uint32_t piece)
+      : file_(&file), header_(header), trailer_(std::move(trailer)), piece_(piece) {}
+  format::Group read_group(int64_t group);
+  int64_t sums_in_file() const;
+
+  File* file_;
+  format::Header header_;
+  format::Trailer trailer_;
+  uint32_t piece_;
+};
+
+// Throws damaged if `file`, of which no extension header is known, ends with a footer.
+void refuse_footer(File& file, int64_t file_size);
+
+// Of a file that has no pointer to META2 (yet): whether there is a trailer, and the META2 it speaks of, which is at `pointer`.
+bool matches_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
+                     const std::optional<format::Extension>& extension);
+// The pointer that such a trailer speaks of; nullopt if there is none for this file.
+std::optional<format::Pointer> pointer_in_trailer(File& file, const std::optional<format::Extension>& extension);
+
+// The trailer of a file whose META1 but for the last 12 bytes, META2 and mapping are written.
+class TrailerWriter {
+ public:
+  // `header` need not know the name. Both are kept by reference.
+  TrailerWriter(File& file, const format::Header& header, const format::Trailer& plan, uint32_t piece)
+      : file_(file), header_(header), plan_(plan), piece_(piece) {}
+
+  // Tasks first.. up to first + count, whole groups; `sums` are theirs, `sums_before` those of all tasks before.
+  void write_groups(int64_t first, int64_t count, int64_t sums_before, std::span<const uint32_t> sums);
+  // Entries [first, first + count) of the mapping of `size` entries, whole groups.
+  void write_mapping(int64_t first, int64_t count, int64_t size);
+  void write_footer();
+
+ private:
+  File& file_;
+  const format::Header& header_;
+  const format::Trailer& plan_;
+  uint32_t piece_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,163 @@
+#include "multifile/task_blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/crc32c.hpp"
+#include "format/extension.hpp"
+
+namespace sheaf {
+
+int64_t TaskBlocks::total() const {
+  return past ? std::accumulate(past->finished.begin(), past->finished.end(), high) : high;
+}
+
+TaskBlocks::Past& TaskBlocks::make_past() {
+  if (!past) past = std::make_unique<Past>();
+  return *past;
+}
+
+void TaskBlocks::advance(std::span<const std::byte> bytes) {
+  const auto n = std::ssize(bytes);
+  if (piece > 0 && !(past && past->shared)) {
+    for (int64_t at = position; !bytes.empty();) {
+      const int64_t in_piece = at % piece;
+      const auto part = bytes.first(static_cast<size_t>(std::min(piece - in_piece, std::ssize(bytes))));
+      running = crc32c(in_piece == 0 ? 0 : running, part);
+      at += std::ssize(part);
+      if (at % piece == 0) make_past().sums.push_back(running);
+      bytes = bytes.subspan(part.size());
+    }
+  }
+  position += n;
+  high = std::max(high, position);
+}
+
+void TaskBlocks::share() {
+  if (piece > 0) make_past().shared = true;
+}
+
+void TaskBlocks::finish_block(int64_t chunk_size) {
+  Past& p = make_past();
+  if (piece > 0) {
+    const int64_t used = std::min(high, chunk_size);
+    const int64_t pieces = format::sums_of_block(used, chunk_size, piece);
+    if (p.shared || position != high) {
+      p.unknown.push_back({count() - 1, 0, pieces});
+      p.sums.resize(static_cast<size_t>(p.current_sums + pieces));
+    } else if (used % piece != 0) {
+      p.sums.push_back(running);
+    }
+    p.current_sums = std::ssize(p.sums);
+    p.shared = false;
+  }
+  p.finished.push_back(high);
+  position = high = 0;
+  running = 0;
+}
+
+void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size) {
+  const bool left = block + 1 < count();
+  const bool moves = left || to != position;
+  if (past && moves) {
+    Past& p = *past;
+    const auto unknown_from_begin = [&](const Pieces& u) { return u.block == block && u.first == 0; };
+    p.shared = left ? std::ranges::any_of(p.unknown, unknown_from_begin) : p.shared;
+    p.finished.resize(static_cast<size_t>(block));
+    if (piece > 0) forget_behind(block, to, chunk_size);
+  }
+  if (piece > 0 && moves && to % piece != 0) make_past().unknown.push_back({block, to / piece, to / piece + 1});
+  position = to;
+  high = highest;
+}
+
+// Sums of pieces that do not lie in front of `to` in `block`, the current one.
+void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
+  Past& p = *past;
+  const int64_t whole = to / piece;
+  p.current_sums = 0;
+  for (int64_t b = p.first_block; b < block; ++b) p.current_sums += format::sums_of_block(size_of(b), chunk_size, piece);
+  p.sums.resize(static_cast<size_t>(p.current_sums + whole));
+  std::vector<Pieces> kept;
+  for (const Pieces& u : p.unknown) {
+    if (u.block < block) kept.push_back(u);
+    if (u.block == block && u.first < whole) kept.push_back({block, u.first, std::min(u.last, whole)});
+  }
+  p.unknown = std::move(kept);
+}
+
+void TaskBlocks::continue_behind(std::span<const int64_t> sizes) {
+  position = high = sizes.back();
+  if (sizes.size() > 1) make_past().finished.assign(sizes.begin(), sizes.end() - 1);
+  if (piece == 0) return;
+  Past& p = make_past();
+  p.first_block = std::ssize(sizes) - 1;
+  p.sums.resize(static_cast<size_t>(position / piece));
+}
+
+std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeometry& geometry) {
+  if (piece == 0) return {};
+  const int64_t used = std::min(high, geometry.size);
+  const int64_t pieces = format::sums_of_block(used, geometry.size, piece);
+  if (!past) return pieces > 0 ? std::vector{running} : std::vector<uint32_t>{};
+  Past& p = *past;
+  std::vector<uint32_t> sums = std::move(p.sums);
+  std::vector<Pieces> unknown = std::move(p.unknown);
+  if (p.shared || position != high) {
+    unknown.push_back({count() - 1, 0, pieces});
+  } else if (used % piece != 0) {
+    sums.push_back(running);
+  }
+  sums.resize(static_cast<size_t>(p.current_sums + pieces));
+  int64_t block = p.first_block;
+  int64_t begin = 0;  // of the block's sums
+  std::ranges::sort(unknown, {}, &Pieces::block);
+  for (const Pieces& u : unknown) {
+    for (; block < u.block; ++block) begin += format::sums_of_block(size_of(block), geometry.size, piece);
+    const int64_t size = std::min(size_of(block), geometry.size);
+    const int64_t end = std::min(u.last, format::sums_of_block(size, geometry.size, piece));
+    if (u.first >= end) continue;
+    const auto wanted = std::span(sums).subspan(static_cast<size_t>(begin + u.first), static_cast<size_t>(end - u.first));
+    const int64_t from = u.first * piece;
+    sum_pieces(file, geometry.offset(block) + from, size - from, piece, wanted);
+  }
+  return sums;
+}
+
+void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums) {
+  constexpr int64_t most_at_once = 512 << 10;
+  const int64_t at_once = std::max<int64_t>(1, most_at_once / piece) * piece;
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, bytes)));
+  for (size_t next = 0; next < sums.size();) {
+    auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));
+    // Behind the end of the file there will be zeros once its block table is written.
+    std::ranges::fill(data.subspan(file.read_at(data, offset)), std::byte{});
+    offset += std::ssize(data);
+    bytes -= std::ssize(data);
+    for (; !data.empty() && next < sums.size(); ++next) {
+      const auto part = data.first(std::min<size_t>(piece, data.size()));
+      sums[next] = crc32c(0, part);
+      data = data.subspan(part.size());
+    }
+  }
+}
+
+std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums) {
+  const int64_t count = blocks.count();
+  std::vector<std::byte> row(static_cast<size_t>(8 * (1 + count)) + sums.size_bytes());
+  store<int64_t>(row.data(), count, native_order);
+  for (int64_t b = 0; b < count; ++b) store<int64_t>(row.data() + 8 * (1 + b), blocks.size_of(b), native_order);
+  if (!sums.empty()) std::memcpy(row.data() + 8 * (1 + count), sums.data(), sums.size_bytes());
+  return row;
+}
+
+int64_t RowView::word(int64_t number) const { return load<int64_t>(bytes_.data() + 8 * number, native_order); }
+
+void RowView::copy_sums(std::vector<uint32_t>& to) const {
+  const size_t before = to.size();
+  to.resize(before + static_cast<size_t>(sums()));
+  if (to.size() > before) std::memcpy(&to[before], bytes_.data() + 8 * (1 + blocks()), 4 * (to.size() - before));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,94 @@
+// multifile/task_blocks: what one task has written: the sizes of its blocks, and the checksums of their pieces.
+//
+// Checksums follow the bytes that go into the file. Where that is not possible (the program writes to the chunk itself, or a
+// write has failed and is taken back), pieces are remembered as unknown, and read back once at the end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "layout/chunk_layout.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// Enough to park a stream and to write its row of the block table. Small, since tools and mapped programs have one of many tasks.
+struct TaskBlocks {
+  // Pieces first..last-1 of a block.
+  struct Pieces {
+    int64_t block;
+    int64_t first;
+    int64_t last;
+  };
+  // What tasks have that wrote more than a piece.
+  struct Past {
+    std::vector<int64_t> finished;  // sizes of the blocks before the current one
+    std::vector<uint32_t> sums;     // of all pieces of these, and of the whole pieces of the current one
+    int64_t current_sums = 0;       // begin of the latter in `sums`
+    int64_t first_block = 0;        // the sums begin with this one (appending)
+    std::vector<Pieces> unknown;    // whose sums are not what is in the file
+    bool shared = false;            // the program writes to the current block itself: none of its sums are known
+  };
+
+  std::unique_ptr<Past> past;
+  int64_t position = 0;  // next byte in the current chunk
+  int64_t high = 0;      // bytes used of the current chunk, >= position
+  uint32_t running = 0;  // checksum of the begun piece in front of `position`
+  uint32_t piece = 0;    // bytes per checksum; 0: none are kept
+
+  static TaskBlocks with_sums(uint32_t piece) {
+    TaskBlocks blocks;
+    blocks.piece = piece;
+    return blocks;
+  }
+
+  int64_t count() const { return (past ? std::ssize(past->finished) : 0) + 1; }
+  int64_t size_of(int64_t block) const { return block + 1 < count() ? past->finished[static_cast<size_t>(block)] : high; }
+  int64_t total() const;
+
+  // `bytes` are in the chunk, from `position` on, which moves behind them.
+  void advance(std::span<const std::byte> bytes);
+  // The program may write to the current chunk itself.
+  void share();
+  // Nothing more goes into the current chunk, which has `chunk_size` bytes; the next one is current.
+  void finish_block(int64_t chunk_size);
+  // Back to a place in front of which nothing has changed.
+  void return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size);
+  // Goes on behind what others have written (append): blocks of these sizes. The checksums of whole pieces are known
+  // elsewhere and 0 here; that of the last one, if it is begun, has to be set.
+  void continue_behind(std::span<const int64_t> sizes);
+
+  // The checksums of all blocks from past->first_block on, in the order of the format. Everything is in `file`; what is not
+  // known is read back.
+  std::vector<uint32_t> take_sums(File& file, const layout::ChunkGeometry& geometry);
+
+ private:
+  Past& make_past();
+  void forget_behind(int64_t block, int64_t to, int64_t chunk_size);
+};
+
+// Checksums of `bytes` bytes of `file` at `offset`, one for each `piece` of them, the last one for what is left, as far as
+// `sums` goes. Bytes behind the end of the file count as zeros. Reads at most 512 KiB, or a piece, at a time.
+void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
+
+// How a task tells what it has written: the number of its blocks and their sizes, in native byte order, then its checksums.
+std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums);
+
+// A view of such a row.
+class RowView {
+ public:
+  explicit RowView(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  bool empty() const { return bytes_.empty(); }
+  int64_t blocks() const { return word(0); }
+  int64_t size_of(int64_t block) const { return word(1 + block); }
+  int64_t sums() const { return empty() ? 0 : (std::ssize(bytes_) - 8 * (1 + blocks())) / 4; }
+  void copy_sums(std::vector<uint32_t>& to) const;  // appends
+
+ private:
+  int64_t word(int64_t number) const;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace sheaf
