@@ -5,7 +5,7 @@ packages="build-essential cmake ninja-build pkg-config python3 libopenmpi-dev op
  libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev librapidcheck-dev libboost-context-dev libxxhash-dev strace
  clang-16 libclang-rt-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
  iproute2
- python3-matplotlib libzstd-dev liblz4-dev zstd python3-zstandard python3-lz4
+ python3-matplotlib libzstd-dev liblz4-dev zstd
  xfsprogs btrfs-progs"
 missing=""
 for package in $packages; do

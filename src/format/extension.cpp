@@ -84,6 +84,12 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
   return e;
 }
 
+bool says_compressed(std::span<const std::byte> header) {
+  if (std::ssize(header) < fixed_size) return false;
+  const std::byte* p = header.data() + extension_offset;
+  return std::memcmp(p, header_magic, sizeof header_magic) == 0 && (get<uint16_t>(p + at_flags) & flag_compressed);
+}
+
 const Section* Trailer::find(SectionKind kind) const {
   const auto it = std::ranges::find(sections, kind, &Section::kind);
   return it == sections.end() ? nullptr : &*it;

@@ -50,6 +50,7 @@ struct Extension {
   uint32_t frame = 0;  // uncompressed bytes of a frame; 0 without codec
 
   bool checksums() const { return flags & flag_checksums; }
+  bool compressed() const { return flags & flag_compressed; }
   bool operator==(const Extension&) const = default;
 };
 
@@ -62,6 +63,10 @@ void put_extension(const Extension& extension, std::span<std::byte, fixed_size> 
 // nullopt: a plain file. Throws damaged (wrong hash, impossible fields) or unsupported (a version or a flag of 256 or
 // more that is not known), naming `path`. `header` are the first bytes of the file, as decode_header takes them.
 std::optional<Extension> decode_extension(std::span<const std::byte> header, std::string_view path);
+
+// What an extension header that may be damaged says of its flag `compressed`; false without one. For readers who have it checked
+// later.
+bool says_compressed(std::span<const std::byte> header);
 
 enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3, frames = 4 };
 

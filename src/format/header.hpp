@@ -39,6 +39,7 @@ struct Header {
   int64_t flag1 = flag_of(KeyvalMode::none);
   int64_t flag2 = 0;
   std::array<char, prefix_size> prefix{};  // NUL terminated
+  bool compressed = false;  // not of META1: streams consist of frames, as the extension header says (format/extension)
 
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 

@@ -27,6 +27,8 @@ std::vector<Default> defaults() {
        "one per " + std::to_string(leader_group(1024)) + " tasks, at most " +
            std::to_string(many / leader_group(many)),
        ""},
+      {"compression", mode.compression.on() ? std::string(codec::name_of(mode.compression.codec)) : "none",
+       "open mode: compress=zstd[:LEVEL]|lz4, shuffle=BYTES, frame=BYTES (" + kib(mode.compression.frame) + "), compress_threads=auto|N"},
       {"byte order of user data", native_order == ByteOrder::big ? "big" : "little",
        "open mode: endianness=big|little"},
       {"key-value records", "none", "open mode: keyval=inline"},

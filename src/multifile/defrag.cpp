@@ -36,12 +36,21 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   return h;
 }
 
-// Checksums if the source has some: else the result is the plain file it always was.
+// Checksums if the source has some: else the result is the plain file it always was. Frames are copied as they are.
 std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header) {
   const bool checked = std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
-  if (!checked || !format::extensible(header.name())) return std::nullopt;
+  const bool compressed = m.compressed();
+  for (const PhysicalFile& f : m.files)
+    if (f.header.compressed != compressed)
+      throw file_error(Code::unsupported, f.path(), "is compressed or not, unlike other files of the set: use --decompress");
+  if (compressed && !m.closed())
+    throw file_error(Code::unclosed, m.path, "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
+  if (!compressed && (!checked || !format::extensible(header.name()))) return std::nullopt;
   OpenMode mode;
   mode.journal = false;
+  mode.checksums = checked;
+  if (const auto& first = m.files.front().extension; compressed && first)
+    mode.compression = {first->codec, first->level, first->shuffle, first->frame};
   return mode.extension();
 }
 
@@ -71,7 +80,7 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
           copier.add_stream(m, t, layout.starts[static_cast<size_t>(t)]);
         }
         copier.finish();
-        for (int64_t t = first; extension && t < std::min(first + share, m.ntasks()); ++t) {
+        for (int64_t t = first; extension && extension->checksums() && t < std::min(first + share, m.ntasks()); ++t) {
           const auto i = static_cast<size_t>(t);
           sums[i].resize(static_cast<size_t>(format::sums_of_block(lengths[i], chunks[i], extension->piece)));
           sum_pieces(file, layout.starts[i], lengths[i], extension->piece, sums[i]);
@@ -84,7 +93,7 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t) { return lengths[t]; }, 0);
   writer.write_mapping_size(p, 0);
-  if (extension) {
+  if (extension && extension->checksums()) {
     std::vector<uint32_t> all;
     for (const auto& own : sums) all.insert(all.end(), own.begin(), own.end());
     const format::Trailer plan = plan_trailer(header, p, extension->identity, std::ssize(all), 0);
@@ -97,7 +106,9 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
 
 }  // namespace
 
-void defrag(Store& store, const Multifile& m, const DefragRequest& request, WorkProgress& progress) {
+void defrag(Store& store, const Multifile& given, const DefragRequest& request, WorkProgress& progress) {
+  const std::optional<Multifile> plain = request.plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
+  const Multifile& m = plain ? *plain : given;
   const format::Header header = header_of_result(m, request);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   outputs.check(request.output);

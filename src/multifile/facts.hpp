@@ -24,6 +24,7 @@ struct FileFacts {
   bool keyval = false;
   bool durable = false;  // writing: close() returns when the data would survive a loss of power
   bool unclosed : 1 = false;  // reading: never closed; what is there was found in the journal, and it may be written to still
+  bool compressed : 1 = false;
   ByteOrder userdata_order : 1 = native_order;
   ByteOrder metadata_order : 1 = native_order;
 };
@@ -33,6 +34,7 @@ inline FileFacts facts_of(const format::Header& h) {
   facts.nfiles = h.nfiles;
   facts.filenumber = h.filenumber;
   facts.fsblksize = h.fsblksize;
+  facts.compressed = h.compressed;
   facts.keyval = h.keyval() == format::KeyvalMode::inline_;
   facts.userdata_order = h.userdata_order;
   facts.metadata_order = h.metadata_order;

@@ -12,7 +12,7 @@ void for_each_record(const Multifile& m, int64_t task,
   const PhysicalFile& file = m.file_of(task);
   ReadStream stream;
   stream.set_max_buffer(buffer_bytes);
-  stream.load(file.file, m.geometry(task), m.sizes_of(task), {}, m.sums_of(task));
+  load_stream(stream, m, task);
   KeyvalScanner records(stream, file.header.metadata_order, file.path(), task);
   while (const auto record = records.next()) visit(*record);
 }

@@ -7,6 +7,7 @@
 #include "multifile/appended_file.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/mapped_writer.hpp"
+#include "multifile/plain_file.hpp"
 #include "multifile/throttle.hpp"
 
 namespace sheaf {
@@ -34,6 +35,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     blocks_.back().continue_behind(found);
   }
   read_begun_pieces(reader);
+  if (facts_.compressed) go_on_compressing(reader, mode);
   mine_ = std::move(reader.mine_);
   for (MappedFile& f : mine_.files) f.file.reset();
   read_mapping();
@@ -41,6 +43,27 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   open_to_append();
   write_old_slots();
   load_first();
+}
+
+// Collective. Frames go on behind those that the tasks have, as their files say.
+void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode) {
+  agree(*comm_, attempt([&] {
+          std::vector<CompressedWriter::Task> tasks;
+          codec::Compression how;
+          for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
+            const MappedTask& t = reader.mine_.tasks[i];
+            const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
+            ReadStream stored;
+            stored.load(file, t.geometry, reader.block_sizes(i), {}, reader.sums_of(i));
+            StoredFrames frames = read_frames(stored, {t.task, t.geometry});
+            tasks.push_back(appended_task(std::move(frames.table), frames.indexed));
+            if (const auto e = MetadataReader(*file).extension()) how = {e->codec, e->level, e->shuffle, std::clamp(e->frame, format::smallest_frame, format::largest_frame)};
+          }
+          how.threads = mode.compression.threads;
+          codec::require(how.codec, path_);
+          compress(how);
+          compressed_tasks_ = std::move(tasks);
+        }));
 }
 
 // Collective. The pieces that the tasks have begun: their checksums go on from what they have now.

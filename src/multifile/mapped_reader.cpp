@@ -41,10 +41,37 @@ MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const Mappe
   }
   open_own_files();
   positions_.resize(mine_.tasks.size());
+  if (facts_.compressed && !appends) plain_.resize(mine_.tasks.size());
+  std::optional<Error> problem;
   if (mine_.tasks.empty()) {
     stream_.load(no_task_, {}, {}, {});
   } else {
-    stream_.load(mine_.files[mine_.tasks[0].file].file, mine_.tasks[0].geometry, block_sizes(0), {}, sums_of(0));
+    problem = attempt([&] { make_current(0); });
+  }
+  if (facts_.compressed) agree(*comm_, problem);
+}
+
+PlainFile& MappedReader::plain_file(size_t index) {
+  std::shared_ptr<PlainFile>& plain = plain_[index];
+  if (!plain) {
+    const MappedTask& t = mine_.tasks[index];
+    const StoredTask stored{t.task, t.geometry, facts_.unclosed, sums_of(index)};
+    plain = std::make_shared<PlainFile>(mine_.files[t.file].file, std::vector{stored},
+                                        [file = mine_.files[t.file].file, stored, sizes = block_sizes(index)](ReadStream& stream, size_t) {
+                                          stream.load(file, stored.geometry, sizes, {}, stored.sums);
+                                        });
+  }
+  return *plain;
+}
+
+// Makes the task the current one of the stream, where it was left. Throws damaged if it is compressed; then nothing has changed.
+void MappedReader::make_current(size_t index) {
+  const MappedTask& t = mine_.tasks[index];
+  if (plain_.empty()) {
+    stream_.load(mine_.files[t.file].file, t.geometry, block_sizes(index), positions_[index], sums_of(index));
+  } else {
+    const PlainFile& plain = plain_file(index);
+    stream_.load(plain_[index], plain.geometry(0), plain.sizes_of(0), positions_[index]);
   }
 }
 
@@ -193,19 +220,20 @@ FileFacts MappedReader::facts_of_task(size_t index) const {
 void MappedReader::select(int64_t task_number) {
   const size_t next = mine_.find(task_number, path_);
   if (next == current_) return;
+  if (!plain_.empty()) plain_file(next);
   const size_t from = mine_.tasks[current_].file;
   const size_t to = mine_.tasks[next].file;
   positions_[current_] = stream_.park();
-  const auto load = [&] {
+  const auto go_on = [&] {
     current_ = next;
-    stream_.load(mine_.files[to].file, mine_.tasks[next].geometry, block_sizes(next), positions_[next], sums_of(next));
+    make_current(next);
   };
-  if (from == to) return load();
+  if (from == to) return go_on();
   auto shared = stream_.release_handle();
   const bool sharing = shared != nullptr;
   const bool with_stream = sharing && shared->stream();
   mine_.files[from].handle = std::move(shared);
-  load();
+  go_on();
   if (!sharing) return;
   if (auto& own = mine_.files[to].handle) {
     stream_.attach(std::move(own));
@@ -216,6 +244,12 @@ void MappedReader::select(int64_t task_number) {
 
 OpenTask MappedReader::open_task(size_t index) {
   const MappedTask& t = mine_.tasks[index];
+  if (!plain_.empty()) {
+    const PlainFile& plain = plain_file(index);
+    const BlockSizes sizes = plain.sizes_of(0);
+    return {t.task, facts_of_task(index), plain_[index], plain.geometry(0), {sizes.first, sizes.first + sizes.count},
+            index == current_ ? stream_.park() : positions_[index]};
+  }
   const BlockSizes sizes = block_sizes(index);
   return {t.task, facts_of_task(index), mine_.files[t.file].file, t.geometry, {sizes.first, sizes.first + sizes.count},
           index == current_ ? stream_.park() : positions_[index], sums_of(index)};

@@ -18,6 +18,7 @@
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
+#include "multifile/plain_file.hpp"
 #include "multifile/read_stream.hpp"
 
 namespace sheaf {
@@ -69,6 +70,8 @@ class MappedReader {
   BlockSizes block_sizes(size_t index) const;
   SumsPlace sums_of(size_t index) const;
   FileFacts facts_of_task(size_t index) const;
+  PlainFile& plain_file(size_t index);
+  void make_current(size_t index);
 
   Store* store_;
   std::unique_ptr<Comm> comm_;
@@ -84,6 +87,7 @@ class MappedReader {
   std::vector<int64_t> block_sizes_;               // of all tasks of this process, one behind the other
   std::vector<std::pair<size_t, int32_t>> sizes_;  // of each task: first and number in block_sizes_
   std::vector<SumsPlace> sums_;                    // of each task
+  std::vector<std::shared_ptr<PlainFile>> plain_;  // of a compressed file: of each task that was current; else empty
   std::vector<ReadPosition> positions_;            // parked; the entry of the current task is stale
   std::shared_ptr<File> no_task_;                  // what a process without tasks has for a file
   size_t current_ = 0;

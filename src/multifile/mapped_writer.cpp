@@ -25,12 +25,16 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
+  facts_.compressed = mode.compression.on();
   stream_.keep_journal(store, mode.journal, mode.durable);
-  if (format::extensible(request.stored_name.empty() ? path_ : request.stored_name)) extension_ = mode.extension();
+  if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name)) extension_ = mode.extension();
   ntasks_ = std::ssize(request.tasks);
   comm_->all_sum(std::span(&ntasks_, 1));
   mapping_entries_ = ntasks_;
-  agree(*comm_, attempt([&] { check(request); }));
+  agree(*comm_, attempt([&] {
+          check(request);
+          codec::require(mode.compression.codec, path_);
+        }));
 
   for (const MappedWriteTask& t : request.tasks) mine_.tasks.push_back({t.globalrank, t.place, 0, 0, 0, {}});
   mine_.index();
@@ -50,7 +54,15 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     throw;
   }
   for (size_t i = 0; i < mine_.tasks.size(); ++i) blocks_.push_back(TaskBlocks::with_sums(extension_ ? extension_->piece : 0));
+  if (facts_.compressed) compress(mode.compression);
   load_first();
+}
+
+// Local. The codec is there.
+void MappedWriter::compress(const codec::Compression& how) {
+  const int64_t neighbours = std::max(1, comm_->size() / std::max(1, comm_->node_count()));
+  compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(how, neighbours), path_);
+  compressed_tasks_.resize(mine_.tasks.size());
 }
 
 void MappedWriter::bind(const MappedFile& file) {
@@ -71,6 +83,19 @@ void MappedWriter::enter(size_t index) {
   const MappedTask& t = mine_.tasks[index];
   current_ = index;
   stream_.load(t.geometry, std::move(blocks_[index]), t.place.local_rank);
+  if (compressed_) compressed_->load(std::move(compressed_tasks_[index]), t.place.local_rank, t.geometry);
+}
+
+void MappedWriter::park() {
+  if (compressed_) compressed_tasks_[current_] = compressed_->park();
+  blocks_[current_] = stream_.park();
+}
+
+void MappedWriter::finish_frames() {
+  for (size_t i = 0; compressed_ && i < mine_.tasks.size(); ++i) {
+    select(mine_.tasks[i].task);
+    compressed_->finish();
+  }
 }
 
 void MappedWriter::check(const MappedWriteRequest& request) const {
@@ -177,6 +202,7 @@ void MappedWriter::discard() {
 
 void MappedWriter::commit() {
   if (mine_.tasks.empty()) return;
+  if (compressed_) flush_frames(*compressed_, compressed_tasks_, current_, [&](size_t i) { select(mine_.tasks[i].task); });
   stream_.commit();
   if (unreported_.empty()) return;
   const size_t own_file = mine_.tasks[current_].file;
@@ -217,14 +243,14 @@ void MappedWriter::select(int64_t task_number) {
     unreported_[current_] = true;
   }
   if (from.file == to.file) {
-    blocks_[current_] = stream_.park();
+    park();
     return enter(next);
   }
   auto shared = stream_.release_handle();
   const bool sharing = shared != nullptr;
   const bool with_stream = sharing && shared->stream();
   mine_.files[from.file].handle = std::move(shared);
-  blocks_[current_] = stream_.park();
+  park();
   mine_.files[from.file].journal = stream_.release_journal();
   bind(mine_.files[to.file]);
   stream_.attach(std::move(mine_.files[to.file].journal));

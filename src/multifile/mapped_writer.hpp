@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "multifile/compressed_writer.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/mapped_reader.hpp"
 #include "multifile/mapped_tasks.hpp"
@@ -64,7 +65,8 @@ class MappedWriter {
   const std::string& path() const { return stream_.file().path(); }
   int open_files() const { return static_cast<int>(mine_.files.size()); }
   Comm& comm() { return *comm_; }
-  WriteStream& stream() { return stream_; }
+  // What the program writes to: of a compressed file, what is not compressed yet.
+  WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
 
   // Local: what the tasks of this process have written is in the files, and found there whatever becomes of the program
   // (WriteStream::commit).
@@ -104,6 +106,10 @@ class MappedWriter {
   void bind(const MappedFile& file);
   void load_first();
   void enter(size_t index);
+  void park();
+  void finish_frames();
+  void compress(const codec::Compression& how);
+  void go_on_compressing(MappedReader& reader, const OpenMode& mode);
   void write_old_slots();
 
   Store* store_;
@@ -130,6 +136,8 @@ class MappedWriter {
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;
+  std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored
+  std::vector<CompressedWriter::Task> compressed_tasks_;  // as blocks_
 };
 
 }  // namespace sheaf

@@ -92,6 +92,7 @@ void MappedWriter::close() {
 
 // Local: all bytes are in the files, and what every task has written is known.
 void MappedWriter::finish_streams() {
+  finish_frames();
   if (const auto handle = stream_.release_handle()) handle->close();
   if (!mine_.tasks.empty()) blocks_[current_] = stream_.park();
   for (MappedFile& f : mine_.files)

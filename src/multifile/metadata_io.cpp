@@ -16,7 +16,9 @@ namespace {
 Header read_header(File& file) {
   std::array<std::byte, format::fixed_size> bytes;
   const size_t got = file.read_at(bytes, 0);
-  return format::decode_header(std::span(bytes).first(got), file.path());
+  Header h = format::decode_header(std::span(bytes).first(got), file.path());
+  h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
+  return h;
 }
 
 int64_t block_sizes_offset(const Header& h, const Pointer& p, int64_t round) {
@@ -203,7 +205,11 @@ void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values
 
 void MetadataWriter::write_header(const std::optional<format::Extension>& extension) {
   auto bytes = format::encode(header_);
-  if (extension && format::extensible(header_.name())) format::put_extension(*extension, bytes);
+  const bool extends = extension && format::extensible(header_.name());
+  if (extension && extension->compressed() && !extends)
+    throw file_error(Code::invalid_argument, file_.path(), "cannot be compressed: its name has more than " +
+                         std::to_string(format::longest_extended_name) + " bytes");
+  if (extends) format::put_extension(*extension, bytes);
   file_.write_at(bytes, 0);
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "multifile/journal_writer.hpp"
 
 namespace sheaf {
 
@@ -65,6 +66,44 @@ void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
   }
 }
 
+void set_compression(codec::Compression& c, std::string_view word, std::string_view value) {
+  const size_t colon = value.find(':');
+  const std::string_view name = value.substr(0, colon);
+  c.codec = name == "zstd" ? format::Codec::zstd : name == "lz4" ? format::Codec::lz4 : format::Codec::none;
+  int level = c.codec == format::Codec::zstd ? codec::default_zstd_level : 0;
+  bool sound = c.on() || name == "none";
+  if (colon != std::string_view::npos) {
+    const std::string_view digits = value.substr(colon + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
+    sound &= error == std::errc() && end == digits.data() + digits.size() && c.codec == format::Codec::zstd;
+  }
+  if (!sound || !codec::level_fits(c.codec, level))
+    bad_value(word, "compress=zstd, compress=zstd:LEVEL with LEVEL from -100 to 22, compress=lz4 or compress=none");
+  c.level = static_cast<int8_t>(level);
+}
+
+// False if it is none of the words about compression.
+bool apply_compression_word(codec::Compression& c, std::string_view word, std::string_view key, std::string_view value) {
+  if (key == "compress") {
+    set_compression(c, word, value);
+  } else if (key == "shuffle") {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes > 255) bad_value(word, "shuffle=BYTES of an element, at most 255");
+    c.shuffle = static_cast<uint8_t>(*bytes);
+  } else if (key == "frame") {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes < format::smallest_frame || *bytes > format::largest_frame) bad_value(word, "frame=BYTES from 1k to 16M");
+    c.frame = static_cast<uint32_t>(*bytes);
+  } else if (key == "compress_threads") {
+    const auto threads = value == "auto" ? codec::Compression::automatic_threads : parse_bytes(value);
+    if (!threads || *threads > 64) bad_value(word, "compress_threads=auto or compress_threads=N from 0 to 64");
+    c.threads = static_cast<int32_t>(*threads);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // One word; `key` and `value` are its halves around the first '='. False if nobody knows it.
 bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string_view value) {
   if (word == "w" || word == "wb" || word == "bw") {
@@ -111,7 +150,7 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     if (!tasks || *tasks > INT32_MAX) bad_value(word, "iotasks=K with K >= 0 (0: no limit)");
     m.io_tasks = static_cast<int32_t>(*tasks);
   } else {
-    return apply_collective_word(m.collective, word, key, value);
+    return apply_compression_word(m.compression, word, key, value) || apply_collective_word(m.collective, word, key, value);
   }
   return true;
 }
@@ -138,6 +177,9 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   parse_words(m, additions);
   m.direction = direction;
   m.append = append;
+  if (m.creates() && m.compression.on() && ((m.collective.wanted && m.collective.merge) || m.collective.buddies > 0))
+    throw Error(Code::invalid_argument, "open mode: 'compress=' goes with neither 'cmerge' nor 'buddy', whose tasks write the "
+                                        "streams of others");
   if (m.strict && !m.unknown.empty())
     throw Error(Code::invalid_argument, "open mode: unknown word '" + m.unknown.front() + "'; the words are " +
                                             std::string(known_words()));
@@ -145,12 +187,19 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
 }
 
 std::optional<format::Extension> OpenMode::extension() const {
-  if (!journal && !checksums) return std::nullopt;
+  if (!journal && !checksums && !compression.on()) return std::nullopt;
   format::Extension e;
   if (journal) e.flags |= format::flag_journal;
   if (checksums) {
     e.flags |= format::flag_checksums;
     e.piece = format::default_piece;
+  }
+  if (compression.on()) {
+    e.flags |= format::flag_compressed;
+    e.codec = compression.codec;
+    e.level = compression.level;
+    e.shuffle = compression.shuffle;
+    e.frame = compression.frame;
   }
   e.identity = identity == format::Identity{} ? new_identity() : identity;
   return e;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/byte_order.hpp"
+#include "codec/frame_coder.hpp"
 #include "format/extension.hpp"
 #include "format/header.hpp"
 #include "multifile/checking.hpp"
@@ -50,6 +51,7 @@ struct OpenMode {
   int32_t io_tasks = 0;              // tasks of a node that write at once; 0: all
   int64_t buffer_bytes = default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
   CollectiveMode collective;
+  codec::Compression compression;    // of new files
   std::vector<std::string> unknown;  // words without a meaning
   format::Identity identity{};       // of the files to be made; zeros: none was chosen yet
 

@@ -98,7 +98,7 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
 TravellingHeader pack(const format::Header& h, const format::Pointer& p) {
   return {{static_cast<int64_t>(h.metadata_order), static_cast<int64_t>(h.userdata_order), h.version, h.fsblksize,
            h.ntasks, h.nfiles, h.filenumber, h.flag1, h.flag2, p.maxblocks, p.varheader,
-           static_cast<int64_t>(p.source)}};
+           static_cast<int64_t>(p.source), h.compressed}};
 }
 
 void unpack(const TravellingHeader& facts, format::Header& h, format::Pointer& p) {
@@ -115,6 +115,7 @@ void unpack(const TravellingHeader& facts, format::Header& h, format::Pointer& p
   p.maxblocks = static_cast<int32_t>(v[9]);
   p.varheader = v[10];
   p.source = static_cast<format::TableSource>(v[11]);
+  h.compressed = v[12] != 0;
 }
 
 }  // namespace sheaf

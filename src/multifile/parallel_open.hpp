@@ -37,7 +37,7 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine);
 
 // A header small enough to travel: everything but the prefix.
 struct TravellingHeader {
-  int64_t values[12];
+  int64_t values[13];
 };
 TravellingHeader pack(const format::Header& header, const format::Pointer& pointer);
 void unpack(const TravellingHeader& facts, format::Header& header, format::Pointer& pointer);

@@ -5,6 +5,7 @@
 #include "multifile/buddy.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/leaders.hpp"
+#include "multifile/plain_file.hpp"
 
 namespace sheaf {
 
@@ -69,7 +70,9 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   CollectiveMeans means;
   if (means_of && plan_of(mode.collective, false, local().size()))
     means = means_of(*comm_, local(), place.file, facts_.nfiles);
-  const auto plan = plan_of(mode.collective, false, local(), means);
+  auto plan = plan_of(mode.collective, false, local(), means);
+  const bool compressed = facts_.compressed;
+  if (compressed) plan.reset();  // what the tasks need of it depends on what they have decompressed
   open_file(store, path, facts, place, file, problem, plan.has_value(), name_of);
   unpack(facts, header, pointer);
   static_cast<FileFacts&>(facts_) = facts_of(header);
@@ -82,6 +85,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
     const auto overflow = attempt([&] { sum = prefixed_sum(local(), std::max<int64_t>(0, geometry.size)); });
     if (problem || geometry.size < 0) return;  // this task or its leader failed, and says so below
     const MetadataReader checker(*file, header);
+    if (header.compressed != compressed) checker.damaged("is compressed or not, unlike file 0 of its set");
     if (overflow) checker.damaged(overflow->what());
     checker.check_pointer(pointer, sum.total);
     geometry.start = layout::data_start(header.ntasks, header.fsblksize) + sum.before;
@@ -92,8 +96,11 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   int64_t unclosed = !pointer.complete();
   agree(*comm_, problem ? problem : unsound, std::span(&unclosed, 1));
   facts_.unclosed = unclosed;
-  stream_.load(std::move(file), geometry, sizes_.view(), {},
-               SumsPlace{row.sums_at, static_cast<uint32_t>(row.piece), place.local_rank});
+  const SumsPlace sums{row.sums_at, static_cast<uint32_t>(row.piece), place.local_rank};
+  const auto unloaded = attempt([&] {
+    load_stream(stream_, header, std::move(file), {task(), geometry, unclosed != 0, sums}, sizes_.view());
+  });
+  if (compressed) agree(*comm_, unloaded);
   if (plan) begin_collective(*plan, std::move(means), copies);
 }
 

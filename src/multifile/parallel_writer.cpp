@@ -32,6 +32,7 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
+  facts_.compressed = mode.compression.on();
   facts_.named = request.name_of != nullptr;
   choose_files(request, mode);
   auto slots = share_slots(*comm_, store, mode.io_tasks);
@@ -148,6 +149,10 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
       }
       const bool holds = !collecting() || collecting()->plan.merge;
       stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
+      if (mode.compression.on()) {
+        const int64_t neighbours = std::max(1, ntasks() / std::max(1, comm_->node_count()));
+        parts().compressed = std::make_unique<CompressedWriter>(stream_, codec::with_threads(mode.compression, neighbours), path());
+      }
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
   }
@@ -220,6 +225,7 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
     agree(*comm_, problem);
   }
   stream_.load(geometry, TaskBlocks::with_sums(stream_.piece()), local().rank());
+  if (compressed()) compressed()->load({}, local().rank(), geometry);
 }
 
 // `rows` of (task, chunk size) of the slice, at its leader.
@@ -274,8 +280,8 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     }
     if (chunk_size < 0)
       throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
-    stream_.flush();
-    if (stream_.blocks().count() > 1 || stream_.bytes_written() > 0)
+    stream().flush();
+    if (stream().blocks().count() > 1 || stream().bytes_written() > 0)
       throw Error(Code::wrong_mode, "'" + path() + "': chunk sizes can change only before anything is written");
     aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
   });
@@ -289,7 +295,27 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
   lay_out(aligned, base, Existing::something, unformed, std::move(groups), extension);
 }
 
+void ParallelWriter::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  if (!compressed()) return collective()->write(data, mine);
+  // What goes to the collectors is what is stored; the bytes of a call may be in a frame that a later one ends.
+  WriteStream& plain = compressed()->stream();
+  std::optional<WriteStream::Mark> before;
+  std::optional<Error> problem = mine;
+  if (!problem)
+    problem = attempt([&] {
+      before = plain.mark();
+      plain.write(data);
+    });
+  try {
+    collective()->write({}, problem);
+  } catch (...) {
+    if (before && !problem) plain.return_to(*before);
+    throw;
+  }
+}
+
 void ParallelWriter::commit() {
+  if (compressed()) compressed()->flush();
   if (collective()) {
     stream_.flush();
     collective()->flush();

@@ -14,6 +14,7 @@
 
 #include "comm/comm.hpp"
 #include "multifile/collective_writer.hpp"
+#include "multifile/compressed_writer.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -52,11 +53,15 @@ class ParallelWriter {
   void select(int64_t task) const;
   const std::string& path() const { return stream_.file().path(); }  // of this task's physical file
   Comm& comm() { return *comm_; }
-  WriteStream& stream() { return stream_; }
+  // What the program writes to: of a compressed file, what is not compressed yet.
+  WriteStream& stream() { return compressed() ? compressed()->stream() : stream_; }
   // Null if the tasks write on their own.
   CollectiveWriter* collective() { return collecting() ? collecting()->writer.get() : nullptr; }
   std::string base_name();  // of the set
   Comm& local() { return own_local() ? *own_local() : *comm_; }  // tasks of this physical file
+
+  // Collective over the tasks of the physical file, where collective() is there: CollectiveWriter::write().
+  void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
 
   // Local: what this task has written is in the file, and found there whatever becomes of the program (WriteStream::commit).
   void commit();
@@ -139,6 +144,7 @@ class ParallelWriter {
   struct Parts {
     std::unique_ptr<Comm> local;             // tasks of this physical file; null if those are all
     std::unique_ptr<Collecting> collecting;  // null: the tasks write on their own
+    std::unique_ptr<CompressedWriter> compressed;  // null: what is written is what is stored
   };
   Parts& parts() {
     if (!parts_) parts_ = std::make_unique<Parts>();
@@ -146,6 +152,7 @@ class ParallelWriter {
   }
   Comm* own_local() const { return parts_ ? parts_->local.get() : nullptr; }
   Collecting* collecting() const { return parts_ ? parts_->collecting.get() : nullptr; }
+  CompressedWriter* compressed() const { return parts_ ? parts_->compressed.get() : nullptr; }
 
   std::unique_ptr<Comm> comm_;
   WriteStream stream_;

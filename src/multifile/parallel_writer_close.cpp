@@ -15,7 +15,9 @@ namespace sheaf {
 void ParallelWriter::finish(std::vector<std::byte>& row) {
   const int buddies = collecting() ? collecting()->buddies : 0;
   const std::string base = buddies > 0 ? base_name() : std::string();
-  auto problem = collective() ? collective()->finish() : std::nullopt;
+  auto problem = compressed() ? attempt([&] { compressed()->finish(); }) : std::nullopt;
+  const auto unsent = collective() ? collective()->finish() : std::nullopt;
+  if (!problem) problem = unsent;
   if (collecting()) collecting()->writer.reset();
   if (!problem) problem = attempt([&] { row = finish_stream(); });
   Table table = collect_table(row);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "multifile/file_checks.hpp"
+#include "multifile/plain_file.hpp"
 
 namespace sheaf {
 
@@ -12,6 +13,7 @@ layout::ChunkGeometry PhysicalFile::geometry(int64_t local_rank) const {
 }
 
 BlockSizes PhysicalFile::sizes_of(int64_t local_rank) const {
+  if (plain) return plain->sizes_of(static_cast<size_t>(local_rank));
   const auto count = static_cast<int32_t>(block_counts[static_cast<size_t>(local_rank)]);
   return {block_sizes.data() + local_rank, header.ntasks, count};
 }
@@ -80,10 +82,66 @@ bool Multifile::closed() const {
   return std::ranges::all_of(files, [](const PhysicalFile& f) { return f.pointer.complete(); });
 }
 
+bool Multifile::compressed() const {
+  return std::ranges::any_of(files, [](const PhysicalFile& f) { return f.header.compressed; });
+}
+
 int64_t Multifile::data_bytes() const {
   int64_t sum = 0;
   for (int64_t t = 0; t < ntasks(); ++t) sum += sizes_of(t).total();
   return sum;
+}
+
+namespace {
+
+PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t local_rank)>& task_of) {
+  if (!given.header.compressed || given.plain) return given;
+  const auto stored = std::make_shared<const PhysicalFile>(std::move(given));
+  std::vector<StoredTask> tasks;
+  for (int32_t t = 0; t < stored->header.ntasks; ++t)
+    tasks.push_back({task_of(t), stored->geometry(t), !stored->pointer.complete(), stored->sums_of(t)});
+  PhysicalFile view;
+  view.plain = std::make_shared<PlainFile>(stored->file, std::move(tasks), [stored](ReadStream& stream, size_t t) {
+    const auto local_rank = static_cast<int64_t>(t);
+    stream.load(stored->file, stored->geometry(local_rank), stored->sizes_of(local_rank), {}, stored->sums_of(local_rank));
+  });
+  view.file = view.plain;
+  view.header = stored->header;
+  view.header.compressed = false;
+  view.extension = stored->extension;
+  view.pointer = stored->pointer;
+  view.pointer.maxblocks = 0;
+  view.globalranks = stored->globalranks;
+  view.layout = stored->layout;
+  for (size_t t = 0; t < view.globalranks.size(); ++t) {
+    const layout::ChunkGeometry chunks = view.plain->geometry(t);
+    view.layout.starts[t] = chunks.start;
+    view.layout.skip = chunks.skip;
+    view.chunk_sizes.push_back(chunks.size);
+    view.block_counts.push_back(view.plain->sizes_of(t).count);
+    view.pointer.maxblocks = std::max(view.pointer.maxblocks, view.plain->sizes_of(t).count);
+  }
+  return view;
+}
+
+}  // namespace
+
+void load_stream(ReadStream& stream, const Multifile& m, int64_t task) {
+  const PhysicalFile& f = m.file_of(task);
+  load_stream(stream, f.header, f.file, {task, m.geometry(task), !f.pointer.complete(), m.sums_of(task)}, m.sizes_of(task));
+}
+
+Multifile plain_view(Multifile multifile) {
+  std::vector<std::vector<int64_t>> tasks(multifile.files.size());  // of each file, by local rank
+  for (size_t f = 0; f < tasks.size(); ++f) tasks[f].assign(static_cast<size_t>(multifile.files[f].header.ntasks), -1);
+  for (int64_t t = 0; t < multifile.ntasks(); ++t) {
+    const layout::Placement at = multifile.place(t);
+    tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = t;
+  }
+  for (size_t f = 0; f < tasks.size(); ++f)
+    multifile.files[f] =
+        plain_view(std::move(multifile.files[f]), [&](int32_t local_rank) { return tasks[f][static_cast<size_t>(local_rank)]; });
+  return multifile;
 }
 
 Multifile load_multifile(Store& store, const std::string& path, Checking checking) {

@@ -11,6 +11,8 @@
 
 namespace sheaf {
 
+class PlainFile;
+
 struct PhysicalFile {
   std::shared_ptr<File> file;
   format::Header header;
@@ -22,6 +24,7 @@ struct PhysicalFile {
   std::vector<int64_t> block_counts;
   std::vector<SumsPlace> sums;       // empty: the data have no checksums, or nobody wants to compare them
   std::vector<int64_t> block_sizes;  // [block * ntasks + local task]; unused entries as stored (0 or -1)
+  std::shared_ptr<PlainFile> plain;  // in a plain view of a compressed file: where the sizes of blocks are, and `file`
 
   const std::string& path() const { return file->path(); }
   layout::ChunkGeometry geometry(int64_t local_rank) const;
@@ -48,10 +51,18 @@ struct Multifile {
   int64_t globalrank(int64_t task) const;
   int64_t maxblocks() const;  // largest of all files
   bool closed() const;        // else what is here is what the journals tell
+  bool compressed() const;    // streams of a file are frames; false for a plain view
   int64_t data_bytes() const;
 };
 
 // Loads all physical files. Throws damaged if the files do not belong together.
 Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on);
+
+// Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The multifile outlives its use.
+void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task);
+
+// The same multifile as if it were not compressed (multifile/plain_file). Chunk and block sizes, block counts and maxblocks
+// are those of the plain data; header and place of the block table stay. Throws damaged.
+Multifile plain_view(Multifile multifile);
 
 }  // namespace sheaf

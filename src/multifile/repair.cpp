@@ -9,6 +9,7 @@
 #include "multifile/hole_table.hpp"
 #include "multifile/journal_writer.hpp"
 #include "multifile/output_set.hpp"
+#include "multifile/plain_file.hpp"
 #include "multifile/task_blocks.hpp"
 
 namespace sheaf {
@@ -112,17 +113,18 @@ class UnclosedFile {
       return;
     }
     report_.unknown = table_->unknown;
-    const int64_t skip = skip_of();
+    const int64_t skip = lay_out().skip;
     pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
     const auto rounds = checked_mul(pointer_.maxblocks, skip);
+    if (header().compressed) leave_out_cut_frames(0, table_->counts, table_->rounds);
     end_ = pointer_.varheader = must_fit(
         rounds ? checked_add(layout::data_start(report_.ntasks, header().fsblksize), *rounds) : rounds, "the multifile");
   }
 
-  int64_t skip_of() {
+  layout::FileLayout lay_out() {
     std::vector<int64_t> sizes(static_cast<size_t>(report_.ntasks));
     reader_.read_chunk_sizes(0, sizes);
-    return layout::lay_out(sizes, header().fsblksize).skip;
+    return layout::lay_out(sizes, header().fsblksize);
   }
 
   // visit(first, counts, size_of) for slices of the tasks.
@@ -145,7 +147,30 @@ class UnclosedFile {
         rounds[static_cast<size_t>(k)].resize(n);
         reader_.read_block_sizes(pointer_, k, first, rounds[static_cast<size_t>(k)]);
       }
+      if (header().compressed) leave_out_cut_frames(first, counts, rounds);
       visit(first, std::span<const int64_t>(counts), [&](size_t t, int64_t block) { return rounds[static_cast<size_t>(block)][t]; });
+    }
+  }
+
+  // A task that was killed may have stored a part of a frame, which readers take for damage in a complete file.
+  void leave_out_cut_frames(int64_t first, std::span<const int64_t> counts, std::vector<std::vector<int64_t>>& rounds) {
+    const layout::FileLayout places = lay_out();
+    ReadStream stored;
+    stored.set_max_buffer(4 << 10);
+    for (size_t t = 0; t < counts.size(); ++t) {
+      std::vector<int64_t> sizes;
+      for (int64_t b = 0; b < counts[t]; ++b) sizes.push_back(rounds[static_cast<size_t>(b)][t]);
+      const int64_t task = first + static_cast<int64_t>(t);
+      const auto at = static_cast<size_t>(task);
+      const int64_t end = at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
+      const layout::ChunkGeometry chunks{places.starts[at], places.skip, end - places.starts[at]};
+      stored.load(file_, chunks, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
+      int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
+      for (int64_t b = 0; b < counts[t]; ++b) {
+        int64_t& size = rounds[static_cast<size_t>(b)][t];
+        size = std::min(size, left);
+        left -= size;
+      }
     }
   }
 

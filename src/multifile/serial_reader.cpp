@@ -5,7 +5,7 @@
 namespace sheaf {
 
 SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode& mode)
-    : multifile_(load_multifile(store, path, mode.checking())),
+    : multifile_(plain_view(load_multifile(store, path, mode.checking()))),
       positions_(static_cast<size_t>(multifile_.ntasks())),
       handles_(multifile_.files.size()) {
   stream_.set_max_buffer(mode.read_buffer());
@@ -36,6 +36,7 @@ void SerialReader::select(int64_t task) {
 FileFacts SerialReader::facts() const {
   FileFacts facts = facts_of(multifile_.files.front().header);
   facts.unclosed = !multifile_.closed();
+  facts.compressed = multifile_.files.front().plain != nullptr;
   return facts;
 }
 
@@ -96,7 +97,8 @@ TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, cons
     const int64_t group = group_begin(local_rank_);
     sums = checks->check_tasks(group, std::min(format::group_tasks, header_.ntasks - group))[static_cast<size_t>(local_rank_ - group)];
   }
-  stream_.load(std::move(file), geometry, {sizes_.data(), 1, static_cast<int32_t>(sizes_.size())}, {}, sums);
+  const BlockSizes sizes{sizes_.data(), 1, static_cast<int32_t>(sizes_.size())};
+  load_stream(stream_, header_, std::move(file), {task, geometry, unclosed_, sums}, sizes);
 }
 
 }  // namespace sheaf

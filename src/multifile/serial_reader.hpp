@@ -9,6 +9,7 @@
 #include "multifile/open_mode.hpp"
 #include "multifile/parallel_open.hpp"
 #include "multifile/physical_file.hpp"
+#include "multifile/plain_file.hpp"
 #include "multifile/read_stream.hpp"
 
 namespace sheaf {
@@ -68,7 +69,7 @@ class TaskReader {
   int64_t globalrank_ = 0;
   bool unclosed_ = false;
   format::Header header_;
-  std::vector<int64_t> sizes_;
+  std::vector<int64_t> sizes_;  // of the blocks as they are stored
   ReadStream stream_;
 };
 

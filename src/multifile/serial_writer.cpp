@@ -50,8 +50,13 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     if (!request.keep_sizes)
       for (int64_t& size : chunk_sizes_) size = layout::aligned_chunk(size, header_.fsblksize);
     layout_ = layout::lay_out(chunk_sizes_, header_.fsblksize);
-    if (!format::extensible(header_.name())) extension_.reset();
+    if (!format::extensible(header_.name()) && !mode.compression.on()) extension_.reset();
     for (size_t t = 0; t < chunk_sizes_.size(); ++t) tasks_.push_back(TaskBlocks::with_sums(piece()));
+    header_.compressed = mode.compression.on();
+    if (mode.compression.on()) {
+      compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(mode.compression, 1), request.path);
+      compressed_tasks_.resize(tasks_.size());
+    }
 
     empty(file);
     if (opened.existed) remove_journal(store, request.path);
@@ -65,6 +70,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
   stream_.bind(opened.file, OpenMode::buffer_in_bytes(mode.buffer_bytes, header_.fsblksize));
   stream_.keep_journal(store, mode.journal, mode.durable);
   stream_.load(geometry(0), TaskBlocks::with_sums(piece()), 0);
+  if (compressed_) compressed_->load({}, 0, geometry(0));
 }
 
 layout::ChunkGeometry SerialWriter::geometry(int64_t task) const {
@@ -78,6 +84,7 @@ void SerialWriter::select(int64_t task) {
     throw Error(Code::out_of_range, "'" + path() + "': there is no task " + std::to_string(task) + " of " +
                                         std::to_string(ntasks()));
   if (task == task_) return;
+  if (compressed_) compressed_tasks_[static_cast<size_t>(task_)] = compressed_->park();
   tasks_[static_cast<size_t>(task_)] = stream_.park();
   if (stream_.keeps_journal()) {
     unreported_.resize(tasks_.size());
@@ -85,9 +92,13 @@ void SerialWriter::select(int64_t task) {
   }
   task_ = task;
   stream_.load(geometry(task), std::move(tasks_[static_cast<size_t>(task)]), task);
+  if (compressed_) compressed_->load(std::move(compressed_tasks_[static_cast<size_t>(task)]), task, geometry(task));
 }
 
+
 void SerialWriter::commit() {
+  if (compressed_ && ntasks() > 0)
+    flush_frames(*compressed_, compressed_tasks_, static_cast<size_t>(task_), [&](size_t t) { select(static_cast<int64_t>(t)); });
   if (!unreported_.empty()) {
     stream_.flush();
     if (durable_) stream_.sync();
@@ -99,7 +110,9 @@ void SerialWriter::commit() {
 }
 
 const TaskBlocks& SerialWriter::blocks_of(int64_t task) {
-  return task == task_ ? stream_.blocks() : tasks_[static_cast<size_t>(task)];
+  if (task == task_) return stream().blocks();
+  const auto t = static_cast<size_t>(task);
+  return compressed_ ? compressed_tasks_[t].blocks : tasks_[t];
 }
 
 void SerialWriter::close() {
@@ -112,6 +125,10 @@ void SerialWriter::close() {
 }
 
 void SerialWriter::finish() {
+  for (int64_t t = 0; compressed_ && t < ntasks(); ++t) {
+    select(t);
+    compressed_->finish();
+  }
   if (ntasks() > 0) {
     tasks_[static_cast<size_t>(task_)] = stream_.park();
     if (const auto handle = stream_.release_handle()) handle->close();

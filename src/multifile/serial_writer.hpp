@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multifile/compressed_writer.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -39,12 +40,12 @@ class SerialWriter {
   int64_t task() const { return task_; }  // the current one
   // Makes another task current, where it was left. Throws out_of_range.
   void select(int64_t task);
-  WriteStream& stream() { return stream_; }
+  WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
 
   // What all tasks have written is in the file, and found there whatever becomes of the program (WriteStream::commit).
   void commit();
 
-  // State of any task, the current one included.
+  // State of any task, the current one included, as its program sees it: of a compressed file, of what is not compressed.
   const TaskBlocks& blocks_of(int64_t task);
   std::vector<int64_t>& chunk_sizes() { return chunk_sizes_; }
   std::vector<int64_t>& globalranks() { return globalranks_; }
@@ -74,6 +75,8 @@ class SerialWriter {
   std::vector<TaskBlocks> tasks_;  // parked states; the entry of the current task is stale
   std::vector<bool> unreported_;   // tasks parked since the last commit; empty: none
   WriteStream stream_;
+  std::unique_ptr<CompressedWriter> compressed_;    // null: what is written is what is stored
+  std::vector<CompressedWriter::Task> compressed_tasks_;  // as tasks_
   int64_t task_ = 0;
 };
 

@@ -83,7 +83,9 @@ std::string split_name(const std::string& name_of_task, uint64_t key) {
   return name_of_task + number;
 }
 
-void split(Store& store, const Multifile& m, const SplitRequest& request, WorkProgress& progress) {
+void split(Store& store, const Multifile& given, const SplitRequest& request, WorkProgress& progress) {
+  const std::optional<Multifile> plain = given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
+  const Multifile& m = plain ? *plain : given;
   const std::vector<int64_t> tasks = chosen_tasks(m, request);
   if (request.global_ranks) check_global_ranks(m, tasks);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);

@@ -204,6 +204,16 @@ void read_everything(const PhysicalFile& f, FileReport& report, WorkProgress& pr
   });
 }
 
+// Every frame of a task, or as far as the first that is damaged.
+void decompress(const Multifile& m, int64_t task) {
+  if (!m.file_of(task).header.compressed) return;
+  ReadStream stream;
+  stream.set_max_buffer(0);
+  load_stream(stream, m, task);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min<int64_t>(stream.sizes().total(), 4 << 20)));
+  while (!buffer.empty() && stream.read(buffer) == buffer.size()) {}
+}
+
 }  // namespace
 
 const char* name_of(FileState state) {
@@ -244,6 +254,8 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
   if (!complete) return report;
 
   for (auto& file : files) multifile.files.push_back(std::move(*file));
+  for (int64_t t = 0; read_data && t < multifile.ntasks(); ++t)
+    guarded(report.files[static_cast<size_t>(multifile.place(t).file)], [&] { decompress(multifile, t); });
   for (int64_t t = 0; t < multifile.ntasks(); ++t)
     guarded(report.files[static_cast<size_t>(multifile.place(t).file)],
             [&] { for_each_record(multifile, t, [](const KeyvalRecord&) {}); });

@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
   const std::string directory = argc > 1 ? argv[1] : ".";
   const auto seed = static_cast<unsigned>(argc > 2 ? std::atoi(argv[2]) : 1);
   const std::string mode = std::string("wb") + (argc > 3 && *argv[3] ? std::string(",") + argv[3] : "");
-  const bool aligns = mode.find("collective") == std::string::npos;  // else only flushes count: chunks have other sizes
+  // Else only flushes count: chunks have other sizes, or a frame holds the end of a chunk.
+  const bool aligns = mode.find("collective") == std::string::npos && mode.find("compress") == std::string::npos;
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));
   const ledger::Ledger book(directory, task);
   for (int64_t number = 1;; ++number) {

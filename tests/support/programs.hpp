@@ -61,11 +61,12 @@ class Writing {
 };
 
 // Tasks take turns at random.
-inline void write_serially(Store& store, const std::string& path, const Program& p, uint64_t seed = 1) {
+inline void write_serially(Store& store, const std::string& path, const Program& p, uint64_t seed = 1,
+                           const std::string& words = "w") {
   const auto n = static_cast<size_t>(p.ntasks());
   std::vector<int64_t> ranks(n);
   std::iota(ranks.begin(), ranks.end(), 0);
-  SerialWriter writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of("w", p.buffer));
+  SerialWriter writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   Random random(seed);
   std::vector<Writing> tasks;
   std::vector<size_t> next(n, 0);

@@ -36,7 +36,7 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   return on_handle("sion_coll_fwrite", sid, [&](Handle& handle) {
     size_t bytes = 0;
     const auto problem = check_request(data, size, nitems, bytes);
-    writer->collective()->write({static_cast<const std::byte*>(data), problem ? 0 : bytes}, problem);
+    writer->write_collectively({static_cast<const std::byte*>(data), problem ? 0 : bytes}, problem);
     report_overrun("sion_coll_fwrite", handle);
     return bytes == 0 ? 0 : nitems;
   });

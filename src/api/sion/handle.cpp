@@ -76,7 +76,16 @@ int64_t Handle::bytes_held() {
 
 const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
 
+FILE* Handle::stream() {
+  if (!facts().compressed) return share().stream();
+  if (!plain) plain = std::make_unique<PlainStream>(*this);
+  return plain->stream();
+}
+
 StdioHandle& Handle::share() {
+  if (facts().compressed)
+    throw Error(Code::unsupported, "'" + path() + "' is compressed: its bytes are frames, and are read and written through the "
+                                       "library's calls or the stream of sion_get_fp");
   return writer ? writer->share(!posix) : reader->share(!posix);
 }
 

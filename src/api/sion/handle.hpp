@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/sion/atomic.hpp"
+#include "api/sion/plain_stream.hpp"
 #include "base/export.hpp"
 #include "multifile/duplicate_reader.hpp"
 #include "multifile/mapped_reader.hpp"
@@ -62,6 +63,7 @@ class Handle {
   std::unique_ptr<KeyvalReader> keys;  // once keys have been read
   KeyvalIndex* current_keys = nullptr;  // of the current task; null: not looked up yet
   FILE* second = nullptr;  // stream registered by the program
+  std::unique_ptr<PlainStream> plain;  // of a compressed multifile, once the program has asked for its stream
   Tables tables;
 
   bool is_serial() const { return serial || opened.index() <= 2; }
@@ -78,7 +80,10 @@ class Handle {
   int open_files();
   const std::string& path() const;  // of the physical file of the current task
   int64_t bytes_held();         // by metadata and buffers, roughly
-  StdioHandle& share();       // the program's stream (ansi) or descriptor (posix), made if need be
+  // The program's stream (ansi) or descriptor (posix) of the physical file, made if need be. Throws unsupported if it is
+  // compressed.
+  StdioHandle& share();
+  FILE* stream();  // the program's stream, of a compressed multifile one that goes through the handle; made if need be
   StdioHandle* shared();      // null if the program has none
   void select(int64_t task);  // throws out_of_range
   void commit();              // writing: what is written stays (WriteStream::commit)

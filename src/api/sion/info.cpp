@@ -40,7 +40,7 @@ void tabulate(Handle& handle, const Multifile& m) {
   tables.globalranks = column(n, [&](int t) { return m.globalrank(t); });
   tables.block_counts = column(n, [&](int t) { return m.sizes_of(t).count; });
   const auto blocks = static_cast<size_t>(m.maxblocks());
-  if (!m.is_set()) {
+  if (!m.is_set() && !m.files.front().plain) {
     const auto& stored = m.files.front().block_sizes;
     tables.block_sizes.assign(stored.begin(), stored.end());
     return;

@@ -33,7 +33,7 @@ void report_unclosed(const char* function, const FileFacts& facts, const std::st
 }
 
 void give_stream(Handle& handle, FILE** fileptr) {
-  if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
+  if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
 }
 
 void report_overrun(const char* function, Handle& handle) {
@@ -46,6 +46,7 @@ void report_overrun(const char* function, Handle& handle) {
 }
 
 void report_last_overrun(const char* function, Handle& handle) {
+  if (handle.plain) handle.plain->flush();
   if (!handle.writer || !handle.shared()) return;
   attempt([&] { handle.writer->flush(); });
   report_overrun(function, handle);

@@ -31,7 +31,7 @@ FILE* sion_get_fp(int sid) {
   FILE* stream = nullptr;
   guarded("sion_get_fp", h ? h->task() : -1, 0, [&] {
     Handle& handle = get_handle(sid);
-    stream = handle.second ? handle.second : handle.share().stream();
+    stream = handle.second ? handle.second : handle.stream();
     return 1;
   });
   return stream;
@@ -45,6 +45,10 @@ int sion_get_fd(int sid) {
 
 int sion_set_fp_closed(int sid) {
   return on_stream("sion_set_fp_closed", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+    if (handle.plain) {
+      handle.plain.reset();
+      return SION_SUCCESS;
+    }
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
     handle.second = nullptr;  // it was that one, if there is one
     if (handle.reader) handle.reader->forget_handle();
@@ -82,6 +86,7 @@ int sion_unset_second_fp(int sid) {
 
 int sion_optimize_fp_buffer(int sid) {
   return on_stream("sion_optimize_fp_buffer", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+    if (handle.plain) return SION_SUCCESS;  // goes through the library's buffers
     ansi_stream(handle).set_buffer(static_cast<size_t>(handle.facts().fsblksize));
     return SION_SUCCESS;
   });

@@ -192,7 +192,7 @@ int seek(const char* function, int sid, int rank, int block, sion_int64 position
   return guarded(function, h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
     Handle& handle = get_handle(sid);
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
-    if (fileptr) *fileptr = handle.posix ? nullptr : handle.share().stream();
+    if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
     return SION_SUCCESS;
   });
 }
