@@ -22,6 +22,7 @@ def _check(paths: list[str]) -> int:
                 for physical in multifile.files:
                     verify(physical)
                 multifile.check_records()
+                multifile.check_frames()
             print(f"{path}: ok")
         except (FormatError, OSError) as error:
             print(error if isinstance(error, FormatError) else f"{path}: {error.strerror}")
@@ -41,8 +42,8 @@ def _stream(path: str, rank: int) -> int:
         if not 0 <= rank < len(multifile.tasks):
             print(f"{path}: rank {rank} is not one of 0 to {len(multifile.tasks) - 1}", file=sys.stderr)
             return 1
-        for piece in multifile.stream(rank):
-            sys.stdout.buffer.write(piece)
+        for block in multifile.plain_blocks(rank):
+            sys.stdout.buffer.write(block)
     return 0
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from .errors import FormatError
+from .frames import is_compressed, plain_blocks
 from .keyval import Record, scan
 from .layout import physical_name
 from .physical import PhysicalFile
@@ -77,11 +78,18 @@ class Multifile:
         return self.files[task.file].blocks(task.lrank)
 
     def length(self, rank: int) -> int:
-        """Bytes in the stream of a task."""
+        """Bytes in the stream of a task, as it is stored."""
         return sum(size for _, size in self.blocks(rank))
 
+    def plain_blocks(self, rank: int) -> list[bytes]:
+        """The blocks of a task as its program wrote them: of a compressed file, decompressed and checked."""
+        file = self.files[self.tasks[rank].file]
+        if not is_compressed(file):
+            return [b"".join(file.read_range(offset, size)) for offset, size in self.blocks(rank)]
+        return plain_blocks(b"".join(self.stream(rank)), f"task {rank} of {file.path}")
+
     def stream(self, rank: int) -> Iterator[bytes]:
-        """The stream of a task in pieces of at most 1 MiB."""
+        """The stream of a task as it is stored, in pieces of at most 1 MiB."""
         file = self.files[self.tasks[rank].file]
         for offset, size in self.blocks(rank):
             yield from file.read_range(offset, size)
@@ -97,3 +105,9 @@ class Multifile:
             if self.files[task.file].header.is_keyval:
                 for _ in self.records(task.rank):
                     pass
+
+    def check_frames(self) -> None:
+        """Decompresses all tasks of compressed files; does nothing for other files."""
+        for task in self.tasks:
+            if is_compressed(self.files[task.file]):
+                self.plain_blocks(task.rank)

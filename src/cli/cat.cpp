@@ -126,7 +126,7 @@ int cat(const CatOptions& options) {
     append_task(sink, stream, options, *options.task);
   } else {
     raise_descriptor_limit();
-    const Multifile m = load(options.path, options.checking);
+    const Multifile m = plain_view(load(options.path, options.checking));
     if (options.block) check_block(options.path, *options.block, m.maxblocks());
     for (int64_t t = 0; t < m.ntasks(); ++t) {
       ReadStream stream;

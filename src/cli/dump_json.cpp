@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.hpp"
+#include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "multifile/keyval_check.hpp"
 #include "multifile/usage.hpp"
@@ -46,6 +47,7 @@ Json whole(const Multifile& m) {
   };
   if (!m.closed()) json["unclosed"] = true;
   if (m.files.front().extension && m.files.front().extension->checksums()) json["checksums"] = true;
+  add_compression(json, m);
   return json;
 }
 
@@ -96,6 +98,11 @@ Json task(const Multifile& m, int64_t t, int64_t stored_chunk, bool with_records
       {"block_offsets", offsets},
       {"length", sizes.total()},
   };
+  if (m.file_of(t).header.compressed) {
+    ReadStream stream;
+    load_stream(stream, m, t);
+    json["plain_length"] = stream.sizes().total();
+  }
   if (with_records && has_records(m)) {
     Json records = Json::array();
     for_each_record(m, t, [&](const KeyvalRecord& r) {

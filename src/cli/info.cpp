@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cli/commands.hpp"
+#include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
 #include "multifile/defaults.hpp"
@@ -113,6 +114,10 @@ Json about_file(const Multifile& m) {
       {"written_by", fmt::format("{}.{}.{}", h.library / 1000, h.library % 1000, h.patch)},
       {"prefix", h.prefix.data()},
   };
+  if (m.compressed()) {
+    add_compression(json, m);
+    json["plain_bytes"] = plain_view(m).data_bytes();
+  }
   if (m.ntasks() > 0) {
     const Extremes e = extremes_of(m);
     json["largest_task"] = {{"task", e.largest}, {"bytes", m.sizes_of(e.largest).total()}};
@@ -131,6 +136,12 @@ void print_summary(const Json& j) {
   print("physical files", alone ? fmt::format("1, a member of a set of {}", number("files_of_the_set"))
                                 : fmt::format("{}", number("physical_files")));
   print("data", sized(number("data_bytes")));
+  if (j.contains("compression")) {
+    const Json& c = j["compression"];
+    print("compressed", fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(), c["level"].get<int>(),
+                                    c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>())));
+    print("uncompressed", sized(number("plain_bytes")));
+  }
   print("size of the files", sized(number("file_bytes")));
   print("on disk", sized(number("allocated_bytes")));
   if (!j["efficiency"].is_null())

@@ -67,6 +67,7 @@ void add_defrag(CLI::App& app, int& status) {
   bytes->check(CLI::Range(1, INT32_MAX));
   auto* mb = sub->add_option("-Q", *megabytes, "block size of the new file in MB");
   mb->check(CLI::Range(1, INT32_MAX >> 20))->excludes(bytes);
+  sub->add_flag("--decompress", o->request.plain, "write what is compressed as it was before; else compressed data are copied as they are");
   sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
   add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf defrag -q 1 restart.sion packed.sion\n") + exit_codes);
