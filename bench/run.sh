@@ -38,10 +38,10 @@ cleanup() {
 }
 trap cleanup EXIT
 
-pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' calls='' files='' create='' tools=''
+pairs=11 create_pairs=5 bandwidth='' records='' keyval='' mapped='' hybrid='' calls='' files='' create='' tools='' compress=''
 if [ -n "$quick" ]; then
   pairs=3 create_pairs=3 bandwidth='--bytes 8M' records='--records 200000 --bytes 16M' keyval='--records 200000' create='--tasks 20000'
-  calls='--calls 100' files='--total 20 --room 1G' mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16'
+  calls='--calls 100' files='--total 20 --room 1G' mapped='--bytes 1M' hybrid='--bytes 4M' tools='--shrink 16' compress='--bytes 32M --large 64M --reads 50'
 fi
 
 run() {
@@ -65,6 +65,7 @@ for dir in $dirs; do
   done
   run "$bin/bench_sfio_fibers"
   run "$bin/bench_records" --dir "$dir" --pairs $pairs $records
+  run "$bin/bench_compress" --dir "$dir" --pairs $create_pairs $compress
   run "$bin/bench_keyval" --dir "$dir" --pairs $pairs $keyval
   run "$bin/bench_mapped_threads" --dir "$dir" --pairs $pairs $mapped
   run "$here/bench_hybrid.py" --bin "$bin" --dir "$dir" --pairs $pairs $hybrid

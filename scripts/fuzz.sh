@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# = 0 ] || shift
-targets=${*:-format extension journal metadata readers tools keyval}
+targets=${*:-format extension journal metadata readers tools keyval frames}
 build=build-fuzz
 
 [ -f $build/build.ninja ] || cmake -S tests/fuzz -B $build -G Ninja -DCMAKE_CXX_COMPILER=clang++-16 >/dev/null
@@ -18,7 +18,7 @@ failed=0
 total=0
 printf '%-10s %12s %8s %10s %9s  %s\n' target executions exec/s edges inputs findings
 for target in $targets; do
-  case $target in format | extension | journal | keyval) seeds=$target ;; *) seeds=files ;; esac
+  case $target in format | extension | journal | keyval | frames) seeds=$target ;; *) seeds=files ;; esac
   learned=$build/learned/$target
   findings=tests/fuzz/findings/$target
   mkdir -p "$learned" "$findings" $build/vectors/$seeds

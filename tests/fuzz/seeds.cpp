@@ -116,6 +116,7 @@ void write_own(const fs::path& to) {
     make_older(store, version);
     save_files(to, "version-" + std::to_string(version), store);
   }
+  one("compressed", program({16, 5, 330}, 16, 1, 200), 1, "w,compress=zstd,shuffle=4,frame=1k");
   MemoryStore unclosed;
   test::write_serially(unclosed, "m", program({16, 32}, 16, 1, 20));
   unclosed.open("m", Access::write)->resize(format::fixed_size + 32);
@@ -133,6 +134,20 @@ void write_own(const fs::path& to) {
   save(to / "format" / "table", text(4, "\x06 0 0 1\n1 # comment\n2 2\n"));
   save(to / "format" / "mode", text(5, "wb,posix,files=auto,buffer=64k,endianness=big|durable"));
   save(to / "format" / "mode-collective", text(5, "w,collective,collsize=-1,keyval=inline,strict|io-tasks=2"));
+
+  for (const char* words : {"w,compress=zstd:3,frame=1k", "w,compress=lz4,shuffle=8,frame=1k"}) {
+    MemoryStore frames;
+    const int64_t chunk = 5000;
+    const int64_t rank = 0;
+    SerialWriter writer(frames, {"m", std::span(&chunk, 1), std::span(&rank, 1), 16}, test::mode_of(words));
+    writer.stream().write(test::content(0, 0, 7000));
+    writer.close();
+    const Multifile m = load_multifile(frames, "m");
+    Bytes input(1 + static_cast<size_t>(m.sizes_of(0).total()));
+    m.files.front().file->read_at(std::span(input).subspan(1), m.geometry(0).start);
+    save(to / "frames" / (std::string(words).find("zstd") != std::string::npos ? "zstd" : "lz4"), input);
+  }
+  save(to / "frames" / "recipe", text(6, std::string_view("\0\0\0\x18\0\0\0\x05\0\0\0\0hello\0\0\0\x18\0\0\0\x03\x10\0\0\0abc", 32)));
 
   for (const ByteOrder order : {ByteOrder::little, ByteOrder::big}) {
     Bytes input{std::byte{15}, static_cast<std::byte>(order == ByteOrder::big ? 10 : 3), std::byte{1}, std::byte{2}};

@@ -18,6 +18,7 @@ void fuzz_tools(std::span<const std::byte> input);     // packed files: verify, 
 void fuzz_extension(std::span<const std::byte> input);  // extension headers, trailers, journal headers and slots
 void fuzz_journal(std::span<const std::byte> input);    // records of a journal
 void fuzz_keyval(std::span<const std::byte> input);    // a stream of key-value records
+void fuzz_frames(std::span<const std::byte> input);    // a stream of frames
 
 struct Target {
   const char* name;
@@ -27,7 +28,7 @@ struct Target {
 inline constexpr Target targets[] = {
     {"format", "format", fuzz_format},    {"metadata", "files", fuzz_metadata}, {"readers", "files", fuzz_readers},
     {"tools", "files", fuzz_tools},       {"keyval", "keyval", fuzz_keyval},  {"extension", "extension", fuzz_extension},
-    {"journal", "journal", fuzz_journal},
+    {"journal", "journal", fuzz_journal},    {"frames", "frames", fuzz_frames},
 };
 
 // No std::exception: nothing in the library may catch it.
