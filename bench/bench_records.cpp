@@ -93,11 +93,13 @@ void bare_write(Job& job) {
   require(close(fd) == 0, "close failed");
 }
 
-enum class Way { library, library_beside_stream, stream };
+enum class Way { library, library_unguarded, library_beside_stream, stream };
 
 void multifile_write(Job& job, Way way) {
   FILE* stream = nullptr;
-  const int sid = open_multifile(job, "wb", way == Way::library ? nullptr : &stream);
+  const bool alone = way == Way::library || way == Way::library_unguarded;
+  const int sid =
+      open_multifile(job, way == Way::library_unguarded ? "wb,journal=off,checksums=off" : "wb", alone ? nullptr : &stream);
   if (way == Way::stream) {
     each_record(job, [&](char* r) { return std::fwrite(r, job.record, 1, stream) == 1; });
   } else {
@@ -143,6 +145,9 @@ int main(int argc, char** argv) {
     bench::compare(
         {{"sion_fwrite/fwrite" + size, false, 0.5}}, fs, pairs, true,
         [&] { return write_ours(Way::library); }, [&] { return write_peer(0); }, settle);
+    bench::compare(
+        {{"default/no-journal-no-checksums" + size, false, record == 64 ? 1.2 : 0.0}}, fs, pairs, true,
+        [&] { return write_ours(Way::library); }, [&] { return write_ours(Way::library_unguarded); }, settle);
     if (only_targets) continue;
     bench::compare(
         {{"sion_fwrite/fwrite-1MiB-buffer" + size}}, fs, pairs, true,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The command-line tools: `sheaf split` and `sheaf defrag` against `cp`, and `sheaf cat --task N` against 20 ms.
+"""The command-line tools: `sheaf split` and `sheaf defrag` against `cp`, `sheaf verify` against `cat` of the file to nowhere, and
+`sheaf cat --task N` against 20 ms.
 
 Why this is fair: cp copies the same bytes (the directory of task files that split leaves behind; the multifile that is
 defragmented, which has no gaps), from the page cache into a new place of the same file system, as the tool does. The start of the process is in
@@ -81,6 +82,7 @@ def split_and_defrag(tasks, per_task, chunk):
 
     compare(f"split/cp.{shape}", 1.2, split, lambda: copy(model_dir, "-r"))
     compare(f"defrag/cp.{shape}", 1.2, defrag, lambda: copy(source))
+    compare(f"verify/cat.{shape}", 1.3, lambda: timed([SHEAF, "verify", source]), lambda: timed(["sh", "-c", 'cat "$0" >/dev/null', source]))
     for path in (source, model_dir):
         remove(path)
 

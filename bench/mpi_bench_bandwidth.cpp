@@ -6,6 +6,9 @@
 // the moment the last of them has closed, opening and closing included; files are new for each run and
 // removed, with their pages, outside the time. The peer makes the plain system calls, nothing in between.
 // While one process writes alone, the others sleep. Everything read is checked.
+//
+// Plain files have no checksums: multifiles are written without, but in the rows `default`, which say what these and the
+// journal cost.
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -190,7 +193,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
-  const std::string only = options.text("--only", "auto,one");  // of auto, one, in-turn, sweep, alignment
+  const std::string only = options.text("--only", "auto,one");  // of auto, one, default, in-turn, sweep, alignment
   const auto patience = static_cast<double>(options.number("--patience", 3));
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);
@@ -223,7 +226,13 @@ int main(int argc, char** argv) {
     if (chosen("auto"))
       bench::compare(
           rows("auto/task-local", 0.97, 0.97, total), fs, pairs, print,
-          [&] { return multifile(job, "bw,files=auto", 1); }, peer, settle);
+          [&] { return multifile(job, "bw,files=auto,checksums=off", 1); }, peer, settle);
+    if (chosen("default")) {
+      const auto safe = [&] { return multifile(job, "bw,files=auto", 1); };
+      bench::compare(rows("default/task-local", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe, peer, settle);
+      bench::compare(rows("default/no-journal-no-checksums", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe,
+                     [&] { return multifile(job, "bw,files=auto,journal=off,checksums=off", 1); }, settle);
+    }
     Job alone{};
     if (chosen("one") || chosen("in-turn")) {
       alone.rank = job.rank;
@@ -234,12 +243,12 @@ int main(int argc, char** argv) {
     if (chosen("one"))
       bench::compare(
           rows("one-file/one-writer", 0.95, 0.95, total), fs, pairs, print,
-          [&] { return multifile(job, "bw", 1); }, [&] { return one_writer(job, alone); }, settle);
+          [&] { return multifile(job, "bw,checksums=off", 1); }, [&] { return one_writer(job, alone); }, settle);
     if (chosen("in-turn")) {
       sem_t* const turns = semaphores(job);
       const Row written{"write.one-file/in-turn", true, 0, total}, limit{"write.in-turn/one-writer", true, 0, total};
       const auto first = [](Times times) { return Times{times.front()}; };
-      bench::compare({written}, fs, pairs, print, [&] { return first(multifile(job, "bw", 1)); },
+      bench::compare({written}, fs, pairs, print, [&] { return first(multifile(job, "bw,checksums=off", 1)); },
                      [&] { return in_turn(job, turns); }, settle);
       bench::compare({limit}, fs, pairs, print, [&] { return in_turn(job, turns); },
                      [&] { return first(one_writer(job, alone)); }, settle);
@@ -248,7 +257,7 @@ int main(int argc, char** argv) {
       for (int files = 1; files <= job.ntasks; files *= 2)
         bench::compare(
             rows("files=" + std::to_string(files) + "/task-local", 0, 0, total), fs, pairs, print,
-            [&] { return multifile(job, "bw", files); }, peer, settle);
+            [&] { return multifile(job, "bw,checksums=off", files); }, peer, settle);
     if (chosen("alignment")) {
       Job small = job;
       small.bytes = job.bytes / record * record;

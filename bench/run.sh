@@ -52,7 +52,7 @@ parallel() { run "$here/../scripts/mpirun.sh" "$@"; }
 
 for dir in $dirs; do
   mkdir -p "$dir"
-  parallel openmpi 8 "$bin/mpi_bench_bandwidth_openmpi" --dir "$dir" --pairs $pairs $bandwidth --only auto,one,sweep,alignment
+  parallel openmpi 8 "$bin/mpi_bench_bandwidth_openmpi" --dir "$dir" --pairs $pairs $bandwidth --only auto,one,default,sweep,alignment
   for tasks in 4 16 64; do
     parallel openmpi $tasks "$bin/mpi_bench_collective_openmpi" --dir "$dir" --pairs $create_pairs --only calls $calls
   done

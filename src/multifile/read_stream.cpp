@@ -11,7 +11,7 @@ namespace sheaf {
 
 namespace {
 constexpr uint32_t first_read_ahead = 8 << 10;
-constexpr int64_t checked_at_once = 1 << 20;  // so that it is still in the cache when it is checked
+constexpr int64_t checked_at_once = 256 << 10;  // so that it is still in the cache when it is checked
 }
 
 int64_t BlockSizes::total() const {

@@ -18,20 +18,16 @@ TaskBlocks::Past& TaskBlocks::make_past() {
   return *past;
 }
 
-void TaskBlocks::advance(std::span<const std::byte> bytes) {
-  const auto n = std::ssize(bytes);
-  if (piece > 0 && !(past && past->shared)) {
-    for (int64_t at = position; !bytes.empty();) {
-      const int64_t in_piece = at % piece;
-      const auto part = bytes.first(static_cast<size_t>(std::min(piece - in_piece, std::ssize(bytes))));
-      running = crc32c(in_piece == 0 ? 0 : running, part);
-      at += std::ssize(part);
-      if (at % piece == 0) make_past().sums.push_back(running);
-      bytes = bytes.subspan(part.size());
-    }
+void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
+  if (piece == 0 || (past && past->shared)) return;
+  for (int64_t at = position + ahead; !bytes.empty();) {
+    const int64_t in_piece = at % piece;
+    const auto part = bytes.first(static_cast<size_t>(std::min(piece - in_piece, std::ssize(bytes))));
+    running = crc32c(in_piece == 0 ? 0 : running, part);
+    at += std::ssize(part);
+    if (at % piece == 0) make_past().sums.push_back(running);
+    bytes = bytes.subspan(part.size());
   }
-  position += n;
-  high = std::max(high, position);
 }
 
 void TaskBlocks::share() {

@@ -4,6 +4,7 @@
 // write has failed and is taken back), pieces are remembered as unknown, and read back once at the end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -49,7 +50,26 @@ struct TaskBlocks {
   int64_t total() const;
 
   // `bytes` are in the chunk, from `position` on, which moves behind them.
-  void advance(std::span<const std::byte> bytes);
+  void advance(std::span<const std::byte> bytes) {
+    sum(bytes, 0);
+    move(std::ssize(bytes));
+  }
+  // The same in two steps, for bytes that a write would push out of the processor's cache: their checksums, `ahead` bytes
+  // behind `position`; then the move, or back to the checksums from before.
+  struct Sums {
+    uint32_t running;
+    size_t whole;
+  };
+  Sums sums() const { return {running, past ? past->sums.size() : 0}; }
+  void sum(std::span<const std::byte> bytes, int64_t ahead);
+  void move(int64_t bytes) {
+    position += bytes;
+    high = std::max(high, position);
+  }
+  void return_to(const Sums& before) {
+    running = before.running;
+    if (past) past->sums.resize(before.whole);
+  }
   // The program may write to the current chunk itself.
   void share();
   // Nothing more goes into the current chunk, which has `chunk_size` bytes; the next one is current.

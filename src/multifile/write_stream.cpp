@@ -191,8 +191,16 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   const std::span<const std::byte> parts[] = {{buffer(), static_cast<size_t>(buffered())}, direct};
   settle();
   set_room_aside(buffered() + static_cast<int64_t>(direct.size()));
-  file_->write_vector_at(parts, file_offset());
-  for (const auto& part : parts) blocks_.advance(part);
+  const TaskBlocks::Sums before = blocks_.sums();
+  try {
+    blocks_.sum(parts[0], 0);
+    blocks_.sum(direct, buffered());
+    file_->write_vector_at(parts, file_offset());
+  } catch (...) {
+    blocks_.return_to(before);
+    throw;
+  }
+  blocks_.move(buffered() + static_cast<int64_t>(direct.size()));
   close_window();
   return piece.last(static_cast<size_t>(rest));
 }
