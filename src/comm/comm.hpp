@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "base/futex.hpp"
+#include "storage/futex.hpp"
 
 namespace sheaf {
 

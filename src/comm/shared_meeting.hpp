@@ -11,7 +11,7 @@
 #include <span>
 
 #include "base/export.hpp"
-#include "base/futex.hpp"
+#include "storage/futex.hpp"
 
 namespace sheaf {
 

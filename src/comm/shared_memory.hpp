@@ -8,8 +8,8 @@
 #include <span>
 
 #include "base/export.hpp"
-#include "base/futex.hpp"
 #include "comm/comm.hpp"
+#include "storage/futex.hpp"
 
 namespace sheaf {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/futex.hpp"
+#include "storage/futex.hpp"
 
 namespace sheaf {
 

@@ -8,7 +8,7 @@
 
 #include <mutex>
 
-#include "base/futex.hpp"
+#include "storage/futex.hpp"
 
 namespace sheaf {
 

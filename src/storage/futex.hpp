@@ -1,4 +1,4 @@
-// base/futex: sleeping on a word of memory, which processes may share, until another task changes it (futex(2)).
+// storage/futex: sleeping on a word of memory, which processes may share, until another task changes it (futex(2)).
 #pragma once
 
 #include <linux/futex.h>
