@@ -58,6 +58,25 @@ HoleTable read_holes(MetadataReader& reader) {
   return table;
 }
 
+void leave_out_zeros(MetadataReader& reader, HoleTable& table) {
+  constexpr int64_t at_once = 256 << 10;
+  std::vector<int64_t> sizes;
+  const layout::FileLayout layout = layout_of(reader, sizes);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, std::max<int64_t>(1, layout.skip))));
+  for (size_t t = 0; t < sizes.size(); ++t) {
+    const int64_t round = table.counts[t] - 1;
+    int64_t& used = table.rounds[static_cast<size_t>(round)][t];
+    while (used > 0) {
+      const auto piece = std::span(buffer).first(static_cast<size_t>(std::min(used, std::ssize(buffer))));
+      const size_t got = reader.file().read_at(piece, layout.starts[t] + round * layout.skip + used - std::ssize(piece));
+      const auto found = piece.first(got);
+      const auto last = std::ranges::find_if(found.rbegin(), found.rend(), [](std::byte b) { return b != std::byte{}; });
+      used -= std::ssize(piece) - (found.rend() - last);
+      if (last != found.rend()) break;
+    }
+  }
+}
+
 std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds) {
   const format::Header& h = reader.header();
   if (h.ntasks == 0) return std::nullopt;

@@ -33,11 +33,11 @@ class UnclosedFile {
       end_ = reader_.file_size();
     } else if (unclosed || by_holes || (pointer_.source == format::TableSource::nothing && holds_data())) {
       const bool unreported = !unclosed && !by_holes;
-      use_holes();
+      use_holes(unreported);
       if (reader_.journal_lost())
         report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) + "' is lost");
       if (unreported && report_.source == RepairSource::holes)
-        report_.unknown.emplace_back("whether any of it is whole: no task had flushed or completed a chunk");
+        report_.unknown.emplace_back("whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
     } else {
       report_.source = pointer_.source == format::TableSource::journal    ? RepairSource::journal
                        : pointer_.source == format::TableSource::unmarked ? RepairSource::table
@@ -100,7 +100,7 @@ class UnclosedFile {
     return false;
   }
 
-  void use_holes() {
+  void use_holes(bool unreported) {
     table_ = read_holes(reader_);
     report_.source = RepairSource::holes;
     pointer_.source = format::TableSource::nothing;
@@ -113,6 +113,7 @@ class UnclosedFile {
       return;
     }
     report_.unknown = table_->unknown;
+    if (unreported) leave_out_zeros(reader_, *table_);
     const int64_t skip = lay_out().skip;
     pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
     const auto rounds = checked_mul(pointer_.maxblocks, skip);
