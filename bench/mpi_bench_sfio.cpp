@@ -1,13 +1,10 @@
 // Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against the physical
-// limit: the same bytes as contiguous messages of the listeners' buffer size to the same tasks, which pwrite them.
+// limit (sfio_limit.hpp).
 //
 // Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all listeners.
 //   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit 200|64K]
 //     [--only unoptimised|limit]
-#include <fcntl.h>
 #include <mpi.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -15,11 +12,9 @@
 
 #include "bench_common.hpp"
 #include "sfio.h"
+#include "sfio_limit.hpp"
 
 namespace {
-
-constexpr int data_tag = 5;
-constexpr int done_tag = 6;
 
 struct Setting {
   std::string dir;
@@ -35,22 +30,10 @@ struct Setting {
 
 int me = 0;  // in MPI_COMM_WORLD
 
-void wait(MPI_Request* request) {
-  int done = 0;
-  for (double idle = bench::now(); !done;) {
-    MPI_Test(request, &done, MPI_STATUS_IGNORE);
-    if (done) break;
-    if (bench::now() - idle < 300e-6)
-      sched_yield();
-    else
-      usleep(50);
-  }
-}
-
 void barrier(MPI_Comm comm) {
   MPI_Request request;
   MPI_Ibarrier(comm, &request);
-  wait(&request);
+  sfio_limit::wait(&request);
 }
 
 // All compute tasks begin together; seconds to the end of the last.
@@ -93,77 +76,6 @@ bench::Times striped(const Setting& setting, int unit, bool simple, std::vector<
   return times;
 }
 
-// The physical limit, compute task's side: two messages under way to every listener.
-double limit_compute(const Setting& setting, MPI_Comm compute, std::vector<char>& data) {
-  return timed(compute, [&] {
-    const int64_t share = setting.bytes / setting.listeners;
-    const auto count = static_cast<size_t>(setting.listeners);
-    std::vector<int64_t> sent(count);
-    std::vector<std::vector<MPI_Request>> answers(count);
-    for (bool more = true; more;) {
-      more = false;
-      for (size_t l = 0; l < count; ++l) {
-        while (answers[l].size() < 2 && sent[l] < share) {
-          const int64_t n = std::min(setting.room, share - sent[l]);
-          MPI_Request message;
-          const int task = setting.compute + static_cast<int>(l);
-          static char answer;
-          MPI_Irecv(&answer, 1, MPI_BYTE, task, done_tag, MPI_COMM_WORLD, &answers[l].emplace_back());
-          MPI_Isend(data.data() + static_cast<int64_t>(l) * share + sent[l], static_cast<int>(n), MPI_BYTE, task, data_tag,
-                    MPI_COMM_WORLD, &message);
-          MPI_Request_free(&message);
-          sent[l] += n;
-        }
-        int done = 0;
-        if (!answers[l].empty()) MPI_Test(&answers[l].front(), &done, MPI_STATUS_IGNORE);
-        if (done) answers[l].erase(answers[l].begin());
-        more = more || !answers[l].empty() || sent[l] < share;
-      }
-      sched_yield();
-    }
-  });
-}
-
-// The listener's side: receives `messages` messages and appends them to its file.
-void limit_listener(const Setting& setting, int number) {
-  const std::string path = setting.dir + "/limit." + std::to_string(number);
-  const int file = open(path.c_str(), O_CREAT | O_RDWR, 0666);
-  bench::require(file >= 0, "open");
-  static std::vector<char> memory[2];
-  MPI_Request requests[2];
-  const int64_t share = setting.bytes / setting.listeners;
-  const int64_t messages = (share + setting.room - 1) / setting.room * setting.compute;
-  for (int i = 0; i < 2; ++i) {
-    memory[i].resize(static_cast<size_t>(setting.room));
-    if (i < messages)
-      MPI_Irecv(memory[i].data(), static_cast<int>(setting.room), MPI_BYTE, MPI_ANY_SOURCE, data_tag, MPI_COMM_WORLD, &requests[i]);
-  }
-  off_t at = 0;
-  for (int64_t n = 0; n < messages; ++n) {
-    const int i = static_cast<int>(n % 2);
-    MPI_Status status;
-    int done = 0;
-    for (double idle = bench::now(); !done;) {
-      MPI_Test(&requests[i], &done, &status);
-      if (done) break;
-      if (bench::now() - idle < 300e-6)
-        sched_yield();
-      else
-        usleep(50);
-    }
-    int count = 0;
-    MPI_Get_count(&status, MPI_BYTE, &count);
-    bench::require(pwrite(file, memory[i].data(), static_cast<size_t>(count), at) == count, "pwrite");
-    at += count;
-    const char answer = 0;
-    MPI_Send(&answer, 1, MPI_BYTE, status.MPI_SOURCE, done_tag, MPI_COMM_WORLD);
-    if (n + 2 < messages)
-      MPI_Irecv(memory[i].data(), static_cast<int>(setting.room), MPI_BYTE, MPI_ANY_SOURCE, data_tag, MPI_COMM_WORLD, &requests[i]);
-  }
-  close(file);
-  unlink(path.c_str());
-}
-
 void run(Setting setting, bool is_listener, MPI_Comm compute) {
   std::vector<char> data(static_cast<size_t>(is_listener ? 0 : setting.bytes), 'x');
   const std::string on = std::to_string(setting.listeners) + "-listeners";
@@ -192,11 +104,12 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
     bench::compare({{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs, me == 0,
                    [&] { return session([&] { return striped(setting, unit, false, data); }); },
                    [&] {
+                     const sfio_limit::Stream stream{MPI_COMM_WORLD, setting.compute, setting.listeners, setting.bytes, setting.room};
                      bench::Times times{1.0};
                      if (is_listener)
-                       limit_listener(setting, me - setting.compute);
+                       sfio_limit::receive(stream, setting.dir + "/limit." + std::to_string(me));
                      else
-                       times = {limit_compute(setting, compute, data)};
+                       times = {timed(compute, [&] { sfio_limit::send(stream, data); })};
                      barrier(MPI_COMM_WORLD);
                      return times;
                    },

@@ -63,6 +63,12 @@ for dir in $dirs; do
   for tasks in 2 4 8 16; do
     parallel openmpi $tasks "$bin/mpi_bench_sfio_openmpi" --dir "$dir" --pairs $create_pairs
   done
+  if [ "$(nproc)" -gt 1 ]; then
+    for unit in 200 64K; do
+      parallel openmpi $((2 * $(nproc))) "$bin/mpi_bench_sfio_nodes_openmpi" --dir "$dir" --pairs $pairs --unit $unit
+      parallel openmpi "$(nproc)" "$bin/mpi_bench_sfio_nodes_openmpi" --dir "$dir" --pairs $pairs --unit $unit --threads
+    done
+  fi
   run "$bin/bench_sfio_fibers"
   run "$bin/bench_records" --dir "$dir" --pairs $pairs $records
   run "$bin/bench_compress" --dir "$dir" --pairs $create_pairs $compress

@@ -1,0 +1,166 @@
+// Bandwidth of striped files per node, while nodes are added up to the cores of the machine. A node is one core: its tasks are
+// bound to it, and every node both computes and serves, as in the measurements of the SFIO paper. One node and K nodes in turn,
+// each on a communicator of its own, the other tasks asleep; every compute task writes, then reads, a range of its own over all
+// listeners. The ratio is bandwidth per listener with K nodes / with one: 1 is linear. The file has the same stripes both
+// times. Beyond the cores: bench_sfio_fibers.
+//   mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR    the second half of the tasks are listeners, one on every core
+//   mpirun -np K mpi_bench_sfio_nodes_openmpi --threads      an I/O thread in every task
+//     [--pairs N] [--bytes B per compute task] [--unit U] [--subfiles S]
+// Rows without a target say what the machine allows: `plain`, where every core writes with pwrite to a file of its own; `limit`,
+// where it goes to the listeners in contiguous messages.
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "bench_common.hpp"
+#include "quiet_mpi.hpp"
+#include "sfio.h"
+#include "sfio_limit.hpp"
+
+namespace {
+
+struct Setting {
+  std::string dir;
+  int pairs = 5;
+  int64_t bytes = 0;
+  int unit = 200;
+  int subfiles = 0;
+  int nodes = 0;
+  int node = 0;  // of this task
+  bool threads = false;
+  bool computes = true;
+};
+
+void bind_to(int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  bench::require(sched_setaffinity(0, sizeof cores, &cores) == 0, "sched_setaffinity");
+}
+
+void barrier(MPI_Comm comm) {
+  MPI_Request request;
+  MPI_Ibarrier(comm, &request);
+  for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+template <class Work>
+double timed(MPI_Comm comm, Work work) {
+  barrier(comm);
+  const double begin = bench::now();
+  work();
+  barrier(comm);
+  return bench::now() - begin;
+}
+
+bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, std::vector<char>& data) {
+  bench::Times times(2, 1.0);
+  const std::string how = setting.threads ? "thread" : "listeners=" + std::to_string(listeners);
+  bench::require(sfio_start(nodes, how.c_str(), nullptr) == 0, "sfio_start");
+  if (sfio_comm() == MPI_COMM_NULL) return times;
+  std::string name;
+  for (int i = 0; i < setting.subfiles; ++i)
+    name += "#" + std::to_string(i % listeners) + "," + setting.dir + "/striped." + std::to_string(i) + ";";
+  MFILE* f = sfio_mopen(name.c_str(), setting.unit);
+  bench::require(f != nullptr, "mopen");
+  const int64_t at = setting.bytes * setting.node;
+  const auto bytes = static_cast<size_t>(setting.bytes);
+  times[0] = timed(sfio_comm(), [&] { bench::require(sfio_mwritec(f, at, data.data(), bytes) == setting.bytes, "mwritec"); });
+  times[1] = timed(sfio_comm(), [&] { bench::require(sfio_mreadc(f, at, data.data(), bytes) == setting.bytes, "mreadc"); });
+  sfio_mclose(f);
+  sfio_mdelete(name.c_str());
+  sfio_stop();
+  return times;
+}
+
+// The same of contiguous messages and pwrite (sfio_limit.hpp).
+bench::Times limit(const Setting& setting, MPI_Comm nodes, int number, std::vector<char>& data) {
+  const sfio_limit::Stream stream{nodes, number, number, setting.bytes, 1 << 20};
+  return {timed(nodes, [&] {
+    if (setting.computes)
+      sfio_limit::send(stream, data);
+    else
+      sfio_limit::receive(stream, setting.dir + "/limit." + std::to_string(setting.node));
+  })};
+}
+
+// And of pwrite alone, each node to a file of its own.
+bench::Times plain(const Setting& setting, MPI_Comm nodes, std::vector<char>& data) {
+  MPI_Comm compute;
+  MPI_Comm_split(nodes, setting.computes ? 0 : MPI_UNDEFINED, setting.node, &compute);
+  if (!setting.computes) return {1.0};
+  const std::string path = setting.dir + "/plain." + std::to_string(setting.node);
+  const int file = open(path.c_str(), O_CREAT | O_RDWR, 0666);
+  constexpr int64_t piece = 1 << 20;
+  const double seconds = timed(compute, [&] {
+    for (int64_t at = 0; at < setting.bytes; at += piece)
+      bench::require(pwrite(file, data.data() + at, piece, at) == piece, "pwrite");
+  });
+  close(file);
+  unlink(path.c_str());
+  MPI_Comm_free(&compute);
+  return {seconds};
+}
+
+// What `work(nodes, number of nodes)` takes with all nodes ("ours") and with one ("peer").
+template <class Work>
+void compare(const Setting& setting, const std::vector<bench::Row>& rows, int me, Work work) {
+  const auto with = [&](int nodes) {
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, setting.node < nodes ? 0 : MPI_UNDEFINED, me, &comm);
+    bench::Times times(rows.size(), 1.0);
+    if (comm != MPI_COMM_NULL) {
+      times = work(comm, nodes);
+      MPI_Comm_free(&comm);
+    }
+    quiet::barrier();
+    return times;
+  };
+  bench::compare(rows, bench::file_system_of(setting.dir), setting.pairs, me == 0, [&] { return with(setting.nodes); },
+                 [&] { return with(1); }, [] {});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  int me = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  bench::Options options(argc, argv);
+  Setting setting;
+  setting.dir = options.text("--dir", "/dev/shm");
+  setting.pairs = static_cast<int>(options.number("--pairs", 11));
+  setting.bytes = options.number("--bytes", 64 << 20);
+  setting.unit = static_cast<int>(options.number("--unit", 200));
+  setting.subfiles = static_cast<int>(options.number("--subfiles", 0));
+  setting.threads = options.flag("--threads");
+  options.check();
+  setting.nodes = setting.threads ? size : size / 2;
+  if (setting.subfiles == 0) setting.subfiles = 2 * setting.nodes;
+  setting.node = me % setting.nodes;
+  setting.computes = me < setting.nodes;
+  bind_to(setting.node);
+  bench::Scratch scratch(setting.dir, me == 0, 0);
+  setting.dir = scratch.path();
+  std::vector<char> data(static_cast<size_t>(setting.computes ? setting.bytes : 0), 'x');
+  quiet::barrier();
+
+  const std::string on = std::to_string(setting.nodes) + "-nodes" + (setting.threads ? "-threads" : "") + "/one";
+  const auto unit = std::to_string(setting.unit);
+  compare(setting, {{"sfio-per-listener-plain-" + on, true, 0, 0}}, me, [&](MPI_Comm comm, int) { return plain(setting, comm, data); });
+  if (!setting.threads)
+    compare(setting, {{"sfio-per-listener-limit-" + on, true, 0, 0}}, me,
+            [&](MPI_Comm comm, int nodes) { return limit(setting, comm, nodes, data); });
+  compare(setting, {{"sfio-per-listener-write-" + unit + "B-" + on, true, 0.9, 0}, {"sfio-per-listener-read-" + unit + "B-" + on, true, 0.9, 0}},
+          me, [&](MPI_Comm comm, int nodes) { return striped(setting, comm, nodes, data); });
+  quiet::barrier();
+  MPI_Finalize();
+  return 0;
+}
