@@ -1,9 +1,12 @@
 #include "multifile/copy_stream.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "base/crc32c.hpp"
 #include "base/error.hpp"
 
 namespace sheaf {
@@ -14,6 +17,29 @@ namespace {
 constexpr int64_t smallest_hole = 16 << 10;
 
 constexpr int64_t buffer_bytes = 512 << 10;
+
+// Made once: tools take many small streams one after the other.
+std::span<std::byte> buffer_of_thread() {
+  thread_local const auto buffer = std::make_unique_for_overwrite<std::byte[]>(buffer_bytes);
+  return {buffer.get(), buffer_bytes};
+}
+
+bool is_zero(std::span<const std::byte> bytes) {
+  return bytes.front() == std::byte{} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
+// All but stretches of zeros that may become holes.
+void write_data(File& target, std::span<const std::byte> bytes, int64_t to) {
+  size_t begin = 0;
+  for (size_t at = 0; at <= bytes.size();) {
+    const auto stretch = bytes.subspan(at, std::min<size_t>(smallest_hole, bytes.size() - at));
+    if (stretch.empty() || is_zero(stretch)) {
+      if (at > begin) target.write_at(bytes.subspan(begin, at - begin), to + static_cast<int64_t>(begin));
+      begin = at + stretch.size();
+    }
+    at += std::max<size_t>(1, stretch.size());
+  }
+}
 
 }  // namespace
 
@@ -100,9 +126,25 @@ void check_stream(const Multifile& m, int64_t task) {
   if (sums.piece == 0) return;
   ReadStream stream;
   stream.load(m.file_of(task).file, m.geometry(task), m.sizes_of(task), {}, sums);
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min<int64_t>(m.sizes_of(task).total(), 2 * buffer_bytes)));
-  if (!buffer.empty())
-    while (stream.read(buffer) == buffer.size()) continue;
+  const std::span<std::byte> buffer = buffer_of_thread();
+  while (stream.read(buffer) == buffer.size()) continue;
+}
+
+int64_t copy_stream(const Multifile& m, int64_t task, File& target, int64_t to, WorkProgress& progress, uint32_t piece,
+                    std::vector<uint32_t>* sums) {
+  ReadStream stream;
+  stream.load(m.file_of(task).file, m.geometry(task), m.sizes_of(task), {}, m.sums_of(task));
+  const std::span<std::byte> buffer = buffer_of_thread();
+  const std::span<std::byte> pieces = buffer.first(piece == 0 ? buffer.size() : buffer.size() / piece * piece);
+  int64_t length = 0;
+  for (size_t got = pieces.size(); got == pieces.size(); length += static_cast<int64_t>(got)) {
+    got = stream.read(pieces);
+    const auto found = pieces.first(got);
+    for (size_t at = 0; piece > 0 && at < got; at += piece) sums->push_back(crc32c(0, found.subspan(at, std::min<size_t>(piece, got - at))));
+    write_data(target, found, to + length);
+    progress.advance(static_cast<int64_t>(got));
+  }
+  return length;
 }
 
 }  // namespace sheaf

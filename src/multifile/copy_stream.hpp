@@ -32,6 +32,13 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
 // Compares the data of a task with their checksums, if there are any; throws damaged.
 void check_stream(const Multifile& multifile, int64_t task);
 
+// Brings the stream of `task` to offset `to` of `target`, which must read as zero there, and compares it with its checksums, if
+// there are any, in the same pass; throws damaged. Stretches of zeros are left out. With `piece` > 0 the checksums of every
+// `piece` bytes (at most 512 KiB) of the stream, and of the rest, are put behind those in `sums`. Returns its bytes. Holds at
+// most 512 KiB per thread.
+int64_t copy_stream(const Multifile& multifile, int64_t task, File& target, int64_t to, WorkProgress& progress,
+                    uint32_t piece = 0, std::vector<uint32_t>* sums = nullptr);
+
 // Copies ranges to one target, which must read as zero there, holes left out; ranges that are neighbours in both files are
 // copied as one. What has been added is copied at the latest by finish(); a source must live and not change till then. Holds
 // at most 512 KiB.

@@ -67,24 +67,26 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
   MetadataWriter writer(file, header);
   const std::optional<format::Extension> extension = extension_of_result(m, header);
   writer.write_header(extension);
+  const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
   std::vector<std::vector<uint32_t>> sums(chunks.size());
   writer.write_ranks_and_sizes(0, ranks, chunks);
   // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
-  const int64_t share = std::max<int64_t>(16, m.ntasks() / 64);
+  constexpr int64_t bytes_of_share = 4 << 20;
+  const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
+  const int64_t share = std::max({m.ntasks() / 64, std::min<int64_t>(16, bytes_of_share / std::max<int64_t>(1, average)), int64_t{1}});
   on_threads(
       (m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
       [&](int64_t, int64_t first, WorkProgress& shared) {
         RangeCopier copier(file, shared);
         for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
-          check_stream(m, t);
-          copier.add_stream(m, t, layout.starts[static_cast<size_t>(t)]);
+          const auto i = static_cast<size_t>(t);
+          if (piece > 0) {
+            copy_stream(m, t, file, layout.starts[i], shared, piece, &sums[i]);
+          } else {
+            copier.add_stream(m, t, layout.starts[i]);
+          }
         }
         copier.finish();
-        for (int64_t t = first; extension && extension->checksums() && t < std::min(first + share, m.ntasks()); ++t) {
-          const auto i = static_cast<size_t>(t);
-          sums[i].resize(static_cast<size_t>(format::sums_of_block(lengths[i], chunks[i], extension->piece)));
-          sum_pieces(file, layout.starts[i], lengths[i], extension->piece, sums[i]);
-        }
       });
 
   const std::vector<int64_t> counts(chunks.size(), 1);
@@ -93,11 +95,11 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t) { return lengths[t]; }, 0);
   writer.write_mapping_size(p, 0);
-  if (extension && extension->checksums()) {
+  if (piece > 0) {
     std::vector<uint32_t> all;
     for (const auto& own : sums) all.insert(all.end(), own.begin(), own.end());
     const format::Trailer plan = plan_trailer(header, p, extension->identity, std::ssize(all), 0);
-    TrailerWriter trailer(file, header, plan, extension->piece);
+    TrailerWriter trailer(file, header, plan, piece);
     trailer.write_groups(0, header.ntasks, 0, all);
     trailer.write_footer();
   }

@@ -43,10 +43,14 @@ void check_global_ranks(const Multifile& m, std::vector<int64_t> tasks) {
 }
 
 void split_plain(const Multifile& m, int64_t task, File& output, WorkProgress& progress) {
-  check_stream(m, task);
-  RangeCopier copier(output, progress, 0);
-  const int64_t length = copier.add_stream(m, task, 0);
-  copier.finish();
+  int64_t length = 0;
+  if (m.sums_of(task).piece > 0) {
+    length = copy_stream(m, task, output, 0, progress);
+  } else {
+    RangeCopier copier(output, progress, 0);
+    length = copier.add_stream(m, task, 0);
+    copier.finish();
+  }
   if (length > 0 && output.status().size < length) output.resize(length);  // it ends in a hole
   output.close();
 }
