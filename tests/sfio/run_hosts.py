@@ -26,9 +26,6 @@ class SeveralHosts(unittest.TestCase):
         cls.addClassCleanup(cls.place.cleanup)
         cls.root = Path(cls.place.name)
         cls.hosts = made(["n0", "n1"], cls.root, SUBNET)
-        if cls.hosts and MPI == "mpich":
-            cls.hosts.remove()
-            raise unittest.SkipTest("MPICH 4.0 over TCP (UCX) now and then never leaves MPI_Finalize")
         if cls.hosts:
             cls.addClassCleanup(cls.hosts.remove)
         else:
@@ -79,6 +76,9 @@ class SeveralHosts(unittest.TestCase):
         return ("", str(self.root / "disk")) if self.hosts else ("n0,n1", "")
 
     def test_a_listener_program_on_every_host(self):
+        if self.hosts and MPI == "mpich":
+            # So do programs of nothing but MPI_Alltoall; two tasks never.
+            self.skipTest("more than two tasks of MPICH 4.0 on several hosts often wait for the launcher in MPI_Finalize")
         given, disk = self.names()
         before = [self.hosts.received(n) for n in ("n0", "n1")] if self.hosts else []
         said = self.launch([(["n0", "n1"], BIN / "sfio-hosts", disk), (["n0", "n1"], BIN / "sheaf-iod")],
