@@ -1,9 +1,10 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
-# make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long
+# make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
 # make soak [SOAK_CASES=100000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, then MPI programs killed at
 #                                                    random moments
-# make build | install PREFIX=... | bench | sanitize | format | clean
+# make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
+# make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -11,7 +12,7 @@ FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 100000
 KILL_ROUNDS ?= 1000
 
-.PHONY: soak deps configure build test demo bench sanitize fuzz install format clean
+.PHONY: soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
 demo: build
 	@examples/particles/demo.sh $(BUILD)
@@ -42,8 +43,14 @@ sanitized: deps
 	@cmake --build $(BUILD) -j $(JOBS)
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS) -E 'mpich|openmpi|scale|test_install|test_partest|real_limits|system_calls'
 
+leaks: build
+	@scripts/leaks.sh $(BUILD)
+
 fuzz: deps
 	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+fuzz-corpus:
+	@scripts/fuzz-corpus.sh $(FUZZ_TARGETS)
 
 soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_CASES=$(SOAK_CASES) python3 -B tests/mpiio/test_differential.py

@@ -106,7 +106,7 @@ TypeMap decode_pieces(std::span<const std::byte> code) {
     const int64_t last = must_fit(checked_add(run.offset, must_fit(checked_mul(run.count - 1, run.stride), "a piece")), "a piece");
     if (last < 0) damaged();
     end = must_fit(checked_add(last, run.length), "a piece");
-    pieces += run.count;
+    pieces = must_fit(checked_add(pieces, run.count), "the number of pieces");
     runs.push_back(run);
   }
   std::vector<int64_t> lengths, places;

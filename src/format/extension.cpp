@@ -121,9 +121,8 @@ std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> 
   const std::byte* p = footer.data();
   if (std::memcmp(p + at_footer_magic, footer_magic, sizeof footer_magic) != 0) return std::nullopt;
   const FooterHead head{get<int64_t>(p + at_table), get<uint32_t>(p + at_sections)};
-  const int64_t behind = file_size - footer_size - head.table;
   if (head.table < fixed_size || !aligned(head.table) || head.sections > most_sections ||
-      behind != section_entry_size * int64_t{head.sections})
+      file_size - footer_size - head.table != section_entry_size * int64_t{head.sections})
     damaged(path, "the table of its trailer is said to begin at offset " + std::to_string(head.table) + " with " +
                       std::to_string(head.sections) + " sections, which does not fit its size");
   return head;

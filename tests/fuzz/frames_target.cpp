@@ -1,83 +1,179 @@
-// A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the rest is not the stream itself but
-// what to make it of, since no random bytes pass the checksums of heads: 12 bytes each and the stored bytes behind them.
-// Bit 2: with an index behind it.
+// Frames: heads, tables, indices, and stored bytes with their codec. The first byte chooses; with its highest bit, magic numbers
+// and checksums are right.
 #include <algorithm>
-#include <vector>
+#include <cstring>
 
-#include "base/byte_order.hpp"
 #include "base/crc32c.hpp"
+#include "base/error.hpp"
+#include "codec/frame_coder.hpp"
 #include "fuzz/memory_bound.hpp"
+#include "fuzz/packed_files.hpp"
+#include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/plain_file.hpp"
-#include "storage/memory_store.hpp"
 
 namespace sheaf::fuzz {
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
-constexpr int64_t most_read = 32 << 20;  // of what few bytes may stand for
+using format::frame_head_size;
+using format::FrameHead;
+using format::FrameTable;
+using format::index_end_size;
+using format::index_entry_size;
 
-Bytes make_stream(std::span<const std::byte> recipe, bool with_index) {
-  Bytes stream;
-  format::FrameTable table;
-  while (recipe.size() >= 12) {
-    format::FrameHead head;
-    head.codec = static_cast<format::Codec>(static_cast<uint8_t>(recipe[0]) % 3);
-    head.shuffle = static_cast<uint8_t>(recipe[1]);
-    head.at.block = static_cast<uint8_t>(recipe[2]);
-    head.plain = load<uint32_t>(recipe.data() + 4, ByteOrder::little) >> (static_cast<uint8_t>(recipe[3]) % 32);
-    head.at.offset = load<uint32_t>(recipe.data() + 8, ByteOrder::little) >> (static_cast<uint8_t>(recipe[3]) / 8);
-    recipe = recipe.subspan(12);
-    const auto stored = recipe.first(std::min<size_t>({recipe.size(), head.plain, size_t{64}}));
-    recipe = recipe.subspan(stored.size());
-    head.stored = static_cast<uint32_t>(stored.size());
-    if (head.codec == format::Codec::none) head.plain = head.stored;
-    head.sum = crc32c(0, stored);
-    table.add(head, std::ssize(stream));
-    const auto bytes = format::encode(head);
-    stream.insert(stream.end(), bytes.begin(), bytes.end());
-    stream.insert(stream.end(), stored.begin(), stored.end());
+constexpr int64_t most_plain = 8 << 10;  // bytes of a frame
+constexpr size_t most_frames = 200;
+
+void decode_a_head(Recipe recipe, bool sound) {
+  auto bytes = recipe.filled<frame_head_size>();
+  if (sound) {
+    std::memcpy(bytes.data(), "SFrm", 4);
+    store<uint64_t>(bytes.data() + 32, format::hash_of(std::span(bytes).first(32)), ByteOrder::little);
   }
-  if (with_index)
-    if (const auto index = table.encode_index(std::ssize(stream))) stream.insert(stream.end(), index->begin(), index->end());
-  return stream;
+  const auto head = format::decode_frame(bytes);
+  if (!head) return;
+  require(head->kind == FrameHead::Kind::index || (head->plain <= format::largest_frame && head->stored <= head->plain), "limits of a frame");
+  const auto again = format::decode_frame(format::encode(*head));
+  require(again == head, "a head is encoded as it was decoded");
 }
 
-void read_ranges(PlainFile& file, const Bytes& all) {
-  const layout::ChunkGeometry chunks = file.geometry(0);
-  const BlockSizes sizes = file.sizes_of(0);
-  int64_t before = 0;
-  for (int64_t b = 0; b < std::min<int64_t>(sizes.count, 20) && before < std::ssize(all); before += sizes[b++]) {
-    Bytes middle(static_cast<size_t>(std::min<int64_t>({sizes[b] / 3, 1000, std::ssize(all) - before - sizes[b] / 3})));
-    const size_t got = file.read_at(middle, chunks.offset(b) + sizes[b] / 3);
-    require(got == middle.size() && std::ranges::equal(middle, std::span(all).subspan(static_cast<size_t>(before + sizes[b] / 3), got)),
-            "a range holds what reading from the begin finds there");
+// Each frame begins where the one before ends, and what holds a place is found.
+void check_table(const FrameTable& table) {
+  int64_t sum = 0;
+  for (const format::Frame& f : table.frames()) {
+    sum += f.used;
+    if (f.used == 0) continue;
+    for (const int64_t into : {int64_t{0}, int64_t{f.used} - 1}) {
+      const format::Frame& found = table.frames()[table.find({f.at.block, f.at.offset + into})];
+      require(found.at == f.at && found.stored == f.stored, "the frame that holds a place");
+    }
   }
+  int64_t blocks = 0;
+  for (const int64_t size : table.block_sizes()) blocks += size;
+  require(sum == blocks, "frames add up to the blocks");
+}
+
+void check_index(const FrameTable& table, int64_t stored) {
+  const auto bytes = table.encode_index(stored);
+  require(bytes.has_value(), "an index of a few frames");
+  const auto begin = format::decode_index_end(std::span(*bytes).last<index_end_size>(), stored + std::ssize(*bytes));
+  require(begin == stored, "an index says where it begins");
+  const auto again = FrameTable::decode_index(*bytes, stored);
+  require(again && again->frames().size() == table.frames().size() && again->end() == table.end(), "an index is decoded as it was encoded");
+}
+
+// Frames in the order of a writer that may go back. They are stored one behind the other.
+void build_a_table(Recipe recipe) {
+  FrameTable table;
+  int64_t stored = 0;
+  while (!recipe.empty() && table.frames().size() < most_frames) {
+    FrameHead head;
+    const uint8_t how = recipe.byte();
+    head.plain = static_cast<uint32_t>(recipe.number()) % (format::largest_frame + 1);
+    head.stored = std::min<uint32_t>(head.plain, recipe.byte());
+    head.at = table.end();
+    if (how & 1) head.at = {head.at.block + (how >> 4), 0};
+    if (how & 2) head.at.offset -= std::min<int64_t>(head.at.offset, how >> 4);
+    if (how & 4) head.at = {recipe.byte(), std::clamp<int64_t>(recipe.number(), 0, INT64_MAX / 4)};
+    const auto before = table.frames().size();
+    if (table.add(head, stored)) {
+      stored += head.size();
+      require(table.end() == format::PlainPlace{head.at.block, head.at.offset + head.plain}, "the last frame is the end");
+    } else {
+      require(table.frames().size() <= before, "what is refused adds nothing");
+      break;
+    }
+  }
+  check_table(table);
+  check_index(table, stored);
+}
+
+void decode_an_index(Recipe recipe, bool sound) {
+  const int64_t stored = std::clamp<int64_t>(recipe.number(), 0, INT64_MAX / 4);
+  const auto given = recipe.bytes(most_frames * index_entry_size);
+  Bytes bytes(given.begin(), given.end());
+  if (sound) {
+    const size_t entries = bytes.size() / index_entry_size;
+    bytes.resize(entries * index_entry_size);
+    FrameHead head;
+    head.kind = FrameHead::Kind::index;
+    head.plain = static_cast<uint32_t>(entries);
+    head.stored = static_cast<uint32_t>(bytes.size() + index_end_size);
+    bytes.resize(head.stored);
+    head.sum = crc32c(0, bytes);
+    const auto front = format::encode(head);
+    bytes.insert(bytes.begin(), front.begin(), front.end());
+  }
+  const auto table = FrameTable::decode_index(bytes, stored);
+  if (!table) return;
+  require(table->frames().size() * index_entry_size <= bytes.size(), "no more frames than there are entries");
+  int64_t least = 0;
+  for (const format::Frame& f : table->frames()) {
+    require(f.stored >= least && f.stored + int64_t{f.size} <= stored, "frames lie in the stream");
+    least = f.stored + f.size;
+  }
+  check_table(*table);
+}
+
+// What the codec makes of the stored bytes is what the frame stands for, if its checksum says so.
+void decode_stored(Recipe recipe, bool sound) {
+  static codec::FrameDecoder decoder;
+  static codec::Decompressor plain_decoder;
+  static Bytes out(most_plain), raw(most_plain);
+  FrameHead head;
+  head.codec = static_cast<format::Codec>(recipe.byte() % 3);
+  head.shuffle = recipe.byte();
+  head.plain = static_cast<uint32_t>(std::clamp<int64_t>(recipe.number(), 0, most_plain));
+  const auto stored = recipe.rest();
+  head.stored = static_cast<uint32_t>(stored.size());
+  if (head.codec == format::Codec::none) head.plain = std::min(head.plain, head.stored);
+  const auto there = std::span(out).first(head.plain);
+  if (sound && head.codec != format::Codec::none && head.shuffle < 2) {
+    const auto expected = std::span(raw).first(head.plain);
+    if (!plain_decoder.decompress(head.codec, stored, expected)) return;
+    head.sum = crc32c(0, expected);
+    decoder.decode(head, stored, there, "m");
+    return require(std::ranges::equal(there, expected), "plain bytes of a frame");
+  }
+  decoder.decode(head, stored, there, "m");
+  require(crc32c(0, there) == head.sum, "only what matches its checksum");
+}
+
+void encode_and_decode(Recipe recipe) {
+  const auto how = recipe.byte();
+  const codec::Compression compression{how & 1 ? format::Codec::zstd : format::Codec::lz4, 1, static_cast<uint8_t>(how >> 4)};
+  codec::FrameEncoder encoder(compression);
+  static codec::FrameDecoder decoder;
+  codec::Scratch scratch;
+  Bytes plain;
+  while (!recipe.empty() && std::ssize(plain) < most_plain / 2) {
+    const uint8_t run = recipe.byte();
+    plain.insert(plain.end(), 1U + run % 64, std::byte{recipe.byte()});
+  }
+  const auto frame = encoder.encode({}, plain, scratch);
+  const auto head = format::decode_frame(frame.first<frame_head_size>());
+  require(head && head->size() == std::ssize(frame) && head->plain == plain.size(), "an encoder makes frames");
+  Bytes again(plain.size());
+  decoder.decode(*head, frame.subspan(frame_head_size), again, "m");
+  require(again == plain, "plain bytes of an encoded frame");
 }
 
 }  // namespace
 
 void fuzz_frames(std::span<const std::byte> input) {
-  if (input.empty()) return;
-  const auto options = static_cast<uint8_t>(input[0]);
-  const Bytes stream = options & 2 ? make_stream(input.subspan(1), options & 4) : Bytes(input.begin() + 1, input.end());
-  MemoryStore store;
-  store.set_contents("m", stream);
-  const auto raw = store.open("m", Access::read);
-  const int64_t size = std::ssize(stream);
-  const layout::ChunkGeometry chunks{0, std::max<int64_t>(1, size), std::max<int64_t>(1, size)};
-  const MemoryBound bound(MemoryBound::for_files(size) + most_read);
+  Recipe recipe(input);
+  const uint8_t kind = recipe.byte();
+  const bool sound = kind & 0x80;
+  // A codec's own memory, and a frame or two.
+  const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + 4 * most_plain + (2 << 20));
   try {
-    const auto file = std::make_shared<PlainFile>(raw, std::vector{StoredTask{0, chunks, (options & 1) != 0}},
-                                                  [&](ReadStream& stored, size_t) { stored.load(raw, chunks, {&size, 1, 1}, {}); });
-    require(file->frames(0).frames().size() * format::frame_head_size <= stream.size(), "no more frames than there is room for");
-    ReadStream plain;
-    plain.set_max_buffer(64 << 10);
-    plain.load(file, file->geometry(0), file->sizes_of(0), {});
-    Bytes all(static_cast<size_t>(std::min(file->sizes_of(0).total(), most_read)));
-    require(plain.read(all) == all.size(), "as many bytes as the blocks have");
-    read_ranges(*file, all);
+    switch (kind % 8) {
+      case 0: return decode_a_head(recipe, sound);
+      case 1: case 2: return build_a_table(recipe);
+      case 3: case 4: return decode_an_index(recipe, sound);
+      case 5: case 6: return decode_stored(recipe, sound);
+      default: return kind & 0x70 ? build_a_table(recipe) : encode_and_decode(recipe);
+    }
   } catch (const Error& e) {
     require(e.what()[0] != '\0', "an error has a message");
   }

@@ -5,8 +5,8 @@
 #include "comm/agree.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
+#include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "storage/memory_store.hpp"
 #include "support/keyval_model.hpp"
 
 namespace sheaf::fuzz {
@@ -30,7 +30,7 @@ test::Records parse(std::span<const std::byte> stream, ByteOrder order, bool& wh
 }
 
 struct Stream {
-  MemoryStore store;
+  std::shared_ptr<SpanFile> file = std::make_shared<SpanFile>("m");
   std::vector<int64_t> sizes;
   int64_t chunk = 1;
   int64_t buffer = 0;
@@ -38,7 +38,7 @@ struct Stream {
 
   void open(ReadStream& stream) {
     stream.set_max_buffer(buffer);
-    stream.load(store.open("m", Access::read), {0, chunk, chunk}, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
+    stream.load(file, {0, chunk, chunk}, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
   }
 };
 
@@ -102,7 +102,7 @@ void fuzz_keyval(std::span<const std::byte> input) {
   s.order = settings & 8 ? ByteOrder::big : ByteOrder::little;
   const uint64_t seed = static_cast<uint64_t>(input[2]) << 8 | static_cast<uint64_t>(input[3]);
   const auto bytes = input.subspan(4);
-  s.store.set_contents("m", bytes);
+  s.file->set(bytes);
   for (int64_t at = 0; at < std::ssize(bytes); at += s.chunk) s.sizes.push_back(std::min(s.chunk, std::ssize(bytes) - at));
   if (s.sizes.empty()) s.sizes.push_back(0);
   bool whole = false;

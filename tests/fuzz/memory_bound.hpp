@@ -18,6 +18,8 @@ class MemoryBound {
 
   // What reading files of so many bytes may take.
   static int64_t for_files(int64_t bytes) { return 64 * bytes + (64 << 20); }
+  // What decoding a single structure of so many bytes may take; errors have messages.
+  static int64_t for_structure(int64_t bytes) { return 64 * bytes + (16 << 10); }
 };
 
 }  // namespace sheaf::fuzz

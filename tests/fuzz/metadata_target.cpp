@@ -42,7 +42,7 @@ void read_file(Store& store, const std::string& path) {
   std::optional<PhysicalFile> whole;
   const auto problem = attempt([&] { whole = load_physical_file(store, path); });
   const auto slices = attempt([&] {
-    MetadataReader reader(*file);
+    MetadataReader reader(store, *file);
     const int64_t n = reader.header().ntasks;
     const format::Pointer p = reader.read_pointer();
     if (reader.header().leads_set()) {
@@ -56,7 +56,7 @@ void read_file(Store& store, const std::string& path) {
   });
   for (const int64_t task : {0, 1, 5, -1}) {
     const auto single = attempt([&] {
-      MetadataReader reader(*file);
+      MetadataReader reader(store, *file);
       const format::Pointer p = reader.read_pointer();
       const layout::ChunkGeometry g = read_geometry(reader, p, task);
       const std::vector<int64_t> sizes = read_blocks_of_task(reader, p, g, task);
@@ -82,9 +82,8 @@ void fuzz_metadata(std::span<const std::byte> input) {
   const PackedFiles files = unpack(input);
   if (files.files.empty() || files.holes_hold_metadata()) return;
   const MemoryBound bound(MemoryBound::for_files(files.bytes()));
-  MemoryStore store;
-  put_files(store, files);
-  for (const std::string& path : store.paths()) read_file(store, path);
+  SpanStore store = files_to_read(files);
+  for (size_t k = 0; k < files.files.size(); ++k) read_file(store, format::physical_name("m", static_cast<int32_t>(k)));
 }
 
 }  // namespace sheaf::fuzz

@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "format/header.hpp"
 #include "fuzz/packed_files.hpp"
+#include "fuzz/reseal.hpp"
 #include "layout/chunk_layout.hpp"
 
 namespace sheaf::fuzz {
@@ -20,6 +21,8 @@ class Mutation {
     file_ = &files_.files[below(std::ssize(files_.files))];
     for (auto left = 1 + below(4); left > 0; --left) change_one();
     if (below(2) == 0) mend();
+    if (below(16) == 0) return strip(*file_);
+    if (below(4) > 0) reseal(*file_);
   }
 
  private:

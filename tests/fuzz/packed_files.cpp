@@ -115,6 +115,16 @@ void put_files(MemoryStore& store, const PackedFiles& packed) {
   }
 }
 
+SpanStore files_to_read(const PackedFiles& packed) {
+  std::vector<std::shared_ptr<SpanFile>> all;
+  for (const PackedFile& f : packed.files) {
+    const auto number = static_cast<int32_t>(all.size());
+    all.push_back(std::make_shared<SpanFile>(format::physical_name("m", number)));
+    all.back()->set(f.head, f.tail, f.tail_at);
+  }
+  return SpanStore(std::move(all));
+}
+
 PackedFile with_hole(Bytes contents) {
   constexpr int64_t behind_header = format::fixed_size;
   int64_t best = 0, length = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/span_file.hpp"
 #include "storage/memory_store.hpp"
 
 namespace sheaf::fuzz {
@@ -45,6 +46,8 @@ Bytes pack(const PackedFiles& files);
 
 // Names: "m", "m.000001", ...
 void put_files(MemoryStore& store, const PackedFiles& files);
+// The same for reading, without a copy: `files` outlives its use.
+SpanStore files_to_read(const PackedFiles& files);
 // The reverse, of all files of a multifile that `store` holds under those names; the longest run of zeros becomes a hole.
 PackedFiles take_files(const MemoryStore& store, uint8_t options);
 PackedFile with_hole(Bytes contents);

@@ -9,8 +9,7 @@ void fuzz_readers(std::span<const std::byte> input) {
   const PackedFiles files = unpack(input);
   if (files.files.empty() || files.holes_hold_metadata()) return;
   const MemoryBound bound(MemoryBound::for_files(files.bytes()));
-  MemoryStore store;
-  put_files(store, files);
+  SpanStore store = files_to_read(files);
   const ReadSettings settings{files.processes(), files.buffer_bytes()};
 
   const Outcome serial = read_serially(store, settings);

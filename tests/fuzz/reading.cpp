@@ -97,7 +97,7 @@ Outcome read_serially(Store& store, const ReadSettings& settings) {
 
 Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings) {
   Outcome outcome;
-  for (int64_t t = 0; t <= std::min(ntasks, most_tasks); ++t) {
+  for (int64_t t = 0; t <= std::min(ntasks, most_tasks - 1); ++t) {
     const auto problem = attempt([&] {
       TaskReader reader(store, "m", t, mode_of("r", settings));
       outcome.contents.ntasks = reader.ntasks();

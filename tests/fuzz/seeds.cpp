@@ -1,5 +1,6 @@
-// Writes the seeds of the fuzzers: sheaf_fuzz_seeds DIRECTORY [VECTORS]. DIRECTORY/files, /format and /keyval get small
-// inputs that the library itself has made; with VECTORS, a directory of golden multifiles, only those are packed.
+// Writes the seeds of the fuzzers that read streams and files: sheaf_fuzz_seeds DIRECTORY [VECTORS]. DIRECTORY/files, /streams,
+// /keyval and /words get small inputs that the library itself has made; with VECTORS, a directory of golden multifiles, only those
+// are packed. What single structures need is found by the fuzzers themselves in seconds.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -122,18 +123,14 @@ void write_own(const fs::path& to) {
   unclosed.open("m", Access::write)->resize(format::fixed_size + 32);
   save_files(to, "unclosed", unclosed);
 
-  MemoryStore header;
-  test::write_serially(header, "m", program({16}, 16, 1, 4));
-  Bytes bytes = header.contents("m");
-  bytes.resize(static_cast<size_t>(format::fixed_size));
-  bytes.insert(bytes.begin(), std::byte{6});
-  save(to / "format" / "header", bytes);
-  save(to / "format" / "values", text(0, std::string(40, 'x')));
-  save(to / "format" / "pointer", text(2, "0123456789ab"));
-  save(to / "format" / "name", text(3, "data/result.sion"));
-  save(to / "format" / "table", text(4, "\x06 0 0 1\n1 # comment\n2 2\n"));
-  save(to / "format" / "mode", text(5, "wb,posix,files=auto,buffer=64k,endianness=big|durable"));
-  save(to / "format" / "mode-collective", text(5, "w,collective,collsize=-1,keyval=inline,strict|io-tasks=2"));
+  save(to / "words" / "mode", text(0, "wb,posix,files=auto,buffer=64k,endianness=big|durable"));
+  save(to / "words" / "mode-collective", text(0, "w,collective,collsize=-1,keyval=inline,strict|io-tasks=2"));
+  save(to / "words" / "mode-compressed", text(0, "w,compress=zstd:3,shuffle=8,frame=64k,journal=off,checksums=off|atomic"));
+  save(to / "words" / "table", text(37, " 0 0 1\n1 # comment\n2 2\n"));
+  save(to / "words" / "hints", text(2, "cb_nodes|4;cb_buffer_size|65536;romio_cb_write|enable;romio_ds_read|disable;striping_unit|4096"));
+  save(to / "words" / "hosts", text(3, "n1:2,n2.cluster,*:*|n2"));
+  save(to / "words" / "stripes", text(4, "sfio:unit=4096;h1,/a/b;h2,/c;.000001"));
+  save(to / "words" / "name", text(5, "data/result.sion"));
 
   for (const char* words : {"w,compress=zstd:3,frame=1k", "w,compress=lz4,shuffle=8,frame=1k"}) {
     MemoryStore frames;
@@ -145,9 +142,9 @@ void write_own(const fs::path& to) {
     const Multifile m = load_multifile(frames, "m");
     Bytes input(1 + static_cast<size_t>(m.sizes_of(0).total()));
     m.files.front().file->read_at(std::span(input).subspan(1), m.geometry(0).start);
-    save(to / "frames" / (std::string(words).find("zstd") != std::string::npos ? "zstd" : "lz4"), input);
+    save(to / "streams" / (std::string(words).find("zstd") != std::string::npos ? "zstd" : "lz4"), input);
   }
-  save(to / "frames" / "recipe", text(6, std::string_view("\0\0\0\x18\0\0\0\x05\0\0\0\0hello\0\0\0\x18\0\0\0\x03\x10\0\0\0abc", 32)));
+  save(to / "streams" / "recipe", text(6, std::string_view("\0\0\0\x18\0\0\0\x05\0\0\0\0hello\0\0\0\x18\0\0\0\x03\x10\0\0\0abc", 32)));
 
   for (const ByteOrder order : {ByteOrder::little, ByteOrder::big}) {
     Bytes input{std::byte{15}, static_cast<std::byte>(order == ByteOrder::big ? 10 : 3), std::byte{1}, std::byte{2}};

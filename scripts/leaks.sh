@@ -1,0 +1,45 @@
+#!/bin/sh
+# valgrind on the tools and on test programs: leaks.sh [BUILD]. Exit code 1 if memory leaks or is used wrongly. The tools run as
+# their own tests run them. Tests of simulated ranks are left out: valgrind takes their stacks for anything else.
+set -eu
+cd "$(dirname "$0")/.."
+bin=$PWD/${1:-build}/bin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+check="valgrind -q --leak-check=full --errors-for-leak-kinds=definite,indirect --error-exitcode=99"
+
+failed=0
+run() {
+  name=$1
+  shift
+  if "$@" >"$work/$name.out" 2>&1; then
+    echo "$name: no leaks"
+  else
+    failed=1
+    echo "$name: $(grep -c '==.* at 0x' "$work/$name.out" || true) errors"
+    tail -40 "$work/$name.out"
+  fi
+}
+
+run test_base $check "$bin/test_base"
+run test_format $check "$bin/test_format"
+run test_codec $check "$bin/test_codec"
+run test_api $check "$bin/test_api" --gtest_filter='-Api.*:Generic*'
+
+# Every `sheaf` that the tests start is checked.
+mkdir "$work/bin"
+ln -s "$bin"/* "$work/bin"
+rm "$work/bin/sheaf"
+printf '#!/bin/sh\nexec %s --log-file=%s/sheaf.%%p %s/sheaf "$@"\n' "$check" "$work" "$bin" >"$work/bin/sheaf"
+chmod +x "$work/bin/sheaf"
+SHEAF_BIN=$work/bin
+export SHEAF_BIN
+run tools python3 -B tests/cli/test_tools_command_line.py -q
+for log in "$work"/sheaf.*; do
+  [ ! -s "$log" ] || {
+    failed=1
+    cat "$log"
+  }
+done
+echo "$(ls "$work" | grep -c '^sheaf\.') runs of sheaf checked"
+exit $failed

@@ -1,0 +1,90 @@
+// The metadata of a physical file, made of a recipe: arrays of META1, block table, mapping and, with `sealed`, the checksums of
+// all of them (docs/format.md, section 14), so that wrong numbers are not found by these. What a reader finds is what the recipe
+// has put there, and a file without a wrong number can be read.
+#include "comm/agree.hpp"
+#include "fuzz/made_metadata.hpp"
+#include "fuzz/memory_bound.hpp"
+#include "fuzz/recipe.hpp"
+#include "fuzz/targets.hpp"
+#include "multifile/file_checks.hpp"
+#include "multifile/physical_file.hpp"
+
+namespace sheaf::fuzz {
+
+namespace {
+
+// Whether the table is the one that was made: of a file without a pointer that is known if the checksums are there.
+bool known(const MadeMetadata& made, const format::Pointer& p) {
+  return p.complete() || (p.source == format::TableSource::unmarked && made.sealed && !made.cut);
+}
+
+void read_arrays(const MadeMetadata& made, MetadataReader& reader, const format::Pointer& p) {
+  const auto n = static_cast<size_t>(reader.header().ntasks);
+  require(n == made.ranks.size(), "number of tasks");
+  std::vector<int64_t> values(n);
+  reader.read_globalranks(0, values);
+  require(values == made.ranks, "global ranks");
+  reader.read_chunk_sizes(0, values);
+  require(values == made.final_chunks(), "chunk sizes");
+  reader.read_block_counts(p, 0, values);
+  if (!known(made, p)) return;
+  require(values == made.counts, "block counts");
+  for (int64_t round = 0; round < std::min<int64_t>(p.maxblocks, made.rounds()); ++round) {
+    reader.read_block_sizes(p, round, 0, values);
+    require(std::ranges::equal(values, made.sizes_of_round(round)), "block sizes");
+  }
+}
+
+void read_mapping(const MadeMetadata& made, MetadataReader& reader, const format::Pointer& p) {
+  if (!reader.header().leads_set() || !p.complete()) return;
+  const int64_t size = reader.read_mapping_size(p);
+  require(size == made.mapping_size, "size of the mapping");
+  if (size != std::ssize(made.mapping)) return;
+  std::vector<layout::Placement> entries(static_cast<size_t>(size));
+  if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(0, size, size);
+  reader.read_mapping(p, 0, entries);
+  for (size_t i = 0; i < entries.size(); ++i)
+    require(entries[i].file == made.mapping[i].file && entries[i].local_rank == made.mapping[i].local_rank, "an entry of the mapping");
+}
+
+void read_tasks(const MadeMetadata& made, MetadataReader& reader, const format::Pointer& p) {
+  int64_t start = layout::data_start(std::ssize(made.ranks), reader.header().fsblksize);
+  for (int64_t task = 0; task < std::ssize(made.ranks); ++task) {
+    const layout::ChunkGeometry g = read_geometry(reader, p, task);
+    require(g.start == start && g.size == made.final_chunks()[static_cast<size_t>(task)], "the place of a chunk");
+    start += g.size;
+    const std::vector<int64_t> sizes = read_blocks_of_task(reader, p, g, task);
+    for (size_t b = 0; b < sizes.size(); ++b)
+      require(sizes[b] >= 0 && g.start + static_cast<int64_t>(b) * g.skip <= p.varheader - sizes[b], "blocks lie before META2");
+  }
+}
+
+}  // namespace
+
+void fuzz_mapping(std::span<const std::byte> input) {
+  static MadeMetadata made;
+  static const auto file = std::make_shared<SpanFile>("m");
+  static SpanStore store({file});
+  Recipe recipe(input);
+  const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + (2 << 20));  // buffers of the readers
+  made.make(recipe);
+  file->set(made.head, made.tail, made.tail_at);
+  const auto problem = attempt([&] {
+    MetadataReader reader(*file);
+    const format::Pointer p = reader.read_pointer();
+    if (FileChecks* const checks = reader.checks(p)) checks->check_tasks(0, std::ssize(made.ranks));
+    if (made.overlapping()) return;
+    read_arrays(made, reader, p);
+    read_mapping(made, reader, p);
+    read_tasks(made, reader, p);
+  });
+  require(!problem || !made.is_sound(), "a sound file can be read");
+  std::optional<PhysicalFile> whole;
+  const auto unloaded = attempt([&] { whole = load_physical_file(store, "m"); });
+  require(!unloaded || !made.is_sound(), "a sound file can be loaded");
+  if (!whole || made.overlapping()) return;
+  require(whole->globalranks == made.ranks && whole->chunk_sizes == made.final_chunks(), "the arrays of a loaded file");
+  if (known(made, whole->pointer)) require(whole->block_counts == made.counts, "block counts of a loaded file");
+}
+
+}  // namespace sheaf::fuzz

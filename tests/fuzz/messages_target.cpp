@@ -1,0 +1,80 @@
+// What tasks send each other: requests to I/O listeners, and lists of pieces. Bit 0 of the first byte chooses; with bit 1, a
+// request begins with what the recipe of its head says, else the bytes are the message.
+#include <cstring>
+
+#include "base/error.hpp"
+#include "exchange/piece_code.hpp"
+#include "fuzz/memory_bound.hpp"
+#include "fuzz/recipe.hpp"
+#include "fuzz/targets.hpp"
+#include "stripedfile/protocol.hpp"
+
+namespace sheaf::fuzz {
+
+namespace {
+
+constexpr int64_t most_pieces = 1000;  // that are visited
+
+std::vector<std::byte> make_request(Recipe& recipe) {
+  sfio::Request made;
+  made.kind = static_cast<sfio::Kind>(recipe.byte() % 18);
+  made.handle = recipe.number();
+  for (int64_t& value : made.values) value = recipe.number();
+  made.path.resize(recipe.byte() % 16, 'p');
+  made.more.resize(recipe.byte() % 16, 'q');
+  for (auto sections = recipe.byte() % 4; sections > 0; --sections) {
+    sfio::Section& section = made.sections.emplace_back();
+    section.handle = recipe.number();
+    for (auto extents = recipe.byte() % 4; extents > 0; --extents) section.extents.push_back({recipe.number(), recipe.number()});
+  }
+  std::vector<std::byte> message = sfio::encode(made);
+  // One number of the message may be wrong.
+  const size_t at = 8 * recipe.byte();
+  if (at + 8 <= message.size()) store<int64_t>(message.data() + at, recipe.number(), native_order);
+  const auto data = recipe.rest();
+  message.insert(message.end(), data.begin(), data.end());
+  return message;
+}
+
+void decode_request(std::span<const std::byte> message) {
+  const auto decoded = sfio::decode(message);
+  if (!decoded) return;
+  const auto head = sfio::encode(decoded->request);
+  require(head.size() + decoded->data.size() == message.size(), "what follows the head are the data");
+  require(std::equal(head.begin(), head.end(), message.begin()), "a request is encoded as it was decoded");
+}
+
+class Sum final : public layout::PieceVisitor {
+ public:
+  void run(const layout::Run& run) override { bytes += run.length * run.count; }
+  void equal(const layout::EqualBlocks& blocks) override { bytes += blocks.length * std::ssize(blocks.offsets); }
+  void blocks(const layout::Blocks& blocks) override { bytes += blocks.starts.back() - blocks.starts.front(); }
+  int64_t bytes = 0;
+};
+
+void decode_a_list(std::span<const std::byte> code) {
+  const layout::TypeMap pieces = exchange::decode_pieces(code);
+  require(pieces.size() >= 0 && (pieces.size() > 0) == !code.empty(), "bytes of the pieces");
+  require(pieces.size() == 0 || pieces.true_lower_bound() >= 0 || pieces.pieces() > 1, "pieces lie in a file");
+  if (pieces.pieces() > most_pieces) return;
+  Sum sum;
+  pieces.visit(0, 0, pieces.size(), sum);
+  require(sum.bytes == pieces.size(), "pieces add up");
+}
+
+}  // namespace
+
+void fuzz_messages(std::span<const std::byte> input) {
+  Recipe recipe(input);
+  const uint8_t kind = recipe.byte();
+  // Three bytes may be a piece, which is a node of a type map and what leads to it.
+  const MemoryBound bound(MemoryBound::for_structure(8 * std::ssize(input)));
+  try {
+    if (kind & 1) return decode_a_list(recipe.rest());
+    decode_request(kind & 2 ? make_request(recipe) : std::vector(recipe.rest().begin(), recipe.rest().end()));
+  } catch (const Error& e) {
+    require(e.what()[0] != '\0', "an error has a message");
+  }
+}
+
+}  // namespace sheaf::fuzz

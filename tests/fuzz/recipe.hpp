@@ -1,0 +1,57 @@
+// recipe: numbers taken from the bytes of a fuzzer, one behind the other. Small numbers are one byte, so that changing a byte
+// changes one number and nothing else; numbers at which arithmetic breaks are one byte, too.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/byte_order.hpp"
+
+namespace sheaf::fuzz {
+
+class Recipe {
+ public:
+  explicit Recipe(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  bool empty() const { return rest_.empty(); }
+  std::span<const std::byte> rest() const { return rest_; }
+
+  // 0 behind the end.
+  uint8_t byte() {
+    if (rest_.empty()) return 0;
+    const auto value = static_cast<uint8_t>(rest_.front());
+    rest_ = rest_.subspan(1);
+    return value;
+  }
+  // As many as there are.
+  std::span<const std::byte> bytes(size_t count) {
+    const auto taken = rest_.first(std::min(count, rest_.size()));
+    rest_ = rest_.subspan(taken.size());
+    return taken;
+  }
+  template <size_t N>
+  std::array<std::byte, N> filled() {
+    std::array<std::byte, N> all{};
+    std::ranges::copy(bytes(N), all.begin());
+    return all;
+  }
+  // 0 to 127; -1; powers of two and their neighbours; any eight bytes.
+  int64_t number() {
+    const uint8_t code = byte();
+    if (code < 128) return code;
+    if (code < 252) {
+      const auto power = uint64_t{1} << (7 + (code - 128) / 2 % 57);
+      return static_cast<int64_t>(code % 2 == 0 ? power : power - 1);
+    }
+    if (code < 255) return code - 255;
+    return load<int64_t>(filled<8>().data(), ByteOrder::little);
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace sheaf::fuzz
