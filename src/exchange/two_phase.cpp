@@ -22,15 +22,23 @@ constexpr int64_t largest_gap = 16 << 10;
 // What rounds talk through.
 class TwoPhase::Transport {
  public:
-  Transport(Comm& comm, const Manner& manner) : comm_(comm), dense_(manner.alltoall ? dynamic_cast<DenseExchange*>(&comm) : nullptr) {}
+  // `silent`: there are no messages.
+  Transport(Comm& comm, const Manner& manner, bool silent)
+      : comm_(comm), dense_(manner.alltoall ? dynamic_cast<DenseExchange*>(&comm) : nullptr), silent_(silent) {}
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+    if (silent_) return std::make_unique<Nothing>();
     if (dense_) return dense_->exchange_all(std::move(outgoing), std::move(incoming));
     return comm_.exchange(std::move(outgoing), std::move(incoming));
   }
 
  private:
+  struct Nothing final : Exchange {
+    std::vector<int64_t> finish() override { return {}; }
+  };
+
   Comm& comm_;
   DenseExchange* const dense_;
+  const bool silent_;
 };
 
 void TwoPhase::Round::reserve(int64_t bytes) {
@@ -46,7 +54,7 @@ void TwoPhase::reserve(int64_t bytes) {
 bool TwoPhase::is_own(const Message& message) const { return senders_[message.peer].task == comm_.rank(); }
 
 // What travels in a round, and memory for it. What this task has for itself as an aggregator does not travel: both sides of
-// it are one piece of memory.
+// it are one piece of memory. Nor does what passes between tasks of a node.
 TwoPhase::Round& TwoPhase::lay_out(const Access& access, int64_t round, bool absent) {
   Round& r = rounds_[round % 2];
   r.of_senders.clear();
@@ -55,12 +63,21 @@ TwoPhase::Round& TwoPhase::lay_out(const Access& access, int64_t round, bool abs
   for (size_t s = 0; s < senders_.size(); ++s) {
     const auto part = domains_.part(senders_[s].access(), mine_, round);
     if (part.bytes() <= 0) continue;
+    const int task = senders_[s].task;
+    if (is_near(task)) {
+      r.of_senders.push_back({s, part, mail_.slot(task, round), true});
+      continue;
+    }
     r.of_senders.push_back({s, part});
     bytes += part.bytes();
   }
   for (size_t a = 0; a < aggregators_.size() && access.bytes() > 0; ++a) {
     const auto part = domains_.part(access, static_cast<int64_t>(a), round);
     if (part.bytes() <= 0) continue;
+    if (is_near(aggregators_[a])) {
+      r.own.push_back({a, part, mail_.slot(comm_.rank(), round), true});
+      continue;
+    }
     std::byte* const stream = absent ? nullptr : access.contiguous(part.from);
     r.own.push_back({a, part, stream});
     if (!stream) bytes += part.bytes();
@@ -70,6 +87,7 @@ TwoPhase::Round& TwoPhase::lay_out(const Access& access, int64_t round, bool abs
   for (Message& message : r.own)
     if (!message.memory) message.memory = std::exchange(free, free + message.part.bytes());
   for (Message& message : r.of_senders) {
+    if (message.near) continue;
     message.memory = std::exchange(free, free + message.part.bytes());
     if (!is_own(message)) continue;
     for (const Message& own : r.own)
@@ -91,6 +109,11 @@ std::optional<Error> TwoPhase::write(File& file, const Access& access, bool abse
     Step step;
     for (const Message& message : r.own) {
       const auto [from, to] = message.part;
+      if (message.near) {
+        give(access, message, round);
+        tally.exchanged_bytes += to - from;
+        continue;
+      }
       if (!absent && !access.contiguous(from)) pack(access, from, to, message.memory);
       if (!absent) tally.exchanged_bytes += to - from;
       const int aggregator = aggregators_[message.peer];
@@ -98,20 +121,54 @@ std::optional<Error> TwoPhase::write(File& file, const Access& access, bool abse
         step.outgoing.push_back({aggregator, {message.memory, absent ? 0 : static_cast<size_t>(to - from)}});
     }
     for (const Message& message : r.of_senders)
-      if (!is_own(message))
+      if (!is_own(message) && !message.near)
         step.incoming.push_back({senders_[message.peer].task, {message.memory, static_cast<size_t>(message.part.bytes())}});
     return step;
   };
+  std::optional<Error> problem;
   const auto use = [&](int64_t round, const std::vector<int64_t>& received) {
     const Round& r = rounds_[round % 2];
-    if (r.of_senders.empty()) return;
+    await_givers(r, round);
     // If somebody is absent, all begin anew.
-    if (std::ranges::find(received, 0) != received.end()) return;
-    if (absent && std::ranges::any_of(r.of_senders, [&](const Message& message) { return is_own(message); })) return;
-    write_round(file, round, sieving, tally);
+    const bool whole = std::ranges::find(received, 0) == received.end() &&
+                       !(absent && std::ranges::any_of(r.of_senders, [&](const Message& message) { return is_own(message); }));
+    if (!problem && whole && !r.of_senders.empty()) problem = attempt([&] { write_round(file, round, sieving, tally); });
+    if (mine_ >= 0 && mail_.has_boxes()) mail_.release(phase_of(round));
   };
-  Transport transport(comm_, manner);
-  return in_rounds(transport, domains_.rounds(), prepare, use, manner.overlap);
+  Transport transport(comm_, manner, mail_.reaches_all());
+  const auto failed = in_rounds(transport, domains_.rounds(), prepare, use, manner.overlap);
+  return problem ? problem : failed;
+}
+
+void TwoPhase::give(const Access& access, const Message& message, int64_t round) {
+  const int aggregator = aggregators_[message.peer];
+  mail_.await_release(aggregator, phase_of(round) - 2);
+  pack(access, message.part.from, message.part.to, message.memory);
+  mail_.arrive(aggregator, phase_of(round));
+}
+
+void TwoPhase::await_givers(const Round& r, int64_t round) {
+  const auto near = std::ranges::count_if(r.of_senders, &Message::near);
+  if (near == 0) return;
+  mail_.expect(near, phase_of(round));
+  mail_.await_arrivals(phase_of(round));
+}
+
+void TwoPhase::let_take(const Round& r, int64_t round) {
+  if (mine_ < 0 || !mail_.has_boxes()) return;
+  for (const Message& message : r.of_senders)
+    if (message.near) mail_.set_bytes(senders_[message.peer].task, round, message.part.bytes());
+  mail_.expect(std::ranges::count_if(r.of_senders, &Message::near), phase_of(round));
+  mail_.release(phase_of(round));
+}
+
+int64_t TwoPhase::take(const Access& access, const Message& message, int64_t round) {
+  const int aggregator = aggregators_[message.peer];
+  mail_.await_release(aggregator, phase_of(round));
+  const int64_t got = mail_.bytes(comm_.rank(), round);
+  unpack(access, message.part.from, message.part.from + got, message.memory);
+  mail_.arrive(aggregator, phase_of(round));
+  return got;
 }
 
 void TwoPhase::write_round(File& file, int64_t round, Sieving sieving, Tally& tally) {
@@ -145,16 +202,19 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, bool absen
   // An aggregator sends what there is; a message that is too short tells where the file ends.
   const auto prepare = [&](int64_t round) {
     Round& r = lay_out(access, round, absent);
+    // The slots of this round are free when what was in them two rounds ago is taken.
+    if (mine_ >= 0 && mail_.has_boxes()) mail_.await_arrivals(phase_of(round));
     const auto failed = attempt([&] { read_round(file, round, tally); });
     if (failed && !problem) problem = failed;
     Step step;
     for (Message& message : r.of_senders) {
       if (failed) message.part.to = message.part.from;
-      if (!is_own(message))
+      if (!is_own(message) && !message.near)
         step.outgoing.push_back({senders_[message.peer].task, {message.memory, static_cast<size_t>(message.part.bytes())}});
     }
+    let_take(r, round);
     for (const Message& message : r.own)
-      if (aggregators_[message.peer] != comm_.rank())
+      if (aggregators_[message.peer] != comm_.rank() && !message.near)
         step.incoming.push_back({aggregators_[message.peer], {message.memory, static_cast<size_t>(message.part.bytes())}});
     return step;
   };
@@ -165,7 +225,9 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, bool absen
     for (const Message& message : r.own) {
       if (absent) break;
       int64_t got = 0;
-      if (aggregators_[message.peer] != comm_.rank()) {
+      if (message.near) {
+        got = take(access, message, round);
+      } else if (aggregators_[message.peer] != comm_.rank()) {
         got = received[next++];
       } else {
         got = std::ranges::find_if(r.of_senders, [&](const Message& m) { return is_own(m); })->part.bytes();
@@ -173,10 +235,10 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, bool absen
       const auto [from, to] = message.part;
       if (from + got < to) done = std::min(done, from + got);
       tally.exchanged_bytes += got;
-      if (!access.contiguous(from)) unpack(access, from, from + got, message.memory);
+      if (!message.near && !access.contiguous(from)) unpack(access, from, from + got, message.memory);
     }
   };
-  Transport transport(comm_, manner);
+  Transport transport(comm_, manner, mail_.reaches_all());
   const auto failed = in_rounds(transport, domains_.rounds(), prepare, use, manner.overlap);
   return problem ? problem : failed;
 }

@@ -3,7 +3,8 @@
 // When a plan is made, every task tells each aggregator once which bytes it has for it, in a short code; then only data
 // travel, in rounds (exchange/domains): while an aggregator works on the file, the messages of the next round travel. Shared
 // files (exchange/collective) have file domains and use a plan as long as nobody wants anything else. Multifiles
-// (multifile/collective_writer, collective_reader) have groups of tasks with an aggregator each, and a plan per call.
+// (multifile/collective_writer, collective_reader) have groups of tasks with an aggregator each, and a plan per call; there
+// messages travel between nodes only, and within a node through memory that its tasks share (exchange/node_mail).
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "exchange/access.hpp"
 #include "exchange/domains.hpp"
 #include "exchange/independent.hpp"
+#include "exchange/node_mail.hpp"
 #include "exchange/tally.hpp"
 #include "exchange/windows.hpp"
 #include "layout/aggregators.hpp"
@@ -26,7 +28,7 @@ namespace sheaf::exchange {
 
 class TwoPhase {
  public:
-  explicit TwoPhase(Comm& comm) : comm_(comm) {}
+  explicit TwoPhase(Comm& comm) : comm_(comm), mail_(comm) {}
 
   // Collective. File domains for the range of `windows`; throws on all tasks if one cannot make its part of the plan.
   void plan_domains(const Access& access, const Windows& windows, const layout::AggregatorRules& rules);
@@ -43,18 +45,27 @@ class TwoPhase {
     int64_t bytes = 0;
     int64_t code = 0;    // bytes of encode_pieces()
     int64_t pieces = 0;
+    int64_t each = 0;    // the least over the groups: bytes of a task that the aggregator has memory for
   };
 
   // Local. Memory at aggregators for rounds with at most so many bytes; throws if there is none.
   void reserve(int64_t bytes);
-  // Collective. What a task has goes through the aggregator of its group, up to `each` bytes of it per round; its pieces may
-  // go back in the file, and where they lie over each other the later one wins. `code`: that of `access`. Returns what went
-  // wrong here; data must travel all the same, and are then not transferred.
-  std::optional<Error> plan_groups(const Access& access, std::span<const std::byte> code, const Group& group, const Load& largest,
-                                   int64_t each);
-  // Local. The tasks of a group have one piece each, one behind the other from byte 0 on; `sizes`: of all members, at the
-  // aggregator, `total` > 0 in sum. It gets them in order, `window` bytes per round. `rounds`: the most of all groups.
-  void plan_sequence(const Group& group, std::span<const int64_t> sizes, int64_t total, int64_t window, int64_t rounds);
+  // Collective. What a task has goes through the aggregator of its group, in rounds of as much as that has memory for; its
+  // pieces may go back in the file, and where they lie over each other the later one wins. `code`: that of `access`. Returns
+  // what went wrong here; data must travel all the same, and are then not transferred.
+  std::optional<Error> plan_groups(const Access& access, std::span<const std::byte> code, const Group& group, const Load& largest);
+
+  // The tasks of a group have one piece each, one behind the other from byte 0 on.
+  struct Sequence {
+    std::vector<int64_t> sizes;  // of the members' pieces, at the aggregator
+    int64_t begin = 0;           // where this task's piece lies
+    int64_t total = 0;           // of the group
+  };
+  // Collective; `mine` bytes are this task's piece, `largest` those of the largest one, of which `window` > 0 at a time shall
+  // travel.
+  Sequence line_up(const Group& group, int64_t mine, int64_t largest, int64_t window);
+  // Local. The aggregator gets the pieces in order, `window` bytes per round; `rounds`: the most of all groups.
+  void plan_sequence(const Group& group, const Sequence& sequence, int64_t window, int64_t rounds);
 
   // The same on all tasks: how rounds are carried out.
   struct Manner {
@@ -86,6 +97,7 @@ class TwoPhase {
     size_t peer = 0;  // number of the sender, or of the aggregator
     Domains::Part part;
     std::byte* memory = nullptr;
+    bool near = false;  // they are in the memory of the node
   };
   // What travels or is worked on in a round; two rounds are under way.
   struct Round {
@@ -99,14 +111,31 @@ class TwoPhase {
   class Transport;
   void find_nodes();
   void begin_groups(const Group& group);
+  void tell_pieces(const Access& access, std::span<const std::byte> code, uint32_t phase);
+  std::optional<Error> learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
+                                    uint32_t phase);
+  struct Place {
+    int64_t begin = 0;
+    int64_t total = 0;
+  };
+  std::vector<int64_t> gather(const Group& group, int64_t mine);
+  Place deal(const Group& group, std::span<const Place> places);
   void learn_domains(const Access& access);
   Round& lay_out(const Access& access, int64_t round, bool absent);
   bool is_own(const Message& message) const;
+  bool is_near(int peer) const { return peer != comm_.rank() && mail_.reaches(peer); }
+  uint32_t phase_of(int64_t round) const { return first_phase_ + static_cast<uint32_t>(round); }
+  void give(const Access& access, const Message& message, int64_t round);
+  void await_givers(const Round& r, int64_t round);
+  void let_take(const Round& r, int64_t round);
+  int64_t take(const Access& access, const Message& message, int64_t round);
   Access stored(const Message& message) const;
   void write_round(File& file, int64_t round, Sieving sieving, Tally& tally);
   void read_round(File& file, int64_t round, Tally& tally);
 
   Comm& comm_;
+  NodeMail mail_;
+  uint32_t first_phase_ = 0;  // that of round 0
   std::vector<int64_t> nodes_;
   Domains domains_;
   bool in_windows_ = true;  // aggregators put pieces together in windows, else they transfer them from where they are

@@ -101,54 +101,94 @@ void TwoPhase::begin_groups(const Group& group) {
   senders_.clear();
 }
 
-std::optional<Error> TwoPhase::plan_groups(const Access& access, std::span<const std::byte> code, const Group& group,
-                                           const Load& largest, int64_t each) {
-  begin_groups(group);
-  domains_ = Domains::of_shares(each, (largest.bytes + each - 1) / each);
-  // How many bytes a task has, and the code.
-  const int64_t bytes = access.bytes();
-  std::vector<std::byte> own(sizeof bytes + code.size());
-  store(own.data(), bytes, native_order);
-  std::ranges::copy(code, own.begin() + sizeof bytes);
-  if (mine_ < 0) {
-    comm_.exchange({{group.aggregator, own}}, {})->finish();
-    return std::nullopt;
-  }
-  const size_t room = sizeof bytes + static_cast<size_t>(largest.code);
-  const auto arrived = std::make_unique_for_overwrite<std::byte[]>(room * static_cast<size_t>(group.size()));
-  std::vector<Incoming> incoming;
-  for (int task = group.first; task <= group.last; ++task)
-    if (task != group.aggregator)
-      incoming.push_back({task, {arrived.get() + room * static_cast<size_t>(task - group.first), room}});
-  const auto places = incoming;
-  const auto received = comm_.exchange({}, std::move(incoming))->finish();
+namespace {
 
-  size_t next = 0;
-  for (int task = group.first; task <= group.last; ++task) {
-    std::span<const std::byte> message = own;
-    if (task != group.aggregator) {
-      message = places[next].room.first(static_cast<size_t>(received[next]));
-      ++next;
-    }
-    const auto size = load<int64_t>(message.data(), native_order);
-    if (size == 0) continue;
-    Sender& sender = senders_.emplace_back(Sender{task, size, {}});
-    const auto failed = attempt([&] { sender.pieces = decode_pieces(message.subspan(sizeof bytes)); });
-    if (failed && !unknown_) unknown_ = failed;
-  }
-  return unknown_;
+// What tells the pieces of a task: how many bytes it has, how long the code is, and the code.
+constexpr size_t head_bytes = 2 * sizeof(int64_t);
+
+void put_list(std::span<std::byte> to, int64_t bytes, std::span<const std::byte> code) {
+  store(to.data(), bytes, native_order);
+  store(to.data() + sizeof bytes, std::ssize(code), native_order);
+  std::ranges::copy(code, to.begin() + head_bytes);
 }
 
-void TwoPhase::plan_sequence(const Group& group, std::span<const int64_t> sizes, int64_t total, int64_t window, int64_t rounds) {
+int64_t bytes_in(std::span<const std::byte> list) { return load<int64_t>(list.data(), native_order); }
+
+std::span<const std::byte> code_in(std::span<const std::byte> list) {
+  return list.subspan(head_bytes, static_cast<size_t>(load<int64_t>(list.data() + sizeof(int64_t), native_order)));
+}
+
+}  // namespace
+
+std::optional<Error> TwoPhase::plan_groups(const Access& access, std::span<const std::byte> code, const Group& group,
+                                           const Load& largest) {
   begin_groups(group);
-  domains_ = Domains::of_windows({0, total, 0, window}, 1, rounds);
-  if (mine_ < 0) return;
-  int64_t offset = 0;
-  for (int task = group.first; const int64_t size : sizes) {
-    if (size > 0) senders_.push_back({task, size, layout::TypeMap::indexed({&size, 1}, {&offset, 1}, layout::TypeMap::bytes(1))});
-    offset += size;
-    ++task;
+  // Two rounds are under way where there are several.
+  const int64_t step = largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2);
+  const int64_t rounds = (largest.bytes + step - 1) / step;
+  domains_ = Domains::of_shares(step, rounds);
+  const int64_t room = static_cast<int64_t>(head_bytes) + largest.code;
+  mail_.provide({room, std::min(largest.bytes, step), rounds > 1 ? 2 : 1});
+  const uint32_t phase = mail_.begin_phases(1 + rounds);
+  first_phase_ = phase + 1;
+  if (mine_ >= 0) return learn_pieces(access, code, group, room, phase);
+  tell_pieces(access, code, phase);
+  return std::nullopt;
+}
+
+void TwoPhase::tell_pieces(const Access& access, std::span<const std::byte> code, uint32_t phase) {
+  const int aggregator = aggregators_[0];
+  std::vector<std::byte> list;
+  std::vector<Outgoing> outgoing;
+  if (is_near(aggregator)) {
+    mail_.await_release(aggregator, phase - 2);
+    put_list(mail_.code(comm_.rank()), access.bytes(), code);
+    mail_.arrive(aggregator, phase);
+  } else {
+    list.resize(head_bytes + code.size());
+    put_list(list, access.bytes(), code);
+    outgoing.push_back({aggregator, list});
   }
+  if (!mail_.reaches_all()) comm_.exchange(std::move(outgoing), {})->finish();
+}
+
+std::optional<Error> TwoPhase::learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
+                                            uint32_t phase) {
+  const auto members = static_cast<size_t>(group.size());
+  std::vector<std::byte> own(head_bytes + code.size());
+  put_list(own, access.bytes(), code);
+  std::vector<std::span<const std::byte>> lists(members);
+  std::vector<Incoming> incoming;
+  std::unique_ptr<std::byte[]> arrived;
+  if (!mail_.reaches_all()) arrived = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(room) * members);
+  int64_t near = 0;
+  for (size_t i = 0; i < members; ++i) {
+    const int task = group.first + static_cast<int>(i);
+    if (task == comm_.rank()) {
+      lists[i] = own;
+    } else if (is_near(task)) {
+      lists[i] = mail_.code(task);
+      ++near;
+    } else {
+      const std::span place(arrived.get() + static_cast<size_t>(room) * i, static_cast<size_t>(room));
+      incoming.push_back({task, place});
+      lists[i] = place;
+    }
+  }
+  if (!mail_.reaches_all()) comm_.exchange({}, std::move(incoming))->finish();
+  if (near > 0) {
+    mail_.expect(near, phase);
+    mail_.await_arrivals(phase);
+  }
+  for (size_t i = 0; i < members; ++i) {
+    const int64_t size = bytes_in(lists[i]);
+    if (size == 0) continue;
+    Sender& sender = senders_.emplace_back(Sender{group.first + static_cast<int>(i), size, {}});
+    const auto failed = attempt([&] { sender.pieces = decode_pieces(code_in(lists[i])); });
+    if (failed && !unknown_) unknown_ = failed;
+  }
+  if (mail_.has_boxes()) mail_.release(phase);
+  return unknown_;
 }
 
 }  // namespace sheaf::exchange

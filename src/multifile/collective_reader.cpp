@@ -111,14 +111,15 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
 bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(), largest_, wish.lacks, wish.bytes(), std::ssize(wish.code), std::ssize(wish.extents)};
+  int64_t facts[] = {mine.has_value(), largest_, wish.lacks, wish.bytes(), std::ssize(wish.code), std::ssize(wish.extents),
+                     -capacity_};
   file_.all_max(facts);
   plan_next(facts[1]);
   if (facts[0] != 0) {
     agree(file_, mine);
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
-  const exchange::TwoPhase::Load largest{facts[3], facts[4], facts[5]};
+  const exchange::TwoPhase::Load largest{facts[3], facts[4], facts[5], -facts[6]};
   if (largest.bytes > 0) agree(file_, fetch(wish, largest));
   fetched_.take(wish.extents, std::move(wish.memory));
   return facts[2] != 0;
@@ -130,7 +131,7 @@ std::optional<Error> CollectiveReader::fetch(const Wish& wish, const exchange::T
   const exchange::Access access = wish.access();
   if (mover_) return exchange::read_moved(file, access, *mover_, group_.tasks(), group_.is_collector(), largest.pieces);
   exchange::Tally tally;
-  const auto unknown = two_phase_.plan_groups(access, wish.code, group_.aggregated(), largest, capacity_);
+  const auto unknown = two_phase_.plan_groups(access, wish.code, group_.aggregated(), largest);
   int64_t done = 0;
   const auto failed = two_phase_.read(file, access, false, {}, done, tally);
   return unknown ? unknown : failed;

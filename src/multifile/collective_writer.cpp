@@ -100,36 +100,31 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
 
 // The pieces of all members go into the collector's stream; the own streams of the others stay as they are.
 void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
-  int64_t facts[] = {mine.has_value(), largest_};
+  int64_t facts[] = {mine.has_value(), largest_, -capacity_};
   file_.all_max(facts);
   plan_next(facts[1]);
   if (facts[0] != 0) refuse(mine);
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
   try {
-    agree(file_, merge(data));
+    agree(file_, merge(data, facts[1], -facts[2]));
   } catch (...) {
     if (before) stream_.return_to(*before);
     throw;
   }
 }
 
-std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data) {
-  const std::vector<int64_t> sizes = group_.gather(std::ssize(data));
-  std::vector<std::array<int64_t, 2>> places(sizes.size());  // where each piece begins, and the end of all
-  int64_t total = 0;
-  for (size_t m = 0; m < sizes.size(); total += sizes[m], ++m) places[m][0] = total;
-  for (auto& place : places) place[1] = total;
-  const auto [begin, end] = group_.deal(places);
-  const int64_t window = std::min(most_per_collector, group_.size() * capacity_);
-  int64_t rounds = (end + window - 1) / window;
+// `window`: bytes of a group that travel at a time; no member has room for more.
+std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, int64_t largest, int64_t window) {
+  const auto sequence = two_phase_.line_up(group_.aggregated(), std::ssize(data), largest, window);
+  int64_t rounds = (sequence.total + window - 1) / window;
   file_.all_max(std::span(&rounds, 1));
   if (rounds == 0) return std::nullopt;
-  two_phase_.plan_sequence(group_.aggregated(), sizes, end, window, rounds);
+  two_phase_.plan_sequence(group_.aggregated(), sequence, window, rounds);
   const int64_t size = std::ssize(data);
   const layout::TypeMap piece = layout::TypeMap::bytes(size);
-  const exchange::Access access{begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
-  MergedFile merged(stream_, sizes);
+  const exchange::Access access{sequence.begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
+  MergedFile merged(stream_, sequence.sizes);
   exchange::Tally tally;
   return two_phase_.write(merged, access, false, exchange::Sieving::never, {}, tally);
 }
@@ -159,9 +154,9 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
     code = exchange::encode_pieces(held.access(pieces), 0, held.bytes());
   });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(), largest_, held.bytes(), std::ssize(code), std::ssize(held.extents())};
+  int64_t facts[] = {mine.has_value(), largest_, held.bytes(), std::ssize(code), std::ssize(held.extents()), -capacity_};
   file_.all_max(facts);
-  const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4]};
+  const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4], -facts[5]};
   plan_next(facts[1]);
   if (facts[0] != 0) {
     collected_->take_back();
@@ -190,7 +185,7 @@ std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const layout
   File& file = is_collector() ? collected_->real() : *collected_;
   if (mover_) return exchange::write_moved(file, access, *mover_, group_.tasks(), is_collector(), largest.pieces);
   exchange::Tally tally;
-  const auto unknown = two_phase_.plan_groups(access, code, group_.aggregated(), largest, capacity_);
+  const auto unknown = two_phase_.plan_groups(access, code, group_.aggregated(), largest);
   const auto failed = two_phase_.write(file, access, false, exchange::Sieving::never, {}, tally);
   return unknown ? unknown : failed;
 }

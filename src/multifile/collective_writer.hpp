@@ -56,7 +56,7 @@ class CollectiveWriter {
   std::optional<Error> write_large_ones();
   std::optional<Error> bring(const HeldBytes& held, const layout::TypeMap& pieces, std::span<const std::byte> code,
                              const exchange::TwoPhase::Load& largest);
-  std::optional<Error> merge(std::span<const std::byte> data);
+  std::optional<Error> merge(std::span<const std::byte> data, int64_t largest, int64_t window);
   [[noreturn]] void refuse(const std::optional<Error>& mine);
   void plan_next(int64_t largest);
 

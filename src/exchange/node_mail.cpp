@@ -1,0 +1,117 @@
+#include "exchange/node_mail.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <new>
+
+namespace sheaf::exchange {
+
+namespace {
+
+constexpr size_t line = 64;
+
+size_t in_lines(int64_t bytes) { return (static_cast<size_t>(bytes) + line - 1) / line * line; }
+
+int64_t rounded(int64_t bytes) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(bytes, line)))); }
+
+}  // namespace
+
+// Words of an aggregator, and what a slot of the task holds.
+struct NodeMail::Box {
+  alignas(line) SharedWord arrived[2];  // tasks in even and odd phases, in all
+  SharedWord wanted[2];                 // at which number the aggregator goes on
+  alignas(line) SharedWord released;    // phases that the aggregator is done with
+  SharedWord sleepers;
+  alignas(line) std::atomic<int64_t> bytes[2];
+  int task;  // of `all_`
+};
+
+size_t NodeMail::stride() const { return in_lines(room_.code) + static_cast<size_t>(room_.slots) * in_lines(room_.slot); }
+
+// All tasks first; a node only where these share nothing.
+Comm* NodeMail::tasks_of_node() { return node_ ? node_.get() : &all_; }
+
+void NodeMail::provide(const Room& room) {
+  if (given_up_ || all_.size() == 1) return;
+  if (memory_ && room.code <= room_.code && room.slot <= room_.slot && room.slots <= room_.slots) return;
+  room_.code = std::max(room_.code, rounded(room.code));
+  room_.slot = std::max(room_.slot, rounded(room.slot));
+  room_.slots = std::max(room_.slots, room.slots);
+  phase_ = 0;
+  due_ = {};
+  const bool first = !memory_ && !node_;
+  memory_.reset();
+  const auto wanted = [&] { return tasks() * (sizeof(Box) + stride()); };
+  memory_ = tasks_of_node()->share_memory(wanted());
+  if (!memory_ && first) {
+    node_ = all_.split_by_node();
+    if (node_->size() > 1 && node_->size() < all_.size()) memory_ = node_->share_memory(wanted());
+  }
+  given_up_ = !memory_;
+  if (given_up_) return;
+  Comm& here = *tasks_of_node();
+  std::byte* const own = memory_->bytes().data() + static_cast<size_t>(here.rank()) * sizeof(Box);
+  (new (own) Box{})->task = all_.rank();
+  here.barrier();
+  members_.clear();
+  for (size_t i = 0; node_ && i < tasks(); ++i) members_.push_back(reinterpret_cast<const Box*>(memory_->bytes().data())[i].task);
+}
+
+bool NodeMail::reaches(int task) const {
+  return memory_ && (!node_ || std::ranges::binary_search(members_, task));
+}
+
+size_t NodeMail::index_of(int task) const {
+  return node_ ? static_cast<size_t>(std::ranges::lower_bound(members_, task) - members_.begin()) : static_cast<size_t>(task);
+}
+
+NodeMail::Box& NodeMail::box(int task) const { return reinterpret_cast<Box*>(memory_->bytes().data())[index_of(task)]; }
+
+std::span<std::byte> NodeMail::code(int task) const {
+  return {memory_->bytes().data() + tasks() * sizeof(Box) + index_of(task) * stride(), static_cast<size_t>(room_.code)};
+}
+
+std::byte* NodeMail::slot(int task, int64_t round) const {
+  return code(task).data() + in_lines(room_.code) + static_cast<size_t>(round % room_.slots) * in_lines(room_.slot);
+}
+
+void NodeMail::set_bytes(int task, int64_t round, int64_t bytes) const {
+  box(task).bytes[round % 2].store(bytes, std::memory_order_relaxed);
+}
+
+int64_t NodeMail::bytes(int task, int64_t round) const { return box(task).bytes[round % 2].load(std::memory_order_relaxed); }
+
+// The last one wakes the aggregator, if that waits already; else it will find all of them there.
+void NodeMail::arrive(int aggregator, uint32_t phase) const {
+  Box& with = box(aggregator);
+  SharedWord& arrived = with.arrived[phase % 2];
+  if (arrived.fetch_add(1) + 1 == with.wanted[phase % 2].load()) memory_->wake(arrived);
+}
+
+void NodeMail::await_arrivals(uint32_t phase) const {
+  Box& own = box(all_.rank());
+  SharedWord& arrived = own.arrived[phase % 2];
+  const uint32_t due = due_[phase % 2];
+  own.wanted[phase % 2].store(due);
+  for (uint32_t now = arrived.load(); now != due; now = arrived.load()) memory_->wait(arrived, now);
+}
+
+void NodeMail::release(uint32_t phase) const {
+  Box& own = box(all_.rank());
+  own.released.store(phase + 1);
+  if (own.sleepers.load() > 0) memory_->wake(own.released);
+}
+
+void NodeMail::await_release(int aggregator, uint32_t phase) const {
+  Box& with = box(aggregator);
+  // Phase 0 is the first: those before it were over from the beginning.
+  const auto missing = [&](uint32_t now) { return static_cast<int32_t>(now - (phase + 1)) < 0; };
+  for (uint32_t now = with.released.load(); missing(now); now = with.released.load()) {
+    with.sleepers.fetch_add(1);
+    memory_->wait(with.released, now);
+    with.sleepers.fetch_sub(1);
+  }
+}
+
+}  // namespace sheaf::exchange

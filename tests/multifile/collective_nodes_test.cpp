@@ -1,0 +1,190 @@
+// Within a node the bytes of collective calls go through shared memory; messages travel between nodes only.
+#include <gtest/gtest.h>
+
+#include "storage/faulty_store.hpp"
+#include "support/collective_programs.hpp"
+#include "support/watched_comm.hpp"
+
+namespace sheaf::test {
+namespace {
+
+// Tasks of simulated nodes, whose messages are counted from now on.
+Players watched(Watch& watch, uint64_t seed) {
+  return [&watch, seed](int ntasks, const std::function<void(Comm&)>& body) {
+    FiberOptions options = fibers(ntasks, seed);
+    options.ranks_per_node = watch.ranks_per_node;
+    run_fibers(options, [&](Comm& comm) {
+      WatchedComm seen(comm.duplicate(), watch, comm.rank());
+      body(seen);
+    });
+  };
+}
+
+void forget(Watch& watch) { watch.within = watch.between = watch.steps = 0; }
+
+// What collective calls alone say; the open and the close have messages of their own.
+template <class Body>
+Watch messages_of(const CollectiveProgram& p, Watch watch, Body body) {
+  watched(watch, 3)(p.ntasks(), [&](Comm& comm) { body(comm, watch); });
+  return watch;
+}
+
+Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
+  SharedHandles shared(store);
+  Watch during;
+  messages_of(p, how, [&](Comm& comm, Watch& watch) {
+    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    comm.barrier();
+    forget(watch);
+    comm.barrier();
+    write_calls(writer, p);
+    comm.barrier();
+    during = watch;
+    writer.close();
+  });
+  check_program(store, "a", p);
+  return during;
+}
+
+Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
+  SharedHandles shared(store);
+  Watch during;
+  messages_of(p, how, [&](Comm& comm, Watch& watch) {
+    const std::string word = "r,collective=" + (p.collsize > 0 ? std::to_string(p.collsize) : "auto");
+    ParallelReader reader(shared, comm.duplicate(), "a", mode_of(word));
+    comm.barrier();
+    forget(watch);
+    comm.barrier();
+    const auto expected = p.expected(comm.rank()).second;
+    std::vector<std::byte> found;
+    for (size_t i = 0; i < p.calls.size(); ++i) {
+      std::vector<std::byte> out(static_cast<size_t>(reader.stream().available(std::ssize(expected) / std::ssize(p.calls) + 1)));
+      reader.collective()->read(out, std::nullopt);
+      found.insert(found.end(), out.begin(), out.end());
+    }
+    require(found == expected, "bytes read collectively");
+    comm.barrier();
+    during = watch;
+    reader.close();
+  });
+  return during;
+}
+
+// Requests that are held back, that fill a round, and that take several; pieces merged.
+std::vector<CollectiveProgram> programs() {
+  std::vector<CollectiveProgram> all{simple(12, 4096, 150, 4096, 6), simple(12, 30'000, 12, 30'000, 12),
+                                     simple(12, 700'000, 3, 700'000, 6), simple(12, 5000, 5, 700, 4), simple(12, 400'000, 2, 300'000, 6)};
+  all[3].merge = all[4].merge = true;
+  return all;
+}
+
+TEST(CollectiveNodes, NoMessagesWithinOne) {
+  for (const CollectiveProgram& p : programs()) {
+    SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]));
+    MemoryStore store;
+    const Watch written = of_writing(store, p, {.ranks_per_node = 12});
+    EXPECT_EQ(written.steps, 0);
+    EXPECT_EQ(written.within + written.between, 0);
+    if (p.merge) continue;
+    const Watch read = of_reading(store, p, {.ranks_per_node = 12});
+    EXPECT_EQ(read.steps, 0);
+    EXPECT_EQ(read.within + read.between, 0);
+  }
+}
+
+TEST(CollectiveNodes, MessagesTravelBetweenThem) {
+  for (const int ranks_per_node : {1, 4, 5, 6})
+    for (const CollectiveProgram& p : programs()) {
+      SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " + std::to_string(ranks_per_node));
+      MemoryStore store;
+      const Watch written = of_writing(store, p, {.ranks_per_node = ranks_per_node});
+      EXPECT_EQ(written.within, 0);
+      EXPECT_EQ(written.between == 0, ranks_per_node % p.collsize == 0) << "groups within a node";
+      if (p.merge) continue;
+      EXPECT_EQ(of_reading(store, p, {.ranks_per_node = ranks_per_node}).within, 0);
+    }
+}
+
+TEST(CollectiveNodes, MessagesDoWhereNoMemoryCanBeShared) {
+  for (const int ranks_per_node : {4, 12})
+    for (const CollectiveProgram& p : programs()) {
+      SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " + std::to_string(ranks_per_node));
+      MemoryStore store;
+      EXPECT_GT(of_writing(store, p, {.ranks_per_node = ranks_per_node, .shares_memory = false}).within, 0);
+      if (!p.merge) of_reading(store, p, {.ranks_per_node = ranks_per_node, .shares_memory = false});
+    }
+}
+
+TEST(CollectiveNodes, RandomPrograms) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const CollectiveProgram p = random_collective_program(seed + 5000);
+    Watch watch{.ranks_per_node = static_cast<int>(1 + seed % 7)};
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", nodes of " + std::to_string(watch.ranks_per_node) + ": " + p.describe());
+    MemoryStore store;
+    ASSERT_NO_THROW({
+      write_program(store, "a", p, watched(watch, seed));
+      check_program(store, "a", p);
+      read_program(store, "a", p, seed, watched(watch, seed));
+    });
+  }
+}
+
+// Groups of more than 64 tasks have less memory per task, each its own; all take as many rounds as the one with the least.
+TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
+  for (const int ranks_per_node : {40, 200}) {
+    const CollectiveProgram p = simple(170, 1000, 2, 220'000, 100);
+    MemoryStore store;
+    of_writing(store, p, {.ranks_per_node = ranks_per_node});
+    of_reading(store, p, {.ranks_per_node = ranks_per_node});
+  }
+}
+
+// A collector that cannot write or read goes on until nobody waits for it, and all tasks learn of it.
+TEST(CollectiveNodes, AFailureIsToldToAll) {
+  for (const int ranks_per_node : {4, 12})
+    for (const Operation operation : {Operation::write, Operation::read}) {
+      const CollectiveProgram p = simple(12, 700'000, 2, 700'000, 6);
+      MemoryStore memory;
+      write_program(memory, "a", p, 5);
+      FaultyStore store(memory);
+      int told = 0;
+      Watch watch{.ranks_per_node = ranks_per_node};
+      watched(watch, 9)(12, [&](Comm& comm) {
+        const auto fails = [&](auto call) {
+          comm.barrier();
+          FaultPlan plan;
+          plan.fail_at = 0;
+          plan.from_then_on = true;
+          plan.kind = operation;
+          store.set_plan(plan);
+          comm.barrier();
+          try {
+            call();
+          } catch (const Error&) {
+            ++told;
+          }
+          comm.barrier();
+          store.set_plan({});
+          comm.barrier();
+        };
+        if (operation == Operation::read) {
+          ParallelReader reader(store, comm.duplicate(), "a", mode_of("r,collective=6"));
+          std::vector<std::byte> out(700'000);
+          fails([&] { reader.collective()->read(out, std::nullopt); });
+          reader.collective()->read(out, std::nullopt);
+          require(out == content(comm.rank(), 0, 700'000), "bytes of the second try");
+        } else {
+          ParallelWriter writer(store, comm.duplicate(), request_of("b", p, comm.rank()), mode_of("w," + p.words()));
+          const auto data = content(comm.rank(), 0, 700'000);
+          fails([&] { writer.collective()->write(data, std::nullopt); });
+          write_calls(writer, p);
+          writer.close();
+        }
+      });
+      EXPECT_EQ(told, 12);
+      if (operation == Operation::write) check_program(memory, "b", p);
+    }
+}
+
+}  // namespace
+}  // namespace sheaf::test
