@@ -13,7 +13,11 @@ constexpr size_t line = 64;
 
 size_t in_lines(int64_t bytes) { return (static_cast<size_t>(bytes) + line - 1) / line * line; }
 
-int64_t rounded(int64_t bytes) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(bytes, line)))); }
+// A little more, so that requests that grow from round to round do not take new memory each time.
+int64_t rounded(int64_t bytes) {
+  const auto step = std::max<uint64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)) / 16, line);
+  return static_cast<int64_t>((static_cast<uint64_t>(bytes) + step - 1) / step * step);
+}
 
 }  // namespace
 
@@ -29,7 +33,6 @@ struct NodeMail::Box {
 
 size_t NodeMail::stride() const { return in_lines(room_.code) + static_cast<size_t>(room_.slots) * in_lines(room_.slot); }
 
-// All tasks first; a node only where these share nothing.
 Comm* NodeMail::tasks_of_node() { return node_ ? node_.get() : &all_; }
 
 void NodeMail::provide(const Room& room) {

@@ -73,7 +73,8 @@ Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
 // Requests that are held back, that fill a round, and that take several; pieces merged.
 std::vector<CollectiveProgram> programs() {
   std::vector<CollectiveProgram> all{simple(12, 4096, 150, 4096, 6), simple(12, 30'000, 12, 30'000, 12),
-                                     simple(12, 700'000, 3, 700'000, 6), simple(12, 5000, 5, 700, 4), simple(12, 400'000, 2, 300'000, 6)};
+                                     simple(12, 700'000, 3, 700'000, 6), simple(12, 5000, 5, 700, 4),
+                                     simple(12, 400'000, 2, 300'000, 6)};
   all[3].merge = all[4].merge = true;
   return all;
 }
