@@ -9,6 +9,7 @@ namespace sheaf {
 namespace {
 constexpr int64_t first_buffer = 32;
 constexpr int64_t room = 16 << 20;             // set aside at a time for large requests
+constexpr int64_t summed_at_once = 256 << 10;    // half of it or twice as much costs more
 constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
 
@@ -188,14 +189,11 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
   const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(file_->border(), max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
-  const std::span<const std::byte> parts[] = {{buffer(), static_cast<size_t>(buffered())}, direct};
   settle();
   set_room_aside(buffered() + static_cast<int64_t>(direct.size()));
   const TaskBlocks::Sums before = blocks_.sums();
   try {
-    blocks_.sum(parts[0], 0);
-    blocks_.sum(direct, buffered());
-    file_->write_vector_at(parts, file_offset());
+    write_summed({buffer(), static_cast<size_t>(buffered())}, direct);
   } catch (...) {
     blocks_.return_to(before);
     throw;
@@ -203,6 +201,23 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   blocks_.move(buffered() + static_cast<int64_t>(direct.size()));
   close_window();
   return piece.last(static_cast<size_t>(rest));
+}
+
+// Both from the position on, which stays. Bytes that are summed go to the file in parts that are still in the cache then.
+void WriteStream::write_summed(std::span<const std::byte> head, std::span<const std::byte> body) {
+  const int64_t begin = file_offset();
+  int64_t done = 0;
+  do {
+    const int64_t at = begin + done + std::ssize(head);
+    const size_t n = piece() == 0 ? body.size() : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
+    const std::span<const std::byte> parts[] = {head, body.first(n)};
+    blocks_.sum(head, done);
+    blocks_.sum(parts[1], done + std::ssize(head));
+    file_->write_vector_at(parts, begin + done);
+    done += std::ssize(head) + static_cast<int64_t>(n);
+    head = {};
+    body = body.subspan(n);
+  } while (!body.empty());
 }
 
 // Before a transfer of so many bytes that reaches another multiple of `room` in the chunk.

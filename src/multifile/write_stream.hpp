@@ -160,6 +160,7 @@ class WriteStream {
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);
+  void write_summed(std::span<const std::byte> head, std::span<const std::byte> body);
   void set_room_aside(int64_t bytes);
   void give_room_back();
   void transfer(std::span<const std::byte> bytes);
