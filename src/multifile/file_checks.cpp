@@ -306,7 +306,8 @@ std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {
   return all;
 }
 
-void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place) {
+void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place,
+                  std::byte* copy_to) {
   std::array<std::byte, 4 * 256> sums;
   for (int64_t offset = place.offset; !data.empty();) {
     const size_t pieces = (data.size() + piece - 1) / piece;
@@ -315,7 +316,9 @@ void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const s
     sums_at += std::ssize(some);
     for (size_t i = 0; i < some.size(); i += 4) {
       const auto part = data.first(std::min<size_t>(piece, data.size()));
-      if (crc32c(0, part) != load<uint32_t>(&some[i], ByteOrder::little))
+      const uint32_t sum = copy_to ? crc32c_copy(0, copy_to, part) : crc32c(0, part);
+      if (copy_to) copy_to += part.size();
+      if (sum != load<uint32_t>(&some[i], ByteOrder::little))
         throw file_error(Code::damaged, file.path(), "the " + std::to_string(part.size()) + " bytes from offset " +
                          std::to_string(offset) + " on of block " + std::to_string(place.block) + " of task " +
                          std::to_string(place.task) + " do not match their checksum");

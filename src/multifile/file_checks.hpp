@@ -25,8 +25,9 @@ struct DataPlace {
 };
 
 // Compares `data`, whole pieces of a block but for the last one, with their checksums, which begin at offset `sums_at` of
-// `file`. Throws damaged.
-void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place);
+// `file`. Throws damaged. With `copy_to` the data are copied there in the same pass, past the caches.
+void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place,
+                  std::byte* copy_to = nullptr);
 
 // The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
 //   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/crc32c.hpp"
 #include "format/extension.hpp"
 #include "multifile/file_checks.hpp"
 
@@ -12,6 +13,7 @@ namespace sheaf {
 namespace {
 constexpr uint32_t first_read_ahead = 8 << 10;
 constexpr int64_t checked_at_once = 256 << 10;  // so that it is still in the cache when it is checked
+constexpr int64_t walked_at_least = 8 << 20;     // more than a core's caches hold
 }
 
 int64_t BlockSizes::total() const {
@@ -187,7 +189,10 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
     refill_checked(end);
     return 0;
   }
-  read_checked(fetched_, out.first(static_cast<size_t>(whole)));
+  // Memory that the program walks through is in no cache, and would have to come there for the sums.
+  const bool walks = out.data() == walked_to_ || whole >= walked_at_least;
+  read_checked(fetched_, out.first(static_cast<size_t>(whole)), walks && whole >= checked_at_once && crc32c_copies());
+  walked_to_ = out.data() + whole;
   fetched_ += whole;
   window_.at = window_.end = buffer_.get();
   return static_cast<size_t>(whole);
@@ -213,14 +218,16 @@ size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   return n;
 }
 
-// Bytes of the block from a border of pieces on.
-void ReadStream::read_checked(int64_t offset, std::span<std::byte> out) {
+// Bytes of the block from a border of pieces on; or by way of the buffer.
+void ReadStream::read_checked(int64_t offset, std::span<std::byte> out, bool by_buffer) {
   const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
+  if (by_buffer) make_room(at_once);
   while (!out.empty()) {
     const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
-    const size_t n = file_->read_at(part, geometry_.offset(block_) + offset);
+    const auto found = by_buffer ? std::span(buffer_.get(), part.size()) : part;
+    const size_t n = file_->read_at(found, geometry_.offset(block_) + offset);
     if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
-    check_pieces(*file_, sums_at(block_, offset), piece(), part, {local_rank_, block_, offset});
+    check_pieces(*file_, sums_at(block_, offset), piece(), found, {local_rank_, block_, offset}, by_buffer ? part.data() : nullptr);
     offset += std::ssize(part);
     out = out.subspan(part.size());
   }
@@ -304,7 +311,7 @@ void ReadStream::refill_checked(int64_t end) {
   const int64_t n = std::min(end - begin, std::max<int64_t>(piece(), next_ahead() / piece() * piece()));
   make_room(n);
   window_.at = window_.end = buffer_.get();
-  read_checked(begin, std::span(buffer_.get(), static_cast<size_t>(n)));
+  read_checked(begin, std::span(buffer_.get(), static_cast<size_t>(n)), false);
   window_.at = buffer_.get() + (at - begin);
   window_.end = buffer_.get() + n;
   fetched_ = begin + n;

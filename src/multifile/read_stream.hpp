@@ -134,7 +134,7 @@ class ReadStream {
   uint32_t next_ahead();
   void make_room(int64_t bytes);
   size_t transfer(std::span<std::byte> out);
-  void read_checked(int64_t offset, std::span<std::byte> out);
+  void read_checked(int64_t offset, std::span<std::byte> out, bool by_buffer);
   [[noreturn]] void ends_early(int64_t offset, int64_t block) const;
 
   Window window_;
@@ -146,6 +146,7 @@ class ReadStream {
   int64_t block_ = 0;
   int64_t fetched_ = 0;  // offset in the block of the end of the window
   int64_t sums_at_ = 0;  // offset in the file of the checksums of the block
+  const std::byte* walked_to_ = nullptr;  // the end of the memory that was read into last
   uint32_t capacity_ = 0;
   uint32_t max_buffer_ = 0;
   int32_t local_rank_ = 0;
