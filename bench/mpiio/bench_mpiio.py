@@ -1,30 +1,32 @@
 #!/usr/bin/env python3
-"""bench_mpiio.py [--bin DIR] [--dir DIR] [--tasks 4,16] [--pairs 5] [--mpi openmpi,mpich] [--only NAME,...]: the patterns of
-the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same binary in turn. Open MPI has two
-implementations (ompio, romio321): the faster one counts. sfio-PATTERN: ours on a striped file over 4 I/O listeners more, theirs
-on one plain file. One line per pattern, phase and number of tasks."""
+"""bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 3] [--mpi openmpi,mpich] [--only
+NAME,...]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same binary in turn.
+Open MPI has two implementations (ompio, romio321): the faster one counts. sfio-PATTERN: ours on a striped file over 4 I/O
+listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
+--quick: the whole matrix in few minutes, on tmpfs and in the current directory; no striped files, and of MPICH, whose tasks poll
+without yielding, 4 tasks on tmpfs only."""
 import argparse
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here.parent))
-from bench_pairs import result  # noqa: E402
+from bench_pairs import file_system, result  # noqa: E402
 
 LISTENERS = 4  # of the patterns on a striped file
 TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.5, "strided-4096": 0.5, "irregular-8": 0.5,
            "irregular-1024": 0.5, "contiguous": 1.0, "contiguous-independent": 1.0, "flash-hdf5": 0.8, "flash-pnetcdf": 0.8}
-TARGETS |= {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
+STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
 
 
-def run(args, mpi, tasks, name, io, repeats=3):
+def launch(args, mpi, tasks, io, directory, program, names, striped=False):
+    """The seconds of each phase of each name, of those that got so far."""
     environment = dict(os.environ)
     words = ["env"]
-    pattern = name.removeprefix("sfio-")  # on a striped file; the peer's is a plain one
-    striped = pattern != name and io == "sheaf"
-    file = args.dir / f"mpiio-bench.{os.getpid()}"
+    file = directory / f"mpiio-bench.{os.getpid()}"
     if striped:
         environment["SHEAF_SFIO"] = f"listeners={LISTENERS}"
         file = f"sfio:unit={64 << 10};" + "".join(f"#{i},{file}.{i};" for i in range(LISTENERS))
@@ -32,45 +34,110 @@ def run(args, mpi, tasks, name, io, repeats=3):
         words.append(f"LD_PRELOAD={args.bin.parent}/lib/libsheaf_mpiio_{mpi}.so")
     elif mpi == "openmpi":
         words.append(f"OMPI_MCA_io={io}")
-    program = "mpiio_" + (name.replace("-", "_") if name.startswith("flash") else "patterns_sfio" if striped else "patterns")
-    arguments = [] if name.startswith("flash") else [pattern]
-    tasks += LISTENERS if striped else 0
-    command = [here.parent.parent / "scripts/mpirun.sh", mpi, str(tasks), *words, args.bin / f"{program}_{mpi}", *arguments, file,
-               str(repeats)]
+    command = [here.parent.parent / "scripts/mpirun.sh", mpi, str(tasks + (LISTENERS if striped else 0)), *words,
+               args.bin / f"mpiio_{program}_{mpi}", *([",".join(names)] if program.startswith("patterns") else []), file,
+               str(args.repeats)]
     found = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, env=environment)
-    times = {line.split()[1]: float(line.split()[2]) for line in found.stdout.splitlines() if line.startswith("TIME")}
-    return times if found.returncode == 0 and times else None  # a peer may crash on a pattern
+    times, name = {}, names[0]
+    for line in found.stdout.splitlines():
+        word = line.split()
+        if line.startswith("PATTERN"):
+            name = word[1]
+        elif line.startswith("TIME"):
+            times.setdefault(name, {})[word[1]] = float(word[2])
+        elif line.startswith("WRONG"):
+            times.pop(name, None)
+    return times
+
+
+def run(args, mpi, tasks, io, directory):
+    """All names: as few launches as there are programs, and one more for each pattern that a peer crashes on."""
+    times = {}
+    patterns = []
+    for name in args.only.split(","):
+        if name.startswith("flash"):
+            if (args.bin / f"mpiio_{name.replace('-', '_')}_{mpi}").exists():
+                times |= launch(args, mpi, tasks, io, directory, name.replace("-", "_"), [name])
+        elif name.startswith("sfio-"):
+            pattern = name.removeprefix("sfio-")
+            striped = io == "sheaf"
+            found = launch(args, mpi, tasks, io, directory, "patterns_sfio" if striped else "patterns", [pattern], striped)
+            times |= {f"sfio-{key}": value for key, value in found.items()}
+        else:
+            patterns.append(name)
+    while patterns:
+        times |= launch(args, mpi, tasks, io, directory, "patterns", patterns)
+        reached = max((i + 1 for i, name in enumerate(patterns) if name in times), default=0)
+        patterns = patterns[reached + 1:] if reached < len(patterns) else []
+    return times
+
+
+def compare(args, mpi, tasks, directory, rows):
+    peers = ["ompio", "romio321"] if mpi == "openmpi" else ["romio"]
+    pairs = []
+    for _ in range(args.pairs):
+        theirs = [run(args, mpi, tasks, io, directory) for io in peers]
+        pairs.append((run(args, mpi, tasks, "sheaf", directory), theirs))
+    missing = 0
+    for name in args.only.split(","):
+        if any(name not in ours for ours, _ in pairs):
+            if (args.bin / f"mpiio_{name.replace('-', '_')}_{mpi}").exists() or not name.startswith("flash"):
+                print(f"{name} with {tasks} tasks of {mpi}: no result with the drop-in")
+                missing = 1
+            continue
+        for phase in pairs[0][0][name]:
+            own, best = [], []
+            for ours, theirs in pairs:
+                found = [times[name][phase] for times in theirs if name in times]  # a peer may crash on a pattern
+                if found:
+                    own.append(ours[name][phase])
+                    best.append(min(found))
+            if not own:
+                continue
+            ratios = [a / b for a, b in zip(own, best)]
+            target = (TARGETS | STRIPED).get(name, 0)
+            result(f"mpiio-{name}-{phase}-{mpi}-{tasks}", directory, ratios, own, best, target)
+            rows.append((f"{name} {phase}", tasks, mpi, file_system(directory), ratios, target))
+    return missing
+
+
+def table(rows):
+    print(f"\n{'row':32s} {'tasks':>5s} {'MPI':8s} {'fs':6s} {'ours/best peer':>14s}  {'spread':14s} {'must':>5s}")
+    for name, tasks, mpi, system, ratios, target in rows:
+        ratio = statistics.median(ratios)
+        verdict = "" if not target else "ok" if ratio <= target else "MISSED"
+        print(f"{name:32s} {tasks:5d} {mpi:8s} {system:6s} {ratio:14.3f}  {min(ratios):5.3f} .. {max(ratios):5.3f} {target:5g} {verdict}")
+    judged = [statistics.median(row[4]) <= row[5] for row in rows if row[5]]
+    print(f"{sum(judged)} of {len(judged)} rows reach what they must")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/bin"))
-    parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("/dev/shm"))
+    parser.add_argument("--dir", default="")
     parser.add_argument("--tasks", default="4,16")
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--mpi", default="openmpi")
-    parser.add_argument("--only", default=",".join(TARGETS))
+    parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--mpi", default="")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     args.bin = args.bin.resolve()
+    args.only = args.only or ",".join(TARGETS if args.quick else TARGETS | STRIPED)
+    pairs = args.pairs or (2 if args.quick else 5)
+    directories = [pathlib.Path(d).resolve() for d in args.dir.split(",") if d] or [pathlib.Path("/dev/shm")]
+    if args.quick and not args.dir:
+        directories.append(pathlib.Path.cwd())
+    rows = []
     missing = 0
-    for mpi in args.mpi.split(","):
-        peers = ["ompio", "romio321"] if mpi == "openmpi" else ["romio"]
-        for tasks in map(int, args.tasks.split(",")):
-            for name in args.only.split(","):
-                pairs = []
-                for _ in range(args.pairs):
-                    theirs = [times for io in peers if (times := run(args, mpi, tasks, name, io))]
-                    ours = run(args, mpi, tasks, name, "sheaf")
-                    if ours is None:
-                        print(f"{name} with {tasks} tasks of {mpi}: no result with the drop-in")
-                        missing = 1
-                    elif theirs:
-                        pairs.append((ours, theirs))
-                for phase in pairs[0][0] if pairs else ():
-                    own = [ours[phase] for ours, _ in pairs]
-                    best = [min(times[phase] for times in theirs) for _, theirs in pairs]
-                    result(f"mpiio-{name}-{phase}-{mpi}-{tasks}", args.dir, [a / b for a, b in zip(own, best)], own, best,
-                           TARGETS.get(name, 0))
+    for mpi in (args.mpi or ("openmpi,mpich" if args.quick else "openmpi")).split(","):
+        for directory in directories:
+            for tasks in map(int, args.tasks.split(",")):
+                if args.quick and mpi == "mpich" and (tasks > 4 or directory != directories[0]):
+                    continue
+                args.pairs = 1 if args.quick and mpi == "mpich" else pairs
+                missing |= compare(args, mpi, tasks, directory, rows)
+    table(rows)
     return missing
 
 

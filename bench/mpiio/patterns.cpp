@@ -1,6 +1,6 @@
-// patterns NAME FILE [REPEATS]: one access pattern of the Blue Gene/L paper (section 5), written and read back REPEATS times
-// with checked bytes, through whatever MPI-IO the process has. Prints "TIME <phase> <seconds>" with the least time of each
-// phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py). Built
+// patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5), each written and read back
+// REPEATS times with checked bytes, through whatever MPI-IO the process has. Prints for each "PATTERN <name>" and "TIME <phase>
+// <seconds>" with the least time of each phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py). Built
 // WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and FILE is a striped file.
 //
 //   contiguous[-independent]   IOR: every task one block of 16 MiB in calls of 1 MiB
@@ -18,6 +18,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,40 @@ void delete_file(const char* name) {
   MPI_Barrier(world);
 }
 
+// Returns whether bytes were wrong on some task.
+bool run(const std::string& name, const char* path, int repeats) {
+  Pattern p = pattern_of(name);
+  std::vector<unsigned char> data(static_cast<size_t>(p.bytes));
+  std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
+  for (size_t i = 0; i + 8 <= data.size(); i += 8) {
+    const uint64_t word = random();
+    std::memcpy(&data[i], &word, sizeof word);
+  }
+  std::vector<unsigned char> back(data.size());
+  double least[2] = {1e30, 1e30};
+  int wrong = 0;
+  for (int i = 0; i < repeats; ++i) {
+    delete_file(path);
+    MPI_File file;
+    MPI_File_open(world, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_set_view(file, p.displacement, MPI_BYTE, p.type, "native", MPI_INFO_NULL);
+    least[0] = std::min(least[0], timed([&] { transfer(file, p, data, true); }));
+    std::fill(back.begin(), back.end(), 0);
+    least[1] = std::min(least[1], timed([&] { transfer(file, p, back, false); }));
+    wrong |= data != back;
+    MPI_File_close(&file);
+  }
+  if (p.type != MPI_BYTE) MPI_Type_free(&p.type);
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, world);
+  delete_file(path);
+  if (rank == 0) {
+    std::printf("PATTERN %s\nTIME write %.6f\nTIME read %.6f\n", name.c_str(), least[0], least[1]);
+    if (wrong) std::printf("WRONG BYTES\n");
+    std::fflush(stdout);
+  }
+  return wrong != 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -191,34 +226,10 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &tasks);
   if (argc < 3) MPI_Abort(world, 2);
-  const Pattern p = pattern_of(argv[1]);
   const int repeats = argc > 3 ? std::atoi(argv[3]) : 3;
-  std::vector<unsigned char> data(static_cast<size_t>(p.bytes));
-  std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
-  for (size_t i = 0; i + 8 <= data.size(); i += 8) {
-    const uint64_t word = random();
-    std::memcpy(&data[i], &word, sizeof word);
-  }
-  std::vector<unsigned char> back(data.size());
-  double least[2] = {1e30, 1e30};
-  int wrong = 0;
-  for (int i = 0; i < repeats; ++i) {
-    delete_file(argv[2]);
-    MPI_File file;
-    MPI_File_open(world, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
-    MPI_File_set_view(file, p.displacement, MPI_BYTE, p.type, "native", MPI_INFO_NULL);
-    least[0] = std::min(least[0], timed([&] { transfer(file, p, data, true); }));
-    std::fill(back.begin(), back.end(), 0);
-    least[1] = std::min(least[1], timed([&] { transfer(file, p, back, false); }));
-    wrong |= data != back;
-    MPI_File_close(&file);
-  }
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, world);
-  delete_file(argv[2]);
-  if (rank == 0) {
-    std::printf("TIME write %.6f\nTIME read %.6f\n", least[0], least[1]);
-    if (wrong) std::printf("WRONG BYTES\n");
-  }
+  bool wrong = false;
+  std::istringstream names(argv[1]);
+  for (std::string name; std::getline(names, name, ',');) wrong |= run(name, argv[2], repeats);
   MPI_Finalize();
   return wrong;
 }
