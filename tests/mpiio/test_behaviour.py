@@ -1,18 +1,14 @@
 #!/usr/bin/env python3
-"""Programs in C, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in, preloaded and linked
+"""Programs in C, C++, Fortran (mpif.h, use mpi, use mpi_f08), Python, HDF5 and PnetCDF under the drop-in, preloaded and linked
 before the MPI library, with both MPIs and with and without MPI_THREAD_MULTIPLE."""
 import json
 import os
 import shutil
 import subprocess
-import tempfile
 import unittest
 
-BIN = os.path.abspath(os.environ.get("SHEAF_BIN", "build/bin"))
-LIB = os.path.join(os.path.dirname(BIN), "lib")
-HERE = os.path.dirname(os.path.abspath(__file__))
-MPIRUN = os.path.abspath("scripts/mpirun.sh")
-MPIS = [mpi for mpi in ("openmpi", "mpich") if os.path.exists(f"{LIB}/libsheaf_mpiio_{mpi}.so")]
+from programs import BIN, LIB, MPIS, Programs
+
 TASKS = {"openmpi": (1, 2, 5), "mpich": (1, 2)}
 PYTHON = """
 import sys, numpy, array
@@ -37,25 +33,7 @@ if rank == 0: print("all right")
 """
 
 
-class Behaviour(unittest.TestCase):
-    def setUp(self):
-        self.where = tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-
-    def tearDown(self):
-        shutil.rmtree(self.where)
-
-    def build(self, compiler, source, *flags, name="program"):
-        program = os.path.join(self.where, name)
-        subprocess.run([compiler, os.path.join(HERE, source), "-o", program, *flags], check=True, cwd=self.where)
-        return program
-
-    def run_under(self, mpi, tasks, command, preload=True, environment=None):
-        words = ["env", f"LD_PRELOAD={LIB}/libsheaf_mpiio_{mpi}.so"] if preload else []
-        done = subprocess.run([MPIRUN, mpi, str(tasks), *words, *command], capture_output=True, text=True, timeout=200,
-                              env={**os.environ, **(environment or {})})
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
-
+class Behaviour(Programs):
     def test_c(self):
         for mpi in MPIS:
             linked = self.build(f"mpicc.{mpi}", "behaviour.c", f"-L{LIB}", f"-Wl,-rpath,{LIB}", f"-lsheaf_mpiio_{mpi}",
@@ -66,6 +44,17 @@ class Behaviour(unittest.TestCase):
                     for command, preload in (([program, self.where], True), ([linked, self.where], False)):
                         with self.subTest(mpi=mpi, tasks=tasks, threads=threads, preload=preload):
                             self.assertIn("all right", self.run_under(mpi, tasks, command, preload, threads))
+
+    def test_block_size_of_the_environment(self):
+        """Section 3.4 of the Blue Gene/L paper: without building or changing the program."""
+        for mpi in MPIS:
+            program = self.build(f"mpicc.{mpi}", "domains.c", "-rdynamic")
+            tasks = 2 if mpi == "mpich" else 3
+            for block in ("28672", "65536"):
+                environment = {"SHEAF_BLOCK_SIZE": block, "SHEAF_TOPOLOGY": "node=1"}
+                with self.subTest(mpi=mpi, block=block):
+                    said = self.run_under(mpi, tasks, [program, os.path.join(self.where, "file"), block], environment=environment)
+                    self.assertIn("all right", said)
 
     def test_fortran(self):
         for mpi in MPIS:
@@ -102,7 +91,19 @@ class Behaviour(unittest.TestCase):
                         self.assertEqual(dumped.count("( 160, 8, 8, 8 )"), 2 * 24)
                         subprocess.run(["h5diff", file, file], check=True)
 
-    def test_statistics(self):
+    def test_cxx_with_statistics_printed_once(self):
+        for mpi in MPIS:
+            program = self.build(f"mpicxx.{mpi}", "behaviour.cpp", "-std=c++17")
+            file = os.path.join(self.where, "file")
+            with self.subTest(mpi=mpi):
+                self.assertIn("all right", self.run_under(mpi, 2, [program, file], environment={"SHEAF_STATS": "1"}))
+                self.assertEqual(self.said_beside.count(f"sheaf: {file}, 2 tasks\n"), 1, self.said_beside)
+                self.assertIn("writes: 0 independent, 2 collective, 32000 bytes\n", self.said_beside)
+                self.assertIn("reads:  2 independent, 0 collective, 32000 bytes\n", self.said_beside)
+                self.run_under(mpi, 1, [program, file])
+                self.assertNotIn("sheaf:", self.said_beside)
+
+    def test_statistics_as_json(self):
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "behaviour.c")
             line = os.path.join(self.where, f"{mpi}.json")

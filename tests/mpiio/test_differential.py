@@ -12,9 +12,13 @@ LIB = os.path.join(os.path.dirname(BIN), "lib")
 CASES = int(os.environ.get("SHEAF_CASES", "2000"))
 SEED = os.environ.get("SHEAF_SEED", "1")
 # MPICH's waiting tasks do not yield: two tasks, and fewer cases.
-RUNS = [("openmpi", 3, 0.4, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {"DIFFERENTIAL_THREADS": "1"}), ("openmpi", 5, 0.15, {}),
-        ("mpich", 2, 0.1, {})]
-
+RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {"DIFFERENTIAL_THREADS": "1"}), ("openmpi", 5, 0.1, {}),
+        ("mpich", 2, 0.08, {}),
+        # Several nodes, which messages join: to single tasks, or alltoallv.
+        ("openmpi", 4, 0.06, {"SHEAF_TOPOLOGY": "node=2"}),
+        ("openmpi", 4, 0.06, {"SHEAF_TOPOLOGY": "node=2", "SHEAF_DATA_EXCHANGE": "alltoall"}),
+        ("openmpi", 3, 0.03, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_DATA_EXCHANGE": "alltoall"}),
+        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_DATA_EXCHANGE": "alltoall"})]
 
 # On striped files: reached by every task itself, through listeners in threads, through a running listener of each node.
 STRIPED = [("openmpi", 3, 0.05, {}), ("openmpi", 2, 0.05, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"}),
@@ -46,7 +50,7 @@ class Differential(unittest.TestCase):
             if not os.path.exists(f"{BIN}/mpiio_differential_{mpi}"):
                 continue
             cases = max(1, int(CASES * share))
-            with self.subTest(mpi=mpi, tasks=tasks):
+            with self.subTest(mpi=mpi, tasks=tasks, environment=environment):
                 model = log_of(mpi, tasks, cases, environment, "model")
                 ours = log_of(mpi, tasks, cases, environment, "drop-in")
                 wrong = [a.split()[0] for a, b in zip(model, ours) if a != b]
