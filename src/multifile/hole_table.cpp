@@ -1,6 +1,7 @@
 #include "multifile/hole_table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "comm/agree.hpp"
 
@@ -58,23 +59,36 @@ HoleTable read_holes(MetadataReader& reader) {
   return table;
 }
 
+// Bytes of a chunk up to the last one that is not zero.
+static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<std::byte> buffer) {
+  while (used > 0) {
+    const auto piece = buffer.first(static_cast<size_t>(std::min(used, std::ssize(buffer))));
+    const auto found = piece.first(file.read_at(piece, chunk + used - std::ssize(piece)));
+    const auto last = std::ranges::find_if(found.rbegin(), found.rend(), [](std::byte b) { return b != std::byte{}; });
+    used -= std::ssize(piece) - (found.rend() - last);
+    if (last != found.rend()) break;
+  }
+  return used;
+}
+
 void leave_out_zeros(MetadataReader& reader, HoleTable& table) {
   constexpr int64_t at_once = 256 << 10;
   std::vector<int64_t> sizes;
   const layout::FileLayout layout = layout_of(reader, sizes);
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, std::max<int64_t>(1, layout.skip))));
+  int64_t most = 1;
   for (size_t t = 0; t < sizes.size(); ++t) {
-    const int64_t round = table.counts[t] - 1;
-    int64_t& used = table.rounds[static_cast<size_t>(round)][t];
-    while (used > 0) {
-      const auto piece = std::span(buffer).first(static_cast<size_t>(std::min(used, std::ssize(buffer))));
-      const size_t got = reader.file().read_at(piece, layout.starts[t] + round * layout.skip + used - std::ssize(piece));
-      const auto found = piece.first(got);
-      const auto last = std::ranges::find_if(found.rbegin(), found.rend(), [](std::byte b) { return b != std::byte{}; });
-      used -= std::ssize(piece) - (found.rend() - last);
-      if (last != found.rend()) break;
+    bool goes_on = true;
+    const int64_t blocks = std::exchange(table.counts[t], 1);
+    for (int64_t round = 0; round < blocks; ++round) {
+      int64_t& used = table.rounds[static_cast<size_t>(round)][t];
+      used = goes_on ? without_zeros(reader.file(), layout.starts[t] + round * layout.skip, used, buffer) : 0;
+      if (used > 0) table.counts[t] = round + 1;
+      goes_on = goes_on && used == sizes[t];
     }
+    most = std::max(most, table.counts[t]);
   }
+  table.rounds.resize(static_cast<size_t>(most));
 }
 
 std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds) {

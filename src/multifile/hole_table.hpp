@@ -18,7 +18,9 @@ struct HoleTable {
 // A chunk counts as used up to the last byte that is not in a hole. Throws what the reader and the file throw.
 HoleTable read_holes(MetadataReader& reader);
 
-// Shortens every task's last chunk to its last byte that is not zero: a page that two chunks share is no hole in either.
+// Shortens every task's data to what has no gap: they end with the first chunk that ends in zeros, and there with the last byte
+// that is not zero. A page that two chunks share is no hole in either, and where a record did not fit, a chunk that is not full
+// looks as if it were.
 void leave_out_zeros(MetadataReader& reader, HoleTable& table);
 
 // A whole block table where one can be expected if only the pointer to it is missing, `rounds` being what the holes show.

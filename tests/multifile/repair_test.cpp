@@ -152,6 +152,21 @@ TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   for (int64_t t = 0; t < 3; ++t) EXPECT_EQ(stream_of(store, "a", t), content(t, 0, t == 1 ? 1000 : 0)) << "task " << t;
 }
 
+// Killed after the data of two chunks were written and before any was reported (collectors do it in this order). A record of 300
+// bytes did not fit behind the first 400.
+TEST(Repair, GivesNoZerosBetweenChunksThatNobodyHasReported) {
+  MemoryStore memory(512, 4096), store(512, 4096);
+  RecordingStore tape(memory);
+  const std::vector<int64_t> sizes{512}, ranks{0};
+  SerialWriter writer(tape, {"a", sizes, ranks, 512}, mode_of("w", 0));
+  writer.stream().write(content(0, 0, 400));
+  tape.replay(tape.length(), store);
+  const int64_t second = layout::data_start(1, 512) + 512;
+  store.open("a", Access::write)->write_at(content(0, 400, 300), second);
+  EXPECT_EQ(repair(store, "a", {}, quiet).files.front().source, RepairSource::holes);
+  EXPECT_EQ(stream_of(store, "a", 0), content(0, 0, 400));
+}
+
 TEST(Repair, RefusesWhatIsNoMultifileAndHarmsNothing) {
   MemoryStore store;
   const std::vector<std::byte> text(5000, std::byte{'x'});
