@@ -70,7 +70,10 @@ TaskContents read_task(ReadStream& stream) {
   }
   found.bytes.resize(at);
   require(std::ssize(found.bytes) == std::min(found.length, most_bytes), "as many bytes as the blocks claim");
-  require(stream.at_end() == (std::ssize(found.bytes) == found.length), "end of a stream");
+  const bool all = std::ssize(found.bytes) == found.length;
+  std::byte more{};
+  require(!all || stream.read({&more, 1}) == 0, "nothing behind the end");  // passes empty blocks
+  require(stream.at_end() == all, "end of a stream");
   // Elsewhere in the stream are the same bytes.
   const int64_t middle = std::ssize(found.bytes) / 2;
   require(stream.seek_absolute(middle) && stream.bytes_read() == middle, "seek into the middle");

@@ -49,7 +49,7 @@ void decode_sums(Recipe& recipe) {
   const uint32_t piece = 1 + static_cast<uint32_t>(recipe.number()) % format::largest_piece;
   const int64_t sums = format::sums_of_block(used, chunk, piece);
   const int64_t bytes = std::min(used, chunk);
-  require(sums >= bytes / piece && sums <= bytes / piece + 1 && (sums > 0) == (bytes > 0), "checksums of a block");
+  require(sums >= bytes / piece && sums - bytes / piece <= 1 && (sums > 0) == (bytes > 0), "checksums of a block");
 }
 
 }  // namespace
