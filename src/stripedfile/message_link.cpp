@@ -1,5 +1,6 @@
 #include "stripedfile/message_link.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "stripedfile/listener_names.hpp"
@@ -34,7 +35,7 @@ class MessageLink final : public Link {
   class MessageCall final : public Call {
    public:
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in)
-        : link_(link), listener_(listener), about_(about_of(request)), begin_(link.now()) {
+        : link_(link), listener_(listener), about_(about_of(request)), begin_(link.waited()) {
       const int task = link.listeners_[static_cast<size_t>(listener)].task;
       request.answer_tag = link.next_tag_;
       link.next_tag_ = link.next_tag_ == link.tags_.last ? link.tags_.first : link.next_tag_ + 1;
@@ -52,7 +53,7 @@ class MessageLink final : public Link {
       if (answered_ && answered_->done()) answered_.reset();
       if (!answered_ && !sent_) return true;
       if (link_.gone_[static_cast<size_t>(listener_)]) throw link_.gone(listener_, about_);
-      if (link_.now() - begin_ <= link_.patience_) return false;
+      if (link_.waited() - begin_ <= link_.patience_) return false;
       link_.gone_[static_cast<size_t>(listener_)] = true;
       throw link_.gone(listener_, about_);
     }
@@ -69,6 +70,15 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> answered_;
     std::unique_ptr<Transfer> sent_;
   };
+
+  // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and goes on (SIGSTOP, as
+  // batch systems do) finds no listener gone.
+  double waited() {
+    const double now = messages_->now();
+    waited_ += std::min(now - looked_, patience_ / 4);
+    looked_ = now;
+    return waited_;
+  }
 
   static const std::string& about_of(const Request& request) { return request.about.empty() ? request.path : request.about; }
 
@@ -89,6 +99,8 @@ class MessageLink final : public Link {
   AnswerTags tags_;
   int next_tag_;
   LinkCounts counts_;
+  double waited_ = 0;
+  double looked_ = 0;
 };
 
 }  // namespace

@@ -262,6 +262,44 @@ TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
   }
 }
 
+// Whose disk takes its time to say what is at `path`.
+class SlowStore final : public Store {
+ public:
+  SlowStore(Store& store, FiberNetwork& network) : store_(store), network_(network) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override { return store_.open(path, access); }
+  FileStatus status(const std::string& path) override {
+    if (path == "/slow") network_.spend(30);
+    return store_.status(path);
+  }
+  void remove(const std::string& path) override { store_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { store_.rename(from, to); }
+
+ private:
+  Store& store_;
+  FiberNetwork& network_;
+};
+
+// As when a batch system stops a job for a while: the clock goes on, the listener could not answer.
+TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
+  Cluster cluster(1, 1);
+  cluster.patience = 20;
+  std::unique_ptr<SlowStore> disk;
+  const auto body = [&](Cluster::Task& task) {
+    Request request;
+    request.kind = Kind::look;
+    request.path = "/slow";
+    const auto call = task.link->start(0, request, {}, {});
+    task.network.spend(25);
+    for (const double begin = task.link->now(); !call->done();) task.link->rest(task.link->now() - begin);
+    EXPECT_EQ(call->answer().code, 0);
+    EXPECT_GE(task.network.now(), 30);
+  };
+  cluster.run(body, [&](FiberNetwork& network, int) {
+    disk = std::make_unique<SlowStore>(*cluster.disks[0], network);
+    return disk.get();
+  });
+}
+
 TEST(StripedFailure, WhatWasNotClosedCanBeOpenedAndIsNotShort) {
   Cluster cluster(1, 2);
   make_file(cluster, 95);
