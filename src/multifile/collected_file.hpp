@@ -33,6 +33,8 @@ class CollectedFile final : public File {
   // Held bytes, and those given to the collector which has not confirmed them.
   HeldBytes& held() { return held_; }
   HeldBytes& shipped() { return shipped_; }
+  // This task has written by itself, and nothing is held or shipped.
+  bool has_all() const { return file_ && held_.empty() && shipped_.empty(); }
   // What is shipped is in the file; what is held is now shipped.
   void ship();
   // What is shipped is held again, in front of what is held.

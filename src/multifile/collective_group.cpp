@@ -22,6 +22,21 @@ std::vector<int64_t> CollectiveGroup::gather(int64_t mine) {
   return all;
 }
 
+std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) {
+  std::vector<std::byte> all(is_collector() ? static_cast<size_t>(size()) * most : 0);
+  std::vector<Incoming> incoming;
+  for (int member = 0; is_collector() && member < size(); ++member)
+    incoming.push_back({tasks().first + member, std::span(all).subspan(static_cast<size_t>(member) * most, most)});
+  const std::vector<int64_t> received = file_->exchange({{aggregated().aggregator, mine}}, std::move(incoming))->finish();
+  size_t end = 0;
+  for (size_t member = 0; member < received.size(); ++member) {
+    const auto piece = std::span(all).subspan(member * most, static_cast<size_t>(received[member]));
+    end = static_cast<size_t>(std::ranges::copy(piece, all.begin() + static_cast<ptrdiff_t>(end)).out - all.begin());
+  }
+  all.resize(end);
+  return all;
+}
+
 CollectiveGroup::Dealt CollectiveGroup::deal(std::span<const Dealt> pieces) {
   Dealt mine{};
   std::vector<Outgoing> outgoing;

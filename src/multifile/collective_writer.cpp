@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "comm/agree.hpp"
 #include "exchange/moved.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t most_per_collector = 16 << 20;  // bytes of a step
 constexpr int64_t most_per_task = 256 << 10;
+constexpr int64_t most_chunks = 64 << 10;  // recorded by a collector per round
 
 int64_t capacity_for(int group_size) { return std::clamp<int64_t>(most_per_collector / group_size, 256, most_per_task); }
 
@@ -35,7 +37,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
   if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
   if (!merge_) {
     collected_->hold(capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
-    if (JournalWriter* const journal = stream_.make_journal()) journal->defer();
+    if (journal())
+      journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
   }
   plan_next(groups.average_request);
 }
@@ -154,17 +157,21 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
     code = exchange::encode_pieces(held.access(pieces), 0, held.bytes());
   });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(), largest_, held.bytes(), std::ssize(code), std::ssize(held.extents()), -capacity_};
+  int64_t facts[] = {mine.has_value(), largest_, held.bytes(), std::ssize(code), std::ssize(held.extents()), -capacity_,
+                     journal() ? journal()->to_send() : 0};
   file_.all_max(facts);
   const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4], -facts[5]};
   plan_next(facts[1]);
   if (facts[0] != 0) {
     collected_->take_back();
+    if (journal()) journal()->come_back();
     refuse(mine);
   }
+  if (journal()) journal()->arrived();
   if (kind == Kind::write_behind) {
     collected_->ship();
     behind_ = bring(collected_->shipped(), pieces, code, largest);
+    record_chunks(facts[6]);
     return;
   }
   collected_->shipped().clear();
@@ -175,6 +182,22 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   }
   if (largest.bytes > 0) agree(file_, outcome);
   held.clear();
+  record_chunks(facts[6]);
+  if (facts[6] > 0) file_.barrier();  // whoever returns finds them recorded
+}
+
+// Collective: what this round has completed, `most` chunks of a task. A task whose bytes may not have arrived sends nothing.
+void CollectiveWriter::record_chunks(int64_t most) {
+  using Report = JournalWriter::Report;
+  most = std::min(most, std::clamp<int64_t>(most_chunks / group_.size(), 1, 4096));
+  if (most == 0) return;
+  std::vector<Report> mine;
+  if (journal() && !behind_) mine = journal()->send(most);
+  const auto bytes = group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
+  if (!is_collector() || behind_) return;
+  std::vector<Report> all(bytes.size() / sizeof(Report));
+  std::memcpy(all.data(), bytes.data(), bytes.size());
+  behind_ = attempt([&] { journal()->record(collected_->real(), std::move(all)); });
 }
 
 // Collective: to the collectors, who write everything. Returns what went wrong here.

@@ -7,6 +7,9 @@
 // collective calls. The exchange is that of shared files (exchange/two_phase): each task hands over what it has and where it
 // belongs. Large requests make every call a round, at whose end the bytes are in the file.
 //
+// Chunks that are complete are recorded in the journal by the collector, behind the bytes of the round that completes them; what
+// a task writes itself, it records itself.
+//
 // Failures: a collector's failure to write is told in the next round, or at the close, on all tasks of the physical file.
 // Until a collector confirms, a task keeps what it has sent, and sends it again: no byte is lost by a failure that goes away.
 #pragma once
@@ -58,6 +61,8 @@ class CollectiveWriter {
                              const exchange::TwoPhase::Load& largest);
   std::optional<Error> merge(std::span<const std::byte> data, int64_t largest, int64_t window);
   [[noreturn]] void refuse(const std::optional<Error>& mine);
+  JournalWriter* journal() { return merge_ ? nullptr : stream_.make_journal(); }
+  void record_chunks(int64_t most);
   void plan_next(int64_t largest);
 
   Comm& file_;

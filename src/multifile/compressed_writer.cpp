@@ -32,6 +32,7 @@ class CompressedWriter::Sink final : public File {
     pending_ = std::move(task.pending);
     submitted_ = frames_.end();
     stored_bytes_ = stored_.bytes_written();
+    frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
   }
 
   // Without the blocks. All that was stored is in the file then, so that parking the stored stream cannot fail.
@@ -87,6 +88,17 @@ class CompressedWriter::Sink final : public File {
     if (!queue_.has_threads()) store_all();
   }
 
+  // The program has completed a chunk: its frames are recorded when all of them are stored.
+  void announce(int64_t) override {
+    if (given_up_) throw *given_up_;
+    if (!stored_.keeps_journal()) return;
+    if (!pending_.empty() || submitted_ != at_) submit_pending();
+    complete_ = frames_submitted_;
+    store_ready();
+    if (!queue_.has_threads()) store_all();
+    record_complete();
+  }
+
   size_t read_at(std::span<std::byte>, int64_t) override { cannot("be read while it is written"); }
   FileStatus status() override { return stored_.file().status(); }
   void resize(int64_t) override { cannot("be cut"); }
@@ -127,6 +139,7 @@ class CompressedWriter::Sink final : public File {
     store_ready();
     if (queue_.full()) store_front(true);
     queue_.push(at_, plain);
+    ++frames_submitted_;
     at_.offset += std::ssize(plain);
     submitted_ = at_;
     indexed_ = false;
@@ -147,7 +160,15 @@ class CompressedWriter::Sink final : public File {
     frames_.add(*head, stored_bytes_);
     stored_bytes_ += std::ssize(*frame);
     queue_.pop();
+    ++frames_stored_;
+    record_complete();
     return true;
+  }
+
+  void record_complete() {
+    if (recorded_ == complete_ || frames_stored_ < complete_) return;
+    stored_.record_progress();
+    recorded_ = complete_;
   }
 
   WriteStream& stored_;
@@ -160,6 +181,11 @@ class CompressedWriter::Sink final : public File {
   std::vector<std::byte> pending_;
   PlainPlace submitted_;             // behind the last frame in the queue or the table
   int64_t stored_bytes_ = 0;         // of the task
+  // Frames since load(): queued, stored, and of these the ones that end the latest complete chunk, and what is recorded.
+  int64_t frames_submitted_ = 0;
+  int64_t frames_stored_ = 0;
+  int64_t complete_ = 0;
+  int64_t recorded_ = 0;
   std::optional<Error> given_up_;
 };
 

@@ -49,8 +49,10 @@ bool JournalWriter::open(File& data) {
 
 void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
   const Report report{task, block, bytes, finished};
-  if (deferred_) {
+  if (deferred()) {
+    if (!held_.empty() && held_.back().task == task && held_.back().block == block) held_.pop_back();
     held_.push_back(report);
+    if (!durable_ && holder_()) confirm(data);
     return;
   }
   settle();
@@ -62,15 +64,35 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
 // Whoever misses the journal of a file that is marked knows that it is lost. A complete file keeps its pointer instead.
 void JournalWriter::mark(File& data) {
   if (marked_) return;
-  // Bytes held for a collector would come later than they should.
-  const std::shared_ptr<File> own = deferred_ ? store_.open(data.path(), Access::write) : nullptr;
-  File& file = own ? *own : data;
   std::array<std::byte, format::pointer_size> found{};
-  file.read_at(found, pointer_offset_);
-  if (std::ranges::all_of(found, [](std::byte b) { return b == std::byte{}; })) file.write_at(format::journal_mark, pointer_offset_);
-  if (own) own->close();
+  data.read_at(found, pointer_offset_);
+  if (std::ranges::all_of(found, [](std::byte b) { return b == std::byte{}; })) data.write_at(format::journal_mark, pointer_offset_);
   marked_ = true;
 }
+
+// Where bytes are held for a collector they would come later than they should.
+void JournalWriter::mark_apart(File& data) {
+  File* const direct = deferred() ? holder_() : &data;
+  if (direct || marked_) return mark(direct ? *direct : data);
+  const std::shared_ptr<File> own = store_.open(data.path(), Access::write);
+  mark(*own);
+  own->close();
+}
+
+namespace {
+
+// What follows the record in a slot; nothing if that says it all.
+std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& last, const JournalWriter::Report& r) {
+  if (last && last->bytes == r.bytes && last->finished == r.finished) return std::nullopt;
+  JournalRecord record;
+  record.bytes = r.bytes;
+  record.finished = r.finished;
+  record.sequence = last ? last->sequence + 1 : 1;
+  if (record.sequence == 0) record.sequence = 2;  // 0 is no sequence; keeps to the other half of the slot
+  return record;
+}
+
+}  // namespace
 
 void JournalWriter::write(const Report& r) {
   const int64_t slot = format::slot_number(header_.ntasks, r.block, r.task);
@@ -80,15 +102,11 @@ void JournalWriter::write(const Report& r) {
     last_ = format::decode_slot(found, seed_, slot);
     slot_ = slot;
   }
-  if (last_ && last_->bytes == r.bytes && last_->finished == r.finished) return;
-  JournalRecord record;
-  record.bytes = r.bytes;
-  record.finished = r.finished;
-  record.sequence = last_ ? last_->sequence + 1 : 1;
-  if (record.sequence == 0) record.sequence = 2;  // 0 is no sequence; keeps to the other half of the slot
+  const auto record = next_record(last_, r);
+  if (!record) return;
   slot_ = -1;
-  file_->write_at(format::encode(record, seed_, slot),
-                  format::slot_offset(slot) + format::journal_record_size * (record.sequence % 2));
+  file_->write_at(format::encode(*record, seed_, slot),
+                  format::slot_offset(slot) + format::journal_record_size * (record->sequence % 2));
   slot_ = slot;
   last_ = record;
   dirty_ = true;
@@ -120,7 +138,7 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
 }
 
 void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes) {
-  if (deferred_) std::erase_if(held_, [&](const Report& r) { return r.block >= first; });
+  if (deferred()) std::erase_if(held_, [&](const Report& r) { return r.block >= first; });
   if (!file_ || last <= first) return;
   withdrawn_ = {task, first, bytes, false};
   withdrawn_end_ = last;
@@ -135,20 +153,67 @@ void JournalWriter::take_back() {
 }
 
 void JournalWriter::confirm(File& data) {
+  come_back();
   if (held_.empty()) return;
   settle();
   if (open(data)) {
     for (const Report& r : held_) write(r);
-    if (!durable_) mark(data);
+    if (!durable_) mark_apart(data);
   }
   held_.clear();
+}
+
+int64_t JournalWriter::to_send() const {
+  return durable_ ? 0 : std::ranges::count_if(held_, &Report::finished);
+}
+
+std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
+  const auto goes = [&](const Report& r) { return r.finished && std::ssize(underway_) < most; };
+  std::erase_if(held_, [&](const Report& r) {
+    if (!goes(r)) return false;
+    underway_.push_back(r);
+    return true;
+  });
+  return underway_;
+}
+
+void JournalWriter::come_back() {
+  held_.insert(held_.begin(), underway_.begin(), underway_.end());
+  underway_.clear();
+}
+
+// Slots side by side are written at once, with the halves that stay: their owners write nothing else there any more.
+void JournalWriter::record(File& data, std::vector<Report> reports) {
+  settle();
+  if (reports.empty() || !open(data)) return;
+  const auto slot_of = [&](const Report& r) { return format::slot_number(header_.ntasks, r.block, r.task); };
+  std::ranges::sort(reports, {}, slot_of);
+  slot_ = -1;
+  std::vector<std::byte> slots;
+  for (size_t begin = 0, end = 0; begin < reports.size(); begin = end) {
+    const int64_t first = slot_of(reports[begin]);
+    for (end = begin + 1; end < reports.size() && slot_of(reports[end]) == first + static_cast<int64_t>(end - begin);) ++end;
+    slots.assign((end - begin) * format::journal_slot_size, std::byte{});
+    file_->read_at(slots, format::slot_offset(first));
+    bool changes = false;
+    for (size_t i = 0; i < end - begin; ++i) {
+      const auto slot = std::span(slots).subspan(i * format::journal_slot_size, format::journal_slot_size);
+      const int64_t number = first + static_cast<int64_t>(i);
+      const auto record = next_record(format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number), reports[begin + i]);
+      if (!record) continue;
+      changes = true;
+      std::ranges::copy(format::encode(*record, seed_, number), slot.begin() + format::journal_record_size * (record->sequence % 2));
+    }
+    if (changes) file_->write_at(slots, format::slot_offset(first));
+  }
+  mark(data);
 }
 
 void JournalWriter::sync(File& data) {
   if (!dirty_) return;
   file_->sync();
   dirty_ = false;
-  mark(data);
+  mark_apart(data);
 }
 
 void remove_journal(Store& store, const std::string& physical_file) {

@@ -17,6 +17,12 @@ namespace sheaf {
 
 class JournalWriter {
  public:
+  // The first `bytes` bytes of chunk `block` of local task `task` are in the file. finished: nothing more goes there.
+  struct Report {
+    int64_t task, block, bytes;
+    bool finished;
+  };
+
   // `store` outlives the object. durable: records count once they are on disk, see sync().
   explicit JournalWriter(Store& store, bool durable = false) : store_(store), durable_(durable) {}
 
@@ -37,25 +43,32 @@ class JournalWriter {
     if (withdrawn_) take_back();
   }
 
-  // Collective writing: what is reported from now on is not in the file yet, and kept until confirm(). So tasks that only
-  // send what they write touch no journal, unless they flush.
-  void defer() { deferred_ = true; }
-  bool deferred() const { return deferred_; }
+  // Collective writing: what is reported is kept until confirm(), or until the collector records it, unless `holder` gives the
+  // file that all bytes of this task are in already. So tasks that only send what they write touch no journal, unless they
+  // flush. durable: kept until confirm(), as nobody syncs what another task has written.
+  using Holder = std::function<File*()>;
+  void defer(Holder holder) { holder_ = std::move(holder); }
+  bool deferred() const { return holder_ != nullptr; }
   void confirm(File& data);  // all is in the file; throws, and can be repeated
+  // Finished chunks that are kept, for the collector: those a collector may record, what they are, at most `most` of them, from
+  // then on underway until either arrived() or come_back(). Only what is final travels: a collector may be late.
+  int64_t to_send() const;
+  std::vector<Report> send(int64_t most);
+  void arrived() { underway_.clear(); }
+  void come_back();
+  // At the collector: finished chunks of others, whose bytes are in `data`, the file itself. Throws as report() does.
+  void record(File& data, std::vector<Report> reports);
 
   // Returns when all records would survive a loss of power.
   void sync(File& data);
   void close();
 
  private:
-  struct Report {
-    int64_t task, block, bytes;
-    bool finished;
-  };
   bool open(File& data);
   void write(const Report& report);
   void take_back();
   void mark(File& data);
+  void mark_apart(File& data);
 
   Store& store_;
   std::shared_ptr<File> file_;
@@ -66,9 +79,10 @@ class JournalWriter {
   std::optional<format::JournalRecord> last_;  // the record in it
   std::optional<Report> withdrawn_;           // block: first; still to be taken back
   int64_t withdrawn_end_ = 0;
+  Holder holder_;  // none: nothing is kept
   std::vector<Report> held_;
+  std::vector<Report> underway_;
   const bool durable_;
-  bool deferred_ = false;
   bool marked_ = false;  // the file says that it has a journal
   bool off_ = false;    // the file has no identity
   bool dirty_ = false;  // records since the last sync

@@ -273,6 +273,13 @@ void WriteStream::commit() {
   if (durable_) journal()->sync(*file_);
 }
 
+void WriteStream::record_progress() {
+  if (!make_journal()) return;
+  flush();
+  if (durable_ && !journal()->deferred()) sync();
+  report(false);
+}
+
 // What is flushed of the current chunk. After a sync that has failed nobody knows what is on disk.
 void WriteStream::report(bool finished) {
   blocks();

@@ -91,6 +91,8 @@ class WriteStream {
   // flush(); then whoever opens the file finds these bytes, whatever becomes of the program; durable: of the machine.
   // What is written collectively must be in the file (CollectiveWriter::flush).
   void commit();
+  // flush(), and a record of what is now in the current chunk, as if the task left it. Nothing without a journal.
+  void record_progress();
   // Records in the journal how far a parked task of the same file has come.
   void report_parked(const TaskBlocks& blocks, int64_t local_rank);
   // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as lost.

@@ -20,7 +20,7 @@ void complain(const std::string& file, int task, const std::string& what) {
 }
 
 std::vector<char> read_all(int sid) {
-  std::vector<char> bytes(1 << 20);
+  std::vector<char> bytes(4 << 20);
   bytes.resize(sion_fread(bytes.data(), 1, bytes.size(), sid));
   return bytes;
 }

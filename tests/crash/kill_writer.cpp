@@ -5,11 +5,55 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "crash/ledger.hpp"
 #include "sion.h"
+#include "sion_generic.h"
 #include "sion_mpi.h"
+
+namespace {
+
+// Where chunks end by the rule of docs/format.md, 5.3.
+struct RuledChunks {
+  sion_int64 aligned;
+  sion_int64 in_chunk = 0;
+
+  // Bytes in complete chunks after a request of `bytes` that makes it `total`; -1: it has completed none.
+  int64_t complete(sion_int64 bytes, int64_t total) {
+    int64_t complete = -1;
+    sion_int64 left = bytes;
+    if (left <= aligned && left > aligned - in_chunk) {
+      complete = total - bytes;
+      in_chunk = 0;
+    }
+    while (left > 0) {
+      if (in_chunk == aligned) {
+        complete = total - left;
+        in_chunk = 0;
+      }
+      const sion_int64 piece = std::min(left, aligned - in_chunk);
+      in_chunk += piece;
+      left -= piece;
+    }
+    return complete;
+  }
+};
+
+// The same where groups decide how large chunks are: asked of the library, which empties the task's buffer for that.
+struct AskedChunks {
+  int last_block = 0;
+
+  int64_t complete(int sid, int64_t total) {
+    int block = 0;
+    sion_int64 position = 0;
+    if (sion_get_current_location(sid, &block, &position, nullptr, nullptr) != SION_SUCCESS) std::abort();
+    return block > std::exchange(last_block, block) ? total - position : -1;
+  }
+};
+
+}  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -19,17 +63,21 @@ int main(int argc, char** argv) {
   const std::string directory = argc > 1 ? argv[1] : ".";
   const auto seed = static_cast<unsigned>(argc > 2 ? std::atoi(argv[2]) : 1);
   const std::string mode = std::string("wb") + (argc > 3 && *argv[3] ? std::string(",") + argv[3] : "");
-  // Else only flushes count: chunks have other sizes, or a frame holds the end of a chunk.
-  const bool aligns = mode.find("collective") == std::string::npos && mode.find("compress") == std::string::npos;
+  const auto has = [&](const char* word) { return mode.find(word) != std::string::npos; };
+  // Requests so large that every collective call is a round.
+  const bool collective = has("collective");
+  // Else only flushes count: threads have frames that the stream does not, small collective calls leave their bytes with the
+  // task, and of compressed bytes the collectors get what the task does not hold.
+  const bool chunks_count = !(has("compress") && (collective || !has("compress_threads=0"))) && !(collective && has("durable"));
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));
   const ledger::Ledger book(directory, task);
   for (int64_t number = 1;; ++number) {
     ledger::Entry entry{number, ledger::opening, 0, 0};
     book.write(entry);
     int files = 1 + static_cast<int>(common() % static_cast<unsigned>(tasks));
-    sion_int64 chunk = 1 + static_cast<sion_int64>(common() % 20000);
+    sion_int64 chunk = collective ? 150000 + static_cast<sion_int64>(common() % 300000) : 1 + static_cast<sion_int64>(common() % 20000);
     sion_int32 fsblksize = common() % 2 ? 4096 : 512;
-    const int records = static_cast<int>(common() % 60);
+    const int records = static_cast<int>(common() % (collective ? 20 : 60));
     MPI_Comm local = MPI_COMM_WORLD;
     const int sid = sion_paropen_mpi(ledger::multifile(directory, number).c_str(), mode.c_str(), &files, MPI_COMM_WORLD, &local,
                                      &chunk, &fsblksize, &task, nullptr, nullptr);
@@ -40,33 +88,18 @@ int main(int argc, char** argv) {
       std::puts("ready");
       std::fflush(stdout);
     }
-    const sion_int64 aligned = (chunk + fsblksize - 1) / fsblksize * fsblksize;
-    sion_int64 in_chunk = 0;
+    RuledChunks ruled{(chunk + fsblksize - 1) / fsblksize * fsblksize};
+    AskedChunks asked;
     for (int r = 0; r < records; ++r) {
-      const auto bytes = static_cast<sion_int64>(own() % 6000);
+      const auto bytes = static_cast<sion_int64>((collective ? 140000 : 0) + own() % 6000);
       std::vector<char> data(static_cast<size_t>(bytes));
       for (sion_int64 i = 0; i < bytes; ++i) data[static_cast<size_t>(i)] = ledger::content(number, task, entry.most + i);
-      const int64_t before = entry.most;
       entry.most += bytes;
       book.write(entry);
-      if (sion_fwrite(data.data(), 1, data.size(), sid) != data.size()) return 1;
-      // The rule of docs/format.md, 5.3: where chunks end.
-      int64_t complete = -1;
-      sion_int64 left = bytes;
-      if (left <= aligned && left > aligned - in_chunk) {
-        complete = before;
-        in_chunk = 0;
-      }
-      while (left > 0) {
-        if (in_chunk == aligned) {
-          complete = before + bytes - left;
-          in_chunk = 0;
-        }
-        const sion_int64 piece = std::min(left, aligned - in_chunk);
-        in_chunk += piece;
-        left -= piece;
-      }
-      if (aligns && complete >= 0) entry.least = std::max(entry.least, complete);
+      const auto put = collective ? sion_coll_fwrite : sion_fwrite;
+      if (put(data.data(), 1, data.size(), sid) != data.size()) return 1;
+      const int64_t complete = collective ? asked.complete(sid, entry.most) : ruled.complete(bytes, entry.most);
+      if (chunks_count) entry.least = std::max(entry.least, complete);
       if (own() % 5 == 0) {
         if (sion_flush(sid) != SION_SUCCESS) return 1;
         entry.least = entry.most;

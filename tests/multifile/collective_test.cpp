@@ -20,9 +20,10 @@ TEST(Collective, RandomPrograms) {
   }
 }
 
-// Small requests: one file is opened by one task per group, and gets few, large writes.
+// One file is opened by one task per group, and gets few, large writes; where rounds complete chunks the same tasks open the
+// journal.
 TEST(Collective, OnlyCollectorsTouchTheFile) {
-  for (const int64_t bytes : {100, 300'000}) {  // held back, and at once
+  for (const int64_t bytes : {100, 300'000}) {  // held back until the close, and at once
     CollectiveProgram p = simple(64, bytes, 10, bytes, 16);
     MemoryStore memory;
     FaultyStore counting(memory);
@@ -31,8 +32,44 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
       write_calls(writer, p);
       writer.close();
     });
-    EXPECT_EQ(counting.operations(Operation::open), 4);
+    EXPECT_EQ(counting.operations(Operation::open), bytes == 100 ? 4 : 8);
     check_program(memory, "a", p);
+  }
+}
+
+// The program dies without a flush: chunks whose bytes a round has brought are found all the same.
+TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
+  constexpr int tasks = 6, bytes = 2000, chunk = 3 * bytes;
+  MemoryStore memory;
+  FaultyStore counting(memory);
+  int64_t written = 0, rounds_seen = 0, safe = 0;
+  EXPECT_ANY_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {
+    const CollectiveProgram p = simple(tasks, chunk, 0, 0, 3);
+    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    const int64_t chunk_size = writer.stream().geometry().size;
+    comm.barrier();
+    for (int call = 0; call < 400; ++call) {
+      const int64_t before = writer.local().traffic().collectives;
+      writer.collective()->write(content(comm.rank(), call * bytes, bytes), std::nullopt);
+      if (comm.rank() > 0) continue;
+      written += bytes;
+      // In the second round everybody learns that the first one has brought everything.
+      if (writer.local().traffic().collectives > before && ++rounds_seen == 1) safe = (written - bytes) / chunk_size * chunk_size;
+    }
+    comm.barrier();
+    throw Error(Code::io, "the program dies");
+  }));
+  EXPECT_GE(rounds_seen, 2);
+  EXPECT_GE(safe, 10 * chunk);
+  EXPECT_EQ(counting.operations(Operation::open), 4);  // the file and its journal, by two collectors
+  SerialReader found(memory, "a", mode_of("r"));
+  EXPECT_TRUE(found.facts().unclosed);
+  for (int t = 0; t < tasks; ++t) {
+    found.select(t);
+    std::vector<std::byte> stream(static_cast<size_t>(written) + 1);
+    stream.resize(found.stream().read(stream));
+    EXPECT_GE(std::ssize(stream), safe) << "task " << t;
+    EXPECT_EQ(stream, content(t, 0, std::ssize(stream)));
   }
 }
 
@@ -49,8 +86,8 @@ TEST(Collective, RoundsAreFew) {
     if (comm.rank() == 0) collectives = comm.traffic().collectives - before;
     writer.close();
   });
-  EXPECT_LE(collectives, 3 * 17 + 2);  // for every 63 calls one reduction, places and bytes
-  EXPECT_LE(counting.operations(Operation::write), 40);
+  EXPECT_LE(collectives, 4 * 17 + 2);  // for every 63 calls one reduction, places, bytes and chunks that are complete
+  EXPECT_LE(counting.operations(Operation::write), 60);
   check_program(memory, "a", p);
 }
 

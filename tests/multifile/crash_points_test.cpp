@@ -44,13 +44,14 @@ void check_state(MemoryStore& state, const Program& p, const Reported& reported,
   require(!state.status("a.journal").exists, "the repair leaves the journal behind");
 }
 
-void kill_everywhere(Record record, int nfiles, uint64_t seeds) {
+void kill_everywhere(Record record, int nfiles, uint64_t seeds, const std::string& words = "w",
+                     Program (*program)(uint64_t, int) = crash_program) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    const Program p = crash_program(seed, nfiles);
+    const Program p = program(seed, nfiles);
     MemoryStore memory;
     RecordingStore tape(memory);
     Reported reported(p.ntasks());
-    record(tape, p, reported, "w", seed);
+    record(tape, p, reported, words, seed);
     for (size_t prefix = 0; prefix <= tape.length(); ++prefix) {
       MemoryStore state;
       tape.replay(prefix, state);
@@ -71,6 +72,16 @@ TEST(CrashPoints, OfCollectivePrograms) { kill_everywhere(record_collectively, 1
 TEST(CrashPoints, OfCollectiveSets) { kill_everywhere(record_collectively, 2, 20); }
 TEST(CrashPoints, OfMappedPrograms) { kill_everywhere(record_mapped, 1, 30); }
 TEST(CrashPoints, OfMappedSets) { kill_everywhere(record_mapped, 3, 20); }
+
+TEST(CrashPoints, OfCollectiveRounds) { kill_everywhere(record_collectively, 1, 12, "w", large_crash_program); }
+TEST(CrashPoints, OfCollectiveRoundsInSets) { kill_everywhere(record_collectively, 2, 8, "w", large_crash_program); }
+
+// Frames end where chunks end: also what is compressed is recorded with every chunk that is complete.
+const char* const compressed = "w,compress=lz4,frame=1k,compress_threads=0";
+TEST(CrashPoints, OfCompressedSerialPrograms) { kill_everywhere(record_serially, 1, 40, compressed); }
+TEST(CrashPoints, OfCompressedSets) { kill_everywhere(record_in_parallel, 2, 30, compressed); }
+TEST(CrashPoints, OfCompressedMappedSets) { kill_everywhere(record_mapped, 3, 20, compressed); }
+TEST(CrashPoints, OfCompressedCollectivePrograms) { kill_everywhere(record_collectively, 1, 20, compressed); }
 
 // Of what was not synced any part may be lost. What was flushed, or closed, was synced.
 void lose_power_everywhere(Record record, int nfiles, uint64_t seeds) {

@@ -44,11 +44,15 @@ class Reported {
   std::vector<std::vector<Point>> least_, most_;
 };
 
-// The steps of one task. Flushes are commits; chunks that are left count as well, unless `flushes_only`.
+// What counts of a program that was not closed: what it has flushed, chunks that a write has completed, all chunks that it has
+// completed.
+enum class Counts { flushes, writes, all };
+
+// The steps of one task. Flushes are commits.
 class RecordedTask {
  public:
-  RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, bool flushes_only)
-      : task_(task), model_{chunk, {0}}, tape_(tape), reported_(reported), flushes_only_(flushes_only) {}
+  RecordedTask(int64_t task, int64_t chunk, RecordingStore& tape, Reported& reported, Counts counts)
+      : task_(task), model_{chunk, {0}}, tape_(tape), reported_(reported), counts_(counts) {}
 
   template <class Commit>
   void step(WriteStream& stream, const Step& s, Commit&& commit) {
@@ -69,7 +73,7 @@ class RecordedTask {
     const int64_t complete = model_.total() - model_.blocks.back();
     if (s.kind == Step::flush) {
       reported_.reported(task_, tape_.length(), model_.total());
-    } else if (!flushes_only_ && model_.blocks.size() > blocks) {
+    } else if ((counts_ == Counts::all || (counts_ == Counts::writes && s.kind == Step::write)) && model_.blocks.size() > blocks) {
       reported_.reported(task_, tape_.length(), complete);
     }
   }
@@ -81,7 +85,7 @@ class RecordedTask {
   TaskModel model_;
   RecordingStore& tape_;
   Reported& reported_;
-  bool flushes_only_;
+  Counts counts_;
 };
 
 // Throws unless what is in `store` is what `reported` allows after `prefix` changes. Returns the length of each stream.
@@ -103,6 +107,25 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
   if (prefix >= reported.closed) require(!all.facts().unclosed, "the file was closed");
   if (prefix <= reported.closing) require(all.facts().unclosed, "the file was not closed, and nobody says so");
   return lengths;
+}
+
+// Programs whose collective calls are rounds, at whose end the bytes are in the file.
+inline Program large_crash_program(uint64_t seed, int nfiles) {
+  Random random(seed);
+  Program p;
+  p.fsblksize = 512;
+  const int ntasks = 2 + static_cast<int>(random.below(3));
+  p.nfiles = std::min(nfiles, ntasks);
+  for (int t = 0; t < ntasks; ++t) {
+    p.requests.push_back(random.pick<int64_t>({150'000, 200'000, 400'000}));
+    std::vector<Step> steps;
+    for (int64_t count = 1 + random.below(5); count > 0; --count) {
+      const auto kind = random.pick({Step::write, Step::write, Step::write, Step::ensure, Step::flush});
+      steps.push_back({kind, kind == Step::flush ? 0 : kind == Step::ensure ? 100'000 : random.pick<int64_t>({135'000, 140'000, 430'000})});
+    }
+    p.steps.push_back(steps);
+  }
+  return p;
 }
 
 // Programs that flush now and then and go over several chunks.
@@ -134,7 +157,7 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
   Random random(seed);
   std::vector<RecordedTask> tasks;
   std::vector<size_t> next(p.requests.size(), 0);
-  for (int64_t t = 0; t < p.ntasks(); ++t) tasks.emplace_back(t, p.chunk(t), tape, reported, durable);
+  for (int64_t t = 0; t < p.ntasks(); ++t) tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
   std::vector<int64_t> unfinished = ranks;
   while (!unfinished.empty()) {
     const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
@@ -159,7 +182,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
     ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, p.chunk(me), tape, reported, durable);
+    RecordedTask task(me, p.chunk(me), tape, reported, durable ? Counts::flushes : Counts::all);
     comm.barrier();
     for (const Step& step : p.steps[static_cast<size_t>(me)]) {
       task.step(writer.stream(), step, [&] { writer.commit(); });
@@ -173,9 +196,11 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   reported.closed = tape.length();
 }
 
-// In collective calls, of which every task makes as many. Only what is flushed counts: the rest is on its way to a collector.
+// In collective calls, of which every task makes as many. Of calls that are no rounds only what is flushed counts: the rest is
+// on its way to a collector.
 inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
   SharedHandles store(tape);
+  const bool rounds = std::ranges::min(p.requests) > 128 << 10;
   size_t calls = 0;
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
@@ -183,9 +208,9 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
     ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, writer.stream().geometry().size, tape, reported, true);
+    RecordedTask task(me, writer.stream().geometry().size, tape, reported, rounds ? Counts::writes : Counts::flushes);
     comm.barrier();
-    const auto put = [&](const std::vector<std::byte>& bytes) { writer.collective()->write(bytes, std::nullopt); };
+    const auto put = [&](const std::vector<std::byte>& bytes) { writer.write_collectively(bytes, std::nullopt); };
     const auto& steps = p.steps[static_cast<size_t>(me)];
     for (size_t i = 0; i < calls; ++i) {
       const Step s = i < steps.size() ? steps[i] : Step{Step::write, 0};
@@ -215,7 +240,7 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     std::vector<RecordedTask> tasks;
     size_t steps = 0;
     for (const MappedWriteTask& t : mine) {
-      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable);
+      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable ? Counts::flushes : Counts::all);
       steps = std::max(steps, p.steps[static_cast<size_t>(t.globalrank)].size());
     }
     comm.barrier();
