@@ -23,6 +23,7 @@ struct CollectiveReader::Wish {
   layout::TypeMap pieces;
   std::vector<std::byte> code;
   std::vector<std::byte> memory;  // for the bytes, had before anybody sends them
+  int64_t ahead = 0;              // bytes of the stream that it brings, from the position on
   bool lacks = false;             // it will need more to fill its request
 
   int64_t bytes() const { return std::ssize(memory); }
@@ -81,29 +82,41 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out, 
     Wish wish;
     if (!problem) problem = attempt([&] { wish = next_wish(std::ssize(out)); });
     const bool more = round(wish, problem);
-    const auto n = std::min(out.size(), wish.extents.empty() ? 0 : static_cast<size_t>(wish.pieces.size()));
+    const auto n = std::min(out.size(), static_cast<size_t>(wish.ahead));
     if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
     out = out.subspan(n);
     if (!more) return problem;
   }
 }
 
-// The stream from its position on, as far as a round goes: a request first, and what may be read next.
+// The stream from its position on, as far as a round goes: a request first, and what may be read next. Data with checksums are
+// wanted in whole pieces, and their checksums with them.
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
+  std::vector<Extent> sums;
   int64_t room = takes_part_ ? capacity_ : 0;
   int64_t offset = stream_.position();
   for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
-    const int64_t n = std::min(room, stream_.sizes()[b] - offset);
-    if (n <= 0) continue;
+    int64_t from = offset;
+    int64_t to = std::min(stream_.sizes()[b], offset + room);
+    if (to <= offset) continue;
     if (wish.extents.size() == most_extents) break;
-    wish.extents.push_back({stream_.geometry().offset(b) + offset, n});
-    room -= n;
+    if (const int64_t checked = stream_.checked_size(b), piece = stream_.piece(); offset < checked) {
+      from = offset / piece * piece;
+      if (to < checked) to = std::min(checked, std::max(from + piece, to / piece * piece));
+      const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
+      sums.push_back({stream_.sums_at(b, from), 4 * pieces});
+    }
+    wish.extents.push_back({stream_.geometry().offset(b) + from, to - from});
+    wish.ahead += to - offset;
+    room -= to - offset;
+    if (to < stream_.sizes()[b]) break;
   }
+  wish.extents.insert(wish.extents.end(), sums.begin(), sums.end());
   wish.pieces = pieces_of(wish.extents);
   wish.memory.resize(static_cast<size_t>(wish.pieces.size()));
   wish.code = exchange::encode_pieces(wish.access(), 0, wish.bytes());
-  wish.lacks = left > wish.bytes();
+  wish.lacks = left > wish.ahead;
   return wish;
 }
 

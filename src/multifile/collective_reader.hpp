@@ -1,6 +1,6 @@
 // multifile/collective_reader: collective reading (SIONlib's sion_coll_fread; gpfs-jugene section 5), the mirror of
 // collective_writer: in a round every task tells the collector of its group where its stream goes on, the collector reads
-// the pieces of all in the order of the file and hands them out; the calls until the next round are served from there. A
+// the pieces of all in the order of the file, with their checksums, and hands them out; each task compares its own; the calls until the next round are served from there. A
 // task that needs other bytes in between reads them itself. The exchange is that of shared files (exchange/two_phase).
 #pragma once
 

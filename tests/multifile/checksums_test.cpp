@@ -7,6 +7,7 @@
 #include "base/crc32c.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/verify.hpp"
+#include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test {
@@ -227,6 +228,65 @@ TEST_F(DamagedData, IsAnErrorInEveryWayOfReading) {
   WorkProgress quiet;
   EXPECT_FALSE(verify(store, "a", true, quiet).ok());
   EXPECT_TRUE(verify(store, "a", false, quiet).ok());
+}
+
+// What collectors have read for others is compared by those whose data they are; these open no file for that.
+TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
+  for (const int64_t step : {int64_t{100}, int64_t{50'000}, int64_t{piece}, int64_t{250'000}}) {
+    SCOPED_TRACE(std::to_string(step) + " bytes at a time");
+    std::vector<std::string> errors(3);
+    FaultyStore counting(store);
+    run_fibers(fibers(3, 0), [&](Comm& comm) {
+      const auto me = static_cast<size_t>(comm.rank());
+      ParallelReader reader(counting, comm.duplicate(), "a", mode_of("r,collective=2"));
+      std::vector<std::byte> found(static_cast<size_t>(step));
+      const int64_t total = p.expected(2).total();
+      for (int64_t done = 0; done < total && errors[me].empty(); done += step) {
+        const auto part = std::span(found).first(static_cast<size_t>(std::min(step, total - done)));
+        if (const auto error = attempt([&] { reader.collective()->read(part, std::nullopt); })) {
+          errors[me] = error->what();
+          EXPECT_EQ(reader.stream().bytes_read(), done);
+        } else {
+          EXPECT_TRUE(std::ranges::equal(part, content(comm.rank(), done, std::ssize(part))));
+        }
+      }
+      reader.close();
+    });
+    // Of the physical file with two tasks all tasks know; the other one is sound.
+    EXPECT_EQ(std::ranges::count(errors, std::string()), 1);
+    for (const char* const part : {"'a.000001'", "task 1", "block 1", "offset 65536"})
+      EXPECT_NE(errors[2].find(part), std::string::npos) << errors[2];
+  }
+}
+
+// Sixteen tasks, two collectors: the head is read once, then each physical file is opened by its collectors only.
+TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
+  for (const int64_t bytes : {int64_t{5}, int64_t{3000}, int64_t{100'000}, int64_t{400'000}}) {
+    Program q;
+    q.fsblksize = 4096;
+    q.nfiles = 1;
+    q.requests.assign(16, 150'000);
+    q.steps.assign(16, {{Step::write, bytes}, {Step::write, 7}, {Step::write, bytes}});
+    MemoryStore memory;
+    write_in_parallel(memory, "a", q);
+    const auto opens = [&](const std::string& words) {
+      FaultyStore counting(memory);
+      run_fibers(fibers(16, 0), [&](Comm& comm) {
+        ParallelReader reader(counting, comm.duplicate(), "a", mode_of(words));
+        std::vector<std::byte> found(static_cast<size_t>(q.expected(comm.rank()).total()));
+        for (std::span<std::byte> rest = found; !rest.empty();) {
+          const size_t n = std::min<size_t>(rest.size(), 90'001);
+          reader.collective()->read(rest.first(n), std::nullopt);
+          rest = rest.subspan(n);
+        }
+        EXPECT_EQ(found, content(comm.rank(), 0, std::ssize(found)));
+        reader.close();
+      });
+      return counting.operations(Operation::open);
+    };
+    EXPECT_EQ(opens("r,collective=8"), opens("r,collective=8,checksums=off")) << bytes;
+    EXPECT_LE(opens("r,collective=8"), 4) << bytes;
+  }
 }
 
 TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
