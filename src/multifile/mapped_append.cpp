@@ -47,9 +47,9 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
 
 // Collective. Frames go on behind those that the tasks have, as their files say.
 void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode) {
+  std::vector<CompressedWriter::Task> tasks;
+  codec::Compression how;
   agree(*comm_, attempt([&] {
-          std::vector<CompressedWriter::Task> tasks;
-          codec::Compression how;
           for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
             const MappedTask& t = reader.mine_.tasks[i];
             const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
@@ -61,9 +61,9 @@ void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode)
           }
           how.threads = mode.compression.threads;
           codec::require(how.codec, path_);
-          compress(how);
-          compressed_tasks_ = std::move(tasks);
         }));
+  compress(how);
+  compressed_tasks_ = std::move(tasks);
 }
 
 // Collective. The pieces that the tasks have begun: their checksums go on from what they have now.

@@ -58,7 +58,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   load_first();
 }
 
-// Local. The codec is there.
+// Collective. The codec is there.
 void MappedWriter::compress(const codec::Compression& how) {
   const int64_t neighbours = std::max(1, comm_->size() / std::max(1, comm_->node_count()));
   compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(how, neighbours), path_);

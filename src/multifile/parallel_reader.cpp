@@ -145,10 +145,9 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
 Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead,
                                      const NameOf& name_of, std::optional<Error>& problem) {
   Leaders leaders(*comm_);
-  std::vector<Placement> entries;
+  std::vector<Placement> entries(leaders.is_leader() ? leaders.count() : 0);
   problem = attempt([&] {
     if (!leaders.is_leader()) return;
-    entries.resize(leaders.count());
     Header header;
     Pointer p;
     unpack(lead, header, p);
@@ -158,9 +157,13 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
     if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(leaders.first(), std::ssize(entries), ntasks());
     reader.read_mapping(p, leaders.first(), entries);
   });
+  if (problem) std::ranges::fill(entries, Placement{-1, static_cast<int32_t>(problem->code())});
   Placement place;
   leaders.scatter(std::span<const Placement>(entries), place);
-  return place;  // zeros after a failure, which the next agreement tells
+  if (place.file >= 0) return place;
+  // The leader has failed, and nothing is wrong with what this task will find.
+  if (!problem) problem = Error(static_cast<Code>(place.local_rank), "'" + path + "': where this task's data are could not be read");
+  return {};
 }
 
 // The first task of each physical file reads its head for the others; all open it. After a failure, which the

@@ -130,6 +130,8 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   facts_.fsblksize = static_cast<int32_t>(start[0]);
   if (collecting()) collecting()->fsblksize = facts_.fsblksize;
 
+  // Collective, so also where this task has failed.
+  const int64_t neighbours = mode.compression.on() ? std::max(1, ntasks() / std::max(1, comm_->node_count())) : 1;
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
@@ -150,7 +152,6 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
       const bool holds = !collecting() || collecting()->plan.merge;
       stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
       if (mode.compression.on()) {
-        const int64_t neighbours = std::max(1, ntasks() / std::max(1, comm_->node_count()));
         parts().compressed = std::make_unique<CompressedWriter>(stream_, codec::with_threads(mode.compression, neighbours), path());
       }
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);

@@ -50,6 +50,28 @@ TEST_F(Multifile, KeepsWhatEveryTaskWrote) {
   EXPECT_EQ(in.get<double>(), 2.5);
 }
 
+TEST_F(Multifile, CompressesWhereTheWordsSaySo) {
+  const std::vector<double> values(20'000, 1.25);
+  for (const char* const words : {"compress=zstd", "compress=zstd:3,shuffle=8,frame=4k", "compress=lz4,frame=1k,compress_threads=0"}) {
+    {
+      sheaf::MultifileWriter out(path, {{.chunk_size = 50'000}, {.chunk_size = 50'000}}, 512, words);
+      for (const int task : {1, 0}) {
+        out.select(task);
+        out.write(task);
+        out.write(values);
+      }
+      out.close();
+    }
+    EXPECT_LT(std::filesystem::file_size(path), 100'000u) << words;
+    sheaf::MultifileReader in(path);
+    for (const int task : {0, 1}) {
+      in.select(task);
+      EXPECT_EQ(in.get<int>(), task);
+      EXPECT_EQ(in.rest<double>(), values) << words;
+    }
+  }
+}
+
 TEST_F(Multifile, ReadsAllBlocksOfATask) {
   std::vector<int> numbers;
   {
