@@ -4,7 +4,7 @@ program compression_test
   use sion_f90
   use checks
   implicit none
-  integer, parameter :: elements = 20000
+  integer, parameter :: i8 = c_int64_t, elements = 20000
   character(len=64) :: name = 'fortran_compression.sion'
 
   call write_and_read('bw,compress=zstd')
