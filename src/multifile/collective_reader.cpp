@@ -47,7 +47,9 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
 }
 
 void CollectiveReader::plan_next(int64_t request) {
-  const int64_t calls = request > 0 ? capacity_ / request : calls_left_;
+  // What a round brings of whole pieces may begin before the position, end before the room does, and has checksums.
+  const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * most_extents} : 0;
+  const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
   calls_left_ = std::max<int64_t>(0, calls - 1);
   largest_ = 0;
 }
@@ -94,23 +96,24 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out, 
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
   std::vector<Extent> sums;
-  int64_t room = takes_part_ ? capacity_ : 0;
+  const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * most_extents} : 0;
+  int64_t room = takes_part_ ? capacity_ - for_sums : 0;
   int64_t offset = stream_.position();
   for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
-    int64_t from = offset;
-    int64_t to = std::min(stream_.sizes()[b], offset + room);
-    if (to <= offset) continue;
+    const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
+    if (offset >= size) continue;
     if (wish.extents.size() == most_extents) break;
-    if (const int64_t checked = stream_.checked_size(b), piece = stream_.piece(); offset < checked) {
-      from = offset / piece * piece;
+    const int64_t from = offset < checked ? offset / piece * piece : offset;
+    int64_t to = std::min(size, from + room);
+    if (offset < checked) {
       if (to < checked) to = std::min(checked, std::max(from + piece, to / piece * piece));
       const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
       sums.push_back({stream_.sums_at(b, from), 4 * pieces});
     }
     wish.extents.push_back({stream_.geometry().offset(b) + from, to - from});
     wish.ahead += to - offset;
-    room -= to - offset;
-    if (to < stream_.sizes()[b]) break;
+    room -= to - from;
+    if (to < size) break;
   }
   wish.extents.insert(wish.extents.end(), sums.begin(), sums.end());
   wish.pieces = pieces_of(wish.extents);
