@@ -18,7 +18,8 @@ contains
     integer :: ntasks, nfiles, fsblksize, sid, ierr, task, bytes
     integer(i8) :: sizes(2), rc
     integer :: ranks(2)
-    double precision :: values(elements), found(elements)
+    double precision, allocatable :: values(:), found(:)
+    allocate(values(elements), found(elements))
     ntasks = 2
     nfiles = 1
     sizes = 50000
