@@ -36,7 +36,7 @@ contains
     call fsion_close(sid, ierr)
     call check(ierr == sion_success, 'closed: ' // mode)
     inquire(file=name, size=bytes)
-    call check(bytes > 0 .and. bytes < 100000, 'the file is small: ' // mode)
+    call check(bytes > 0 .and. bytes < 150000, 'the file is small: ' // mode)
     call fsion_open(name, 'br', ntasks, nfiles, sizes, fsblksize, ranks, sid)
     call check(sid >= 0 .and. ntasks == 2, 'opened to read: ' // mode)
     do task = 0, 1
