@@ -15,8 +15,8 @@ BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 MPIRUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mpirun.sh"
 ROUNDS = int(os.environ.get("KILL_ROUNDS", "30"))
 SEED = int(os.environ.get("KILL_SEED", "1"))
-WORDS = ["", "", "", "buffer=0", "buffer=100", "collective", "collective,collsize=2", "collective,collsize=4", "durable", "collective,collsize=2,durable",
-         "compress=zstd,frame=4k", "compress=lz4,compress_threads=2",
+WORDS = ["", "", "", "buffer=0", "buffer=100", "collective", "collective,collsize=2", "collective,collsize=4", "durable",
+         "collective,collsize=2,durable", "compress=zstd,frame=4k", "compress=lz4,compress_threads=2",
          "compress=lz4,frame=4k,compress_threads=0", "compress=zstd,compress_threads=0", "collective,collsize=2,compress=lz4"]
 
 
