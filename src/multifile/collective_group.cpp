@@ -1,6 +1,7 @@
 #include "multifile/collective_group.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "multifile/leaders.hpp"
 
@@ -11,15 +12,6 @@ CollectiveGroup::CollectiveGroup(Comm& file) : file_(&file) { place_.size = file
 CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
     : file_(&file), place_(place) {
   choose_collector(spread);
-}
-
-std::vector<int64_t> CollectiveGroup::gather(int64_t mine) {
-  std::vector<int64_t> all(is_collector() ? static_cast<size_t>(size()) : 0);
-  std::vector<Incoming> incoming;
-  for (size_t member = 0; member < all.size(); ++member)
-    incoming.push_back({tasks().first + static_cast<int>(member), std::as_writable_bytes(std::span(&all[member], 1))});
-  file_->exchange({{aggregated().aggregator, std::as_bytes(std::span(&mine, 1))}}, std::move(incoming))->finish();
-  return all;
 }
 
 std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) {
@@ -37,22 +29,19 @@ std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, 
   return all;
 }
 
-CollectiveGroup::Dealt CollectiveGroup::deal(std::span<const Dealt> pieces) {
-  Dealt mine{};
-  std::vector<Outgoing> outgoing;
-  for (size_t member = 0; is_collector() && member < pieces.size(); ++member)
-    outgoing.push_back({tasks().first + static_cast<int>(member), std::as_bytes(pieces.subspan(member, 1))});
-  file_->exchange(std::move(outgoing), {{aggregated().aggregator, std::as_writable_bytes(std::span(&mine, 1))}})->finish();
-  return mine;
-}
-
+// Collective over the file: the first task learns the nodes of all and tells them who collects.
 void CollectiveGroup::choose_collector(const Spread& spread) {
   if (spread.nodes.count <= 1) return;
-  const std::vector<int64_t> nodes = gather(spread.nodes.mine);
-  std::vector<Dealt> choice;
-  if (is_collector())
-    choice.assign(nodes.size(), {layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles)});
-  collector_ = static_cast<int>(deal(choice)[0]);
+  const std::vector<std::byte> bytes = gather(std::as_bytes(std::span(&spread.nodes.mine, 1)), sizeof spread.nodes.mine);
+  std::vector<int64_t> nodes(bytes.size() / sizeof spread.nodes.mine);
+  std::memcpy(nodes.data(), bytes.data(), bytes.size());
+  int64_t chosen = 0;
+  std::vector<Outgoing> outgoing;
+  const int64_t choice = is_collector() ? layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles) : 0;
+  for (int task = tasks().first; is_collector() && task <= tasks().last; ++task)
+    outgoing.push_back({task, std::as_bytes(std::span(&choice, 1))});
+  file_->exchange(std::move(outgoing), {{aggregated().aggregator, std::as_writable_bytes(std::span(&chosen, 1))}})->finish();
+  collector_ = static_cast<int>(chosen);
 }
 
 namespace {

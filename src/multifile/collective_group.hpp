@@ -50,12 +50,8 @@ class CollectiveGroup {
   // The same with the collector.
   exchange::TwoPhase::Group aggregated() const { return {tasks().first, tasks().last, tasks().first + collector_}; }
 
-  // Collective over the file: a number of every member, at the collector; and pieces[m] of the collector to member m.
-  std::vector<int64_t> gather(int64_t mine);
-  // The same of bytes, at most `most` of a member; one behind the other.
+  // Collective over the file: bytes of every member, at most `most` each, at the collector; one behind the other.
   std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most);
-  using Dealt = std::array<int64_t, 2>;
-  Dealt deal(std::span<const Dealt> pieces);
 
  private:
   void choose_collector(const Spread& spread);
