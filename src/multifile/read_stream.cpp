@@ -45,7 +45,7 @@ int64_t ReadStream::sums_at(int64_t block, int64_t offset) const {
 
 void ReadStream::move(int64_t block, int64_t offset) {
   if (piece_pages_ > 0) sums_at_ = sums_at(block, 0);
-  block_ = block;
+  block_ = static_cast<int32_t>(block);
   fetched_ = offset;
   ahead_ = 0;
   window_.at = window_.end = buffer_.get();
@@ -190,9 +190,10 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
     return 0;
   }
   // Memory that the program walks through is in no cache, and would have to come there for the sums.
-  const bool walks = out.data() == walked_to_ || whole >= walked_at_least;
+  const auto low_bits = [](const std::byte* p) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)); };
+  const bool walks = low_bits(out.data()) == walked_to_ || whole >= walked_at_least;
   read_checked(fetched_, out.first(static_cast<size_t>(whole)), walks && whole >= checked_at_once && crc32c_copies());
-  walked_to_ = out.data() + whole;
+  walked_to_ = low_bits(out.data() + whole);
   fetched_ += whole;
   window_.at = window_.end = buffer_.get();
   return static_cast<size_t>(whole);

@@ -143,10 +143,10 @@ class ReadStream {
   std::unique_ptr<Shared> shared_;  // what few streams have
   layout::ChunkGeometry geometry_;
   BlockSizes sizes_;
-  int64_t block_ = 0;
   int64_t fetched_ = 0;  // offset in the block of the end of the window
   int64_t sums_at_ = 0;  // offset in the file of the checksums of the block
-  const std::byte* walked_to_ = nullptr;  // the end of the memory that was read into last
+  int32_t block_ = 0;
+  uint32_t walked_to_ = 0;  // the end of the memory that was read into last; the low bits do
   uint32_t capacity_ = 0;
   uint32_t max_buffer_ = 0;
   int32_t local_rank_ = 0;
