@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
   bench::compare(
       {{"create.serial/files", false, fs == "tmpfs" ? 0 : 1.0 / 150}}, fs, pairs, true,
       [&] { return create_multifile(scratch.file("multifile"), chunk_sizes, ranks); },
-      [&] { return create_files(names); }, [&] { scratch.empty(); });
+      [&] { return create_files(names); }, [&] { scratch.empty(); }, 1);
 }

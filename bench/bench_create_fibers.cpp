@@ -81,5 +81,5 @@ int main(int argc, char** argv) {
   bench::compare(
       {{"create.parallel/files", false, fs == "tmpfs" ? 0 : 0.1}, {"create.parallel+fibers/files", false, 0}},
       fs, pairs, true, [&] { return create_multifile(scratch.file("multifile"), tasks, chunk); },
-      [&] { return Times(2, create_files(names)); }, [&] { scratch.empty(); });
+      [&] { return Times(2, create_files(names)); }, [&] { scratch.empty(); }, 1);
 }

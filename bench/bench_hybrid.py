@@ -43,4 +43,4 @@ tasks = options.processes * options.threads
 names = f"{options.processes}x{options.threads}/{tasks}-processes"
 bench_pairs.compare([(f"hybrid.{names}", 1.1), (f"hybrid.write.{names}", 0), (f"hybrid.read.{names}", 0),
                      (f"hybrid.processor-time.{names}", 0)], options.dir, options.pairs,
-                    lambda: run(options.processes, options.threads), lambda: run(tasks, 0))
+                    lambda: run(options.processes, options.threads), lambda: run(tasks, 0), repeats=1)

@@ -1,5 +1,5 @@
-"""What the benchmark scripts share: pairs of runs in turn, judged by the median of the ratio within a pair, and the
-line for machines that bench_common.hpp describes."""
+"""What the benchmark scripts share: pairs of runs in turn, the least of a few runs on each side, judged by the median of the
+ratio within a pair, and the line for machines; bench_common.hpp says why."""
 import statistics
 import subprocess
 
@@ -17,16 +17,14 @@ def result(name, directory, ratios, ours, peer, target):
           flush=True)
 
 
-def compare(rows, directory, pairs, ours, peer):
+def compare(rows, directory, pairs, ours, peer, repeats=4):
     """`rows`: names and what the ratio may be at most (0: reported only); `ours` and `peer`: callables that
-    run once and return the seconds of each row."""
+    run once and return the seconds of each row; in its turn each runs `repeats` times."""
     own, other = [], []
-    for pair in range(pairs + 1):  # one that is not counted comes first
+    for pair in range(1, pairs + 1):
         times = {}
         for which in ((ours, peer) if pair % 2 == 0 else (peer, ours)):
-            times[which] = which()
-        if pair == 0:
-            continue
+            times[which] = [min(row) for row in zip(*(which() for _ in range(repeats)))]
         own.append(times[ours])
         other.append(times[peer])
         for (name, _), a, b in zip(rows, own[-1], other[-1]):
