@@ -1,5 +1,7 @@
 #include "comm/shared_memory.hpp"
 
+#include <sched.h>
+
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -21,6 +23,7 @@ class ProcessMemory final : public SharedMemory {
   ProcessMemory(Memory memory, size_t bytes, void (*give_way)()) : memory_(std::move(memory)), bytes_(bytes), give_way_(give_way) {}
 
   std::span<std::byte> bytes() const override { return {memory_.get(), bytes_}; }
+  void pause() override { give_way_ ? give_way_() : SharedMemory::pause(); }
   void wait(SharedWord& word, uint32_t value) override { give_way_ ? give_way_() : SharedMemory::wait(word, value); }
 
  private:
@@ -30,6 +33,8 @@ class ProcessMemory final : public SharedMemory {
 };
 
 }  // namespace
+
+void SharedMemory::pause() { sched_yield(); }
 
 std::unique_ptr<SharedMemory> Comm::share_memory(size_t) { return nullptr; }
 

@@ -19,6 +19,8 @@ class SHEAF_EXPORT SharedMemory {
 
   virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
 
+  // Lets others work, for a moment.
+  virtual void pause();
   // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be called in a loop.
   virtual void wait(SharedWord& word, uint32_t value) { sleep_while(word, value, 4'000'000); }
   void wake(SharedWord& word, int sleepers = INT_MAX) { sheaf::wake(word, sleepers); }

@@ -48,6 +48,8 @@ class Stage {
     Sums sums[2];                     // of even and odd calls
   };
 
+  // Windows pass within microseconds; to fall asleep and be woken takes as long (docs/tuning.md, "Shared files").
+  static constexpr int glances = 200;
   static constexpr int64_t table_entries = 2048;  // windows of one leg that has gaps
 
   // Collective over `comm`. Null on all tasks if they share no memory.
@@ -65,12 +67,21 @@ class Stage {
   void wake(SharedWord& word, int sleepers = INT_MAX) { shared_->wake(word, sleepers); }
   // Tells those who sleep by the slot that something has changed.
   void announce(Slot& slot);
-  // Sleeps until something changes in the slot, unless `ready` by then.
+  // Looks whether `ready`, and lets others work between two looks. False if it is not after many.
+  template <class Ready>
+  bool glance(Ready ready) {
+    for (int i = 0; i < glances; ++i) {
+      if (ready()) return true;
+      shared_->pause();
+    }
+    return ready();
+  }
+  // Glances, then sleeps until something changes in the slot, unless `ready` by then.
   template <class Ready>
   void await(Slot& slot, Ready ready) {
     const uint32_t before = slot.event.load(std::memory_order_acquire);
     slot.sleepers.fetch_add(1);
-    if (!ready()) sleep(slot.event, before);
+    if (!glance([&] { return slot.event.load(std::memory_order_acquire) != before || ready(); })) sleep(slot.event, before);
     slot.sleepers.fetch_sub(1);
   }
 

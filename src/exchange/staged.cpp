@@ -123,6 +123,12 @@ std::optional<Error> Staged::write(File& file, const Access& access, const Leg& 
   return job.problem;
 }
 
+// Windows are ready, and fewer tasks write than may.
+bool Staged::lacks_writer(const Job& job) const {
+  const Stage::Head& head = stage_->head();
+  return head.waiting.load() > 0 && head.writers.load() < static_cast<uint32_t>(job.leg.aggregators);
+}
+
 // A task that waits anyway writes rather than this one, which others may be waiting for: their windows need its pieces. Only a
 // hint: this task looks again before it waits itself.
 bool Staged::hand_over(Job& job) {
@@ -191,11 +197,13 @@ void Staged::release(Job& job, uint32_t number) {
 void Staged::wait_for_all(Job& job) {
   Stage::Head& head = stage_->head();
   next_ = job.end();
-  for (;;) {
-    const uint32_t finished = head.finished.load(std::memory_order_acquire);
-    if (static_cast<int32_t>(finished - job.end()) >= 0) return;
+  const auto is_over = [&] { return static_cast<int32_t>(head.finished.load(std::memory_order_acquire) - job.end()) >= 0; };
+  while (!is_over()) {
     head.sleepers.fetch_add(1);
-    if (head.waiting.load() == 0 || head.writers.load() > 0) stage_->sleep(head.finished, finished);
+    if (!stage_->glance([&] { return is_over() || lacks_writer(job); })) {
+      const uint32_t finished = head.finished.load(std::memory_order_acquire);
+      if (!is_over() && !lacks_writer(job)) stage_->sleep(head.finished, finished);
+    }
     head.sleepers.fetch_sub(1);
     if (head.waiting.load() > 0) write_ready(job);
   }

@@ -43,6 +43,7 @@ class Staged {
 
  private:
   struct Job;
+  bool lacks_writer(const Job& job) const;
   bool hand_over(Job& job);
   void write_ready(Job& job);
   void write_window(Job& job, uint32_t number);
