@@ -13,6 +13,7 @@
 #include "sharedfile/lane.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_pointer.hpp"
+#include "storage/mapped_write.hpp"
 
 namespace sheaf {
 
@@ -79,6 +80,7 @@ class OpenFile final : public SharedFile {
         facts = {status.block_size, mode_.append ? status.size : 0};
       });
     agree(comm(), problem, facts);
+    expect_company();
     block_ = std::max<int64_t>(facts[0], 1);
     individual_ = facts[1];
     shared_base_ = facts[1];
@@ -276,6 +278,13 @@ class OpenFile final : public SharedFile {
     all[static_cast<size_t>(rank())] = per_node_ < 0 ? INT64_MAX : per_node_;
     comm().all_max(all);
     on_nodes_ = std::make_shared<const std::vector<int64_t>>(std::move(all));
+  }
+
+  // Elsewhere turns cost more than they save: calls are short here, and who waits for its turn sleeps in between
+  // (docs/tuning.md, "One physical file").
+  void expect_company() {
+    if (!mode_.write || size() == 1 || !mapping_pays(*file_)) return;
+    if (SharedWord* const words = comm().shared_words()) file_->expect_company(words);
   }
 
   template <class Part>

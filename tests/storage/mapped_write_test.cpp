@@ -49,6 +49,12 @@ class MappedWriteTest : public ::testing::Test {
   std::shared_ptr<File> file_;
 };
 
+TEST_F(MappedWriteTest, PaysOnTmpfsAlone) {
+  EXPECT_TRUE(mapping_pays(*file_));
+  const auto elsewhere = posix_store().open("/proc/self/stat", Access::read);
+  EXPECT_FALSE(mapping_pays(*elsewhere));
+}
+
 TEST_F(MappedWriteTest, BytesLandWhereTheyShallAndNowhereElse) {
   const auto before = pattern(300'000, 1);
   file_->write_at(before, 0);
