@@ -219,16 +219,22 @@ size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   return n;
 }
 
-// Bytes of the block from a border of pieces on; or by way of the buffer.
-void ReadStream::read_checked(int64_t offset, std::span<std::byte> out, bool by_buffer) {
+// Bytes of the block from a border of pieces on. `past_caches`: from where they lie in the page cache, else by way of the buffer.
+void ReadStream::read_checked(int64_t offset, std::span<std::byte> out, bool past_caches) {
   const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
-  if (by_buffer) make_room(at_once);
   while (!out.empty()) {
-    const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
-    const auto found = by_buffer ? std::span(buffer_.get(), part.size()) : part;
-    const size_t n = file_->read_at(found, geometry_.offset(block_) + offset);
-    if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
-    check_pieces(*file_, sums_at(block_, offset), piece(), found, {local_rank_, block_, offset}, by_buffer ? part.data() : nullptr);
+    const int64_t at = geometry_.offset(block_) + offset;
+    auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
+    const MappedRead lying = past_caches ? file_->map(at, part.size()) : MappedRead();
+    std::span<const std::byte> found = lying.bytes();
+    if (!lying) {
+      if (past_caches) make_room(at_once);
+      const auto into = past_caches ? std::span(buffer_.get(), part.size()) : part;
+      const size_t n = file_->read_at(into, at);
+      if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
+      found = into;
+    }
+    check_pieces(*file_, sums_at(block_, offset), piece(), found, {local_rank_, block_, offset}, past_caches ? part.data() : nullptr);
     offset += std::ssize(part);
     out = out.subspan(part.size());
   }

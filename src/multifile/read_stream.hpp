@@ -134,7 +134,7 @@ class ReadStream {
   uint32_t next_ahead();
   void make_room(int64_t bytes);
   size_t transfer(std::span<std::byte> out);
-  void read_checked(int64_t offset, std::span<std::byte> out, bool by_buffer);
+  void read_checked(int64_t offset, std::span<std::byte> out, bool past_caches);
   [[noreturn]] void ends_early(int64_t offset, int64_t block) const;
 
   Window window_;

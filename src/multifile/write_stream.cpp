@@ -203,7 +203,8 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   return piece.last(static_cast<size_t>(rest));
 }
 
-// Both from the position on, which stays. Bytes that are summed go to the file in parts that are still in the cache then.
+// Both from the position on, which stays. Bytes that are summed go to the file in parts, and are summed behind it: then the
+// kernel's copy has brought them to the cache, faster than a sum could.
 void WriteStream::write_summed(std::span<const std::byte> head, std::span<const std::byte> body) {
   const int64_t begin = file_offset();
   int64_t done = 0;
@@ -211,9 +212,9 @@ void WriteStream::write_summed(std::span<const std::byte> head, std::span<const 
     const int64_t at = begin + done + std::ssize(head);
     const size_t n = piece() == 0 ? body.size() : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
     const std::span<const std::byte> parts[] = {head, body.first(n)};
+    file_->write_vector_at(parts, begin + done);
     blocks_.sum(head, done);
     blocks_.sum(parts[1], done + std::ssize(head));
-    file_->write_vector_at(parts, begin + done);
     done += std::ssize(head) + static_cast<int64_t>(n);
     head = {};
     body = body.subspan(n);

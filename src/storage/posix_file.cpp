@@ -112,15 +112,17 @@ void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
 }
 
 long PosixFile::file_system() {
-  if (file_system_ < 0) {
+  long known = file_system_;
+  if (known < 0) {
     struct statfs found;
-    file_system_ = uninterrupted([&] { return ::fstatfs(fd_, &found); }) == 0 ? static_cast<long>(found.f_type) : 0;
+    known = uninterrupted([&] { return ::fstatfs(fd_, &found); }) == 0 ? static_cast<long>(found.f_type) : 0;
+    file_system_ = known;
   }
-  return file_system_;
+  return known;
 }
 
 void PosixFile::expect_company(SharedWord* words) {
-  takes_turns_ = turns_pay(file_system());
+  takes_turns_ = is_local(file_system());
   maps_ = file_system() == TMPFS_MAGIC;
   words_ = words;
 }
@@ -190,6 +192,10 @@ size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
   });
   require_success("read", path_, offset, data.size(), moved.error);
   return moved.bytes;
+}
+
+MappedRead PosixFile::map(int64_t offset, size_t length) {
+  return is_local(file_system()) ? MappedRead(fd_, offset, length) : MappedRead();
 }
 
 FileStatus PosixFile::status() {

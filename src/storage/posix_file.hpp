@@ -2,6 +2,7 @@
 // of the descriptor means nothing and threads need no lock.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ class PosixFile final : public File {
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  MappedRead map(int64_t offset, size_t length) override;
   FileStatus status() override;
   void resize(int64_t size) override;
 
@@ -53,7 +55,7 @@ class PosixFile final : public File {
   void lock(int64_t offset, int64_t length, bool exclusive) override;
   void unlock(int64_t offset, int64_t length) override;
   void allocate(int64_t size) override;
-  bool prefers_one_writer() override { return turns_pay(file_system()); }
+  bool prefers_one_writer() override { return is_local(file_system()); }
   int descriptor() const override { return fd_; }
   const std::string& path() const override { return path_; }
   void close() override;
@@ -69,7 +71,7 @@ class PosixFile final : public File {
                       int64_t offset);
   long file_system();  // its magic number; 0 if it cannot be told
 
-  long file_system_ = -1;  // -1: not asked yet
+  std::atomic<long> file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
   bool maps_ = false;  // large writes through a mapping
   SharedWord* words_ = nullptr;  // of those who take turns

@@ -59,6 +59,7 @@ class SharedHandles::Handle final : public File {
     inner_->write_vector_at(parts, offset);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
+  MappedRead map(int64_t offset, size_t length) override { return inner_->map(offset, length); }
   FileStatus status() override { return inner_->status(); }
   void resize(int64_t size) override { inner_->resize(size); }
   void sync() override { inner_->sync(); }

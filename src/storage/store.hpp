@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "storage/futex.hpp"
+#include "storage/mapped_read.hpp"
 
 namespace sheaf {
 
@@ -52,6 +53,9 @@ class File {
   // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the
   // file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
+
+  // Bytes where they lie in memory, if all of them do and the store can show them; empty otherwise, then read_at() reads them.
+  virtual MappedRead map(int64_t /*offset*/, size_t /*length*/) { return {}; }
 
   // Size of the file and its preferred block, both in bytes.
   virtual FileStatus status() = 0;

@@ -37,7 +37,7 @@ bool lock(int fd, int command, short type, off_t byte) {
 
 }  // namespace
 
-bool turns_pay(long file_system) {
+bool is_local(long file_system) {
   switch (file_system) {
     case EXT4_SUPER_MAGIC:
     case BTRFS_SUPER_MAGIC:

@@ -12,8 +12,8 @@
 
 namespace sheaf {
 
-// Whether taking turns pays on a file system, given by its magic number: it is a local one.
-bool turns_pay(long file_system);
+// Whether a file system, given by its magic number, is of this machine alone: its pages are here, and taking turns pays.
+bool is_local(long file_system);
 
 // One of those who take turns by `words` (may be null) will want no more: the next one need not wait for its next look.
 void last_turn_taken(SharedWord* words);

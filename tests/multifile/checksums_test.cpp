@@ -297,6 +297,45 @@ TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
   EXPECT_EQ(found, content(2, 0, std::ssize(found)));
 }
 
+// Large requests into memory that a program walks through are summed where the bytes lie in the page cache.
+TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
+  const auto directory = std::filesystem::temp_directory_path() / ("sheaf-walk-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  const std::string path = directory / "a";
+  constexpr int64_t total = (10 << 20) + 1234;
+  Program p;
+  p.requests = {total};
+  p.steps = {{{Step::write, total}}};
+  write_in_parallel(posix_store(), path, p);
+  const auto written = content(0, 0, total);
+  const auto walk = [&](int64_t step, std::vector<std::byte>& into) {
+    TaskReader reader(posix_store(), path, 0, mode_of("r"));
+    into.assign(static_cast<size_t>(total), std::byte{});
+    int64_t done = 0;
+    const auto error = attempt([&] {
+      while (done < total)
+        done += static_cast<int64_t>(reader.stream().read(std::span(into).subspan(static_cast<size_t>(done), static_cast<size_t>(std::min(step, total - done)))));
+    });
+    EXPECT_EQ(reader.stream().bytes_read(), done);
+    return error;
+  };
+  std::vector<std::byte> found;
+  for (const int64_t step : {int64_t{256 << 10}, int64_t{1'000'000}, int64_t{3 << 20}, total}) {
+    EXPECT_FALSE(walk(step, found));
+    EXPECT_EQ(found, written) << step << " bytes at a time";
+  }
+  const int64_t damaged = load_multifile(posix_store(), path).geometry(0).offset(0) + (7 << 20) + 77;
+  const auto wrong = static_cast<std::byte>(~static_cast<unsigned char>(written[(7 << 20) + 77]));
+  posix_store().open(path, Access::write)->write_at({&wrong, 1}, damaged);
+  for (const int64_t step : {int64_t{256 << 10}, int64_t{3 << 20}, total}) {
+    const auto error = walk(step, found);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), Code::damaged);
+    EXPECT_NE(std::string(error->what()).find("offset " + std::to_string(7 << 20)), std::string::npos) << error->what();
+  }
+  std::filesystem::remove_all(directory);
+}
+
 // The piece that a task has begun gets a new checksum, so it is compared with the old one first.
 TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   Program p;
