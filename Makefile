@@ -41,7 +41,7 @@ sanitize:
 sanitized: deps
 	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS)
-	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS) -E 'mpich|openmpi|scale|test_install|test_partest|real_limits|system_calls'
+	@JOBS=$(JOBS) scripts/sanitize.sh $(BUILD)
 
 leaks: build
 	@scripts/leaks.sh $(BUILD)

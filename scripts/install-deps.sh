@@ -3,7 +3,7 @@
 set -eu
 packages="build-essential cmake ninja-build pkg-config python3 libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
  libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev librapidcheck-dev libboost-context-dev libxxhash-dev strace
- clang-16 libclang-rt-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
+ clang-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
  iproute2 valgrind
  python3-matplotlib libzstd-dev liblz4-dev zstd
  xfsprogs btrfs-progs"

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Runs the suite of a build with sanitizers: sanitize.sh BUILD [CTEST-OPTION ...].
+#
+# Left out: scale counts bytes and time of a million tasks; test_install, test_partest, test_public_libraries and test_sionconfig
+# build or start programs of their own; real_limits and system_calls put things between a program and its system that sanitizers
+# do not survive; behaviour, differential, faults and the kill loop load our libraries into programs of others, or kill programs.
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+shift
+rules=$PWD/tests/sanitizers
+jobs=${JOBS:-$(nproc)}
+
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS="suppressions=$rules/threads.supp second_deadlock_stack=1"
+# Archer tells ThreadSanitizer of the barriers of OpenMP (cmake/Sanitize.cmake).
+OMP_TOOL_LIBRARIES=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | head -1)
+export OMP_TOOL_LIBRARIES
+# UCX below MPICH puts itself before madvise() and locks a mutex there, in threads that ThreadSanitizer does not know yet.
+export UCX_MEM_EVENTS=no UCX_MEM_MMAP_HOOK_MODE=none
+
+cd "$build"
+code=0
+ctest --output-on-failure -j "$jobs" \
+  -E 'mpich|openmpi|scale|test_install|test_partest|test_public_l|test_sionconfig|real_limits|system_calls|behaviour|differential|test_faults|kill_loop' \
+  "$@" || code=1
+# The MPIs leave memory behind when they end.
+export ASAN_OPTIONS="detect_leaks=0"
+ctest --output-on-failure -j 1 -R '^mpi_' "$@" || code=1
+exit $code
