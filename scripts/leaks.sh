@@ -33,7 +33,8 @@ rm "$work/bin/sheaf"
 printf '#!/bin/sh\nexec %s --log-file=%s/sheaf.%%p %s/sheaf "$@"\n' "$check" "$work" "$bin" >"$work/bin/sheaf"
 chmod +x "$work/bin/sheaf"
 SHEAF_BIN=$work/bin
-export SHEAF_BIN
+SHEAF_TOOL_SECONDS=300
+export SHEAF_BIN SHEAF_TOOL_SECONDS
 run tools python3 -B tests/cli/test_tools_command_line.py -q
 for log in "$work"/sheaf.*; do
   [ ! -s "$log" ] || {
