@@ -1,6 +1,9 @@
 #include "cli/compression.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "codec/codec.hpp"
+#include "multifile/open_mode.hpp"
 
 namespace sheaf::cli {
 
@@ -11,6 +14,24 @@ void add_compression(Json& json, const Multifile& m) {
                          {"level", static_cast<int>(e->level)},
                          {"shuffle", static_cast<int>(e->shuffle)},
                          {"frame", e->frame}};
+}
+
+codec::Compression compression_of(const CompressionOptions& options) {
+  std::string words = "w";
+  const auto add = [&](const char* word, const std::string& value) {
+    if (value.find_first_of(", ") != std::string::npos) throw CLI::ValidationError(std::string("--") + word, "'" + value + "' is more than one value");
+    if (!value.empty()) words += std::string(",") + word + "=" + value;
+  };
+  add("compress", options.method);
+  add("shuffle", options.shuffle);
+  add("frame", options.frame);
+  try {
+    const codec::Compression how = parse_open_mode(words).compression;
+    if (how.on()) return how;
+  } catch (const Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
+  throw CLI::ValidationError("--compress", "'" + options.method + "' is no compression; use --decompress");
 }
 
 }  // namespace sheaf::cli

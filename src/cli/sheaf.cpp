@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/commands.hpp"
+#include "cli/compression.hpp"
 #include "cli/stripe.hpp"
 
 namespace sheaf::cli {
@@ -67,12 +68,19 @@ void add_defrag(CLI::App& app, int& status) {
   bytes->check(CLI::Range(1, INT32_MAX));
   auto* mb = sub->add_option("-Q", *megabytes, "block size of the new file in MB");
   mb->check(CLI::Range(1, INT32_MAX >> 20))->excludes(bytes);
-  sub->add_flag("--decompress", o->request.plain, "write what is compressed as it was before; else compressed data are copied as they are");
+  auto* plain =
+      sub->add_flag("--decompress", o->request.plain, "write what is compressed as it was before; else compressed data are copied as they are");
+  auto how = std::make_shared<CompressionOptions>();
+  auto* method = sub->add_option("--compress", how->method, "compress the streams: zstd, zstd:LEVEL or lz4; also such as are compressed already");
+  method->excludes(plain);
+  sub->add_option("--shuffle", how->shuffle, "with --compress: size of the elements whose bytes are put together first, in bytes")->needs(method);
+  sub->add_option("--frame", how->frame, "with --compress: plain bytes of a frame, 1k to 16M")->needs(method);
   sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
   add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf defrag -q 1 restart.sion packed.sion\n") + exit_codes);
-  sub->callback([o, megabytes, &status] {
+  sub->callback([o, megabytes, how, &status] {
     if (*megabytes > 0) o->request.fsblksize = *megabytes << 20;
+    if (!how->method.empty()) o->request.compression = compression_of(*how);
     status = defrag(*o);
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "multifile/compress_streams.hpp"
 #include "multifile/copy_stream.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/keyval_check.hpp"
@@ -37,7 +38,7 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
 }
 
 // Checksums if the source has some: else the result is the plain file it always was. Frames are copied as they are.
-std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header) {
+std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header, const codec::Compression& how) {
   const bool checked = std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
   const bool compressed = m.compressed();
   for (const PhysicalFile& f : m.files)
@@ -45,32 +46,28 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
       throw file_error(Code::unsupported, f.path(), "is compressed or not, unlike other files of the set: use --decompress");
   if (compressed && !m.closed())
     throw file_error(Code::unclosed, m.path, "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
-  if (!compressed && (!checked || !format::extensible(header.name()))) return std::nullopt;
+  if (!compressed && !how.on() && (!checked || !format::extensible(header.name()))) return std::nullopt;
   OpenMode mode;
   mode.journal = false;
   mode.checksums = checked;
+  mode.compression = how;
   if (const auto& first = m.files.front().extension; compressed && first)
     mode.compression = {first->codec, first->level, first->shuffle, first->frame};
   return mode.extension();
 }
 
-void write(const Multifile& m, const format::Header& header, File& file, WorkProgress& progress) {
-  std::vector<int64_t> lengths;
+std::vector<int64_t> chunks_for(const std::vector<int64_t>& lengths, const format::Header& header) {
   std::vector<int64_t> chunks;
-  std::vector<int64_t> ranks;
-  for (int64_t t = 0; t < m.ntasks(); ++t) {
-    lengths.push_back(m.sizes_of(t).total());
-    chunks.push_back(layout::aligned_chunk(lengths.back(), header.fsblksize));
-    ranks.push_back(m.globalrank(t));
-  }
-  const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
-  MetadataWriter writer(file, header);
-  const std::optional<format::Extension> extension = extension_of_result(m, header);
-  writer.write_header(extension);
-  const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
-  std::vector<std::vector<uint32_t>> sums(chunks.size());
-  writer.write_ranks_and_sizes(0, ranks, chunks);
-  // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
+  for (const int64_t length : lengths) chunks.push_back(layout::aligned_chunk(length, header.fsblksize));
+  return chunks;
+}
+
+// In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
+StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece, WorkProgress& progress) {
+  StoredStreams result;
+  for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(m.sizes_of(t).total());
+  result.sums.resize(result.lengths.size());
+  const layout::FileLayout layout = layout::lay_out(chunks_for(result.lengths, header), header.fsblksize);
   constexpr int64_t bytes_of_share = 4 << 20;
   const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
   const int64_t share = std::max({m.ntasks() / 64, std::min<int64_t>(16, bytes_of_share / std::max<int64_t>(1, average)), int64_t{1}});
@@ -81,23 +78,41 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
         for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
           const auto i = static_cast<size_t>(t);
           if (piece > 0) {
-            copy_stream(m, t, file, layout.starts[i], shared, piece, &sums[i]);
+            copy_stream(m, t, file, layout.starts[i], shared, piece, &result.sums[i]);
           } else {
             copier.add_stream(m, t, layout.starts[i]);
           }
         }
         copier.finish();
       });
+  return result;
+}
+
+void write(const Multifile& m, const format::Header& header, const codec::Compression& how, const std::shared_ptr<File>& target,
+           WorkProgress& progress) {
+  File& file = *target;
+  MetadataWriter writer(file, header);
+  const std::optional<format::Extension> extension = extension_of_result(m, header, how);
+  writer.write_header(extension);
+  const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
+  const StoredStreams streams =
+      how.on() ? compress_streams(m, how, target, layout::data_start(header.ntasks, header.fsblksize), header.fsblksize, piece, progress)
+               : copy_streams(m, header, file, piece, progress);
+  const std::vector<int64_t> chunks = chunks_for(streams.lengths, header);
+  const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
+  std::vector<int64_t> ranks;
+  for (int64_t t = 0; t < m.ntasks(); ++t) ranks.push_back(m.globalrank(t));
+  writer.write_ranks_and_sizes(0, ranks, chunks);
 
   const std::vector<int64_t> counts(chunks.size(), 1);
   const format::Pointer p{chunks.empty() ? 0 : 1,
                           must_fit(checked_add(layout.data_start, layout.skip), "the multifile")};
   write_block_table(
-      writer, p, 0, counts, [&](size_t t, int64_t) { return lengths[t]; }, 0);
+      writer, p, 0, counts, [&](size_t t, int64_t) { return streams.lengths[t]; }, 0);
   writer.write_mapping_size(p, 0);
   if (piece > 0) {
     std::vector<uint32_t> all;
-    for (const auto& own : sums) all.insert(all.end(), own.begin(), own.end());
+    for (const auto& own : streams.sums) all.insert(all.end(), own.begin(), own.end());
     const format::Trailer plan = plan_trailer(header, p, extension->identity, std::ssize(all), 0);
     TrailerWriter trailer(file, header, plan, piece);
     trailer.write_groups(0, header.ntasks, 0, all);
@@ -109,7 +124,8 @@ void write(const Multifile& m, const format::Header& header, File& file, WorkPro
 }  // namespace
 
 void defrag(Store& store, const Multifile& given, const DefragRequest& request, WorkProgress& progress) {
-  const std::optional<Multifile> plain = request.plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
+  const bool wants_plain = request.plain || request.compression.on();
+  const std::optional<Multifile> plain = wants_plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
   const Multifile& m = plain ? *plain : given;
   const format::Header header = header_of_result(m, request);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
@@ -118,7 +134,7 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   progress.begin(m.data_bytes());
   const auto file = outputs.add(request.output);
   progress.begin_output(0, request.output);
-  write(m, header, *file, progress);
+  write(m, header, request.compression, file, progress);
   file->close();
   outputs.commit();
 }

@@ -3,12 +3,13 @@
 //
 // Every chunk has the size of the task's data, rounded up to the block size. Global ranks, byte order of the
 // user data and key-value mode are kept. The result appears under its final name at the end, complete, or not
-// at all. Memory: the metadata.
+// at all. Memory: the metadata, and a few frames where something is compressed or was.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "codec/frame_coder.hpp"
 #include "multifile/physical_file.hpp"
 #include "multifile/work_progress.hpp"
 
@@ -19,9 +20,10 @@ struct DefragRequest {
   int32_t fsblksize = 0;  // bytes; 0: that of the input. 1: no gaps at all
   bool replace = false;   // an existing output
   bool plain = false;     // what is compressed is written as it was before; else frames are copied as they are
+  codec::Compression compression = {};  // on: the result is compressed so, whether the input is or not
 };
 
-// Throws invalid_argument if the output exists, damaged for bad key-value records.
+// Throws invalid_argument if the output exists, damaged for bad key-value records, unsupported if the codec is missing.
 void defrag(Store& store, const Multifile& multifile, const DefragRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf
