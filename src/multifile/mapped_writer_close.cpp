@@ -139,8 +139,8 @@ void MappedWriter::finish() {
       for (size_t s = 0; s < segments_.size(); ++s)
         if (segments_[s].first == 0 && has_sums(s))
           change_file(segments_[s], [&](File& file, const format::Header& h) {
-            MetadataWriter(file, h).write_pointer({});
-            if (stream_.keeps_journal()) file.write_at(format::journal_mark, h.pointer_offset());
+            // In one write: of two, a loss of power could leave the second.
+            MetadataWriter(file, h).write_pointer({stream_.keeps_journal() ? -1 : 0, 0});
           });
     });
     agree(*comm_, problem);

@@ -83,14 +83,22 @@ TEST(CrashPoints, OfCompressedSets) { kill_everywhere(record_in_parallel, 2, 30,
 TEST(CrashPoints, OfCompressedMappedSets) { kill_everywhere(record_mapped, 3, 20, compressed); }
 TEST(CrashPoints, OfCompressedCollectivePrograms) { kill_everywhere(record_collectively, 1, 20, compressed); }
 
+TEST(CrashPoints, OfAppendingPrograms) { kill_everywhere(record_appending, 1, 40); }
+TEST(CrashPoints, OfAppendingToSets) { kill_everywhere(record_appending, 3, 30); }
+TEST(CrashPoints, OfAppendingToCompressedSets) { kill_everywhere(record_appending, 2, 20, compressed); }
+TEST(CrashPoints, OfMergingPrograms) { kill_everywhere(record_merging, 1, 30); }
+TEST(CrashPoints, OfRecords) { kill_everywhere(record_records, 1, 40); }
+TEST(CrashPoints, OfCompressedRecords) { kill_everywhere(record_records, 1, 30, compressed); }
+TEST(CrashPoints, OfSetsWithCopies) { kill_everywhere(record_collectively, 2, 20, "w,buddy=1"); }
+
 // Of what was not synced any part may be lost. What was flushed, or closed, was synced.
-void lose_power_everywhere(Record record, int nfiles, uint64_t seeds) {
+void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std::string& words = "w") {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const Program p = crash_program(seed, nfiles);
     MemoryStore memory;
     RecordingStore tape(memory);
     Reported reported(p.ntasks());
-    record(tape, p, reported, "w,durable", seed);
+    record(tape, p, reported, words + ",durable", seed);
     for (size_t prefix = 0; prefix <= tape.length(); ++prefix)
       for (uint64_t loss = 0; loss < 6; ++loss) {
         MemoryStore state;
@@ -98,8 +106,8 @@ void lose_power_everywhere(Record record, int nfiles, uint64_t seeds) {
         bool anything = prefix >= reported.closed;
         for (int64_t t = 0; t < p.ntasks(); ++t) anything |= reported.least(t, prefix) > 0;
         try {
-          if (attempt([&] { SerialReader(state, "a", mode_of("r")); })) {
-            require(!anything, "what was flushed cannot be opened");
+          if (const auto refused = attempt([&] { SerialReader(state, "a", mode_of("r")); })) {
+            require(!anything, std::string("what was flushed cannot be opened: ") + refused->what());
             continue;
           }
           // Bytes of the name may be back that were never removed durably: only the contents are compared.
@@ -117,6 +125,12 @@ TEST(LossOfPower, InParallelDurablePrograms) { lose_power_everywhere(record_in_p
 TEST(LossOfPower, InDurableSets) { lose_power_everywhere(record_in_parallel, 3, 20); }
 TEST(LossOfPower, InDurableCollectivePrograms) { lose_power_everywhere(record_collectively, 1, 10); }
 TEST(LossOfPower, InDurableMappedSets) { lose_power_everywhere(record_mapped, 3, 10); }
+
+TEST(LossOfPower, InDurableAppending) { lose_power_everywhere(record_appending, 1, 20); }
+TEST(LossOfPower, InDurableAppendingToSets) { lose_power_everywhere(record_appending, 3, 15); }
+TEST(LossOfPower, InDurableMerging) { lose_power_everywhere(record_merging, 1, 20); }
+TEST(LossOfPower, InDurableRecords) { lose_power_everywhere(record_records, 1, 20); }
+TEST(LossOfPower, InDurableCompressedSets) { lose_power_everywhere(record_in_parallel, 2, 20, compressed); }
 
 // A repair that dies can be started again.
 TEST(CrashPoints, OfRepairs) {

@@ -32,6 +32,7 @@ class Reported {
     return bytes;
   }
 
+  bool was_complete = false;  // the file was complete before, and may be all the time
   size_t opened = 0;  // changes when the open had returned
   size_t closing = 0;  // before the close
   size_t closed = 0;  // after the close
@@ -79,6 +80,8 @@ class RecordedTask {
   }
 
   bool accepts(const Step& s) const { return model_.accepts(s); }
+  // Behind what another program has written.
+  void go_on_behind(const TaskModel& model) { model_ = model; }
 
  private:
   int64_t task_;
@@ -105,7 +108,7 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
     lengths.push_back(length);
   }
   if (prefix >= reported.closed) require(!all.facts().unclosed, "the file was closed");
-  if (prefix <= reported.closing) require(all.facts().unclosed, "the file was not closed, and nobody says so");
+  if (prefix <= reported.closing && !reported.was_complete) require(all.facts().unclosed, "the file was not closed, and nobody says so");
   return lengths;
 }
 
@@ -257,6 +260,120 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     comm.barrier();
     writer.close();
   });
+  reported.closed = tape.length();
+}
+
+// Appends to what the first half of the steps has written and closed.
+inline void record_appending(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+  Program first = p, second = p;
+  for (size_t t = 0; t < p.steps.size(); ++t) {
+    const auto half = p.steps[t].begin() + std::ssize(p.steps[t]) / 2;
+    first.steps[t].assign(p.steps[t].begin(), half);
+    second.steps[t].assign(half, p.steps[t].end());
+    reported.begin(static_cast<int64_t>(t), 0, first.expected(static_cast<int64_t>(t)).total());
+  }
+  write_in_parallel(tape, "a", first, seed, words);
+  for (int64_t t = 0; t < p.ntasks(); ++t) reported.reported(t, tape.length(), first.expected(t).total());
+  reported.was_complete = true;
+  reported.opened = tape.length();
+  SharedHandles store(tape);
+  const bool durable = words.find("durable") != std::string::npos;
+  run_fibers(fibers(2, seed), [&](Comm& comm) {
+    std::vector<int64_t> mine;
+    for (int t = comm.rank(); t < p.ntasks(); t += 2) mine.push_back(t);
+    MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append" + words.substr(1), p.buffer));
+    std::vector<RecordedTask> tasks;
+    for (const int64_t t : mine) {
+      tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
+      tasks.back().go_on_behind(first.expected(t));
+    }
+    for (size_t i = 0; i < 12; ++i)
+      for (size_t k = 0; k < mine.size(); ++k) {
+        const auto& own = second.steps[static_cast<size_t>(mine[k])];
+        if (i >= own.size()) continue;
+        writer.select(mine[k]);
+        tasks[k].step(writer.stream(), own[i], [&] { writer.commit(); });
+        yield();
+      }
+    comm.barrier();
+    reported.closing = tape.length();
+    comm.barrier();
+    writer.close();
+  });
+  reported.closed = tape.length();
+}
+
+// How far a stream is that follows no model of steps: what it has when it has flushed, or the chunks that it has completed.
+inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream, bool flushed) {
+  reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
+}
+
+// Merge mode: all calls of a group go into the stream of its first task, whose contents the pieces are.
+inline void record_merging(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+  SharedHandles store(tape);
+  const bool durable = words.find("durable") != std::string::npos;
+  size_t calls = 0;
+  for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
+  run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
+    const int me = comm.rank();
+    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm),
+                          mode_of(words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
+    comm.barrier();
+    reported.opened = std::max(reported.opened, tape.length());
+    comm.barrier();
+    int64_t done = 0;
+    for (size_t i = 0; i < calls; ++i) {
+      const auto step_of = [&](int task) {
+        const auto& steps = p.steps[static_cast<size_t>(task)];
+        return i < steps.size() ? steps[i] : Step{Step::write, 0};
+      };
+      int64_t before = done;
+      for (int t = 0; t < p.ntasks(); ++t) {
+        if (t == me) before = done;
+        if (step_of(t).kind == Step::write && p.chunk(0) > 0) done += step_of(t).bytes;
+      }
+      const int64_t mine = step_of(me).kind == Step::write && p.chunk(0) > 0 ? step_of(me).bytes : 0;
+      if (me == 0) reported.begin(0, tape.length(), done);
+      comm.barrier();
+      writer.write_collectively(content(0, before, mine), std::nullopt);
+      const bool flushes = step_of(me).kind == Step::flush;
+      if (flushes) writer.commit();
+      if (me == 0 && (flushes || !durable)) report_progress(reported, 0, tape, writer.stream(), flushes);
+    }
+    comm.barrier();
+    reported.closing = tape.length();
+    comm.barrier();
+    writer.close();
+  });
+  reported.closed = tape.length();
+}
+
+// Records of a key-value file, heads and values, which fill every chunk to its end.
+inline void record_records(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t) {
+  std::vector<int64_t> ranks(p.requests.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words + ",keyval=inline", p.buffer));
+  reported.opened = tape.length();
+  const bool durable = words.find("durable") != std::string::npos;
+  for (size_t i = 0; i < 12; ++i)
+    for (const int64_t t : ranks) {
+      const auto& steps = p.steps[static_cast<size_t>(t)];
+      if (i >= steps.size() || p.chunk(t) == 0) continue;
+      writer.select(t);
+      WriteStream& stream = writer.stream();
+      const int64_t before = stream.bytes_written();
+      const bool flushes = steps[i].kind == Step::flush;
+      const auto record = content(t, before, flushes ? 0 : 16 + steps[i].bytes);
+      reported.begin(t, tape.length(), before + std::ssize(record));
+      if (flushes) {
+        writer.commit();
+      } else {
+        stream.write_filling(std::span(record).first(16), std::span(record).subspan(16));
+      }
+      if (flushes || !durable) report_progress(reported, t, tape, stream, flushes);
+    }
+  reported.closing = tape.length();
+  writer.close();
   reported.closed = tape.length();
 }
 
