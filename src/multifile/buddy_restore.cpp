@@ -106,7 +106,10 @@ class Restorer {
       if (source) {
         auto& memory = out[k % 2];
         memory.resize(length(k));
-        const auto failed = attempt([&] { source->read_at(memory, k * piece_bytes); });
+        const auto failed = attempt([&] {
+          if (source->read_at(memory, k * piece_bytes) < memory.size())
+            throw file_error(Code::damaged, source->path(), "has become shorter while it was copied");
+        });
         if (failed && !unread) unread = failed;
         if (std::ranges::all_of(memory, [](std::byte b) { return b == std::byte{0}; })) memory.clear();
         step.outgoing.push_back({to, memory});

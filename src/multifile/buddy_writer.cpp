@@ -237,7 +237,10 @@ class Copier {
         const Extent& piece = sent[static_cast<size_t>(k)];
         auto& memory = out[k % 2];
         memory.resize(static_cast<size_t>(piece.length));
-        const auto failed = attempt([&] { file_->read_at(memory, source + piece.offset); });
+        const auto failed = attempt([&] {
+          if (file_->read_at(memory, source + piece.offset) < memory.size())
+            throw file_error(Code::damaged, file_->path(), "has become shorter while it was copied");
+        });
         if (failed && !unread) unread = failed;
         step.outgoing.push_back({to, memory});
       }

@@ -88,6 +88,7 @@ const std::optional<format::Extension>& MetadataReader::extension() {
   std::array<std::byte, format::fixed_size> head;
   const auto bytes = std::span(head).first(file_.read_at(head, 0));
   try {
+    if (header_.version >= 5 && bytes.size() < head.size()) damaged("has become shorter than its header");
     extension_ = format::decode_extension(bytes, file_.path());
   } catch (const Error& e) {
     if (checking_ == Checking::on || e.code() != Code::damaged) throw;

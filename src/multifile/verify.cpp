@@ -23,6 +23,7 @@ FileState state_of(Code code) {
     case Code::not_found:
     case Code::permission:
     case Code::io:
+    case Code::no_space:
       return FileState::unreadable;
     default:
       return FileState::damaged;
@@ -166,7 +167,10 @@ void read_task(const PhysicalFile& f, int64_t task, std::span<std::byte> buffer,
       const auto check = [&](std::span<const std::byte> part, int64_t from) {
         return attempt([&] { check_pieces(*f.file, places.sums_at(b, from), places.piece(), part, {task, b, from}); });
       };
-      if (at < checked && check(piece, at)) {
+      const auto unlike = at < checked ? check(piece, at) : std::nullopt;
+      if (unlike && unlike->code() != Code::damaged) {
+        say(state_of(unlike->code()), unlike->what());
+      } else if (unlike) {
         for (size_t done = 0; done < piece.size(); done += places.piece()) {  // which ones?
           const auto part = piece.subspan(done, std::min<size_t>(places.piece(), piece.size() - done));
           if (const auto wrong = check(part, at + static_cast<int64_t>(done))) say(state_of(wrong->code()), wrong->what());

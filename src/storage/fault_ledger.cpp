@@ -58,6 +58,7 @@ void FaultyStore::Ledger::require(Operation kind, const std::string& path, int64
 
 bool FaultyStore::Ledger::matches(Operation kind, const std::string& path) const {
   if (plan_.kind && *plan_.kind != kind) return false;
+  if (plan_.ends_early && kind != Operation::read) return false;
   return path.find(plan_.path_contains) != std::string::npos;
 }
 
@@ -74,6 +75,11 @@ void FaultyStore::Ledger::add_read(int64_t bytes) {
 bool FaultyStore::Ledger::half_first() const {
   const std::lock_guard lock(mutex_);
   return plan_.half_first;
+}
+
+bool FaultyStore::Ledger::ends_early() const {
+  const std::lock_guard lock(mutex_);
+  return plan_.ends_early;
 }
 
 void FaultyStore::set_plan(FaultPlan plan) {

@@ -21,6 +21,7 @@ class FaultyStore::Ledger {
   void add_written(int64_t bytes);
   void add_read(int64_t bytes);
   bool half_first() const;
+  bool ends_early() const;
 
   static constexpr size_t kinds = static_cast<size_t>(Operation::close) + 1;
 

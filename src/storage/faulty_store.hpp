@@ -43,12 +43,13 @@ struct FaultPlan {
   bool from_then_on = false;      // every later matching operation fails too
   int errno_value = EIO;          // what the failing operation reports
   bool half_first = false;        // a failing read, write or copy moves the first half of its bytes
+  bool ends_early = false;        // only reads match, and a failing one returns the first half, as at the end of a file
   std::optional<Operation> kind;  // operations of other kinds do not match
   std::string path_contains;      // operations on other paths do not match
 };
 
 // Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
-// half of a transfer; a failing close releases the file all the same. Files have no descriptor, so that
+// half of a transfer (one that ends early throws nothing); a failing close releases the file all the same. Files have no descriptor, so that
 // nothing goes round the counting. A copy between two files of one FaultyStore is one `copy`; into a file of
 // another kind of store, or from one, it counts as the reads or writes it takes here.
 //
