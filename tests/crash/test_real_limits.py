@@ -123,19 +123,27 @@ class Limits(unittest.TestCase):
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
 
+PLAIN = (("wb", 1, False), ("wb", 3, False), ("wb,collective,collsize=3", 3, True))
+# Of data that do not get smaller.
+COMPRESSED = (("wb,compress=zstd", 1, False), ("wb,compress=lz4,frame=4k,compress_threads=0", 1, False), ("wb,compress=zstd,compress_threads=2", 1, False),
+              ("wb,compress=zstd,frame=16k", 3, False), ("wb,compress=lz4,compress_threads=2", 3, False),
+              ("wb,collective,collsize=3,compress=lz4", 3, True), ("wb,collective,collsize=3,compress=zstd,frame=4k,compress_threads=0", 3, True))
+
+
 class FullDisk(Limits):
-    def fill_up(self, what: str) -> None:
+    def fill_up(self, what: str, programs: tuple = PLAIN) -> None:
         where = self.mount(what)
-        self.serial(where)
-        for words, tasks, collective in (("wb", 3, False), ("wb,collective,collsize=3", 3, True)):
-            if (BIN / "openmpi").exists():
-                with self.subTest(words=words):
+        for words, tasks, collective in programs:
+            with self.subTest(words=words, tasks=tasks):
+                if tasks == 1:
+                    self.serial(where, words)
+                elif (BIN / "openmpi").exists():
                     self.parallel(where, words, tasks, collective)
         self.tools(where)
 
-    def serial(self, where: pathlib.Path) -> None:
+    def serial(self, where: pathlib.Path, words: str) -> None:
         ballast = self.fill(where, 1 << 20)
-        told = self.write(where / "a", "wb")
+        told = self.write(where / "a", words)
         self.require_failure(told, "No space left")
         self.assertGreater(told[0]["flushed"], 0)
         self.assertFalse((where / "a.journal").stat().st_size == 0 and told[0]["flushed"] > 0)
@@ -168,7 +176,8 @@ class FullDisk(Limits):
         ballast = self.fill(where, 1 << 20)
         before = sorted(os.listdir(where))
         for command in (["defrag", source, where / "out"], ["split", source, where / "out."], ["repair", "--copy", where / "out", unclosed],
-                        ["defrag", "--force", source, where / "copy"]):
+                        ["defrag", "--force", source, where / "copy"], ["defrag", "--compress=zstd", source, where / "out"],
+                        ["defrag", "--force", "--compress=lz4", "--frame=4k", source, where / "copy"]):
             with self.subTest(tool=command[0]):
                 result = sheaf(*command)
                 self.assertEqual(result.returncode, 1, f"{command}: {result.stdout}{result.stderr}")
@@ -182,6 +191,12 @@ class FullDisk(Limits):
 
     def test_ext4(self) -> None:
         self.fill_up("ext4")
+
+    def test_compressed_on_tmpfs(self) -> None:
+        self.fill_up("tmpfs", COMPRESSED)
+
+    def test_compressed_on_ext4(self) -> None:
+        self.fill_up("ext4", COMPRESSED)
 
     def test_xfs(self) -> None:
         self.fill_up("xfs")
