@@ -103,10 +103,11 @@ struct Collective::Plan {
 Collective::Collective(Comm& comm) : comm_(comm), plan_(std::make_unique<Plan>()) {}
 Collective::~Collective() = default;
 
-void Collective::make_stage(const Together& how) {
-  if (looked_for_memory_ || !how.shared || comm_.size() == 1) return;
+bool Collective::make_stage(const Together& how) {
+  if (looked_for_memory_ || !how.shared || comm_.size() == 1) return false;
   looked_for_memory_ = true;
   if (auto stage = Stage::make(comm_, window_size(how), slots)) staged_ = std::make_unique<Staged>(comm_, std::move(stage));
+  return staged_ != nullptr;
 }
 
 bool Collective::uses_memory(const Together& how) const { return staged_ && how.shared; }
@@ -319,7 +320,6 @@ std::optional<int64_t> Collective::at_once(File& file, const Access& access, con
 
 int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
                              Tally& tally) {
-  make_stage(how);
   // Who need not ask the others goes ahead; the reduction then tells how that went.
   Access rest = access;
   int64_t done = 0;
@@ -328,9 +328,11 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
     rest = {};
   }
   if (const auto exchanged = at_once(file, rest, how, writes, problem, tally)) return rest.bytes() > 0 ? *exchanged : done;
-  const Facts facts = meet(rest, how, writes, problem);
+  Facts facts = meet(rest, how, writes, problem);
   repeats_ = false;
   if (facts.low == facts.high) return done;
+  // Programs whose tasks always go ahead never need the memory. Sums over the tasks are in it: they meet again.
+  if (make_stage(how)) facts = meet(rest, how, writes, problem);
   if (exchanges(facts.repeated ? plan_->facts : facts, how)) {
     const int64_t exchanged = uses_memory(how) ? staged(file, rest, how, writes, facts, tally)
                                                : by_messages(file, rest, how, writes, facts, tally);

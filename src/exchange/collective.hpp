@@ -53,7 +53,7 @@ class Collective {
   struct Facts;
   struct Plan;
 
-  void make_stage(const Together& how);
+  bool make_stage(const Together& how);  // collective; whether there is one now that was not there before
   bool goes_alone(const Access& access, const Together& how, bool writes);
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
   Plan wish(const Access& access, const Together& how, bool writes) const;
