@@ -15,6 +15,7 @@
 
 #include "comm/comm.hpp"
 #include "comm/fiber_stacks.hpp"
+#include "comm/fiber_tsan.hpp"
 
 namespace sheaf::fibers {
 
@@ -77,6 +78,7 @@ class Scheduler {
         outcomes_(static_cast<size_t>(tasks)),
         ready_(tasks, seed),
         stacks_(tasks, stack_bytes),
+        watched_(tasks),
         body_(std::move(body)),
         unfinished_(tasks) {
     for (int task = 0; task < tasks; ++task) ready_.push(task);
@@ -170,6 +172,7 @@ class Scheduler {
       if (next.context == nullptr) start(to);
       context = next.context;
     }
+    watched_.switch_to(to);
     arrived(boost::context::detail::jump_fcontext(context, this).fctx);
   }
 
@@ -231,6 +234,7 @@ class Scheduler {
   std::vector<std::exception_ptr> outcomes_;
   ReadyTasks ready_;
   Stacks stacks_;
+  [[no_unique_address]] WatchedFibers watched_;
   std::function<void(int)> body_;
   std::exception_ptr failure_;
   void* own_context_ = nullptr;

@@ -34,7 +34,7 @@ void CollectiveGroup::choose_collector(const Spread& spread) {
   if (spread.nodes.count <= 1) return;
   const std::vector<std::byte> bytes = gather(std::as_bytes(std::span(&spread.nodes.mine, 1)), sizeof spread.nodes.mine);
   std::vector<int64_t> nodes(bytes.size() / sizeof spread.nodes.mine);
-  std::memcpy(nodes.data(), bytes.data(), bytes.size());
+  if (!nodes.empty()) std::memcpy(nodes.data(), bytes.data(), bytes.size());
   int64_t chosen = 0;
   std::vector<Outgoing> outgoing;
   const int64_t choice = is_collector() ? layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles) : 0;

@@ -196,7 +196,7 @@ void CollectiveWriter::record_chunks(int64_t most) {
   const auto bytes = group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
   if (!is_collector() || behind_) return;
   std::vector<Report> all(bytes.size() / sizeof(Report));
-  std::memcpy(all.data(), bytes.data(), bytes.size());
+  if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
   behind_ = attempt([&] { journal()->record(collected_->real(), std::move(all)); });
 }
 
