@@ -1,17 +1,34 @@
 /* domains FILE BLOCK: file domains begin at multiples of the block size that the environment sets (SHEAF_BLOCK_SIZE), and the info
-   says so. What a task writes is seen in this program's own pwrite, which stands in front of the C library's. */
+   says so. What a task writes is seen in this program's own pwrite and mmap (on tmpfs a task may write through a mapping), which
+   stand in front of the C library's. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 static long first = -1;
+static int in_call;
+
+static void see(off64_t at) {
+  if (in_call && (first < 0 || at < first)) first = at;
+}
+
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at) {
-  if (first < 0 || at < first) first = at;
+  see(at);
   return syscall(SYS_pwrite64, fd, data, bytes, at);
+}
+
+void *mmap64(void *where, size_t bytes, int protection, int flags, int fd, off64_t at) {
+  if (fd >= 0 && (flags & MAP_SHARED) && (protection & PROT_WRITE)) see(at);
+  return (void *)syscall(SYS_mmap, where, bytes, protection, flags, fd, at);
+}
+
+void *mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t at) {
+  return mmap64(where, bytes, protection, flags, fd, at);
 }
 
 int main(int argc, char **argv) {
@@ -35,7 +52,9 @@ int main(int argc, char **argv) {
   MPI_Type_commit(&strided);
   MPI_File_set_view(file, rank, MPI_BYTE, strided, "native", MPI_INFO_NULL);
   MPI_Type_free(&strided);
+  in_call = 1;
   right &= MPI_File_write_all(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  in_call = 0;
   right &= first < 0 || first % block == 0;
   if (!right) printf("[%d] block '%s', writes from %ld\n", rank, value, first);
   writers = first >= 0;
