@@ -158,7 +158,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   });
   // What all tasks must know, as one reduction.
   int64_t facts[] = {mine.has_value(), largest_, held.bytes(), std::ssize(code), std::ssize(held.extents()), -capacity_,
-                     journal() ? journal()->to_send() : 0};
+                     journal() ? journal()->to_send() : 0, kind == Kind::last && stream_.blocks().reads_back()};
   file_.all_max(facts);
   const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4], -facts[5]};
   plan_next(facts[1]);
@@ -178,6 +178,7 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   const auto outcome = bring(held, pieces, code, largest);
   if (kind == Kind::last) {
     behind_ = outcome;
+    if (facts[7] > 0) file_.barrier();  // who reads its bytes back for their checksums finds them
     return;
   }
   if (largest.bytes > 0) agree(file_, outcome);

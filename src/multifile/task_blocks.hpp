@@ -45,6 +45,9 @@ struct TaskBlocks {
     return blocks;
   }
 
+  // take_sums() will read from the file.
+  bool reads_back() const { return piece > 0 && past && (past->shared || !past->unknown.empty() || position != high); }
+
   int64_t count() const { return (past ? std::ssize(past->finished) : 0) + 1; }
   int64_t size_of(int64_t block) const { return block + 1 < count() ? past->finished[static_cast<size_t>(block)] : high; }
   int64_t total() const;
