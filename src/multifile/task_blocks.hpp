@@ -57,8 +57,8 @@ struct TaskBlocks {
     sum(bytes, 0);
     move(std::ssize(bytes));
   }
-  // The same in two steps, for bytes that a write would push out of the processor's cache: their checksums, `ahead` bytes
-  // behind `position`; then the move, or back to the checksums from before.
+  // The same in two steps, for bytes that are written in parts: the checksums of each, `ahead` bytes behind `position`; then the
+  // move, or, if a part cannot be written, back to the checksums from before.
   struct Sums {
     uint32_t running;
     size_t whole;
