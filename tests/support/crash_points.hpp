@@ -229,6 +229,25 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
   reported.closed = tape.length();
 }
 
+// What a process does for the tasks `mine`: the steps of `p`, each task in its turn, and the close.
+inline void step_and_close(Comm& comm, MappedWriter& writer, const Program& p, const std::vector<int64_t>& mine,
+                           std::vector<RecordedTask>& tasks, const RecordingStore& tape, Reported& reported) {
+  size_t steps = 0;
+  for (const int64_t t : mine) steps = std::max(steps, p.steps[static_cast<size_t>(t)].size());
+  for (size_t i = 0; i < steps; ++i)
+    for (size_t k = 0; k < mine.size(); ++k) {
+      const auto& own = p.steps[static_cast<size_t>(mine[k])];
+      if (i >= own.size()) continue;
+      writer.select(mine[k]);
+      tasks[k].step(writer.stream(), own[i], [&] { writer.commit(); });
+      yield();
+    }
+  comm.barrier();
+  reported.closing = tape.length();
+  comm.barrier();
+  writer.close();
+}
+
 // Two processes with every other task each.
 inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
   SharedHandles store(tape);
@@ -241,24 +260,13 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     std::vector<RecordedTask> tasks;
-    size_t steps = 0;
+    std::vector<int64_t> ranks;
     for (const MappedWriteTask& t : mine) {
       tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable ? Counts::flushes : Counts::all);
-      steps = std::max(steps, p.steps[static_cast<size_t>(t.globalrank)].size());
+      ranks.push_back(t.globalrank);
     }
     comm.barrier();
-    for (size_t i = 0; i < steps; ++i)
-      for (size_t k = 0; k < mine.size(); ++k) {
-        const auto& own = p.steps[static_cast<size_t>(mine[k].globalrank)];
-        if (i >= own.size()) continue;
-        writer.select(mine[k].globalrank);
-        tasks[k].step(writer.stream(), own[i], [&] { writer.commit(); });
-        yield();
-      }
-    comm.barrier();
-    reported.closing = tape.length();
-    comm.barrier();
-    writer.close();
+    step_and_close(comm, writer, p, ranks, tasks, tape, reported);
   });
   reported.closed = tape.length();
 }
@@ -287,18 +295,7 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
       tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
       tasks.back().go_on_behind(first.expected(t));
     }
-    for (size_t i = 0; i < 12; ++i)
-      for (size_t k = 0; k < mine.size(); ++k) {
-        const auto& own = second.steps[static_cast<size_t>(mine[k])];
-        if (i >= own.size()) continue;
-        writer.select(mine[k]);
-        tasks[k].step(writer.stream(), own[i], [&] { writer.commit(); });
-        yield();
-      }
-    comm.barrier();
-    reported.closing = tape.length();
-    comm.barrier();
-    writer.close();
+    step_and_close(comm, writer, second, mine, tasks, tape, reported);
   });
   reported.closed = tape.length();
 }
