@@ -108,6 +108,14 @@ layout::GroupPlace place_in_groups(Comm& file, const Request& mine, int64_t aver
   return place;
 }
 
+// Whether one task collects for all groups of the layout: with few tasks and small requests a round ends sooner than several
+// writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
+bool joined(int tasks, int64_t total, const CollectivePlan& plan) {
+  constexpr int few = 15;
+  constexpr int64_t small = int64_t{64} << 10;
+  return plan.is_automatic() && !plan.merge && !plan.equal && tasks <= few && total <= tasks * small;
+}
+
 }  // namespace
 
 NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan, const Spread& spread) {
@@ -116,7 +124,8 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
   const int64_t average = layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
   NewGroups made;
   made.average_request = (total + file.size() - 1) / file.size();
-  layout::GroupPlace place{0, file.size(), total, 0, 1};
+  const layout::GroupPlace whole{0, file.size(), total, 0, 1};
+  layout::GroupPlace place = whole;
   const bool several = plan.equal ? plan.tasks_per_collector < file.size() : average < total;
   made.fsblksize = request.unshared && !several ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
   if (several && plan.equal) {
@@ -125,8 +134,8 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
     place = place_in_groups(file, {request.bytes, plan.may_collect}, average);
   }
   const bool free_choice = !plan.merge && !plan.equal;  // else the layout says who collects
-  made.group = CollectiveGroup(file, place, free_choice ? spread : Spread{});
-  const int member = made.group.rank();
+  made.group = CollectiveGroup(file, joined(file.size(), total, plan) ? whole : place, free_choice ? spread : Spread{});
+  const int member = file.rank() - place.first;
   const auto overflow = attempt([&] {
     made.chunk_size = plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
                                  : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
