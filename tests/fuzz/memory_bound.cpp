@@ -16,7 +16,10 @@
 #endif
 #endif
 #ifdef SHEAF_SANITIZED_HEAP
-#include <sanitizer/allocator_interface.h>
+// As <sanitizer/allocator_interface.h> declares them, which GCC does not install.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void*, std::size_t),
+                                                         void (*released)(const volatile void*));
+extern "C" std::size_t __sanitizer_get_allocated_size(const volatile void* block);
 #endif
 
 namespace {

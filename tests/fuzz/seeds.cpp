@@ -152,7 +152,7 @@ void write_own(const fs::path& to) {
     input.insert(input.end(), stream.begin(), stream.end());
     const std::string name = order == ByteOrder::big ? "big" : "little";
     save(to / "keyval" / name, input);
-    input.resize(input.size() - 2);
+    input.erase(input.end() - 2, input.end());
     save(to / "keyval" / (name + "-cut"), input);
   }
 }
