@@ -29,7 +29,7 @@ struct Family {
   }
 
   const MPI_Comm program;  // what mpi_comm() was given
-  const std::shared_ptr<mpi::Spares> spares;
+  std::shared_ptr<mpi::Spares> spares;
   mpi::Spares::Spare spare;  // the duplicate that the first of them talks on; null before their first meeting
   Traffic traffic;
   int number = 0;    // rank in `program`
@@ -268,20 +268,30 @@ class MpiComm final : public Comm, public DenseExchange {
 
   mpi::Group group() { return {comm(), rank_, size_, family_->largest}; }
 
-  // The only meeting on the program's communicator: which of its duplicates is free everywhere, what topology rank 0
-  // asks for, and, as this takes a reduction anyway, the maxima that the caller needs.
+  // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those kept for all tasks
+  // of the program can be had, what topology rank 0 asks for, and, as this takes a reduction anyway, the maxima that the caller
+  // needs.
   void meet_first(std::span<int64_t> values) {
-    constexpr size_t own = mpi::Spares::numbers + 1;
+    constexpr size_t offered = mpi::Spares::numbers;
+    constexpr size_t own = offered + 2;
+    const auto world = family_->spares->in_use() ? nullptr : mpi::Spares::of_world(family_->program);
     std::array<int64_t, own + most_on_meeting> all;
-    std::ranges::copy(family_->spares->offer(), all.begin());
-    all[own - 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
+    std::ranges::copy((world ? world : family_->spares)->offer(), all.begin());
+    all[offered] = !world;
+    all[offered + 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
     std::ranges::copy(values, all.begin() + own);
     const auto used = std::span(all).first(own + values.size());
     mpi::Meeting* const tasks = family_->spares->meeting.get();
     if (!tasks || !tasks->all_max(used)) all_reduce(family_->program, used, MPI_MAX);
     std::ranges::copy_n(all.begin() + own, std::ssize(values), values.begin());
-    family_->per_node = static_cast<int>(all[own - 1]);
-    family_->spare = family_->spares->take(family_->program, std::span(all).first<mpi::Spares::numbers>());
+    family_->per_node = static_cast<int>(all[offered + 1]);
+    if (all[offered] == 0) {
+      mpi::Spares::join(family_->program, world);
+      family_->spares = world;
+    } else if (world) {
+      std::fill_n(all.begin(), offered, 1);  // what some have offered is not this communicator's
+    }
+    family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
     own_ = Handle(family_->spare.comm, Handle::End::keep);
     check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   }

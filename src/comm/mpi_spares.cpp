@@ -12,8 +12,8 @@ using Holder = std::shared_ptr<Spares>;
 
 int on_free(MPI_Comm comm, int, void* value, void*) {
   const std::unique_ptr<Holder> holder(static_cast<Holder*>(value));
-  // These two go when MPI ends, when nothing may be called any more.
-  (*holder)->retire(comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF);
+  // Those of another communicator stay. These two go when MPI ends, when nothing may be called any more.
+  if ((*holder)->owner() == comm) (*holder)->retire(comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF);
   return MPI_SUCCESS;
 }
 
@@ -38,18 +38,41 @@ void free_communicator(MPI_Comm comm) {
   if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
 }
 
+// Guards the attributes.
+std::mutex& attributes() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 }  // namespace
 
 std::shared_ptr<Spares> Spares::of(MPI_Comm comm) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(attributes());
   void* value = nullptr;
   int found = 0;
   check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
   if (found) return *static_cast<Holder*>(value);
-  auto holder = std::make_unique<Holder>(std::make_shared<Spares>());
+  auto holder = std::make_unique<Holder>(std::make_shared<Spares>(comm));
   check(MPI_Comm_set_attr(comm, attribute(), holder.get()), "MPI_Comm_set_attr");
   return *holder.release();
+}
+
+// Whatever the communicator, all tasks open their files in one order if threads take turns in calling MPI.
+std::shared_ptr<Spares> Spares::of_world(MPI_Comm comm) {
+  int level = MPI_THREAD_MULTIPLE;
+  int found = MPI_UNEQUAL;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  if (level == MPI_THREAD_MULTIPLE || comm == MPI_COMM_WORLD) return nullptr;
+  check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &found), "MPI_Comm_compare");
+  return found == MPI_CONGRUENT ? of(MPI_COMM_WORLD) : nullptr;
+}
+
+void Spares::join(MPI_Comm comm, const std::shared_ptr<Spares>& world) {
+  const std::lock_guard lock(attributes());
+  void* value = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
+  if (found) *static_cast<Holder*>(value) = world;
 }
 
 std::array<int64_t, Spares::numbers> Spares::offer() {

@@ -2,7 +2,7 @@
 //
 // Every open multifile talks on a communicator of its own. Making one costs several rounds of messages among all
 // tasks, and programs open on the same communicator again and again: a duplicate that is no longer in use waits as an
-// attribute of the communicator it was made from, and is freed with that.
+// attribute of the communicator it was made from, and is freed with that; or of MPI_COMM_WORLD, if that has the same tasks.
 #pragma once
 
 #include <mpi.h>
@@ -20,8 +20,20 @@ namespace sheaf::mpi {
 
 class Spares {
  public:
+  explicit Spares(MPI_Comm owner) : owner_(owner) {}
+
   // Those of `comm`, made at the first call. Local.
   static std::shared_ptr<Spares> of(MPI_Comm comm);
+
+  // Those of MPI_COMM_WORLD, if `comm` has the same tasks in the same order and threads of this task take turns in calling
+  // MPI; else null. If all tasks find them, `comm` may join them. HDF5, for one, opens each file on a new duplicate of the
+  // program's communicator, and then need not begin anew. Both local.
+  static std::shared_ptr<Spares> of_world(MPI_Comm comm);
+  static void join(MPI_Comm comm, const std::shared_ptr<Spares>& world);
+
+  MPI_Comm owner() const { return owner_; }
+  // Whether a duplicate was ever made; the same on all tasks.
+  bool in_use() const { return !duplicates_.empty(); }
 
   struct Spare {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -52,6 +64,7 @@ class Spares {
  private:
   static constexpr int most = numbers;
 
+  const MPI_Comm owner_;  // whose attribute these are
   std::mutex mutex_;
   std::vector<Spare> duplicates_;  // in the order they were made, which is the same on all tasks
   std::array<bool, most> free_{};     // which are not in use here

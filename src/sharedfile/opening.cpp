@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/shared_meeting.hpp"
+
 namespace sheaf {
 
 namespace {
+
+static_assert(sizeof(Opening) <= SharedMeeting::most_bytes);
 
 // use(number), use(choice), use(flag) for all members but the list.
 template <class H, class Use>

@@ -1,4 +1,5 @@
-// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message.
+// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message, short enough for a meeting in shared
+// memory (comm/shared_meeting).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct Opening {
   int64_t opened;  // whether task 0 could open the file
   uint64_t id;     // of this open
   char config_list[240];
-  char wish[1024];  // SHEAF_STATS
+  int64_t wish;  // length of SHEAF_STATS, which follows if it is set
   int64_t numbers[7];
   uint8_t choices[4];
   bool flags[9];

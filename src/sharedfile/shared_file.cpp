@@ -65,13 +65,15 @@ class OpenFile final : public SharedFile {
       opening.opened = !problem;
       opening.id = std::random_device()() | uint64_t{std::random_device()()} << 32;
       const char* const wish = std::getenv("SHEAF_STATS");
-      keep(wish ? wish : "", opening.wish);
+      wish_ = wish ? wish : "";
+      opening.wish = std::ssize(wish_);
       keep(hints, opening);
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     hints_ = hints_in(opening);
     look_at_hosts();
-    wish_ = opening.wish;
+    wish_.resize(static_cast<size_t>(opening.wish));
+    if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = store_.open(path_, usual()); });
     std::array<int64_t, 2> facts{};
     if (!problem && file_)

@@ -83,17 +83,46 @@ void opens_between_closes() {
   for (int i = 0; i < 4 * many; ++i) read_back(numbered(i));
 }
 
+// All tasks, in another order than that of the world.
+MPI_Comm turned_round() {
+  MPI_Comm comm;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comm);
+  return comm;
+}
+
 void communicators_that_are_freed_while_files_are_open() {
+  MPI_Comm comm = turned_round();
+  write_many(comm, 4, true);
   const int mapped = meetings_mapped();
   for (int round = 0; round < 3; ++round) {
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    comm = turned_round();
     write_many(comm, 4, true);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    comm = turned_round();
     read_many(comm, 1);
     MPI_Comm_free(&comm);
   }
   require(meetings_mapped() == mapped, "memory of the meetings goes with the communicator");
+}
+
+// As HDF5 does: each file on a duplicate of its own. They share what is kept for the world.
+void duplicates_of_the_world() {
+  write_many(MPI_COMM_WORLD, 1, false);
+  const int mapped = meetings_mapped();
+  for (int round = 0; round < 3; ++round) {
+    MPI_Comm comms[3];
+    for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<int> sids;
+    for (int i = 0; i < many; ++i) sids.push_back(open_one(numbered(i), "wb", i % 4 < 3 ? comms[i % 4] : MPI_COMM_WORLD));
+    require(meetings_mapped() == mapped, "meetings of the world serve its duplicates");
+    MPI_Comm_free(&comms[1]);
+    for (int i = 0; i < many; ++i) write_stream(sids[static_cast<size_t>(i)], me);
+    for (int i = 0; i < many; ++i) close(sids[static_cast<size_t>(i * 4 % many)]);
+    sids.clear();
+    for (int i = 0; i < many; ++i) sids.push_back(open_one(numbered(i), "rb", comms[i % 2 * 2]));
+    for (const int sid : sids) read_stream(sid, me);
+    for (const int sid : sids) close(sid);
+    for (const int i : {0, 2}) MPI_Comm_free(&comms[i]);
+  }
 }
 
 // Half of the tasks open on one communicator, the others on another, and all on the world, in turn.
@@ -192,6 +221,7 @@ int main(int argc, char** argv) {
   return run_all(argc, argv, {TEST(many_opens_at_once),
                               TEST(opens_between_closes),
                               TEST(communicators_that_are_freed_while_files_are_open),
+                              TEST(duplicates_of_the_world),
                               TEST(communicators_beside_each_other),
                               TEST(a_bad_topology_is_an_error_on_all),
                               TEST(many_chunks_on_some_tasks),
