@@ -34,6 +34,7 @@ program types_test
   call open('rb')
   call get
   call fsion_close(sid, ierr)
+  deallocate(grown)
   call finish
 contains
 
