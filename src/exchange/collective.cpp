@@ -239,6 +239,8 @@ int64_t Collective::staged(File& file, const Access& access, const Together& how
     if (found && !problem) problem = found;
     done = std::min(done, here);
   };
+  // All of it will be written: in one piece, which windows one by one would not be.
+  if (writes && facts.tiled && comm_.rank() == 0 && facts.high - facts.low >= worth_room) file.set_aside(facts.low, facts.high - facts.low);
   const Windows all = Windows::over(facts.low, facts.high, size, how.aligned);
   if (facts.repeated) {
     ++tally.plans_reused;

@@ -232,6 +232,7 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
     if (!memory) pack(access, from, to, packed.data());
     const std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
     in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+      if (length >= worth_room) file.set_aside(offset, length);
       put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
       return true;
     });
