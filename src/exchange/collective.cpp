@@ -12,7 +12,6 @@
 #include "exchange/coverage.hpp"
 #include "exchange/staged.hpp"
 #include "exchange/two_phase.hpp"
-#include "storage/mapped_write.hpp"
 
 namespace sheaf::exchange {
 
@@ -224,10 +223,7 @@ int64_t Collective::staged(File& file, const Access& access, const Together& how
   SharedWord& failed = staged_->stage().head().sums[facts.parity].failed;
   int64_t domains = std::min<int64_t>(comm_.size(), how.aggregators > 0 ? how.aggregators : facts.threads);
   if (how.per_node >= 0) domains = std::min(domains, std::max<int64_t>(how.per_node, 1));
-  // Where others would wait for the inode one writes, and on tmpfs another beside it.
-  const int64_t writers = how.aggregators > 0 || !file.prefers_one_writer() ? domains
-                          : mapping_pays(file)                              ? std::min<int64_t>(domains, 2)
-                                                                            : 1;
+  const int64_t writers = how.aggregators > 0 ? domains : std::min<int64_t>(domains, file.writers_at_once());
   const int64_t size = std::min(window_size(how), staged_->stage().window());
   std::optional<Error> problem;
   int64_t done = access.to;

@@ -13,7 +13,6 @@
 #include "sharedfile/lane.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_pointer.hpp"
-#include "storage/mapped_write.hpp"
 
 namespace sheaf {
 
@@ -282,10 +281,10 @@ class OpenFile final : public SharedFile {
     on_nodes_ = std::make_shared<const std::vector<int64_t>>(std::move(all));
   }
 
-  // Elsewhere turns cost more than they save: calls are short here, and who waits for its turn sleeps in between
-  // (docs/tuning.md, "One physical file").
+  // Where one has to wait for the other, turns cost more than they save: calls are short here, and who waits for its turn sleeps
+  // in between (docs/tuning.md, "Shared files").
   void expect_company() {
-    if (!mode_.write || size() == 1 || !mapping_pays(*file_)) return;
+    if (!mode_.write || size() == 1 || file_->writers_at_once() == 1) return;
     if (SharedWord* const words = comm().shared_words()) file_->expect_company(words);
   }
 

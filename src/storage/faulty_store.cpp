@@ -67,7 +67,7 @@ class FaultyFile final : public File {
 
   void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
-  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
+  int writers_at_once() override { return inner_->writers_at_once(); }
   void allocate(int64_t size) override {
     ledger_->require(Operation::resize, path(), size);
     inner_->allocate(size);

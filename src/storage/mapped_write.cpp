@@ -1,16 +1,13 @@
 #include "storage/mapped_write.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "storage/posix_transfer.hpp"
-#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -28,12 +25,6 @@ bool reach(int fd, int64_t end) {
 }
 
 }  // namespace
-
-bool mapping_pays(const File& file) {
-  struct statfs found;
-  return file.descriptor() >= 0 && uninterrupted([&] { return ::fstatfs(file.descriptor(), &found); }) == 0 &&
-         found.f_type == TMPFS_MAGIC;
-}
 
 bool write_mapped(int fd, std::span<const std::span<const std::byte>> parts, size_t length, int64_t offset) {
   if (length == 0) return true;

@@ -11,11 +11,6 @@
 
 namespace sheaf {
 
-class File;
-
-// Whether the file is on a file system where that pays: tmpfs. Local; false for files without a descriptor.
-bool mapping_pays(const File& file);
-
 // Writes `parts`, together `length` bytes, one behind the other from `offset` (bytes) of the file that is open for reading
 // and writing as `fd`, which grows if need be. False if
 // the kernel does not bring in the pages: it is too old, the file system is full, a limit is reached. Then any part of

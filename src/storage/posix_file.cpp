@@ -121,6 +121,11 @@ long PosixFile::file_system() {
   return known;
 }
 
+int PosixFile::writers_at_once() {
+  if (!is_local(file_system())) return File::writers_at_once();
+  return file_system() == TMPFS_MAGIC ? 2 : 1;
+}
+
 void PosixFile::expect_company(SharedWord* words) {
   takes_turns_ = is_local(file_system());
   maps_ = file_system() == TMPFS_MAGIC;

@@ -55,7 +55,7 @@ class PosixFile final : public File {
   void lock(int64_t offset, int64_t length, bool exclusive) override;
   void unlock(int64_t offset, int64_t length) override;
   void allocate(int64_t size) override;
-  bool prefers_one_writer() override { return is_local(file_system()); }
+  int writers_at_once() override;
   int descriptor() const override { return fd_; }
   const std::string& path() const override { return path_; }
   void close() override;

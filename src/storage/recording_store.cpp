@@ -43,7 +43,7 @@ class RecordingFile final : public File {
   void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
   void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
-  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
+  int writers_at_once() override { return inner_->writers_at_once(); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }
 

@@ -70,7 +70,7 @@ class SharedHandles::Handle final : public File {
   void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
   void allocate(int64_t size) override { inner_->allocate(size); }
-  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
+  int writers_at_once() override { return inner_->writers_at_once(); }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
   // Every holder says so, some at the same time; the File is told once.

@@ -10,6 +10,7 @@
 // run while another call on the same File does.
 #pragma once
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -107,8 +108,10 @@ class File {
   // there stays, new bytes read as zero.
   virtual void allocate(int64_t size);
 
-  // Large writes by several tasks at once are in each other's way: a local file system lets one in at a time.
-  virtual bool prefers_one_writer() { return false; }
+  // How many tasks of this machine may well write much to the file at once. More would be in each other's way: a local file
+  // system lets one write(2) in at a time, and tmpfs another task beside it, through a mapping (storage/mapped_write.hpp),
+  // which tasks use that expect company.
+  virtual int writers_at_once() { return INT_MAX; }
 
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }

@@ -36,7 +36,7 @@ class ThrottledFile final : public File {
   void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
   void allocate(int64_t size) override { inner_->allocate(size); }
-  bool prefers_one_writer() override { return inner_->prefers_one_writer(); }
+  int writers_at_once() override { return inner_->writers_at_once(); }
   int descriptor() const override { return inner_->descriptor(); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "storage/memory_store.hpp"
 #include "storage/posix_store.hpp"
+#include "storage/shared_handles.hpp"
 
 namespace sheaf {
 namespace {
@@ -49,10 +51,13 @@ class MappedWriteTest : public ::testing::Test {
   std::shared_ptr<File> file_;
 };
 
-TEST_F(MappedWriteTest, PaysOnTmpfsAlone) {
-  EXPECT_TRUE(mapping_pays(*file_));
-  const auto elsewhere = posix_store().open("/proc/self/stat", Access::read);
-  EXPECT_FALSE(mapping_pays(*elsewhere));
+TEST_F(MappedWriteTest, AnotherWriterPaysOnTmpfs) {
+  EXPECT_EQ(file_->writers_at_once(), 2);
+  SharedHandles handles(posix_store());
+  EXPECT_EQ(handles.open(path_, Access::write)->writers_at_once(), 2);
+  EXPECT_GT(posix_store().open("/proc/self/stat", Access::read)->writers_at_once(), 2) << "a file system that is not local";
+  MemoryStore memory;
+  EXPECT_GT(memory.open("a", Access::fresh)->writers_at_once(), 2);
 }
 
 TEST_F(MappedWriteTest, BytesLandWhereTheyShallAndNowhereElse) {
