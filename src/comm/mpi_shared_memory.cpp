@@ -6,8 +6,8 @@
 
 #include <array>
 #include <cstdio>
-#include <random>
 
+#include "base/random.hpp"
 #include "comm/mpi_patience.hpp"
 
 namespace sheaf::mpi {
@@ -50,8 +50,8 @@ std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
   Name name{};
   void* memory = nullptr;
   if (rank == 0) {
-    std::random_device random;
-    std::snprintf(name.data(), name.size(), "/sheaf.%ld.%08x%08x", static_cast<long>(getpid()), random(), random());
+    std::snprintf(name.data(), name.size(), "/sheaf.%ld.%016llx", static_cast<long>(getpid()),
+                  static_cast<unsigned long long>(random_number()));
     memory = map(name, bytes, true);
   }
   patiently("MPI_Ibcast", [&](MPI_Request* request) {

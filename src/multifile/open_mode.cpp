@@ -3,9 +3,9 @@
 #include <charconv>
 #include <functional>
 #include <optional>
-#include <random>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "multifile/journal_writer.hpp"
 
 namespace sheaf {
@@ -207,8 +207,7 @@ std::optional<format::Extension> OpenMode::extension() const {
 
 format::Identity new_identity() {
   format::Identity identity;
-  std::random_device source;
-  for (size_t i = 0; i < identity.size(); i += 4) store<uint32_t>(identity.data() + i, source(), ByteOrder::little);
+  for (size_t i = 0; i < identity.size(); i += sizeof(uint64_t)) store(identity.data() + i, random_number(), ByteOrder::little);
   return identity;
 }
 

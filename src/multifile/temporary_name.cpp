@@ -1,9 +1,9 @@
 #include "multifile/temporary_name.hpp"
 
 #include <cstdio>
-#include <random>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "format/header.hpp"
 
 namespace sheaf {
@@ -14,9 +14,8 @@ constexpr size_t digits = 16;
 }  // namespace
 
 std::string temporary_name(std::string_view path) {
-  std::random_device source;
   char number[digits + 1];
-  std::snprintf(number, sizeof number, "%08x%08x", source(), source());
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(random_number()));
   return format::physical_name(std::string(path).append(marker).append(number), 0);
 }
 

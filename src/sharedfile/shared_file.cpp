@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdlib>
 #include <mutex>
-#include <random>
 
 #include "base/checked.hpp"
+#include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
 #include "sharedfile/lane.hpp"
@@ -62,7 +62,7 @@ class OpenFile final : public SharedFile {
       Hints hints = wanted;
       hints.apply_environment();
       opening.opened = !problem;
-      opening.id = std::random_device()() | uint64_t{std::random_device()()} << 32;
+      opening.id = random_number();
       const char* const wish = std::getenv("SHEAF_STATS");
       wish_ = wish ? wish : "";
       opening.wish = std::ssize(wish_);

@@ -1,8 +1,8 @@
 // Looking at the subfiles of a name, and opening them.
 #include <algorithm>
 #include <map>
-#include <random>
 
+#include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "stripedfile/striped_file.hpp"
 
@@ -23,11 +23,7 @@ std::string place_of(const Link& link, const StripeName& name, size_t i, int lis
   return "'" + name.subfiles[i].path + "' on I/O listener '" + link.listeners()[static_cast<size_t>(listener)].name + "'";
 }
 
-std::array<uint64_t, 2> new_file_id() {
-  std::random_device random;
-  const auto word = [&] { return uint64_t{random()} << 32 | random(); };
-  return {word(), word()};
-}
+std::array<uint64_t, 2> new_file_id() { return {random_number(), random_number()}; }
 
 // Subfiles that are all there, all missing, or of a file that is being made. Others may be made at this moment by another
 // task: asked again a few times.
