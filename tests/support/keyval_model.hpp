@@ -39,7 +39,7 @@ inline KeyProgram random_records(uint64_t seed) {
           static_cast<uint64_t>(random.below(distinct)) * (random.chance(2) ? 1 : 0x123456789abcdef1u);
       const int64_t size = random.chance(4)    ? 0
                            : random.chance(8)  ? 1000 + random.below(2000)
-                           : random.chance(60) ? 70000
+                           : random.chance(60) ? std::min<int64_t>(70000, 5000 * p.chunks.back())
                                                : random.below(60);
       records.push_back({key, content(static_cast<int64_t>(key % 250), std::ssize(records), size)});
     }
