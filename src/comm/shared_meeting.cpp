@@ -4,15 +4,18 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <thread>
+
+#include "comm/glance.hpp"
 
 namespace sheaf {
 
 namespace {
 
-constexpr int glances = 8;                // before the first nap, at least
-constexpr long awake = 1'000'000;         // ns of glances, where two tasks or fewer share a core
+constexpr int glances = 8;
+constexpr std::chrono::nanoseconds awake = std::chrono::milliseconds(1);  // where two tasks or fewer share a core
 constexpr long shortest_nap = 200'000;    // ns between two calls of `progress`
 constexpr long longest_nap = 4'000'000;
 constexpr long idle = 3000;  // ns of a core's time; a call of `progress` that takes more has moved something on
@@ -24,18 +27,11 @@ long worked() {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-long now() {
-  struct timespec time {};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
-// How long a task waits awake. A core that nobody else wants loses nothing by it, and a task that comes late wakes nobody;
-// but where many tasks wait on a core, those that work lose some of it.
-long patience(int tasks) {
+// Where many tasks wait on a core, those that work lose some of it.
+Glances patience(int tasks) {
   static const long few = 2L * std::max(1U, std::thread::hardware_concurrency());
   const long share = std::max(1L, tasks / few);
-  return awake / (share * share);
+  return {glances, awake / (share * share)};
 }
 
 bool moves_on(const std::function<void()>& progress) {
@@ -93,16 +89,15 @@ bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<vo
     head_->meetings.store(number + 1, std::memory_order_release);
     wake(head_->meetings);
   } else {
-    // Tasks that come together need no sleep: it would cost them a wake-up each.
-    const long until = now() + patience(size_);
-    for (int i = 0; (i < glances || now() < until) && head_->meetings.load(std::memory_order_acquire) == number; ++i) sched_yield();
+    const auto is_over = [&] { return head_->meetings.load(std::memory_order_acquire) != number; };
+    glance(patience(size_), is_over, sched_yield);
     long nap = shortest_nap;
-    while (head_->meetings.load(std::memory_order_acquire) == number) {
+    while (!is_over()) {
       sleep_while(head_->meetings, number, nap);
-      if (head_->meetings.load(std::memory_order_acquire) != number) break;
+      if (is_over()) break;
       nap = std::min(2 * nap, longest_nap);
       // A large message moves on in many small steps: no nap between them.
-      while (moves_on(progress) && head_->meetings.load(std::memory_order_acquire) == number) {
+      while (moves_on(progress) && !is_over()) {
         sched_yield();
         nap = shortest_nap;
       }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 
+#include "comm/glance.hpp"
 #include "comm/shared_memory.hpp"
 
 namespace sheaf::exchange {
@@ -48,8 +49,6 @@ class Stage {
     Sums sums[2];                     // of even and odd calls
   };
 
-  // Windows pass within microseconds; to fall asleep and be woken takes as long (docs/tuning.md, "Shared files").
-  static constexpr int glances = 200;
   static constexpr int64_t table_entries = 2048;  // windows of one leg that has gaps
 
   // Collective over `comm`. Null on all tasks if they share no memory.
@@ -67,14 +66,10 @@ class Stage {
   void wake(SharedWord& word, int sleepers = INT_MAX) { shared_->wake(word, sleepers); }
   // Tells those who sleep by the slot that something has changed.
   void announce(Slot& slot);
-  // Looks whether `ready`, and lets others work between two looks. False if it is not after many.
+  // Looks whether `ready`: windows pass within microseconds. False if it is not after many looks.
   template <class Ready>
   bool glance(Ready ready) {
-    for (int i = 0; i < glances; ++i) {
-      if (ready()) return true;
-      shared_->pause();
-    }
-    return ready();
+    return sheaf::glance({.least = 200}, ready, [&] { shared_->pause(); });
   }
   // Glances, then sleeps until something changes in the slot, unless `ready` by then.
   template <class Ready>
