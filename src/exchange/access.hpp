@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/export.hpp"
 #include "layout/type_map.hpp"
 
 namespace sheaf::exchange {
@@ -46,7 +47,7 @@ void pack(const Access& access, int64_t from, int64_t to, std::byte* out);
 void unpack(const Access& access, int64_t from, int64_t to, const std::byte* in);
 
 // The same between a stream and the pieces of any type map: `at` is where displacement 0 is.
-void scatter(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* stream, std::byte* at);
-void gather(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* at, std::byte* stream);
+SHEAF_EXPORT void scatter(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* stream, std::byte* at);
+SHEAF_EXPORT void gather(const layout::TypeMap& type, int64_t from, int64_t to, const std::byte* at, std::byte* stream);
 
 }  // namespace sheaf::exchange

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
 
@@ -66,35 +67,12 @@ void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) 
 namespace {
 
 template <class Byte>
-class Adder final : public layout::PieceVisitor {
- public:
-  Adder(std::vector<Piece<Byte>>& to, std::byte* next) : to_(to), next_(next) {}
-
-  void run(const layout::Run& run) override {
-    for (int64_t i = 0; i < run.count; ++i) add(run.offset + i * run.stride, run.length);
-  }
-  void equal(const layout::EqualBlocks& blocks) override {
-    for (const int64_t offset : blocks.offsets) add(blocks.base + offset, blocks.length);
-  }
-  void blocks(const layout::Blocks& blocks) override {
-    for (size_t i = 0; i < blocks.offsets.size(); ++i)
-      add(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
-  }
-
- private:
-  void add(int64_t offset, int64_t length) {
-    to_.push_back({offset, {next_, static_cast<size_t>(length)}});
-    next_ += length;
-  }
-
-  std::vector<Piece<Byte>>& to_;
-  std::byte* next_;
-};
-
-template <class Byte>
 void add(std::vector<Piece<Byte>>& to, const Access& access) {
-  Adder<Byte> adder(to, access.contiguous(access.from));
-  access.filetype->visit(access.displacement, access.from, access.to, adder);
+  std::byte* next = access.contiguous(access.from);
+  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, [&](int64_t offset, int64_t length) {
+    to.push_back({offset, {next, static_cast<size_t>(length)}});
+    next += length;
+  });
 }
 
 }  // namespace

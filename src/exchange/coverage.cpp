@@ -3,47 +3,18 @@
 #include <algorithm>
 #include <bit>
 
+#include "layout/each_piece.hpp"
+
 namespace sheaf::exchange {
 
 namespace {
 
-using layout::Blocks;
-using layout::EqualBlocks;
-using layout::Run;
 
 uint64_t hash(int64_t offset) {
   uint64_t x = static_cast<uint64_t>(offset) + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
-}
-
-// piece(begin, end) for every piece.
-template <class Piece>
-class Each final : public layout::PieceVisitor {
- public:
-  explicit Each(Piece piece) : piece_(piece) {}
-  void run(const Run& run) override {
-    for (int64_t i = 0, at = run.offset; i < run.count; ++i, at += run.stride) piece_(at, at + run.length);
-  }
-  void equal(const EqualBlocks& blocks) override {
-    for (const int64_t offset : blocks.offsets) piece_(blocks.base + offset, blocks.base + offset + blocks.length);
-  }
-  void blocks(const Blocks& blocks) override {
-    for (size_t i = 0; i < blocks.offsets.size(); ++i) {
-      const int64_t begin = blocks.base + blocks.offsets[i];
-      piece_(begin, begin + blocks.starts[i + 1] - blocks.starts[i]);
-    }
-  }
-
- private:
-  Piece piece_;
-};
-
-template <class Piece>
-void each_piece(const Access& access, int64_t base, int64_t from, int64_t to, Piece piece) {
-  Each<Piece> each(piece);
-  access.filetype->visit(base, from, to, each);
 }
 
 constexpr int64_t bits = 64;
@@ -56,9 +27,9 @@ uint64_t coverage(const Access& access, int64_t from, int64_t to) {
   uint64_t sum = 0;
   int64_t last = -1;  // neighbours need no hash between them
   if (from < to)
-    each_piece(access, access.displacement, from, to, [&](int64_t begin, int64_t end) {
+    layout::for_each_piece(*access.filetype, access.displacement, from, to, [&](int64_t begin, int64_t length) {
       if (begin != last) sum += (last < 0 ? 0 : hash(last)) - hash(begin);
-      last = end;
+      last = begin + length;
     });
   return last < 0 ? sum : sum + hash(last);
 }
@@ -75,7 +46,8 @@ void CoverageMap::set(int64_t begin, int64_t end) const {
 }
 
 void CoverageMap::set(const Access& access, int64_t from, int64_t to, int64_t window_offset) const {
-  each_piece(access, access.displacement - window_offset, from, to, [this](int64_t begin, int64_t end) { set(begin, end); });
+  layout::for_each_piece(*access.filetype, access.displacement - window_offset, from, to,
+                         [this](int64_t begin, int64_t length) { set(begin, begin + length); });
 }
 
 int64_t CoverageMap::find(int64_t begin, int64_t end, uint64_t flip) const {

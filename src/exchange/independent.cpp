@@ -4,15 +4,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "layout/each_piece.hpp"
 #include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
 namespace {
 
-using layout::Blocks;
-using layout::EqualBlocks;
-using layout::Run;
 
 // A request costs about as much as so many bytes that pass through memory.
 constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
@@ -20,52 +18,26 @@ constexpr int64_t bytes_per_read = 4 << 10;
 constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
 constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
 
-// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
-template <class Request>
-class Requests final : public layout::PieceVisitor {
- public:
-  Requests(int64_t position, Request request) : next_(position), request_(request) {}
-
-  void run(const Run& run) override {
-    for (int64_t i = 0; i < run.count; ++i) add(run.offset + i * run.stride, run.length);
-  }
-  void equal(const EqualBlocks& blocks) override {
-    for (const int64_t offset : blocks.offsets) add(blocks.base + offset, blocks.length);
-  }
-  void blocks(const Blocks& blocks) override {
-    for (size_t i = 0; i < blocks.offsets.size(); ++i)
-      add(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
-  }
-  bool finish() {
-    if (length_ > 0 && going_) going_ = request_(offset_, position_, length_);
-    length_ = 0;
-    return going_;
-  }
-
- private:
-  void add(int64_t offset, int64_t length) {
-    if (length_ > 0 && offset != offset_ + length_) finish();
-    if (length_ == 0) {
-      offset_ = offset;
-      position_ = next_;
-    }
-    length_ += length;
-    next_ += length;
-  }
-
-  int64_t next_;
-  Request request_;
-  int64_t offset_ = 0;
-  int64_t position_ = 0;
-  int64_t length_ = 0;
-  bool going_ = true;
-};
-
+// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true. The result is that
+// of the last call.
 template <class Request>
 bool in_requests(const Access& access, int64_t from, int64_t to, Request request) {
-  Requests<Request> requests(from, request);
-  access.filetype->visit(access.displacement, from, to, requests);
-  return requests.finish();
+  bool going = true;
+  int64_t next = from;  // position in the stream
+  int64_t begin = 0;    // of the request in the file
+  int64_t length = 0;
+  const auto finish = [&] {
+    if (length > 0 && going) going = request(begin, next - length, length);
+    length = 0;
+  };
+  layout::for_each_piece(*access.filetype, access.displacement, from, to, [&](int64_t offset, int64_t bytes) {
+    if (offset != begin + length) finish();
+    if (length == 0) begin = offset;
+    length += bytes;
+    next += bytes;
+  });
+  finish();
+  return going;
 }
 
 bool sieves(const Access& access, const Alone& how, int64_t worth) {

@@ -89,11 +89,7 @@ TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const
     parts.push_back({group, add(displacements[i], type.origin_)});
   }
   Placed all = make_sequence(std::move(parts));
-  TypeMap map(std::move(all.node), all.at);
-  map.lower_ = bounds.lower_;
-  map.extent_ = bounds.extent_;
-  map.seal();
-  return map;
+  return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
 }
 
 TypeMap TypeMap::indexed_block(int64_t block_length, std::span<const int64_t> displacements, const TypeMap& type) {
@@ -115,11 +111,7 @@ TypeMap TypeMap::structure(std::span<const int64_t> block_lengths, std::span<con
       parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_), add(displacements[i], types[i].origin_)});
   }
   Placed all = make_sequence(std::move(parts));
-  TypeMap map(std::move(all.node), all.at);
-  map.lower_ = bounds.lower_;
-  map.extent_ = bounds.extent_;
-  map.seal();
-  return map;
+  return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
 }
 
 TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes, std::span<const int64_t> starts,

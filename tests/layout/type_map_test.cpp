@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "layout/each_piece.hpp"
 
 namespace sheaf::layout {
 namespace {
@@ -34,31 +35,13 @@ void place(Model& to, const Model& type, int64_t count, int64_t at, bool& first)
   }
 }
 
-class Collector final : public PieceVisitor {
- public:
+std::vector<int64_t> visited(const TypeMap& map, int64_t base, int64_t from, int64_t to) {
   std::vector<int64_t> bytes;
-  void run(const Run& run) override {
-    for (int64_t i = 0; i < run.count; ++i) add(run.offset + i * run.stride, run.length);
-  }
-  void equal(const EqualBlocks& blocks) override {
-    for (const int64_t offset : blocks.offsets) add(blocks.base + offset, blocks.length);
-  }
-  void blocks(const Blocks& blocks) override {
-    for (size_t i = 0; i < blocks.offsets.size(); ++i)
-      add(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
-  }
-
- private:
-  void add(int64_t offset, int64_t length) {
+  for_each_piece(map, base, from, to, [&](int64_t offset, int64_t length) {
     EXPECT_GT(length, 0);
     for (int64_t i = 0; i < length; ++i) bytes.push_back(offset + i);
-  }
-};
-
-std::vector<int64_t> visited(const TypeMap& map, int64_t base, int64_t from, int64_t to) {
-  Collector collector;
-  map.visit(base, from, to, collector);
-  return collector.bytes;
+  });
+  return bytes;
 }
 
 class Types {
