@@ -121,15 +121,6 @@ int64_t RangeCopier::add_stream(const Multifile& multifile, int64_t task, int64_
   return length;
 }
 
-void check_stream(const Multifile& m, int64_t task) {
-  const SumsPlace sums = m.sums_of(task);
-  if (sums.piece == 0) return;
-  ReadStream stream;
-  stream.load(m.file_of(task).file, m.geometry(task), m.sizes_of(task), {}, sums);
-  const std::span<std::byte> buffer = buffer_of_thread();
-  while (stream.read(buffer) == buffer.size()) continue;
-}
-
 int64_t copy_stream(const Multifile& m, int64_t task, File& target, int64_t to, WorkProgress& progress, uint32_t piece,
                     std::vector<uint32_t>* sums) {
   ReadStream stream;

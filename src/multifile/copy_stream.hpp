@@ -29,9 +29,6 @@ void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& si
   if (end > begin) visit(begin, end - begin);
 }
 
-// Compares the data of a task with their checksums, if there are any; throws damaged.
-void check_stream(const Multifile& multifile, int64_t task);
-
 // Brings the stream of `task` to offset `to` of `target`, which must read as zero there, and compares it with its checksums, if
 // there are any, in the same pass; throws damaged. Stretches of zeros are left out. With `piece` > 0 the checksums of every
 // `piece` bytes (at most 512 KiB) of the stream, and of the rest, are put behind those in `sums`. Returns its bytes. Holds at

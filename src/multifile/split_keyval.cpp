@@ -77,17 +77,17 @@ void split_keyval(const Multifile& m, int64_t task, const std::string& name, Out
   ReadStream stream;
   stream.set_max_buffer(buffer_bytes);
   stream.load(source.file, m.geometry(task), m.sizes_of(task), {}, m.sums_of(task));
-  check_stream(m, task);
   KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
   KeyOutputs keys(outputs, name, task, progress);
   std::vector<std::byte> buffer(static_cast<size_t>(buffer_bytes));
+  const bool checked = m.sums_of(task).piece > 0;  // what is to be compared with checksums has to be read
 
   while (const auto record = records.next()) {
     KeyOutput& out = keys.of(record->key);
     while (records.left() > 0) {
       if (stream.at_end()) break;  // moves to the next block if there is one
       const int64_t here = std::min(records.left(), stream.available_in_block());
-      if (here >= direct_bytes) {
+      if (here >= direct_bytes && !checked) {
         RangeCopier copier(*out.file, progress);
         copier.add(*source.file, stream.file_position(), out.length, here);
         copier.finish();
