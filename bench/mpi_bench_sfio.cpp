@@ -13,8 +13,12 @@
 #include "bench_common.hpp"
 #include "sfio.h"
 #include "sfio_limit.hpp"
+#include "yielding_mpi.hpp"
 
 namespace {
+
+using yielding::barrier;
+using yielding::timed;
 
 struct Setting {
   std::string dir;
@@ -29,22 +33,6 @@ struct Setting {
 };
 
 int me = 0;  // in MPI_COMM_WORLD
-
-void barrier(MPI_Comm comm) {
-  MPI_Request request;
-  MPI_Ibarrier(comm, &request);
-  sfio_limit::wait(&request);
-}
-
-// All compute tasks begin together; seconds to the end of the last.
-template <class Work>
-double timed(MPI_Comm compute, Work work) {
-  barrier(compute);
-  const double begin = bench::now();
-  work();
-  barrier(compute);
-  return bench::now() - begin;
-}
 
 std::string name_of(const Setting& setting) {
   std::string name;

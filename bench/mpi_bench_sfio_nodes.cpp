@@ -20,8 +20,11 @@
 #include "quiet_mpi.hpp"
 #include "sfio.h"
 #include "sfio_limit.hpp"
+#include "yielding_mpi.hpp"
 
 namespace {
+
+using yielding::timed;
 
 struct Setting {
   std::string dir;
@@ -40,21 +43,6 @@ void bind_to(int core) {
   CPU_ZERO(&cores);
   CPU_SET(core, &cores);
   bench::require(sched_setaffinity(0, sizeof cores, &cores) == 0, "sched_setaffinity");
-}
-
-void barrier(MPI_Comm comm) {
-  MPI_Request request;
-  MPI_Ibarrier(comm, &request);
-  for (int done = 0; !done; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-}
-
-template <class Work>
-double timed(MPI_Comm comm, Work work) {
-  barrier(comm);
-  const double begin = bench::now();
-  work();
-  barrier(comm);
-  return bench::now() - begin;
 }
 
 bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, std::vector<char>& data) {

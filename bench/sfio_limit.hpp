@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench_common.hpp"
+#include "yielding_mpi.hpp"
 
 namespace sfio_limit {
 
@@ -26,19 +27,6 @@ struct Stream {
   int64_t bytes = 0;
   int64_t room = 0;  // bytes of a message
 };
-
-// Gives the core away to tasks that work, as the library's own waiting does.
-inline void wait(MPI_Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {
-  int done = 0;
-  for (double idle = bench::now(); !done;) {
-    MPI_Test(request, &done, status);
-    if (done) break;
-    if (bench::now() - idle < 300e-6)
-      sched_yield();
-    else
-      usleep(50);
-  }
-}
 
 // A compute task's side: two messages under way to every listener.
 inline void send(const Stream& stream, std::vector<char>& data) {
@@ -86,7 +74,7 @@ inline void receive(const Stream& stream, const std::string& path) {
   for (int64_t n = 0; n < messages; ++n) {
     const int i = static_cast<int>(n % 2);
     MPI_Status status;
-    wait(&requests[i], &status);
+    yielding::wait(&requests[i], &status);
     int count = 0;
     MPI_Get_count(&status, MPI_BYTE, &count);
     bench::require(pwrite(file, memory[i].data(), static_cast<size_t>(count), at) == count, "pwrite");

@@ -10,19 +10,6 @@ namespace {
 
 constexpr int tasks = 4;
 
-Program program(int nfiles) {
-  Program p;
-  p.nfiles = nfiles;
-  p.fsblksize = 64;
-  p.buffer = 100;
-  p.requests = {100, 0, 64, 200};
-  p.steps = {{{Step::write, 50}, {Step::write, 120}, {Step::flush, 0}, {Step::write, 300}},
-             {},
-             {{Step::write, 64}, {Step::ensure, 10}, {Step::write, 7}},
-             {{Step::write, 90}, {Step::write, 90}, {Step::write, 90}, {Step::flush, 0}}};
-  return p;
-}
-
 std::vector<FaultPlan> kinds_of_fault() {
   std::vector<FaultPlan> plans;
   for (const bool from_then_on : {false, true})
@@ -53,11 +40,11 @@ void sweep(const std::function<void(FaultyStore&, MemoryStore&)>& run, MemorySto
 
 MemoryStore& empty(MemoryStore& store) { return store; }
 MemoryStore& with_one_file(MemoryStore& store) {
-  write_in_parallel(store, "a", program(1));
+  write_in_parallel(store, "a", small_program(1));
   return store;
 }
 MemoryStore& with_set(MemoryStore& store) {
-  write_in_parallel(store, "a", program(2));
+  write_in_parallel(store, "a", small_program(2));
   return store;
 }
 
@@ -119,7 +106,7 @@ TEST(Faults, InParallelWriting) {
   for (const int nfiles : {1, 2, 0})
     for (const char* words : {"w", "w,durable"})
       for (const FaultPlan& plan : kinds_of_fault()) {
-        const Program p = program(nfiles);
+        const Program p = small_program(nfiles);
         SCOPED_TRACE(std::to_string(nfiles) + " files, " + words);
         sweep(
             [&](FaultyStore& faulty, MemoryStore& memory) {
@@ -139,7 +126,7 @@ TEST(Faults, InParallelOpenLeaveNoFile) {
   for (const int nfiles : {1, 2})
     sweep(
         [&](FaultyStore& faulty, MemoryStore& memory) {
-          const Program p = program(nfiles);
+          const Program p = small_program(nfiles);
           SharedHandles shared(faulty);
           std::vector<Code> codes(tasks);
           run_fibers(fibers(tasks), [&](Comm& comm) {
@@ -158,7 +145,7 @@ TEST(Faults, InParallelReading) {
     for (const FaultPlan& plan : kinds_of_fault())
       sweep(
           [&](FaultyStore& faulty, MemoryStore&) {
-            const Program p = program(1);
+            const Program p = small_program(1);
             SharedHandles shared(faulty);
             std::vector<Code> codes(tasks);
             std::vector<std::string> wrong(tasks);
@@ -187,7 +174,7 @@ TEST(Faults, InParallelReading) {
 }
 
 TEST(Faults, InSerialWriting) {
-  const Program p = program(1);
+  const Program p = small_program(1);
   const std::vector<int64_t> ranks{0, 1, 2, 3};
   for (const FaultPlan& plan : kinds_of_fault())
     sweep(
@@ -221,7 +208,7 @@ TEST(Faults, InSerialReading) {
     for (const FaultPlan& plan : kinds_of_fault())
       sweep(
           [&](FaultyStore& faulty, MemoryStore&) {
-            const Program p = program(1);
+            const Program p = small_program(1);
             const Code all = code_of([&] { check_serially(faulty, "a", p, 30); });
             EXPECT_EQ(all == Code::ok, faulty.failed() == 0);
           },
@@ -231,7 +218,7 @@ TEST(Faults, InSerialReading) {
 // A failed read leaves the position where it was: read again, the bytes are the same ones.
 TEST(Faults, AReadCanBeTriedAgain) {
   MemoryStore memory;
-  const Program p = program(1);
+  const Program p = small_program(1);
   write_in_parallel(memory, "a", p);
   for (const int64_t buffer : {0, 30, 1000})
     for (int64_t k = 0; k < 12; ++k) {

@@ -13,15 +13,7 @@ TEST(StripedMultifile, IsWrittenAndReadInEveryWay) {
     MemoryStore memory;
     const auto store = sfio::make_striped_store(sfio::direct_link(memory, {"/nodes", ""}), nullptr);
     const std::string name = "sfio:unit=50;n0,/m.sion;n1,/m.sion;n2,/m.sion;";
-    Program p;
-    p.nfiles = nfiles;
-    p.fsblksize = 64;
-    p.buffer = 100;
-    p.requests = {100, 0, 64, 200};
-    p.steps = {{{Step::write, 50}, {Step::write, 120}, {Step::flush, 0}, {Step::write, 300}},
-               {},
-               {{Step::write, 64}, {Step::ensure, 10}, {Step::write, 7}},
-               {{Step::write, 90}, {Step::write, 90}, {Step::write, 90}, {Step::flush, 0}}};
+    const Program p = small_program(nfiles);
     write_in_parallel(*store, name, p);
     check_every_way(*store, name, p);
     for (const std::string& path : memory.paths()) EXPECT_TRUE(path.starts_with("/nodes/n")) << path;

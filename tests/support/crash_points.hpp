@@ -157,21 +157,12 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
   SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
-  Random random(seed);
   std::vector<RecordedTask> tasks;
-  std::vector<size_t> next(p.requests.size(), 0);
   for (int64_t t = 0; t < p.ntasks(); ++t) tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
-  std::vector<int64_t> unfinished = ranks;
-  while (!unfinished.empty()) {
-    const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
-    const auto t = static_cast<size_t>(*at);
-    if (next[t] == p.steps[t].size()) {
-      unfinished.erase(at);
-      continue;
-    }
-    writer.select(*at);
-    tasks[t].step(writer.stream(), p.steps[t][next[t]++], [&] { writer.commit(); });
-  }
+  step_in_any_order(p, seed, [&](int64_t task, const Step& step) {
+    writer.select(task);
+    tasks[static_cast<size_t>(task)].step(writer.stream(), step, [&] { writer.commit(); });
+  });
   reported.closing = tape.length();
   writer.close();
   reported.closed = tape.length();

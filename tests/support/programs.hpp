@@ -60,28 +60,50 @@ class Writing {
   TaskModel model_;
 };
 
-// Tasks take turns at random.
+// Small, with a step of each kind, and a task that writes nothing.
+inline Program small_program(int nfiles) {
+  Program p;
+  p.nfiles = nfiles;
+  p.fsblksize = 64;
+  p.buffer = 100;
+  p.requests = {100, 0, 64, 200};
+  p.steps = {{{Step::write, 50}, {Step::write, 120}, {Step::flush, 0}, {Step::write, 300}},
+             {},
+             {{Step::write, 64}, {Step::ensure, 10}, {Step::write, 7}},
+             {{Step::write, 90}, {Step::write, 90}, {Step::write, 90}, {Step::flush, 0}}};
+  return p;
+}
+
+// Calls step(task, step) for all steps; tasks take turns at random.
+template <class DoStep>
+void step_in_any_order(const Program& p, uint64_t seed, DoStep step) {
+  Random random(seed);
+  std::vector<size_t> next(p.steps.size(), 0);
+  std::vector<int64_t> unfinished(p.steps.size());
+  std::iota(unfinished.begin(), unfinished.end(), 0);
+  while (!unfinished.empty()) {
+    const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
+    const auto t = static_cast<size_t>(*at);
+    if (next[t] == p.steps[t].size()) {
+      unfinished.erase(at);
+    } else {
+      step(*at, p.steps[t][next[t]++]);
+    }
+  }
+}
+
 inline void write_serially(Store& store, const std::string& path, const Program& p, uint64_t seed = 1,
                            const std::string& words = "w") {
   const auto n = static_cast<size_t>(p.ntasks());
   std::vector<int64_t> ranks(n);
   std::iota(ranks.begin(), ranks.end(), 0);
   SerialWriter writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
-  Random random(seed);
   std::vector<Writing> tasks;
-  std::vector<size_t> next(n, 0);
-  std::vector<int64_t> unfinished = ranks;
   for (size_t t = 0; t < n; ++t) tasks.emplace_back(t, p.chunk(static_cast<int64_t>(t)));
-  while (!unfinished.empty()) {
-    const auto at = unfinished.begin() + random.below(std::ssize(unfinished));
-    const auto t = static_cast<size_t>(*at);
-    if (next[t] == p.steps[t].size()) {
-      unfinished.erase(at);
-      continue;
-    }
-    writer.select(*at);
-    tasks[t].step(writer.stream(), p.steps[t][next[t]++]);
-  }
+  step_in_any_order(p, seed, [&](int64_t task, const Step& step) {
+    writer.select(task);
+    tasks[static_cast<size_t>(task)].step(writer.stream(), step);
+  });
   writer.close();
 }
 
