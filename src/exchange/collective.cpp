@@ -63,6 +63,15 @@ void under_lock(File& file, const Access& access, bool locks, bool exclusive, Pa
   if (problem) throw *problem;
 }
 
+// The task that has the last byte of a range writes it. Then the file has its length, and those who write windows beside others
+// need not wait for them to make it longer (storage/mapped_write.hpp).
+void write_end(File& file, const Access& access, int64_t high) {
+  if (access.bytes() <= 0 || access.high() != high || file.status().size >= high) return;
+  std::byte last{};
+  pack(access, access.to - 1, access.to, &last);
+  file.write_at({&last, 1}, high - 1);
+}
+
 }  // namespace
 
 // What all tasks know after the reduction of a call.
@@ -237,6 +246,10 @@ int64_t Collective::staged(File& file, const Access& access, const Together& how
   };
   // All of it will be written: in one piece, which windows one by one would not be.
   if (writes && facts.tiled && comm_.rank() == 0 && facts.high - facts.low >= worth_room) file.set_aside(facts.low, facts.high - facts.low);
+  if (writes && facts.tiled && writers > 1 && facts.high - facts.low > size) {
+    problem = attempt([&] { write_end(file, access, facts.high); });
+    if (problem) failed.store(1);
+  }
   const Windows all = Windows::over(facts.low, facts.high, size, how.aligned);
   if (facts.repeated) {
     ++tally.plans_reused;

@@ -83,12 +83,12 @@ void expect_all_failed(const std::vector<std::exception_ptr>& outcomes, Code cod
 
 class Failures : public testing::TestWithParam<Kind> {};
 
-TEST_P(Failures, OfAnyFileOperationReachAllTasks) {
-  const Kind kind = GetParam();
+// Operation after operation fails, until all have.
+void sweep(const Kind& kind, size_t bytes_before) {
   for (int64_t k = 0;; ++k) {
     SCOPED_TRACE("operation " + std::to_string(k));
     MemoryStore memory;
-    memory.set_contents("file", std::vector<std::byte>(record * records * (tasks + 1)));
+    memory.set_contents("file", std::vector<std::byte>(bytes_before));
     FaultyStore store(memory);
     FaultPlan plan;
     plan.fail_at = k;
@@ -101,9 +101,14 @@ TEST_P(Failures, OfAnyFileOperationReachAllTasks) {
       return;
     }
     expect_all_failed(outcomes, Code::no_space);
-    if (HasFatalFailure() || k > 2000) return;
+    if (testing::Test::HasFatalFailure() || k > 2000) return;
   }
 }
+
+TEST_P(Failures, OfAnyFileOperationReachAllTasks) { sweep(GetParam(), record * records * (tasks + 1)); }
+
+// A task may write the end of the range before all else.
+TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) { sweep({"write", true, false, Choice::enable, 100}, 0); }
 
 TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
   const Kind kind = GetParam();
