@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [BUILD_DIR] [--quick]: runs all benchmarks on a directory here and one on tmpfs (where there is one), prints
 # every pair and at the end a table of the results. --quick: less data and fewer pairs, to see that everything runs;
-# its ratios mean little. SHEAF_BENCH_DIRS: other directories, separated by blanks. A full run takes about 30 minutes,
-# most of them the creation and removal of 294,912 files by the peer. Ends with 1 if a row misses its target or a
+# its ratios mean little. SHEAF_BENCH_DIRS: other directories, separated by blanks. A full run takes more than half an
+# hour, much of it the creation and removal of 294,912 files by the peer. Ends with 1 if a row misses its target or a
 # program fails, which the last lines tell; the others run all the same.
 # One row needs a file system with blocks of 2 MiB: SHEAF_BENCH_HUGE names a directory there (with 3 GiB free); without it,
 # root mounts a tmpfs with huge pages for the time of the run.
