@@ -1,6 +1,8 @@
 // Random programs of collective calls, written by fibers, read back in every way and compared with the model.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
@@ -35,6 +37,36 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
     EXPECT_EQ(counting.operations(Operation::open), bytes == 100 ? 4 : 8);
     check_program(memory, "a", p);
   }
+}
+
+// Of few tasks with little each, one collects for all groups; the file is laid out as if each group had a collector.
+TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
+  struct Case {
+    int tasks;
+    int64_t bytes;
+    int collectors;
+  };
+  for (const Case& c : {Case{4, 4096, 1}, Case{15, 100, 1}, Case{4, 60'000, 1}, Case{4, 70'000, 4}, Case{16, 4096, 4}})
+    for (const bool chosen : {false, true}) {
+      SCOPED_TRACE(std::to_string(c.tasks) + " tasks, " + std::to_string(c.bytes) + " bytes" + (chosen ? ", groups by hand" : ""));
+      CollectiveProgram p = simple(c.tasks, c.bytes, 1, c.bytes, chosen ? (c.tasks < 16 ? 1 : 4) : 0);
+      p.fsblksize = 64;
+      const int groups = c.tasks < 16 ? c.tasks : 4;
+      MemoryStore memory;
+      FaultyStore counting(memory);
+      run_fibers(fibers(c.tasks), [&](Comm& comm) {
+        ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w,journal=off," + p.words()));
+        write_calls(writer, p);
+        writer.close();
+      });
+      EXPECT_EQ(counting.operations(Operation::open), chosen ? groups : c.collectors);
+      EXPECT_NO_THROW(check_program(memory, "a", p));
+      std::set<int64_t> begun;  // every group begins a block
+      SerialReader all(memory, "a", mode_of("r"));
+      for (int t = 0; t < c.tasks; ++t)
+        if (p.collector(t) == t) begun.insert(all.multifile().geometry(t).offset(0) % p.fsblksize);
+      EXPECT_EQ(begun, std::set<int64_t>{0});
+    }
 }
 
 // The program dies without a flush: chunks whose bytes a round has brought are found all the same.
