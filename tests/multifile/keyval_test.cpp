@@ -4,6 +4,7 @@
 
 #include "multifile/keyval_index.hpp"
 #include "multifile/keyval_writer.hpp"
+#include "multifile/split.hpp"
 #include "storage/faulty_store.hpp"
 #include "support/keyval_model.hpp"
 
@@ -94,6 +95,27 @@ TEST(KeyvalRecords, AreFoundByKeyHoweverWrittenAndRead) {
       check_every_way(store, p, seed, seed % 3 ? 0 : KeyvalIndex::most_kept_bytes);
     });
   }
+}
+
+// A value so large that it would not pass through memory is compared with its checksums all the same.
+TEST(KeyvalRecords, DamagedOnesAreNotSplit) {
+  KeyProgram p;
+  p.fsblksize = 512;
+  p.buffer = 128 << 10;
+  p.chunks = {1 << 20};
+  p.tasks = {{{7, content(7, 0, 600'000)}}};
+  MemoryStore store;
+  write_serially(store, p, 1);
+  WorkProgress quiet;
+  split(store, load_multifile(store, "a"), {.prefix = "whole.", .tasks = {}}, quiet);
+  EXPECT_EQ(store.contents("whole.00000_000000000007"), p.tasks[0][0].value);
+  const int64_t damaged = load_multifile(store, "a").geometry(0).offset(0) + 400'000;
+  std::byte byte{};
+  store.open("a", Access::write)->read_at({&byte, 1}, damaged);
+  byte ^= std::byte{1};
+  store.open("a", Access::write)->write_at({&byte, 1}, damaged);
+  EXPECT_EQ(code_of([&] { split(store, load_multifile(store, "a"), {.prefix = "damaged.", .tasks = {}}, quiet); }), Code::damaged);
+  EXPECT_FALSE(store.status("damaged.00000_000000000007").exists);
 }
 
 TEST(KeyvalRecords, OfAllTasksOfAHandleInTurn) {
