@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -24,21 +25,21 @@ extern "C" std::size_t __sanitizer_get_allocated_size(const volatile void* block
 
 namespace {
 
-int64_t held = 0;
-int64_t most = 0;
+std::atomic<int64_t> held = 0;  // readers allocate on several threads
+std::atomic<int64_t> most = 0;
 int64_t begin = 0;
 int64_t bound = INT64_MAX;
 
 void check(std::size_t size) {
   if (static_cast<int64_t>(size) >= 0 && held - begin <= bound - static_cast<int64_t>(size)) return;
   std::fprintf(stderr, "memory bound: %lld bytes held, %zu more asked for, %lld allowed\n",
-               static_cast<long long>(held - begin), size, static_cast<long long>(bound));
+               static_cast<long long>(held.load() - begin), size, static_cast<long long>(bound));
   std::abort();
 }
 
 void count(int64_t bytes) {
-  held += bytes;
-  most = std::max(most, held);
+  const int64_t now = held += bytes;
+  for (int64_t before = most; before < now && !most.compare_exchange_weak(before, now);) continue;
 }
 
 #ifdef SHEAF_SANITIZED_HEAP
@@ -74,7 +75,8 @@ MemoryBound::MemoryBound(int64_t bytes) {
 #ifdef SHEAF_SANITIZED_HEAP
   if (installed == 0) std::abort();
 #endif
-  begin = most = held;
+  begin = held;
+  most = begin;
   bound = bytes;
 }
 MemoryBound::~MemoryBound() { bound = INT64_MAX; }
