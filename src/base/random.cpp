@@ -1,17 +1,12 @@
 #include "base/random.hpp"
 
-#include <unistd.h>
-
-#include <cerrno>
-
-#include "base/error.hpp"
+#include <random>
 
 namespace sheaf {
 
 uint64_t random_number() {
-  uint64_t number = 0;
-  if (::getentropy(&number, sizeof number) != 0) throw os_error("cannot get", "random numbers", errno);
-  return number;
+  thread_local std::random_device source;
+  return uint64_t{source()} << 32 | source();
 }
 
 }  // namespace sheaf

@@ -1,7 +1,7 @@
 // base/random: numbers that nobody else has, from the operating system.
 //
-// Not std::random_device: that asks the processor what it can do each time one is made, which takes 100 microseconds and more
-// on a virtual machine, a large part of an open.
+// A std::random_device asks the processor what it can do each time one is made, which takes 100 microseconds and more on a virtual
+// machine, a large part of an open: so every thread keeps its own.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-// Any of 2^64, by getentropy(3). Throws io if the operating system has none.
+// Any of 2^64. Throws what std::random_device does where the machine has none.
 SHEAF_EXPORT uint64_t random_number();
 
 }  // namespace sheaf

@@ -9,7 +9,6 @@ namespace sheaf::exchange {
 
 namespace {
 
-
 uint64_t hash(int64_t offset) {
   uint64_t x = static_cast<uint64_t>(offset) + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -11,7 +11,6 @@ namespace sheaf::exchange {
 
 namespace {
 
-
 // A request costs about as much as so many bytes that pass through memory.
 constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
 constexpr int64_t bytes_per_read = 4 << 10;

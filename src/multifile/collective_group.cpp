@@ -108,12 +108,12 @@ layout::GroupPlace place_in_groups(Comm& file, const Request& mine, int64_t aver
   return place;
 }
 
-// Whether one task collects for all groups of the layout: with few tasks and small requests a round ends sooner than several
-// writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
-bool joined(int tasks, int64_t total, const CollectivePlan& plan) {
+// Whether one task may as well collect for all groups of the layout: with few tasks and small requests a round ends sooner than
+// several writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
+bool is_little(int tasks, int64_t total) {
   constexpr int few = 15;
   constexpr int64_t small = int64_t{64} << 10;
-  return plan.is_automatic() && !plan.merge && !plan.equal && tasks <= few && total <= tasks * small;
+  return tasks <= few && total <= tasks * small;
 }
 
 }  // namespace
@@ -134,7 +134,8 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
     place = place_in_groups(file, {request.bytes, plan.may_collect}, average);
   }
   const bool free_choice = !plan.merge && !plan.equal;  // else the layout says who collects
-  made.group = CollectiveGroup(file, joined(file.size(), total, plan) ? whole : place, free_choice ? spread : Spread{});
+  const bool joined = free_choice && plan.is_automatic() && is_little(file.size(), total);
+  made.group = CollectiveGroup(file, joined ? whole : place, free_choice ? spread : Spread{});
   const int member = file.rank() - place.first;
   const auto overflow = attempt([&] {
     made.chunk_size = plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
