@@ -5,6 +5,8 @@
 // writes there (File::lock): who writes without reading first shares the range with others who do.
 #pragma once
 
+#include <atomic>
+
 #include "exchange/access.hpp"
 #include "exchange/tally.hpp"
 #include "storage/store.hpp"
@@ -17,10 +19,15 @@ enum class Sieving : uint8_t { automatic, always, never };
 // fail, what is in the range is undefined and the room stays.
 inline constexpr int64_t worth_room = 1 << 20;
 
+// Where the last large read into a program's memory ended. Who reads on and on into memory has it in no cache; then it is filled from
+// where the bytes lie in the page cache, past the caches of the processor (storage/mapped_read.hpp says what that asks of others).
+using WalkedTo = std::atomic<const std::byte*>;
+
 struct Alone {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes
   bool locked = false;  // the caller holds the range
+  WalkedTo* walked_to = nullptr;  // of the program; null: reads go through the caches
 };
 
 // Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.

@@ -223,7 +223,7 @@ class OpenFile final : public SharedFile {
     const auto failed = attempt([&] {
       const bool locks = atomic_ && access.bytes() > 0;
       if (locks) file_->lock(access.low(), access.high() - access.low(), false);
-      const Alone alone{sieving(hints_.sieve_read), hints_.sieve_read_size, locks};
+      const Alone alone{sieving(hints_.sieve_read), hints_.sieve_read_size, locks, &walked_to_};
       const auto problem = attempt([&] { done = exchange::read_alone(*file_, access, alone, tally); });
       if (locks) file_->unlock(access.low(), access.high() - access.low());
       if (problem) throw *problem;
@@ -332,7 +332,9 @@ class OpenFile final : public SharedFile {
   Together together(bool writes) const {
     Together how;
     how.exchange = way(writes ? hints_.collective_write : hints_.collective_read);
-    how.alone = {sieving(writes ? hints_.sieve_write : hints_.sieve_read), writes ? hints_.sieve_write_size : hints_.sieve_read_size};
+    how.alone.sieving = sieving(writes ? hints_.sieve_write : hints_.sieve_read);
+    how.alone.buffer = writes ? hints_.sieve_write_size : hints_.sieve_read_size;
+    how.alone.walked_to = &walked_to_;
     how.serial = atomic_;
     how.aggregators = hints_.aggregators;
     how.per_node = per_node_;
@@ -368,6 +370,7 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
+  mutable exchange::WalkedTo walked_to_ = nullptr;
   int64_t per_node_ = -1;  // aggregators that cb_config_list allows on this node; negative: any number
   std::shared_ptr<const std::vector<int64_t>> on_nodes_;  // and on those of all tasks, if it names hosts
   std::unique_ptr<SharedPointer> pointer_;

@@ -1,6 +1,7 @@
 #include "storage/mapped_read.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,12 @@ bool is_cached(void* start, size_t length, size_t page) {
          std::all_of(pages.begin(), pages.end(), [](unsigned char state) { return (state & 1) != 0; });
 }
 
+// The last page goes on behind the end of the file.
+bool has_bytes_to(int fd, int64_t end) {
+  struct stat found;
+  return ::fstat(fd, &found) == 0 && found.st_size >= end;
+}
+
 }  // namespace
 
 MappedRead::MappedRead(int fd, int64_t offset, size_t length) {
@@ -33,7 +40,8 @@ MappedRead::MappedRead(int fd, int64_t offset, size_t length) {
   if (at == MAP_FAILED) return;
   // Pages that are in when this returns cannot fail to come in later, where that would be a SIGBUS.
   if (is_cached(at, mapped_, static_cast<size_t>(page)) &&
-      uninterrupted([&] { return ::madvise(at, mapped_, MADV_POPULATE_READ); }) == 0) {
+      uninterrupted([&] { return ::madvise(at, mapped_, MADV_POPULATE_READ); }) == 0 &&
+      has_bytes_to(fd, offset + static_cast<int64_t>(length))) {
     start_ = at;
     bytes_ = {static_cast<const std::byte*>(at) + ahead, length};
   } else {

@@ -14,8 +14,8 @@ namespace sheaf {
 class MappedRead {
  public:
   MappedRead() = default;
-  // `length` bytes from `offset` of the file that is open for reading as `fd`. Empty if not all of them are in the page cache
-  // (read(2) reads ahead, and says what the matter is where a disk fails), or the kernel does not map them.
+  // `length` bytes from `offset` of the file that is open for reading as `fd`. Empty if not all of them are in the file and in the
+  // page cache (read(2) reads ahead, and says what the matter is where a disk fails), or the kernel does not map them.
   MappedRead(int fd, int64_t offset, size_t length);
   ~MappedRead();
   MappedRead(MappedRead&& other) noexcept

@@ -45,6 +45,7 @@ TEST_F(MappedReadTest, ShowsWhatWasWritten) {
 TEST_F(MappedReadTest, IsEmptyBehindTheEnd) {
   EXPECT_FALSE(file_->map(0, 0));
   EXPECT_FALSE(file_->map(299'000, 200'000));
+  EXPECT_FALSE(file_->map(299'000, 1'001)) << "still in the last page";
   EXPECT_FALSE(file_->map(1 << 20, 4096));
   file_.reset();
   std::filesystem::resize_file(path_, 8192);
