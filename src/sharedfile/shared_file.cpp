@@ -152,15 +152,17 @@ class OpenFile final : public SharedFile {
   }
   bool atomic() const override { return atomic_; }
 
-  void set_view(const View& view) override {
-    int64_t used = pointer_->used() || shared_base_ != 0;
-    agree(comm(), attempt([&] { check(view); }), std::span(&used, 1));
-    if (used != 0) {
-      const auto problem = rank() == 0 ? attempt([&] { pointer_->set(0); }) : std::nullopt;
-      agree_with(comm(), problem, 0);
-    }
+  void set_view(const View& view, Agreed when) override {
+    const auto problem = attempt([&] { check(view); });
+    if (when == Agreed::now) agree(comm(), problem);
+    pointer_->begin_view();
     shared_base_ = 0;
     const std::lock_guard lock(mutex_);
+    refused_.reset();
+    if (problem) {
+      refused_ = Error(problem->code(), "task " + std::to_string(rank()) + " was refused a view of '" + path_ + "': " + problem->what());
+      throw *problem;
+    }
     view_ = std::make_shared<View>(view);
     individual_ = 0;
   }
@@ -235,7 +237,7 @@ class OpenFile final : public SharedFile {
 
   int64_t write_at_all(Lane& lane, const View& view, int64_t position, const Source& from) override {
     exchange::Access access;
-    const auto problem = attempt([&] { access = access_of(view, position, from, true); });
+    const auto problem = problem_of([&] { access = access_of(view, position, from, true); });
     Tally tally;
     const auto failed = attempt([&] { lane.transfers.write(*file_, access, together(true), problem, tally); });
     count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
@@ -245,7 +247,7 @@ class OpenFile final : public SharedFile {
 
   int64_t read_at_all(Lane& lane, const View& view, int64_t position, const Destination& to) override {
     exchange::Access access;
-    const auto problem = attempt([&] { access = access_of(view, position, to, false); });
+    const auto problem = problem_of([&] { access = access_of(view, position, to, false); });
     Tally tally;
     int64_t done = 0;
     const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, together(false), problem, tally); });
@@ -256,15 +258,28 @@ class OpenFile final : public SharedFile {
 
   void fail_all(Lane& lane, bool writes, const Error& problem) override {
     Tally tally;
+    const auto known = problem_of([&] { throw Error(problem); });
     if (writes) {
-      lane.transfers.write(*file_, {}, together(true), problem, tally);
+      lane.transfers.write(*file_, {}, together(true), known, tally);
     } else {
-      lane.transfers.read(*file_, {}, together(false), problem, tally);
+      lane.transfers.read(*file_, {}, together(false), known, tally);
     }
   }
 
  private:
   Comm& comm() const { return lane_.comm(); }
+
+  // What keeps this task from a collective transfer: a view that it was refused, or what `prepare` throws.
+  template <class Prepare>
+  std::optional<Error> problem_of(Prepare prepare) {
+    std::optional<Error> refused;
+    {
+      const std::lock_guard lock(mutex_);
+      refused.swap(refused_);
+    }
+    return refused ? refused : attempt(prepare);
+  }
+
   Access usual() const { return mode_.write ? Access::write : Access::read; }
   int64_t block() const {
     return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
@@ -378,6 +393,7 @@ class OpenFile final : public SharedFile {
   mutable std::mutex mutex_;  // guards what follows
   Statistics statistics_;
   std::shared_ptr<const View> view_;
+  std::optional<Error> refused_;  // a view, of which the others do not know yet
   int64_t individual_ = 0;
 };
 

@@ -77,9 +77,12 @@ class SHEAF_EXPORT SharedFile {
   virtual bool atomic() const = 0;
 
   // --- view and pointers ------------------------------------------------------------------------------------------
-  // Collective. Sets both pointers to 0. Throws invalid_argument on all tasks if a view cannot be: displacement < 0,
-  // file type not ordered (overlaps count if the file is open for writing) or without data, size no multiple of the etype.
-  virtual void set_view(const View& view) = 0;
+  // Collective. Sets both pointers to 0. Throws invalid_argument if a view cannot be: displacement < 0, file type not ordered
+  // (overlaps count if the file is open for writing) or without data, size no multiple of the etype. This task's view then stays.
+  // Agreed::now: on all tasks, whose views stay too. Agreed::at_transfer: on that task only, which waits for nobody; the next
+  // collective transfer throws it on all, unless all have set another view before.
+  enum class Agreed : uint8_t { now, at_transfer };
+  virtual void set_view(const View& view, Agreed when = Agreed::now) = 0;
   virtual std::shared_ptr<const View> view() const = 0;  // local
 
   // Local. Returns the individual pointer and moves it on by `bytes` (0 to look only).

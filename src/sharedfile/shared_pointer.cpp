@@ -27,18 +27,19 @@ int64_t SharedPointer::change(Change next) {
   if (!file_) file_ = store_.open(path_, Access::create);
   used_ = true;
   constexpr int64_t length = sizeof(int64_t);
-  file_->lock(0, length, true);
+  const int64_t at = views_ * length;
+  file_->lock(at, length, true);
   try {
     int64_t position = 0;
     const auto bytes = std::as_writable_bytes(std::span(&position, 1));
-    if (file_->read_at(bytes, 0) < bytes.size()) position = 0;
+    if (file_->read_at(bytes, at) < bytes.size()) position = 0;
     const int64_t before = position;
     position = next(before);
-    if (position != before) file_->write_at(bytes, 0);
-    file_->unlock(0, length);
+    if (position != before) file_->write_at(bytes, at);
+    file_->unlock(at, length);
     return before;
   } catch (...) {
-    file_->unlock(0, length);
+    file_->unlock(at, length);
     throw;
   }
 }
@@ -49,6 +50,11 @@ int64_t SharedPointer::claim(int64_t bytes) {
 
 void SharedPointer::set(int64_t position) {
   change([position](int64_t) { return position; });
+}
+
+void SharedPointer::begin_view() {
+  const std::lock_guard lock(mutex_);
+  ++views_;
 }
 
 void SharedPointer::close() {

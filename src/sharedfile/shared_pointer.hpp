@@ -1,7 +1,8 @@
 // sharedfile/shared_pointer: the file pointer that all tasks share.
 //
-// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes, changed under a lock. So
-// any task can move it at any time, whatever the others do, and on whatever node they are.
+// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes for each view that the file has
+// had, changed under a lock. So any task can move it at any time, whatever the others do, and on whatever node they are; and a
+// new view, whose pointer is 0, needs no word with the others.
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,9 @@ class SharedPointer {
   int64_t claim(int64_t bytes);
   void set(int64_t position);
 
+  // Another view: its own pointer, at 0. As often on all tasks.
+  void begin_view();
+
   // This task has used it, so that there is a file to be removed.
   bool used() const { return used_; }
   // Closes the file here; `remove`: one task does it, when all have closed theirs.
@@ -37,6 +41,7 @@ class SharedPointer {
   const std::string path_;
   std::mutex mutex_;
   std::shared_ptr<File> file_;
+  int64_t views_ = 0;  // before the present one
   std::atomic<bool> used_ = false;
 };
 

@@ -97,7 +97,17 @@ static void one_fails(void) {
   const int bad = rank == tasks - 1;
   CHECK(MPI_File_write_at_all(file, 0, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   CHECK(MPI_File_write_ordered(file, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-  CHECK(MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+  /* A view is refused where it is wrong, and by the next collective transfer on all others; with hints, on all at once. */
+  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) == bad);
+  CHECK(class_of(MPI_File_write_at_all(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
+  CHECK(MPI_File_write_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) == bad);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  MPI_Info hints;
+  MPI_Info_create(&hints);
+  CHECK(MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", hints) != MPI_SUCCESS);
+  MPI_Info_free(&hints);
   CHECK(class_of(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL)) == MPI_ERR_UNSUPPORTED_DATAREP);
   CHECK(MPI_File_read_at_all(file, 0, data, 4, bad ? MPI_DATATYPE_NULL : MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   MPI_File_close(&file);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "comm/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "storage/faulty_store.hpp"
@@ -140,6 +141,45 @@ TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
     file->close();
   });
   for (const auto& outcome : outcomes) EXPECT_FALSE(outcome);
+}
+
+// A view that one task is refused: all others learn it from the next collective transfer, which moves nothing.
+TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
+  MemoryStore store;
+  run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
+    const auto at_transfer = SharedFile::Agreed::at_transfer;
+    const bool bad = comm.rank() == 1;
+    auto mine = static_cast<std::byte>(comm.rank() + 1);
+    const auto write = [&] { file->write_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1}); };
+    const auto read = [&] { file->read_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1}); };
+    const auto refuse = [&] {
+      const auto failed = attempt([&] { file->set_view({.displacement = bad ? -1 : 5}, at_transfer); });
+      EXPECT_EQ(failed.has_value(), bad);
+    };
+    const auto fails = [&](auto transfer) {
+      const auto failed = attempt(transfer);
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->code(), Code::invalid_argument);
+      EXPECT_NE(std::string(failed->what()).find("task 1 was refused a view of 'file'"), std::string::npos) << failed->what();
+    };
+    refuse();
+    fails(write);
+    EXPECT_EQ(file->bytes(), 0);
+    refuse();
+    fails(read);
+    refuse();
+    file->set_view({.displacement = 2}, at_transfer);  // all have another one
+    write();
+    refuse();
+    const auto failed = attempt([&] { file->fail_all(file->lane(), true, Error(Code::io, "something else")); });
+    EXPECT_TRUE(failed);
+    file->set_view({}, SharedFile::Agreed::now);
+    comm.barrier();
+    EXPECT_EQ(file->bytes(), 5);
+    read();
+    file->close();
+  });
 }
 
 TEST(SharedFile, OpensOnAllTasksOrOnNone) {

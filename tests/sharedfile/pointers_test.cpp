@@ -42,6 +42,26 @@ TEST(SharedFilePointers, SharedOnesGiveEveryTaskAPlaceOfItsOwn) {
   EXPECT_EQ(store.paths(), std::vector<std::string>{"file"}) << "the pointer's own file is removed";
 }
 
+TEST(SharedFilePointers, EveryViewHasASharedOneOfItsOwn) {
+  MemoryStore store;
+  with_file(2, store, new_file, [&](SharedFile& file, Comm& comm) {
+    file.claim_shared(10);
+    comm.barrier();
+    if (comm.rank() == 1) {
+      file.set_view(View{}, SharedFile::Agreed::at_transfer);
+      EXPECT_EQ(file.claim_shared(3), 0) << "gone ahead";
+    }
+    comm.barrier();
+    if (comm.rank() == 0) {
+      EXPECT_EQ(file.claim_shared(0), 20) << "still in the view before";
+      file.set_view(View{}, SharedFile::Agreed::at_transfer);
+    }
+    comm.barrier();
+    EXPECT_EQ(file.claim_shared(0), 3);
+  });
+  EXPECT_EQ(store.paths(), std::vector<std::string>{"file"});
+}
+
 TEST(SharedFilePointers, OrderedPlacesFollowTheRanks) {
   MemoryStore store;
   with_file(4, store, new_file, [&](SharedFile& file, Comm& comm) {

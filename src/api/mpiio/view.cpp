@@ -62,8 +62,10 @@ void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_D
     problem = std::current_exception();
     made.view = impossible();
   }
+  // With hints, which task 0 tells the others, all wait for each other anyway.
+  const auto agreed = info == MPI_INFO_NULL ? SharedFile::Agreed::at_transfer : SharedFile::Agreed::now;
   try {
-    file.file->set_view(made.view);
+    file.file->set_view(made.view, agreed);
   } catch (...) {
     if (problem) std::rethrow_exception(problem);
     throw;
