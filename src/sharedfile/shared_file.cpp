@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/random.hpp"
@@ -30,21 +31,6 @@ Together::Way way(Choice choice) {
   return choice == Choice::enable    ? Together::Way::always
          : choice == Choice::disable ? Together::Way::never
                                      : Together::Way::automatic;
-}
-
-void add(Statistics& to, const Tally& from) {
-  to.requests += from.requests;
-  to.file_bytes_written += from.file_bytes_written;
-  to.file_bytes_read += from.file_bytes_read;
-  to.exchanged_bytes += from.exchanged_bytes;
-  to.direct_calls += from.direct_calls;
-  to.exchange_calls += from.exchange_calls;
-  to.sieve_calls += from.sieve_calls;
-  to.plans_made += from.plans_made;
-  to.plans_reused += from.plans_reused;
-  to.aggregators = std::max(to.aggregators, from.aggregators);
-  to.exchange_ns += from.exchange_ns;
-  to.file_ns += from.file_ns;
 }
 
 class OpenFile final : public SharedFile {
@@ -258,25 +244,25 @@ class OpenFile final : public SharedFile {
 
   void fail_all(Lane& lane, bool writes, const Error& problem) override {
     Tally tally;
-    const auto known = problem_of([&] { throw Error(problem); });
+    take_refused();  // all learn of this one
     if (writes) {
-      lane.transfers.write(*file_, {}, together(true), known, tally);
+      lane.transfers.write(*file_, {}, together(true), problem, tally);
     } else {
-      lane.transfers.read(*file_, {}, together(false), known, tally);
+      lane.transfers.read(*file_, {}, together(false), problem, tally);
     }
   }
 
  private:
   Comm& comm() const { return lane_.comm(); }
 
+  std::optional<Error> take_refused() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(refused_, std::nullopt);
+  }
   // What keeps this task from a collective transfer: a view that it was refused, or what `prepare` throws.
   template <class Prepare>
   std::optional<Error> problem_of(Prepare prepare) {
-    std::optional<Error> refused;
-    {
-      const std::lock_guard lock(mutex_);
-      refused.swap(refused_);
-    }
+    auto refused = take_refused();
     return refused ? refused : attempt(prepare);
   }
 

@@ -1,5 +1,6 @@
 #include "sharedfile/statistics.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
@@ -35,6 +36,21 @@ std::string milliseconds(int64_t ns) {
 }
 
 }  // namespace
+
+void add(Statistics& to, const exchange::Tally& from) {
+  to.requests += from.requests;
+  to.file_bytes_written += from.file_bytes_written;
+  to.file_bytes_read += from.file_bytes_read;
+  to.exchanged_bytes += from.exchanged_bytes;
+  to.direct_calls += from.direct_calls;
+  to.exchange_calls += from.exchange_calls;
+  to.sieve_calls += from.sieve_calls;
+  to.plans_made += from.plans_made;
+  to.plans_reused += from.plans_reused;
+  to.aggregators = std::max(to.aggregators, from.aggregators);
+  to.exchange_ns += from.exchange_ns;
+  to.file_ns += from.file_ns;
+}
 
 std::string Statistics::text(const std::string& path, int tasks) const {
   const auto n = [](int64_t value) { return std::to_string(value); };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/comm.hpp"
+#include "exchange/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -28,6 +29,9 @@ struct Statistics {
   std::string text(const std::string& path, int tasks) const;
   std::string json(const std::string& path, int tasks) const;
 };
+
+// Adds what one transfer of this task did.
+void add(Statistics& to, const exchange::Tally& from);
 
 // Collective. `wish`: what SHEAF_STATS says, the same on all tasks; nothing happens if it is empty. Adds up over the tasks, in
 // `statistics`; task 0 prints on its standard error ("1"), or appends a line of JSON to a file of `store` ("json:path"), and
