@@ -32,10 +32,11 @@ struct Together {
   int64_t block = 4096;           // file domains begin and end on multiples of it
   bool alltoall = false;          // data between nodes travel by the transport's dense exchange
   // Optimisations.
-  bool aligned = true, allreduce = true, pset = true, shared = true, overlap = true, reuse = true, direct = true;
+  bool aligned = true, allreduce = true, pset = true, shared = true, overlap = true, reuse = true, direct = true, place = true;
 };
 
 class TwoPhase;
+class InPlace;
 class Staged;
 
 class Collective {
@@ -51,14 +52,17 @@ class Collective {
 
  private:
   struct Facts;
+  struct Part;
   struct Plan;
 
   bool make_stage(const Together& how);  // collective; whether there is one now that was not there before
   bool goes_alone(const Access& access, const Together& how, bool writes);
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
   Plan wish(const Access& access, const Together& how, bool writes) const;
-  Facts meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem);
+  Facts meet(const Part& part, const Together& how);
   bool exchanges(const Facts& facts, const Together& how) const;
+  bool may_place(File& file, const Together& how) const;
+  int64_t in_place(File& file, const Access& access, const Facts& facts, Tally& tally);
   int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
   int64_t by_messages(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
   std::optional<int64_t> at_once(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
@@ -69,9 +73,12 @@ class Collective {
 
   Comm& comm_;
   std::unique_ptr<Staged> staged_;      // where tasks share memory
+  std::unique_ptr<InPlace> in_place_;   // as well
   std::unique_ptr<TwoPhase> messages_;  // elsewhere, once needed
   bool looked_for_memory_ = false;
-  uint32_t calls_ = 0;
+  uint32_t turn_ = 0;  // of the sums
+  std::optional<Error> late_;  // of a write that the others did not wait for: they learn it in the next transfer
+  int not_waiting_ = 0;   // writes before large pieces wait for the others again, who may write in place
   bool repeats_ = false;  // the last call repeated the one before, by messages
   std::unique_ptr<Plan> plan_;
 };

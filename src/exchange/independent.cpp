@@ -63,30 +63,6 @@ void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, 
   }
 }
 
-// A range that this task writes, and nobody reads and writes back meanwhile. Where ranges cannot be locked nobody does that.
-class Shared {
- public:
-  Shared(File& file, int64_t offset, int64_t length) : file_(file), offset_(offset), length_(length) {
-    if (length == 0 || dynamic_cast<ScatteredFile*>(&file)) return;  // the latter are never read and written back
-    try {
-      file.lock(offset, length, false);
-      held_ = true;
-    } catch (const Error&) {
-    }
-  }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-  ~Shared() {
-    if (held_) file_.unlock(offset_, length_);
-  }
-
- private:
-  File& file_;
-  const int64_t offset_;
-  const int64_t length_;
-  bool held_ = false;
-};
-
 void write_sieved(File& file, const Access& access, const Alone& how, Tally& tally) {
   ++tally.sieve_calls;
   std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
@@ -94,7 +70,7 @@ void write_sieved(File& file, const Access& access, const Alone& how, Tally& tal
     const auto window = std::span(memory).first(static_cast<size_t>(length));
     const bool full = to - from == length;
     const bool locks = !full && !how.locked;
-    const Shared shared(file, offset, full && !how.locked ? length : 0);
+    const SharedRange shared(file, offset, full && !how.locked ? length : 0);
     if (locks) file.lock(offset, length, true);
     try {
       if (!full) {
@@ -198,6 +174,19 @@ int64_t read_scattered(File& file, ScatteredFile& pieces, const Access& access, 
 
 }  // namespace
 
+SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(file), offset_(offset), length_(length) {
+  if (length == 0 || dynamic_cast<ScatteredFile*>(&file)) return;  // the latter are never read and written back
+  try {
+    file.lock(offset, length, false);
+    held_ = true;
+  } catch (const Error&) {
+  }
+}
+
+SharedRange::~SharedRange() {
+  if (held_) file_.unlock(offset_, length_);
+}
+
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
   const Clock clock(tally.file_ns);
   ++tally.requests;
@@ -206,7 +195,7 @@ void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tal
 }
 
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
-  const Shared shared(file, offset, std::ssize(data));
+  const SharedRange shared(file, offset, std::ssize(data));
   put(file, data, offset, tally);
 }
 
@@ -223,7 +212,7 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
   if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file)) return write_scattered(*pieces, access, tally);
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
-  const Shared shared(file, access.low(), how.locked ? 0 : access.high() - access.low());
+  const SharedRange shared(file, access.low(), how.locked ? 0 : access.high() - access.low());
   const std::byte* const memory = access.contiguous(access.from);
   std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
   const int64_t step = memory ? access.bytes() : packed_bytes;

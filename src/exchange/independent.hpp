@@ -30,6 +30,22 @@ struct Alone {
   WalkedTo* walked_to = nullptr;  // of the program; null: reads go through the caches
 };
 
+// A range that this task writes, and nobody reads and writes back meanwhile: shared with others who write so. Where ranges
+// cannot be locked nobody does that.
+class SharedRange {
+ public:
+  SharedRange(File& file, int64_t offset, int64_t length);  // bytes; none: nothing is held
+  SharedRange(const SharedRange&) = delete;
+  SharedRange& operator=(const SharedRange&) = delete;
+  ~SharedRange();
+
+ private:
+  File& file_;
+  const int64_t offset_;
+  const int64_t length_;
+  bool held_ = false;
+};
+
 // Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.
 void write_alone(File& file, const Access& access, const Alone& how, Tally& tally);
 

@@ -40,13 +40,20 @@ class Stage {
     std::atomic<uint64_t> coverage;
     std::atomic<int64_t> bytes;
   };
+  static constexpr int64_t pages = 2048;  // of a file, that have a word at a time
+
   struct Head {
     alignas(64) SharedWord finished;  // windows that are done, over all calls
     SharedWord sleepers;              // who wait for the last window of a call
     alignas(64) SharedWord writers;   // tasks that write
     SharedWord waiting;               // windows that are ready and nobody writes yet
     SharedWord idle;                  // the last window that a task began to wait for: its number + 1
-    Sums sums[2];                     // of even and odd calls
+    Sums sums[3];                     // of calls in turn
+    // Of writes in place (exchange/in_place.hpp).
+    alignas(64) SharedWord placed;    // parts of tasks, over all calls
+    SharedWord placing;               // who sleep until the last one is
+    SharedWord unmade;                // pages that could not be made
+    SharedWord page[pages];           // how far each is made
   };
 
   static constexpr int64_t table_entries = 2048;  // windows of one leg that has gaps

@@ -70,7 +70,8 @@ struct Optimisation {
 };
 constexpr Optimisation optimisations[] = {
     {"aligned", &Hints::aligned}, {"allreduce", &Hints::allreduce}, {"pset", &Hints::pset},
-    {"shared", &Hints::shared},   {"overlap", &Hints::overlap},     {"reuse", &Hints::reuse},       {"direct", &Hints::direct}};
+    {"shared", &Hints::shared},   {"overlap", &Hints::overlap},     {"reuse", &Hints::reuse},
+    {"direct", &Hints::direct},   {"place", &Hints::place}};
 
 }  // namespace
 

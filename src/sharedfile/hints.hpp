@@ -9,7 +9,8 @@
 //   SHEAF_MPIIO_OFF=word,...      switches single optimisations off, for measuring: aligned (file domains balanced to the
 //                                 byte), allreduce (ranges by allgather), pset (aggregators are the first tasks), shared
 //                                 (no shared memory within a node), overlap (one round after the other), reuse (a new plan
-//                                 for every call), direct (always exchange)
+//                                 for every call), direct (always exchange), place (tasks put nothing
+//                                 straight into files that are memory)
 //   SHEAF_DATA_EXCHANGE=alltoall  data between nodes travel by MPI_Alltoallv (paper, section 3.5.1); messages: by messages
 //                                 between single tasks, as they do anyway. The same as hint sheaf_data_exchange.
 #pragma once
@@ -42,7 +43,8 @@ struct SHEAF_EXPORT Hints {
   bool no_independent = false;      // romio_no_indep_rw, kept for queries only
 
   // Optimisations that may be used.
-  bool aligned = true, allreduce = true, alltoall = false, pset = true, shared = true, overlap = true, reuse = true, direct = true;
+  bool aligned = true, allreduce = true, alltoall = false, pset = true, shared = true, overlap = true, reuse = true, direct = true,
+       place = true;
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);

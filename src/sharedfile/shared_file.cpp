@@ -351,6 +351,7 @@ class OpenFile final : public SharedFile {
     how.overlap = hints_.overlap;
     how.reuse = hints_.reuse;
     how.direct = hints_.direct;
+    how.place = hints_.place;
     return how;
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* names[] = {
     "independent_writes", "independent_reads", "collective_writes", "collective_reads", "bytes_written", "bytes_read", "pieces",
-    "requests", "file_bytes_written", "file_bytes_read", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls",
+    "requests", "file_bytes_written", "file_bytes_read", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls", "place_calls",
     "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
 static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
 
@@ -45,6 +45,7 @@ void add(Statistics& to, const exchange::Tally& from) {
   to.direct_calls += from.direct_calls;
   to.exchange_calls += from.exchange_calls;
   to.sieve_calls += from.sieve_calls;
+  to.place_calls += from.place_calls;
   to.plans_made += from.plans_made;
   to.plans_reused += from.plans_reused;
   to.aggregators = std::max(to.aggregators, from.aggregators);
@@ -60,7 +61,7 @@ std::string Statistics::text(const std::string& path, int tasks) const {
   out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" + n(file_bytes_written) +
          " bytes written, " + n(file_bytes_read) + " read)\n";
   out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " + n(sieve_calls) +
-         " sieved; aggregators: " + n(aggregators) + "\n";
+         " sieved, " + n(place_calls) + " in place; aggregators: " + n(aggregators) + "\n";
   out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) + "; file: " + milliseconds(file_ns) +
          " (summed over tasks)\n";
   out += "  plans: " + n(plans_made) + " made, " + n(plans_reused) + " reused\n";

@@ -4,18 +4,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
-#include "storage/mapped_write.hpp"
+#include "storage/file_memory.hpp"
 #include "storage/posix_store.hpp"
 #include "storage/posix_transfer.hpp"
 #include "storage/range.hpp"
@@ -26,6 +29,7 @@ namespace sheaf {
 namespace {
 
 constexpr size_t bytes_worth_a_turn = 64 << 10;
+constexpr int64_t mapped_at_once = 64 << 20;
 
 int flags_of(Access access) {
   switch (access) {
@@ -154,6 +158,7 @@ void PosixFile::give_back(int64_t offset, int64_t length) {
 bool PosixFile::written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                                int64_t offset) {
   if (!takes_turns_ || bytes < bytes_worth_a_turn) return false;
+  if (maps_) make_room_in_large_pages(fd_, offset, static_cast<int64_t>(bytes));
   turn.emplace(fd_, turn_, words_, maps_ ? Turn::Wait::no : Turn::Wait::yes);
   if (turn->mine() || !maps_) return false;
   turn.reset();
@@ -197,6 +202,22 @@ size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
   });
   require_success("read", path_, offset, data.size(), moved.error);
   return moved.bytes;
+}
+
+int64_t PosixFile::memory_page() { return maps_ && writable_ ? large_page() : 0; }
+
+int64_t PosixFile::memory_left() {
+  struct statfs found;
+  struct rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return 0;
+  if (uninterrupted([&] { return ::fstatfs(fd_, &found); }) != 0) return 0;
+  return static_cast<int64_t>(found.f_bavail) * static_cast<int64_t>(found.f_bsize);
+}
+
+std::unique_ptr<FileMemory> PosixFile::memory(int64_t low, int64_t high) {
+  if (memory_page() == 0) return nullptr;
+  auto found = std::make_unique<FileMemory>(fd_, low, std::max(high, low + mapped_at_once));
+  return *found ? std::move(found) : nullptr;
 }
 
 MappedRead PosixFile::map(int64_t offset, size_t length) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class PosixFile final : public File {
   void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   MappedRead map(int64_t offset, size_t length) override;
+  int64_t memory_page() override;
+  int64_t memory_left() override;
+  std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override;
   FileStatus status() override;
   void resize(int64_t size) override;
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/file_memory.hpp"
 #include "storage/futex.hpp"
 #include "storage/mapped_read.hpp"
 
@@ -57,6 +58,14 @@ class File {
 
   // Bytes where they lie in memory, if all of them do and the store can show them; empty otherwise, then read_at() reads them.
   virtual MappedRead map(int64_t /*offset*/, size_t /*length*/) { return {}; }
+
+  // Where the file is memory in which tasks may well put much of it themselves: bytes of the pages in which it can be had, at least
+  // as many as are worth that. Else 0. Only for tasks that expect company.
+  virtual int64_t memory_page() { return 0; }
+  // Bytes that can be written to it before there is no more room, as far as that can be told; 0 if not.
+  virtual int64_t memory_left() { return 0; }
+  // Bytes [low, high) there, and maybe more behind them; to be dropped before the File is. Null if not now.
+  virtual std::unique_ptr<FileMemory> memory(int64_t /*low*/, int64_t /*high*/) { return nullptr; }
 
   // Size of the file and its preferred block, both in bytes.
   virtual FileStatus status() = 0;
@@ -109,7 +118,7 @@ class File {
   virtual void allocate(int64_t size);
 
   // How many tasks of this machine may well write much to the file at once. More would be in each other's way: a local file
-  // system lets one write(2) in at a time, and tmpfs another task beside it, through a mapping (storage/mapped_write.hpp),
+  // system lets one write(2) in at a time, and tmpfs another task beside it, through a mapping (storage/file_memory.hpp),
   // which tasks use that expect company.
   virtual int writers_at_once() { return INT_MAX; }
 

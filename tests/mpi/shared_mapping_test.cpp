@@ -1,5 +1,5 @@
 // Large writes of several processes to a shared file on tmpfs: one in pwrite, others beside it through a mapping
-// (storage/mapped_write.hpp). Returns 0 if all holds, else says what does not and aborts.
+// (storage/file_memory.hpp). Returns 0 if all holds, else says what does not and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 #include "comm/mpi_comm.hpp"
 #include "sharedfile/shared_file.hpp"
-#include "storage/mapped_write.hpp"
+#include "storage/file_memory.hpp"
 
 namespace {
 

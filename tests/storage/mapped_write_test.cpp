@@ -1,5 +1,5 @@
 // Large writes to a shared file on tmpfs go through a mapping, and end as others where that cannot be.
-#include "storage/mapped_write.hpp"
+#include "storage/file_memory.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,135 @@
+#include "exchange/in_place.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "exchange/independent.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+constexpr int64_t least_pages = 2;           // of a range that is worth it
+constexpr int64_t most_ahead = 8;            // pages that are made before their time
+constexpr int64_t pages_worth_one_more = 2;  // a file of so many may have a part of one more behind its end
+constexpr uint32_t too_many_unmade = 16;     // pages that the kernel did not make: it will not make others either
+
+}  // namespace
+
+// One write, as the task sees it. Pages are counted from the begin of the file.
+struct InPlace::Job {
+  FileMemory* memory;  // null: this task cannot have it, and goes by requests
+  Extent range;
+  int64_t page;
+  uint32_t round;
+
+  int64_t first() const { return range.offset / page; }
+  int64_t last() const { return (range.end() - 1) / page; }
+  // Begins with bytes that are to be written, and ends with the range, or a little behind it in comparison with the file.
+  bool is_to_be_made(int64_t number) const {
+    return number * page >= range.offset && number <= last() && ((number + 1) * page <= range.end() || number >= pages_worth_one_more);
+  }
+  uint32_t round_of(int64_t number) const { return round + static_cast<uint32_t>((number - first()) / Stage::pages); }
+  // What the word of a page is while somebody makes it; one more when that is over.
+  uint32_t making(int64_t number) const { return 2 * round_of(number); }
+  int32_t since(int64_t number, uint32_t word) const { return static_cast<int32_t>(word - making(number)); }
+};
+
+bool InPlace::pays(File& file, Extent range, bool large) const {
+  const int64_t page = file.memory_page();
+  return page > 0 && (large || range.length >= least_pages * page) && stage_.head().unmade.load() < too_many_unmade;
+}
+
+std::optional<Error> InPlace::write(File& file, const Access& access, Extent range, SharedWord* failed, Tally& tally) {
+  if (file_ != &file || !memory_ || !memory_->covers(range.offset, range.end())) {
+    memory_.reset();
+    memory_ = file.memory(range.offset, range.end());
+    file_ = &file;
+  }
+  const bool reaches = memory_ && memory_->reach(range.end());
+  const Job job{reaches ? memory_.get() : nullptr, range, file.memory_page(), ++round_};
+  round_ = job.round_of(job.last());
+  std::optional<Error> problem;
+  if (access.bytes() > 0)
+    problem = attempt([&] {
+      const SharedRange others(file, access.low(), access.high() - access.low());
+      // Requests say what the matter is, and do what memory cannot. Others write in the gaps: they may not be read and written back.
+      if (!put(job, access, tally)) write_alone(file, access, {.sieving = Sieving::never, .locked = true}, tally);
+    });
+  if (failed) {
+    if (problem) failed->store(1);
+    wait_for_all();
+  }
+  return problem;
+}
+
+bool InPlace::put(const Job& job, const Access& access, Tally& tally) {
+  if (!job.memory) return false;
+  const Clock clock(tally.file_ns);
+  for (int64_t number = access.low() / job.page; number * job.page < access.high(); ++number) {
+    const int64_t begin = std::max(number * job.page, job.range.offset);
+    const int64_t end = std::min((number + 1) * job.page, job.range.end());
+    const int64_t from = access.position_at(begin);
+    const int64_t to = access.position_at(end);
+    if (from >= to) continue;
+    if (job.is_to_be_made(number)) await_page(job, number);
+    if (!job.memory->bring(access.offset_of(from), access.offset_of(to - 1) + 1)) return false;
+    put_pieces(access, from, to, job.memory->at(begin), begin);
+    tally.file_bytes_written += to - from;
+  }
+  return true;
+}
+
+SharedWord& InPlace::word(int64_t number) const { return stage_.head().page[number % Stage::pages]; }
+
+// Returns when somebody has made the page, or tried to. A task that is late by whole calls finds the word used for a later one:
+// then it goes on as well.
+void InPlace::await_page(const Job& job, int64_t number) {
+  SharedWord& shared = word(number);
+  for (;;) {
+    uint32_t seen = shared.load(std::memory_order_acquire);
+    const int32_t since = job.since(number, seen);
+    if (since > 0) return;
+    if (since < 0) {
+      if (shared.compare_exchange_strong(seen, job.making(number))) return make(job, number);
+    } else if (!make_next(job, number)) {
+      stage_.sleep(shared, seen);
+    }
+  }
+}
+
+// Makes one of the next pages that nobody makes yet.
+bool InPlace::make_next(const Job& job, int64_t number) {
+  for (int64_t next = number + 1; next <= number + most_ahead && job.is_to_be_made(next); ++next) {
+    uint32_t seen = word(next).load();
+    if (job.since(next, seen) >= 0 || !word(next).compare_exchange_strong(seen, job.making(next))) continue;
+    make(job, next);
+    return true;
+  }
+  return false;
+}
+
+void InPlace::make(const Job& job, int64_t number) {
+  if (!job.memory->make_large(number * job.page)) stage_.head().unmade.fetch_add(1);
+  word(number).store(job.making(number) + 1, std::memory_order_release);
+  stage_.wake(word(number));
+}
+
+void InPlace::wait_for_all() {
+  Stage::Head& head = stage_.head();
+  placed_ += tasks_;
+  const uint32_t last = placed_;
+  if (head.placed.fetch_add(1) + 1 == last) {
+    if (head.placing.load() > 0) stage_.wake(head.placed);
+    return;
+  }
+  const auto is_over = [&] { return static_cast<int32_t>(head.placed.load(std::memory_order_acquire) - last) >= 0; };
+  while (!is_over()) {
+    head.placing.fetch_add(1);
+    if (!stage_.glance(is_over))
+      if (const uint32_t placed = head.placed.load(std::memory_order_acquire); !is_over()) stage_.sleep(head.placed, placed);
+    head.placing.fetch_sub(1);
+  }
+}
+
+}  // namespace sheaf::exchange
