@@ -96,14 +96,23 @@ bool write_mapped(int fd, std::span<const std::span<const std::byte>> parts, siz
   return true;
 }
 
-void make_room_in_large_pages(int fd, int64_t offset, int64_t length) {
+bool LargePages::expect(int fd, int64_t offset, int64_t length) {
   const int64_t size = large_page();
-  if (size == 0 || length <= 0) return;
-  const int64_t first = (offset + size - 1) / size * size;
-  for (int64_t begin = first; begin + size <= offset + length; begin += size) {
-    if (!is_hole(fd, begin, begin + size)) continue;
-    if (FileMemory memory(fd, begin, begin + size); !memory || !memory.reach(begin + size) || !memory.make_large(begin)) return;
+  const std::unique_lock lock(lock_, std::try_to_lock);
+  if (size == 0 || length <= 0 || !lock) return false;
+  if (offset != run_to_) run_from_ = offset;
+  const int64_t end = run_to_ = offset + length;
+  if (end - run_from_ < size) return false;
+  for (int64_t begin = offset - offset % size; begin < end; begin += size) {
+    const bool is_made = begin >= made_from_ && begin < made_to_;
+    if (is_made || begin < run_from_ || !is_hole(fd, begin, begin + size)) continue;
+    FileMemory memory(fd, begin, begin + size);
+    const int64_t first = std::max(begin, offset);
+    if (!memory || !memory.reach(std::min(begin + size, end)) || !memory.make_large(first)) break;
+    if (made_to_ != begin) made_from_ = begin;
+    made_to_ = begin + size;
   }
+  return offset >= made_from_ && end <= made_to_;
 }
 
 }  // namespace sheaf

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 namespace sheaf {
@@ -56,7 +57,20 @@ class FileMemory {
 // the bytes may have been written, and pwrite(2) of the same bytes does the job or says what the matter is.
 bool write_mapped(int fd, std::span<const std::span<const std::byte>> parts, size_t length, int64_t offset);
 
-// Where `length` bytes from `offset` are about to be written and nothing is yet: makes those large pages that lie between.
-void make_room_in_large_pages(int fd, int64_t offset, int64_t length);
+// Makes large pages for those who write one piece behind the other, as long as they do. May be used by threads.
+class LargePages {
+ public:
+  // `length` bytes from `offset` of `fd` are about to be written. From the first large page that the run of pieces has filled on,
+  // the next ones are made if they are holes: one at most is then not filled to its end. True if all of the bytes lie in pages that
+  // were made: a mapping takes them faster than pwrite(2).
+  bool expect(int fd, int64_t offset, int64_t length);
+
+ private:
+  std::mutex lock_;
+  int64_t run_from_ = 0;   // of the pieces up to now
+  int64_t run_to_ = 0;
+  int64_t made_from_ = 0;  // pages
+  int64_t made_to_ = 0;
+};
 
 }  // namespace sheaf

@@ -158,7 +158,7 @@ void PosixFile::give_back(int64_t offset, int64_t length) {
 bool PosixFile::written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                                int64_t offset) {
   if (!takes_turns_ || bytes < bytes_worth_a_turn) return false;
-  if (maps_) make_room_in_large_pages(fd_, offset, static_cast<int64_t>(bytes));
+  if (maps_ && large_pages_.expect(fd_, offset, static_cast<int64_t>(bytes)) && write_mapped(fd_, parts, bytes, offset)) return true;
   turn.emplace(fd_, turn_, words_, maps_ ? Turn::Wait::no : Turn::Wait::yes);
   if (turn->mine() || !maps_) return false;
   turn.reset();

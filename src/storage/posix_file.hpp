@@ -78,6 +78,7 @@ class PosixFile final : public File {
   std::atomic<long> file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
   bool maps_ = false;  // large writes through a mapping
+  LargePages large_pages_;
   SharedWord* words_ = nullptr;  // of those who take turns
   RangeLocks locks_;
   std::mutex turn_;  // of the threads that write through this File
