@@ -171,7 +171,8 @@ bool Collective::exchanges(const Facts& facts, const Together& how) const {
 // Whether tasks may write in place, as far as one of them can tell.
 bool Collective::may_place(File& file, const Together& how) const {
   const bool shares = comm_.size() > 1 && how.shared && (staged_ || !looked_for_memory_);
-  return shares && how.place && how.aggregators == 0 && !how.serial && how.exchange != Together::Way::never && file.memory_page() > 0;
+  return shares && how.place && how.aggregators == 0 && !how.serial && how.exchange != Together::Way::never && file.memory_page() > 0 &&
+         (!in_place_ || in_place_->works());
 }
 
 int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
@@ -200,7 +201,7 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
   // Programs whose tasks always go ahead never need the memory. Sums over the tasks are in it: they meet again.
   if (make_stage(how)) facts = meet(rest, how);
   if (facts.places && facts.tiled && uses_memory(how) &&
-      in_place_->pays(file, {facts.low, facts.high - facts.low}, facts.bytes / facts.pieces >= large_write))
+      InPlace::pays(file, {facts.low, facts.high - facts.low}, facts.bytes / facts.pieces >= large_write))
     return std::max(done, in_place(file, rest.access, facts, tally));
   if (facts.large) {
     not_waiting_ = writes_not_waiting;

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t least_pages = 2;           // of a range that is worth it
 constexpr int64_t most_ahead = 8;            // pages that are made before their time
 constexpr int64_t pages_worth_one_more = 2;  // a file of so many may have a part of one more behind its end
-constexpr uint32_t too_many_unmade = 16;     // pages that the kernel did not make: it will not make others either
+constexpr int too_many_unmade = 16;          // pages that the kernel did not make: it will not make others either
 
 }  // namespace
 
@@ -35,9 +35,10 @@ struct InPlace::Job {
   int32_t since(int64_t number, uint32_t word) const { return static_cast<int32_t>(word - making(number)); }
 };
 
-bool InPlace::pays(File& file, Extent range, bool large) const {
-  const int64_t page = file.memory_page();
-  return page > 0 && (large || range.length >= least_pages * page) && stage_.head().unmade.load() < too_many_unmade;
+bool InPlace::works() const { return unmade_ < too_many_unmade; }
+
+bool InPlace::pays(File& file, Extent range, bool large) {
+  return large || range.length >= least_pages * file.memory_page();
 }
 
 std::optional<Error> InPlace::write(File& file, const Access& access, Extent range, SharedWord* failed, Tally& tally) {
@@ -110,7 +111,7 @@ bool InPlace::make_next(const Job& job, int64_t number) {
 }
 
 void InPlace::make(const Job& job, int64_t number) {
-  if (!job.memory->make_large(number * job.page)) stage_.head().unmade.fetch_add(1);
+  if (!job.memory->make_large(number * job.page)) ++unmade_;
   word(number).store(job.making(number) + 1, std::memory_order_release);
   stage_.wake(word(number));
 }

@@ -23,9 +23,12 @@ class InPlace {
   // `tasks` use the stage; it outlives this.
   InPlace(Stage& stage, int tasks) : stage_(stage), tasks_(static_cast<uint32_t>(tasks)) {}
 
+  // Whether the kernel makes pages, as far as this task knows.
+  bool works() const;
+
   // Whether a range of the file, all of which is to be written, is better written so; the same on all tasks. `large`: what tasks
   // have of it are large pieces.
-  bool pays(File& file, Extent range, bool large) const;
+  static bool pays(File& file, Extent range, bool large);
 
   // Collective; `pays`, and the pieces of the tasks fill the range; `access.bytes()` may be 0. Nothing is thrown on the way.
   // Returns what went wrong here. With `failed`, tasks wait for each other, and it then tells all whether one has failed; without,
@@ -47,6 +50,7 @@ class InPlace {
   File* file_ = nullptr;  // whose memory that is
   uint32_t round_ = 0;    // of the words of pages
   uint32_t placed_ = 0;   // parts of tasks, over all calls
+  int unmade_ = 0;        // pages that could not be made here
 };
 
 }  // namespace sheaf::exchange

@@ -52,7 +52,6 @@ class Stage {
     // Of writes in place (exchange/in_place.hpp).
     alignas(64) SharedWord placed;    // parts of tasks, over all calls
     SharedWord placing;               // who sleep until the last one is
-    SharedWord unmade;                // pages that could not be made
     SharedWord page[pages];           // how far each is made
   };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -173,6 +174,18 @@ TEST_F(InPlaceTest, GoesByRequestsWhereTheMemoryIsDenied) {
     expect_bytes(100, 12 * MiB);
   }
   EXPECT_GT(ways_.requests, 600);
+}
+
+TEST_F(InPlaceTest, EndsWhereTheKernelMakesNoLargePages) {
+  ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+  on_tasks(3, [&](auto write, Tally& tally, Comm&) {
+    for (int64_t at = 0; at < 300 * MiB; at += 10 * MiB) write(at, at + 10 * MiB, 20'000);
+    EXPECT_GT(tally.place_calls, 0);
+    EXPECT_GT(tally.exchange_calls, 10);
+    EXPECT_EQ(tally.place_calls + tally.exchange_calls, 30);
+  });
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+  expect_bytes(0, 300 * MiB);
 }
 
 TEST_F(InPlaceTest, GapsStayHoles) {
