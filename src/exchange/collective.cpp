@@ -115,15 +115,15 @@ Collective::Facts Collective::meet(const Part& part, const Together& how) {
     sums->pieces.fetch_add(access.pieces(), std::memory_order_relaxed);
   }
   std::array<int64_t, 10> values{part.problem.has_value(),
-                                works ? -access.low() : none,
-                                works ? access.high() : none,
-                                !same,
-                                hardware_threads(),
-                                works ? access.bytes() : 0,
-                                works ? access.pieces() : 0,
-                                part.large,
-                                !part.places,
-                                -part.left};
+                                 works ? -access.low() : none,
+                                 works ? access.high() : none,
+                                 !same,
+                                 hardware_threads(),
+                                 works ? access.bytes() : 0,
+                                 works ? access.pieces() : 0,
+                                 part.large,
+                                 !part.places,
+                                 -part.left};
   maximum(values, how.allreduce);
   if (values[0] != 0) {
     plan_->has_leg = false;
@@ -181,17 +181,16 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
   // Who need not ask the others goes ahead; the reduction then tells how that went.
   Part rest{access, writes};
   int64_t done = 0;
-  const bool places = writes && may_place(file, how);
+  rest.places = writes && may_place(file, how);
+  if (rest.places) rest.left = file.memory_left();
   if (!problem && goes_alone(access, how, writes)) {
     // Together they may fill a range of a file that is memory, whose pages they then make together: worth waiting for the others.
-    rest.large = places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
+    rest.large = rest.places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
     if (!rest.large) {
       problem = attempt([&] { done = alone(file, access, how, writes, tally); });
       rest.access = {};
     }
   }
-  rest.places = places;
-  if (places) rest.left = file.memory_left();
   if (writes && not_waiting_ > 0) --not_waiting_;
   if (const auto exchanged = at_once(file, rest.access, how, writes, problem, tally)) return rest.access.bytes() > 0 ? *exchanged : done;
   rest.problem = problem;

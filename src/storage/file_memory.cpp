@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/checked.hpp"
 #include "storage/posix_transfer.hpp"
 
 namespace sheaf {
@@ -24,6 +25,7 @@ namespace {
 
 constexpr int64_t largest_page = 4 << 20;
 constexpr int64_t usual_border = 64 << 10;
+constexpr int64_t most_mapped = int64_t{1} << 46;  // less than addresses there are
 
 int64_t page_size() {
   static const auto page = static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
@@ -52,7 +54,9 @@ FileMemory::FileMemory(int fd, int64_t low, int64_t high) : fd_(fd), begin_(low 
   if (low >= high) return;
   // A large page is mapped as one where both the file and the address are on its border.
   const auto align = static_cast<size_t>(border());
-  const size_t wanted = static_cast<size_t>(high - begin_ + border() - 1) / align * align;
+  const auto rounded = align_up(high - begin_, border());
+  if (!rounded || *rounded > most_mapped) return;
+  const auto wanted = static_cast<size_t>(*rounded);
   void* const room = ::mmap(nullptr, wanted + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return;
   mapped_ = room;

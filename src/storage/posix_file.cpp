@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "base/error.hpp"
 #include "storage/file_memory.hpp"
 #include "storage/posix_store.hpp"
@@ -216,7 +217,7 @@ int64_t PosixFile::memory_left() {
 
 std::unique_ptr<FileMemory> PosixFile::memory(int64_t low, int64_t high) {
   if (memory_page() == 0) return nullptr;
-  auto found = std::make_unique<FileMemory>(fd_, low, std::max(high, low + mapped_at_once));
+  auto found = std::make_unique<FileMemory>(fd_, low, std::max(high, checked_add(low, mapped_at_once).value_or(high)));
   return *found ? std::move(found) : nullptr;
 }
 

@@ -70,7 +70,8 @@ class PosixFile final : public File {
   bool writable_;
   bool name_unsynced_;
 
-  // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it: writes that way, and true.
+  // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it, or the bytes lie in large pages: writes
+  // that way, and true.
   bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                       int64_t offset);
   long file_system();  // its magic number; 0 if it cannot be told

@@ -59,8 +59,7 @@ class File {
   // Bytes where they lie in memory, if all of them do and the store can show them; empty otherwise, then read_at() reads them.
   virtual MappedRead map(int64_t /*offset*/, size_t /*length*/) { return {}; }
 
-  // Where the file is memory in which tasks may well put much of it themselves: bytes of the pages in which it can be had, at least
-  // as many as are worth that. Else 0. Only for tasks that expect company.
+  // Where the file is memory, into which tasks that expect company may put bytes themselves: bytes of its large pages. Else 0.
   virtual int64_t memory_page() { return 0; }
   // Bytes that can be written to it before there is no more room, as far as that can be told; 0 if not.
   virtual int64_t memory_left() { return 0; }

@@ -1,12 +1,9 @@
 // Collective writes into a file of tmpfs go straight to its memory, in large pages where the kernel makes them, and leave the
 // bytes that requests leave. What fails there fails on all tasks.
 #include <gtest/gtest.h>
-#include <linux/magic.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -21,6 +18,8 @@
 #include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
 #include "storage/posix_store.hpp"
+#include "support/forwarding_file.hpp"
+#include "support/tmpfs.hpp"
 
 namespace sheaf::exchange {
 namespace {
@@ -40,27 +39,19 @@ struct Ways {
   int requests = 0;
 };
 
-class WatchedFile final : public File {
+class WatchedFile final : public test::ForwardingFile {
  public:
-  WatchedFile(std::shared_ptr<File> file, Ways& ways) : file_(std::move(file)), ways_(ways) {}
+  WatchedFile(std::shared_ptr<File> file, Ways& ways) : ForwardingFile(std::move(file)), ways_(ways) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     ++ways_.requests;
     if (ways_.fails_at >= offset && ways_.fails_at < offset + std::ssize(data)) throw Error(Code::io, "no, says the test");
-    file_->write_at(data, offset);
+    inner().write_at(data, offset);
   }
-  int64_t memory_page() override { return file_->memory_page(); }
+  int64_t memory_page() override { return inner().memory_page(); }
   int64_t memory_left() override { return ways_.left; }
-  std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override { return ways_.denied ? nullptr : file_->memory(low, high); }
-  size_t read_at(std::span<std::byte> data, int64_t offset) override { return file_->read_at(data, offset); }
-  FileStatus status() override { return file_->status(); }
-  void resize(int64_t size) override { file_->resize(size); }
-  void sync() override {}
-  int64_t next_data(int64_t offset) override { return file_->next_data(offset); }
-  const std::string& path() const override { return file_->path(); }
-  void close() override { file_->close(); }
+  std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override { return ways_.denied ? nullptr : inner().memory(low, high); }
 
  private:
-  const std::shared_ptr<File> file_;
   Ways& ways_;
 };
 
@@ -68,9 +59,7 @@ class WatchedFile final : public File {
 class InPlaceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    struct statfs found;
-    if (::statfs("/dev/shm", &found) != 0 || found.f_type != TMPFS_MAGIC || ::access("/dev/shm", W_OK) != 0)
-      GTEST_SKIP() << "no tmpfs at /dev/shm";
+    if (!test::has_tmpfs()) GTEST_SKIP() << "no tmpfs at /dev/shm";
     path_ = "/dev/shm/sheaf-in-place-" + std::to_string(::getpid());
     const auto file = posix_store().open(path_, sheaf::Access::create);
     file->expect_company(nullptr);
@@ -244,27 +233,21 @@ TEST_F(InPlaceTest, ALimitOfTheProcessFailsOnAllTasks) {
 }
 
 TEST_F(InPlaceTest, AFullFileSystemFailsOnAllTasks) {
-  const std::string where = path_ + ".small";
-  ASSERT_EQ(::mkdir(where.c_str(), 0700), 0);
-  const bool mounted = ::mount("sheaf-test", where.c_str(), "tmpfs", 0, "size=12m") == 0;
-  if (mounted) {
-    const std::string kept = std::exchange(path_, where + "/file");
-    posix_store().open(path_, sheaf::Access::fresh);
-    ways_.left = posix_store().open(path_, sheaf::Access::write)->memory_left();
-    EXPECT_EQ(ways_.left, 12 * MiB);
-    int failed = 0;
-    on_tasks(3, [&](auto write, Tally&, Comm&) {
-      write(0, 7 * MiB, 4096);
-      const auto problem = attempt([&] { write(7 * MiB, 21 * MiB, 4096); });
-      failed += problem && problem->code() == Code::no_space;
-    });
-    EXPECT_EQ(failed, 3);
-    expect_bytes(0, 7 * MiB);
-    path_ = kept;
-    EXPECT_EQ(::umount(where.c_str()), 0);
-  }
-  ::rmdir(where.c_str());
-  if (!mounted) GTEST_SKIP() << "only root may mount";
+  const test::SmallTmpfs small(path_ + ".small", "12m");
+  if (!small) GTEST_SKIP() << "only root may mount";
+  const std::string kept = std::exchange(path_, small.file());
+  posix_store().open(path_, sheaf::Access::fresh);
+  ways_.left = posix_store().open(path_, sheaf::Access::write)->memory_left();
+  EXPECT_EQ(ways_.left, 12 * MiB);
+  int failed = 0;
+  on_tasks(3, [&](auto write, Tally&, Comm&) {
+    write(0, 7 * MiB, 4096);
+    const auto problem = attempt([&] { write(7 * MiB, 21 * MiB, 4096); });
+    failed += problem && problem->code() == Code::no_space;
+  });
+  EXPECT_EQ(failed, 3);
+  expect_bytes(0, 7 * MiB);
+  path_ = kept;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/stream_copy.hpp"
 #include "exchange/independent.hpp"
 #include "storage/posix_store.hpp"
+#include "support/forwarding_file.hpp"
 
 namespace sheaf::exchange {
 namespace {
@@ -21,27 +22,19 @@ struct Counts {
   int mapped = 0;
 };
 
-class CountedFile final : public File {
+class CountedFile final : public test::ForwardingFile {
  public:
-  CountedFile(std::shared_ptr<File> file, Counts& counts) : file_(std::move(file)), counts_(counts) {}
+  CountedFile(std::shared_ptr<File> file, Counts& counts) : ForwardingFile(std::move(file)), counts_(counts) {}
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     ++counts_.read;
-    return file_->read_at(data, offset);
+    return inner().read_at(data, offset);
   }
   MappedRead map(int64_t offset, size_t length) override {
     ++counts_.mapped;
-    return file_->map(offset, length);
+    return inner().map(offset, length);
   }
-  void write_at(std::span<const std::byte>, int64_t) override {}
-  FileStatus status() override { return file_->status(); }
-  void resize(int64_t) override {}
-  void sync() override {}
-  int64_t next_data(int64_t offset) override { return file_->next_data(offset); }
-  const std::string& path() const override { return file_->path(); }
-  void close() override { file_->close(); }
 
  private:
-  std::shared_ptr<File> file_;
   Counts& counts_;
 };
 

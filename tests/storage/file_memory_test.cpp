@@ -4,11 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/magic.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -21,6 +17,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/posix_store.hpp"
 #include "storage/shared_handles.hpp"
+#include "support/tmpfs.hpp"
 
 namespace sheaf {
 namespace {
@@ -34,9 +31,7 @@ std::vector<std::byte> pattern(size_t length, int seed) {
 class FileMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    struct statfs found;
-    if (::statfs("/dev/shm", &found) != 0 || found.f_type != TMPFS_MAGIC || ::access("/dev/shm", W_OK) != 0)
-      GTEST_SKIP() << "no tmpfs at /dev/shm";
+    if (!test::has_tmpfs()) GTEST_SKIP() << "no tmpfs at /dev/shm";
     path_ = "/dev/shm/sheaf-mapped-" + std::to_string(::getpid());
     file_ = posix_store().open(path_, Access::create);
     file_->expect_company(nullptr);
@@ -113,30 +108,23 @@ TEST_F(FileMemoryTest, LimitsAreToldAsByWrite) {
 }
 
 TEST_F(FileMemoryTest, AFullFileSystemIsToldAsByWrite) {
-  const std::string where = path_ + ".small";
-  ASSERT_EQ(::mkdir(where.c_str(), 0700), 0);
-  const bool mounted = ::mount("sheaf-test", where.c_str(), "tmpfs", 0, "size=5m") == 0;
-  if (mounted) {
-    const auto small = posix_store().open(where + "/file", Access::fresh);
-    small->expect_company(nullptr);
-    const auto data = pattern(3 << 20, 8);
-    small->write_at(data, 0);
-    const std::span<const std::byte> part(data);
-    EXPECT_FALSE(write_mapped(small->descriptor(), {&part, 1}, data.size(), 3 << 20));
-    try {
-      small->write_at(data, 3 << 20);
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::no_space);
-    }
-    std::vector<std::byte> back(data.size());
-    EXPECT_EQ(small->read_at(back, 0), back.size());
-    EXPECT_EQ(back, data);
-    small->close();
-    EXPECT_EQ(::umount(where.c_str()), 0);
+  const test::SmallTmpfs small(path_ + ".small", "5m");
+  if (!small) GTEST_SKIP() << "only root may mount";
+  const auto file = posix_store().open(small.file(), Access::fresh);
+  file->expect_company(nullptr);
+  const auto data = pattern(3 << 20, 8);
+  file->write_at(data, 0);
+  const std::span<const std::byte> part(data);
+  EXPECT_FALSE(write_mapped(file->descriptor(), {&part, 1}, data.size(), 3 << 20));
+  try {
+    file->write_at(data, 3 << 20);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::no_space);
   }
-  ::rmdir(where.c_str());
-  if (!mounted) GTEST_SKIP() << "only root may mount";
+  std::vector<std::byte> back(data.size());
+  EXPECT_EQ(file->read_at(back, 0), back.size());
+  EXPECT_EQ(back, data);
 }
 
 TEST_F(FileMemoryTest, FileNotOpenForReadingIsLeftToWrite) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/store.hpp"
+#include "support/forwarding_file.hpp"
 
 namespace sheaf::test {
 
@@ -43,26 +44,18 @@ class CountingStore final : public Store {
   }
 
  private:
-  class Counted final : public File {
+  class Counted final : public ForwardingFile {
    public:
-    Counted(std::shared_ptr<File> inner, CountingStore& store) : inner_(std::move(inner)), store_(store) {}
+    Counted(std::shared_ptr<File> file, CountingStore& store) : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       const bool counts = data.size() >= store_.smallest_;
       if (counts) store_.count_.enter();
       if (counts) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      inner_->write_at(data, offset);
+      inner().write_at(data, offset);
       if (counts) store_.count_.leave();
     }
-    size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
-    FileStatus status() override { return inner_->status(); }
-    void resize(int64_t size) override { inner_->resize(size); }
-    void sync() override { inner_->sync(); }
-    int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
-    const std::string& path() const override { return inner_->path(); }
-    void close() override { inner_->close(); }
 
    private:
-    std::shared_ptr<File> inner_;
     CountingStore& store_;
   };
 

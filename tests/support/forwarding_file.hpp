@@ -1,0 +1,31 @@
+// forwarding_file: a File that hands everything a test needs on to another one; decorators override what they are about. What it
+// does not hand on is as File has it by default.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "storage/store.hpp"
+
+namespace sheaf::test {
+
+class ForwardingFile : public File {
+ public:
+  explicit ForwardingFile(std::shared_ptr<File> inner) : inner_(std::move(inner)) {}
+  void write_at(std::span<const std::byte> data, int64_t offset) override { inner_->write_at(data, offset); }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
+  FileStatus status() override { return inner_->status(); }
+  void resize(int64_t size) override { inner_->resize(size); }
+  void sync() override { inner_->sync(); }
+  int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
+  const std::string& path() const override { return inner_->path(); }
+  void close() override { inner_->close(); }
+
+ protected:
+  File& inner() { return *inner_; }
+
+ private:
+  const std::shared_ptr<File> inner_;
+};
+
+}  // namespace sheaf::test
