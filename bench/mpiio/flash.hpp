@@ -1,5 +1,9 @@
-// bench/mpiio/flash: the data of the FLASH I/O kernel: blocks of 8^3 cells, 24 variables, one dataset per variable in the
-// checkpoint; the plot file has 4 variables in single precision.
+// bench/mpiio/flash: the FLASH I/O benchmark as the Blue Gene/L paper describes it (section 5.1).
+//
+// Each task holds 80 blocks of 16^3 cells. In memory a block has four guard cells on each side, and the 24 variables of a cell lie
+// side by side; in the checkpoint each variable is an array of its own of all blocks of all tasks, in double precision without
+// guard cells: 2.5 MiB per task and collective operation. The plot files hold four variables in single precision, at the centres
+// and at the corners of the cells; the program converts them before.
 #pragma once
 
 #include <mpi.h>
@@ -7,61 +11,130 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace flash {
 
-constexpr int cells = 8;
+constexpr int guard = 4;
 constexpr int variables = 24;
 constexpr int plot_variables = 4;
 constexpr int blocks = 80;  // per task
-constexpr int values = blocks * cells * cells * cells;
 
-inline double value(int rank, int variable, int i) { return 1e6 * variable + 1e3 * rank + 1e-3 * i; }
+inline int cells = 16;  // of a block, in each direction
 
-// All variables of one task.
-using Data = std::vector<std::vector<double>>;
+inline int side() { return cells + 2 * guard; }
 
-// Arguments: FILE [REPEATS [keep]]. Writes the data with write(path, data) and reads them with read(path, data) so many times
-// and prints the least times, in which nothing is computed or compared. single(v): whether variable v is in single precision in
-// the file. The file is removed unless a third argument is given.
-template <class Write, class Read, class Single>
-int run(int argc, char** argv, Write write, Read read, Single single) {
+// Seconds that this task has spent in reads and writes of files, whoever called them (flash_timed.cpp): what the paper calls "MPI".
+extern double in_file_calls;
+
+// Of cell (x, y, z) without guard cells.
+inline size_t index(int variable, int block, int z, int y, int x) {
+  const auto n = static_cast<size_t>(side());
+  const auto line = (static_cast<size_t>(block) * n + static_cast<size_t>(z + guard)) * n + static_cast<size_t>(y + guard);
+  return (line * n + static_cast<size_t>(x + guard)) * variables + static_cast<size_t>(variable);
+}
+
+inline double value(int rank, int variable, int block, int z, int y, int x) {
+  return 1e9 * rank + 1e7 * variable + 1e5 * block + 256 * z + 16 * y + x;
+}
+
+// visit(value, place in memory) for every variable of every cell.
+template <class Visit>
+void for_each_value(int rank, Visit visit) {
+  for (int b = 0; b < blocks; ++b)
+    for (int z = 0; z < cells; ++z)
+      for (int y = 0; y < cells; ++y)
+        for (int x = 0; x < cells; ++x)
+          for (int v = 0; v < variables; ++v) visit(value(rank, v, b, z, y, x), index(v, b, z, y, x));
+}
+
+using Plot = std::vector<std::vector<float>>;  // by variable
+
+// What one task holds.
+struct Data {
+  std::vector<double> unknowns;  // with guard cells, all variables of a cell side by side
+  Plot centred, cornered;
+
+  explicit Data(int rank) : unknowns(static_cast<size_t>(blocks) * static_cast<size_t>(side() * side() * side()) * variables, -1) {
+    for_each_value(rank, [&](double x, size_t at) { unknowns[at] = x; });
+    for (int v = 0; v < plot_variables; ++v) {
+      centred.push_back(variable<float>(v, cells));
+      cornered.push_back(variable<float>(v, cells + 1));
+    }
+  }
+
+  // One variable of the first n cells of each block in each direction: with n = cells + 1 a value for each corner.
+  template <class Value>
+  std::vector<Value> variable(int v, int n) const {
+    std::vector<Value> result;
+    for (int b = 0; b < blocks; ++b)
+      for (int z = 0; z < n; ++z)
+        for (int y = 0; y < n; ++y)
+          for (int x = 0; x < n; ++x) result.push_back(static_cast<Value>(unknowns[index(v, b, z, y, x)]));
+    return result;
+  }
+
+  void forget() { std::fill(unknowns.begin(), unknowns.end(), -1); }
+  bool is_of(int rank) const {
+    bool same = true;
+    for_each_value(rank, [&](double x, size_t at) { same &= unknowns[at] == x; });
+    return same;
+  }
+};
+
+// A kind of file: write(path) and read(path) of a checkpoint, plot(values, path, points of a block in each direction), and
+// take_back(), which puts into `unknowns` what read() has left elsewhere. Made with the data of the task.
+//
+// Arguments: FILE [REPEATS [CELLS [keep]]]. Does all of that so many times and prints the least times, in which nothing is computed
+// or compared. The files are removed unless there is a fourth argument.
+template <class Library>
+int run(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (argc < 2) MPI_Abort(MPI_COMM_WORLD, 2);
+  const std::string checkpoint = argv[1];
+  const std::string centred = checkpoint + ".centred", cornered = checkpoint + ".cornered";
   const int repeats = argc > 2 ? std::atoi(argv[2]) : 3;
-  double least[2] = {1e30, 1e30};
-  int wrong = 0;
-  const auto timed = [](auto&& work) {
+  if (argc > 3) cells = std::atoi(argv[3]);
+  const auto remove_files = [&] {
+    if (rank == 0)
+      for (const std::string& path : {checkpoint, centred, cornered}) std::remove(path.c_str());
+  };
+  const char* const names[] = {"write", "plot", "read", "write-mpi", "plot-mpi", "read-mpi"};
+  double least[6];
+  std::fill_n(least, 6, 1e30);
+  const auto timed = [&](int what, auto&& work) {
     MPI_Barrier(MPI_COMM_WORLD);
+    in_file_calls = 0;
     const double start = MPI_Wtime();
     work();
-    double mine = MPI_Wtime() - start;
-    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return mine;
+    double mine[2] = {MPI_Wtime() - start, in_file_calls};
+    MPI_Allreduce(MPI_IN_PLACE, mine, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    least[what] = std::min(least[what], mine[0]);
+    least[3 + what] = std::min(least[3 + what], mine[1]);
   };
-  Data data(variables, std::vector<double>(values));
-  for (int v = 0; v < variables; ++v)
-    for (int i = 0; i < values; ++i) data[static_cast<size_t>(v)][static_cast<size_t>(i)] = value(rank, v, i);
-  Data stored = data;  // as it comes out of the file
-  for (int v = 0; v < variables; ++v)
-    if (single(v))
-      for (double& x : stored[static_cast<size_t>(v)]) x = static_cast<float>(x);
+  Data data(rank);
+  Library library(data);
+  int wrong = 0;
   for (int i = 0; i < repeats; ++i) {
-    if (rank == 0) std::remove(argv[1]);
-    least[0] = std::min(least[0], timed([&] { write(argv[1], data); }));
-    Data back(variables, std::vector<double>(values));
-    least[1] = std::min(least[1], timed([&] { read(argv[1], back); }));
-    wrong |= back != stored;
+    remove_files();
+    timed(0, [&] { library.write(checkpoint.c_str()); });
+    timed(1, [&] {
+      library.plot(data.centred, centred.c_str(), cells);
+      library.plot(data.cornered, cornered.c_str(), cells + 1);
+    });
+    data.forget();
+    timed(2, [&] { library.read(checkpoint.c_str()); });
+    library.take_back(data);
+    wrong |= !data.is_of(rank);
   }
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (rank == 0) {
-    if (argc < 4) std::remove(argv[1]);
-    std::printf("TIME write %.6f\nTIME read %.6f\n", least[0], least[1]);
-    if (wrong) std::printf("WRONG BYTES\n");
-  }
+  if (argc < 5) remove_files();
+  if (rank == 0)
+    for (int what = 0; what < 6; ++what) std::printf("TIME %s %.6f\n", names[what], least[what]);
+  if (rank == 0 && wrong) std::printf("WRONG BYTES\n");
   MPI_Finalize();
   return wrong;
 }

@@ -46,7 +46,18 @@ class FiberComm final : public Comm {
   }
 
   void all_max(std::span<int64_t> values) override {
-    reduce("all_max", values, [](int64_t a, int64_t b) { return std::max(a, b); });
+    reduce("all_max", values, larger);
+  }
+
+  bool begin_all_max(std::span<const int64_t> values) override {
+    begun_ = group_->meetings % 2;
+    bring("all_max", values, larger);
+    group_->end([] {});
+    return true;
+  }
+  void finish_all_max(std::span<int64_t> values) override {
+    if (group_->meetings % 2 == begun_) group_->wait(group_->meetings);
+    std::ranges::copy(group_->slot(begun_).values, values.begin());
   }
 
   void all_sum(std::span<int64_t> values) override {
@@ -124,7 +135,7 @@ class FiberComm final : public Comm {
       const Billing network(nobody);
       slot.family = make_copy(*group_);
     });
-    return std::make_unique<FiberComm>(slot.family->groups[0], rank_, task_);
+    return std::make_unique<FiberComm>(slot.family->groups[0], rank_, int{task_});
   }
 
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
@@ -178,8 +189,11 @@ class FiberComm final : public Comm {
     values.resize(count);
   }
 
+  static int64_t larger(int64_t a, int64_t b) { return std::max(a, b); }
+
+  // Comes to the reduction with `values`.
   template <typename Combine>
-  void reduce(const char* operation, std::span<int64_t> values, Combine combine) {
+  Slot& bring(const char* operation, std::span<const int64_t> values, Combine combine) {
     Slot& slot = come({operation, 0, length_of(values)}, values.size_bytes());
     if (group_->arrived == 1) {
       const Billing network(nobody);
@@ -187,6 +201,12 @@ class FiberComm final : public Comm {
     } else {
       std::ranges::transform(slot.values, values, slot.values.begin(), combine);
     }
+    return slot;
+  }
+
+  template <typename Combine>
+  void reduce(const char* operation, std::span<int64_t> values, Combine combine) {
+    Slot& slot = bring(operation, values, combine);
     group_->meet([] {});
     std::ranges::copy(slot.values, values.begin());
   }
@@ -237,15 +257,16 @@ class FiberComm final : public Comm {
     const int64_t place = slot.values[static_cast<size_t>(rank_)];
     if (place < 0) return nullptr;
     return std::make_unique<FiberComm>(slot.family->groups[static_cast<size_t>(high(place))], low(place),
-                                       task_);
+                                       int{task_});
   }
 
   Group* group_;
   int rank_;
-  int task_;
+  int task_ : 31;
+  uint32_t begun_ : 1 = 0;  // the meeting of begin_all_max(), by whether its number is odd
 };
 
-static_assert(sizeof(FiberComm) <= 32, "one of these exists per task and group");
+static_assert(sizeof(FiberComm) <= 24, "one of these exists per task and group");
 
 // Makes `scheduler` the one that yield() means.
 class Current {

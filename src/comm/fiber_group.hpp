@@ -79,7 +79,8 @@ struct Group {
   std::exception_ptr broken;  // why this group can meet no more
 
   int task_of(int rank) const;
-  Slot& slot();
+  Slot& slot() { return slot(meetings); }
+  Slot& slot(uint32_t meeting);
 
   // The running member, `task`, comes to the meeting that `now` names. Returns the meeting's slot.
   Slot& come(int task, const Call& now);
@@ -87,6 +88,12 @@ struct Group {
   // Ends the meeting if all are there, else waits for that. complete() is called once, by the last to come.
   template <typename Complete>
   void meet(Complete complete);
+
+  // The same in two steps. Ends the meeting if all are there: then those go on that wait for it, and the running member if it
+  // queues up with them.
+  template <typename Complete>
+  bool end(Complete complete, bool queues_up = false);
+  void wait(uint32_t meeting);  // until it is over
 
  private:
   void refuse(int task, const Call& now);
@@ -114,10 +121,10 @@ inline int Group::task_of(int rank) const {
   return family->members ? (*family->members)[static_cast<size_t>(first + rank)] : rank;
 }
 
-inline Slot& Group::slot() {
+inline Slot& Group::slot(uint32_t meeting) {
   if (size == 1) return world->alone;
   if (!slots) slots = std::make_unique<Slot[]>(2);
-  return slots[meetings % 2];
+  return slots[meeting % 2];
 }
 
 inline Slot& Group::come(int task, const Call& now) {
@@ -134,21 +141,32 @@ inline Slot& Group::come(int task, const Call& now) {
 }
 
 template <typename Complete>
-void Group::meet(Complete complete) {
-  if (arrived < size) {
-    const uint32_t meeting = meetings;
-    world->scheduler->wait(this, call.operation);
-    if (broken && meeting == meetings) std::rethrow_exception(broken);
-    return;
-  }
+bool Group::end(Complete complete, bool queues_up) {
+  if (arrived < size) return false;
   complete();
   arrived = 0;
   ++meetings;
-  if (size == 1) return;
-  // The last to come queues up as well, so that round robin keeps to rank order and a seed may choose anyone.
+  if (size == 1) return true;
   Scheduler& scheduler = *world->scheduler;
-  for (int rank = 0; rank < size; ++rank) scheduler.wake(task_of(rank));
-  scheduler.pause();
+  for (int rank = 0; rank < size; ++rank) {
+    const int task = task_of(rank);
+    if (scheduler.task(task).waits_for == this || (queues_up && task == scheduler.running())) scheduler.wake(task);
+  }
+  return true;
+}
+
+inline void Group::wait(uint32_t meeting) {
+  if (meeting != meetings) return;
+  world->scheduler->wait(this, call.operation);
+  if (broken && meeting == meetings) std::rethrow_exception(broken);
+}
+
+template <typename Complete>
+void Group::meet(Complete complete) {
+  const uint32_t meeting = meetings;
+  // The last to come queues up as well, so that round robin keeps to rank order and a seed may choose anyone.
+  if (!end(complete, true)) return wait(meeting);
+  if (size > 1) world->scheduler->pause();
 }
 
 inline void Group::refuse(int task, const Call& now) {

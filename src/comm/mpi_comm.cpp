@@ -110,6 +110,15 @@ class MpiComm final : public Comm, public DenseExchange {
     all_reduce(comm(), values, MPI_MAX);
   }
 
+  bool begin_all_max(std::span<const int64_t> values) override {
+    mpi::Meeting* const tasks = meeting();
+    if (!tasks) return false;
+    count(values.size_bytes());
+    tasks->begin_all_max(values);
+    return true;
+  }
+  void finish_all_max(std::span<int64_t> values) override { meeting()->finish_all_max(values); }
+
   void all_sum(std::span<int64_t> values) override {
     count(values.size_bytes());
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_sum(values)) return;

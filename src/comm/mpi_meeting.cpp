@@ -36,25 +36,48 @@ std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
 
 // Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks without moving
 // anything on.
-bool Meeting::meet(std::span<const std::byte> mine) {
-  return tasks_.meet(mine, [this] {
+bool Meeting::wait() {
+  begun_ = false;
+  return tasks_.wait([this] {
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
   });
 }
 
-// join(index, value, rank) for the numbers of all tasks, rank by rank.
+// One that was begun and never finished is over first: its Comm is gone, and this belongs to the next.
+bool Meeting::meet(std::span<const std::byte> mine) {
+  if (begun_) wait();
+  tasks_.come(mine);
+  return wait();
+}
+
+// join(index, value, rank) for the numbers of all tasks, `count` of each, rank by rank.
+template <class Join>
+void Meeting::join_all(size_t count, Join join) {
+  for (int r = 0; r < tasks_.size(); ++r)
+    for (size_t i = 0; i < count; ++i) join(i, load<int64_t>(tasks_.of(r).data() + i * sizeof(int64_t), native_order), r);
+}
+
 template <class Join>
 bool Meeting::combine(std::span<const int64_t> mine, Join join) {
   if (!meet(std::as_bytes(mine))) return false;
-  for (int r = 0; r < tasks_.size(); ++r)
-    for (size_t i = 0; i < mine.size(); ++i)
-      join(i, load<int64_t>(tasks_.of(r).data() + i * sizeof(int64_t), native_order), r);
+  join_all(mine.size(), join);
   return true;
 }
 
 bool Meeting::all_max(std::span<int64_t> values) {
   return combine(values, [&](size_t i, int64_t value, int) { values[i] = std::max(values[i], value); });
+}
+
+void Meeting::begin_all_max(std::span<const int64_t> values) {
+  if (begun_) wait();
+  tasks_.come(std::as_bytes(values));
+  begun_ = true;
+}
+
+void Meeting::finish_all_max(std::span<int64_t> values) {
+  wait();
+  join_all(values.size(), [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : std::max(values[i], value); });
 }
 
 bool Meeting::all_sum(std::span<int64_t> values) {

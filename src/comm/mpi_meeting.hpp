@@ -32,6 +32,8 @@ class Meeting {
   void barrier() { meet({}); }
   bool broadcast(std::span<std::byte> data, int root);
   bool all_max(std::span<int64_t> values);
+  void begin_all_max(std::span<const int64_t> values);  // at most SharedMeeting::most_bytes
+  void finish_all_max(std::span<int64_t> values);
   bool all_sum(std::span<int64_t> values);
   bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
   bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
@@ -44,12 +46,16 @@ class Meeting {
 
  private:
   bool meet(std::span<const std::byte> mine);
+  bool wait();
+  template <class Join>
+  void join_all(size_t count, Join join);
   template <class Join>
   bool combine(std::span<const int64_t> mine, Join join);
 
   MPI_Comm comm_;
   const std::shared_ptr<SharedMemory> memory_;
   SharedMeeting tasks_;
+  bool begun_ = false;  // a meeting that this task has come to and not waited for
 };
 
 }  // namespace sheaf::mpi

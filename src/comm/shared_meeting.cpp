@@ -74,23 +74,25 @@ SharedMeeting::Slot& SharedMeeting::slot(uint32_t meeting, int rank) const {
   return reinterpret_cast<Slot*>(slots_)[number];
 }
 
-bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
+void SharedMeeting::come(std::span<const std::byte> mine) {
   const uint32_t number = meeting_++;
   Slot& own = slot(number, rank_);
   const bool fits = mine.size() <= most_bytes;
   own.length = fits ? mine.size() : 0;
   if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
-  SharedWord& long_ones = head_->long_ones[number % 2];
-  if (!fits) long_ones.fetch_add(1, std::memory_order_relaxed);
+  if (!fits) head_->long_ones[number % 2].fetch_add(1, std::memory_order_relaxed);
 
-  if (head_->come.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(size_)) {
-    head_->come.store(0, std::memory_order_relaxed);
-    head_->long_ones[(number + 1) % 2].store(0, std::memory_order_relaxed);
-    head_->meetings.store(number + 1, std::memory_order_release);
-    wake(head_->meetings);
-  } else {
-    const auto is_over = [&] { return head_->meetings.load(std::memory_order_acquire) != number; };
-    glance(patience(size_), is_over, sched_yield);
+  if (head_->come.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<uint32_t>(size_)) return;
+  head_->come.store(0, std::memory_order_relaxed);
+  head_->long_ones[(number + 1) % 2].store(0, std::memory_order_relaxed);
+  head_->meetings.store(number + 1, std::memory_order_release);
+  wake(head_->meetings);
+}
+
+bool SharedMeeting::wait(const std::function<void()>& progress) {
+  const uint32_t number = meeting_ - 1;
+  const auto is_over = [&] { return head_->meetings.load(std::memory_order_acquire) != number; };
+  if (!glance(patience(size_), is_over, sched_yield)) {
     long nap = shortest_nap;
     while (!is_over()) {
       sleep_while(head_->meetings, number, nap);
@@ -103,7 +105,7 @@ bool SharedMeeting::meet(std::span<const std::byte> mine, const std::function<vo
       }
     }
   }
-  return long_ones.load(std::memory_order_relaxed) == 0;
+  return head_->long_ones[number % 2].load(std::memory_order_relaxed) == 0;
 }
 
 std::span<const std::byte> SharedMeeting::of(int rank) const {

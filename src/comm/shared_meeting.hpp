@@ -32,7 +32,13 @@ class SHEAF_EXPORT SharedMeeting {
 
   // Collective. Lays `mine` out and returns when all have come; true if every contribution had at most most_bytes, the
   // same on all tasks. `progress` is called now and then while waiting.
-  bool meet(std::span<const std::byte> mine, const std::function<void()>& progress);
+  bool meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
+    come(mine);
+    return wait(progress);
+  }
+  // The two halves of it, between which a task may do something else. Each come() is followed by a wait().
+  void come(std::span<const std::byte> mine);
+  bool wait(const std::function<void()>& progress);
 
   // Contribution of a task to the last meeting, valid until the next; empty if it was too long.
   std::span<const std::byte> of(int rank) const;

@@ -89,54 +89,61 @@ Collective::Plan Collective::wish(const Access& access, const Together& how, boo
   return mine;
 }
 
+// The sums of this call, if tasks share memory. Those of the next are cleared before anybody can have come to it: all have left the
+// last call but one, which they were of.
+Stage::Sums* Collective::take_sums(const Together& how) {
+  if (!uses_memory(how)) return nullptr;
+  Stage::Head& head = staged_->stage().head();
+  Stage::Sums* const sums = &head.sums[turn_];
+  turn_ = (turn_ + 1) % 3;
+  if (comm_.rank() == 0) {
+    Stage::Sums& next = head.sums[turn_];
+    next.coverage.store(0, std::memory_order_relaxed);
+    next.bytes.store(0, std::memory_order_relaxed);
+    next.pieces.store(0, std::memory_order_relaxed);
+    next.failed.store(0, std::memory_order_relaxed);
+  }
+  return sums;
+}
+
 Collective::Facts Collective::meet(const Part& part, const Together& how) {
   const Access& access = part.access;
   Plan mine = wish(access, how, part.writes);
   const bool same = how.reuse && plan_->has_leg && plan_->wants_the_same(mine);
   const bool works = access.bytes() > 0 && !part.problem;
-  Stage::Sums* sums = nullptr;
-  if (uses_memory(how)) {
-    Stage::Head& head = staged_->stage().head();
-    sums = &head.sums[turn_];
-    turn_ = (turn_ + 1) % 3;
-    // Those of the next call, before anybody can have come to it. All have left the last call but one, which they were of.
-    if (comm_.rank() == 0) {
-      Stage::Sums& next = head.sums[turn_];
-      next.coverage.store(0, std::memory_order_relaxed);
-      next.bytes.store(0, std::memory_order_relaxed);
-      next.pieces.store(0, std::memory_order_relaxed);
-      next.failed.store(0, std::memory_order_relaxed);
-    }
-  }
+  Stage::Sums* const sums = take_sums(how);
   if (works && sums) {
     mine.coverage = same ? plan_->coverage : coverage(access, access.from, access.to);
     sums->coverage.fetch_add(mine.coverage, std::memory_order_relaxed);
     sums->bytes.fetch_add(access.bytes(), std::memory_order_relaxed);
     sums->pieces.fetch_add(access.pieces(), std::memory_order_relaxed);
   }
-  std::array<int64_t, 10> values{part.problem.has_value(),
-                                 works ? -access.low() : none,
-                                 works ? access.high() : none,
-                                 !same,
-                                 hardware_threads(),
-                                 works ? access.bytes() : 0,
-                                 works ? access.pieces() : 0,
-                                 part.large,
-                                 !part.places,
-                                 -part.left};
+  Reduction values{part.problem.has_value(),
+                   works ? -access.low() : none,
+                   works ? access.high() : none,
+                   !same,
+                   hardware_threads(),
+                   works ? access.bytes() : 0,
+                   works ? access.pieces() : 0,
+                   part.large,
+                   !part.places,
+                   -part.room,
+                   false};
   maximum(values, how.allreduce);
+  Facts facts;
+  facts.some_left = values[10] != 0;
   if (values[0] != 0) {
     plan_->has_leg = false;
-    agree(comm_, part.problem);
+    failed_ = facts.some_left;
+    if (!failed_) agree(comm_, part.problem);
   }
-  Facts facts;
   facts.low = values[1] == none ? 0 : -values[1];
   facts.high = values[2] == none ? 0 : values[2];
   facts.repeated = values[3] == 0;
   facts.threads = std::max<int64_t>(values[4], 1);
   facts.large = values[7] != 0;
   facts.places = values[8] == 0;
-  facts.left = -values[9];
+  facts.room = -values[9];
   facts.bytes = saturated_product(values[5], comm_.size());
   facts.pieces = saturated_product(values[6], comm_.size());
   facts.sums = sums;
@@ -175,14 +182,83 @@ bool Collective::may_place(File& file, const Together& how) const {
          (!in_place_ || in_place_->works());
 }
 
+// Whether this task may leave a call in which it has nothing left to do. Then nothing is likely to fail of which the others should
+// know before they go on.
+bool Collective::may_leave(File& file, const Part& part, const Together& how, int64_t bytes) const {
+  if (!free_ || !can_begin_ || part.problem || part.access.bytes() > 0 || !how.ahead || !how.allreduce || how.serial) return false;
+  if (part.places && not_waiting_ == 0) return false;  // others may wait for this task
+  const int64_t needed = part.writes ? std::max(plenty, saturated_product(bytes, plenty_for_range * comm_.size())) : 1;
+  return bytes > 0 && file.room_left() >= needed;
+}
+
+// False if this kind of group cannot. Who leaves brings nothing to the call but that.
+bool Collective::leave(const Together& how) {
+  const uint32_t turn = turn_;
+  take_sums(how);
+  can_begin_ = comm_.begin_all_max(Reduction{0, none, none, true, hardware_threads(), 0, 0, 0, true, 0, true});
+  if (!can_begin_) {
+    turn_ = turn;
+    return false;
+  }
+  plan_->has_leg = false;
+  owed_ = Owed::call;
+  return true;
+}
+
+void Collective::settle() {
+  if (owed_ == Owed::call) {
+    Reduction values{};
+    comm_.finish_all_max(values);
+    failed_ = values[0] != 0;
+    free_ = values[1] == none;
+    // Those who had to stay have yet to end their part, alone.
+    if (!free_) comm_.begin_all_max(Reduction{});
+    owed_ = free_ ? Owed::nothing : Owed::rest;
+  }
+  if (owed_ == Owed::rest) {
+    Reduction values{};
+    comm_.finish_all_max(values);
+    failed_ = failed_ || values[0] != 0;
+    owed_ = Owed::nothing;
+  }
+}
+
+std::optional<Error> Collective::late() {
+  settle();
+  failed_ = false;
+  return std::exchange(late_, std::nullopt);
+}
+
+// This task has stayed, others have left: it ends its part alone. Nothing is sieved, as they may write between its pieces.
+int64_t Collective::without_some(File& file, const Part& part, const Facts& facts, const Together& how, Tally& tally) {
+  int64_t done = 0;
+  late_ = part.problem;
+  if (facts.low < facts.high) {
+    if (!late_ && part.access.bytes() > 0) {
+      Together pieces = how;
+      if (part.writes) pieces.alone.sieving = Sieving::never;
+      late_ = attempt([&] { done = alone(file, part.access, pieces, part.writes, tally); });
+    }
+    comm_.begin_all_max(Reduction{late_.has_value()});
+    owed_ = Owed::rest;
+  }
+  if (late_) throw *late_;
+  return done;
+}
+
 int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
                              Tally& tally) {
+  settle();
+  if (std::exchange(failed_, false)) {
+    free_ = false;
+    agree(comm_, std::exchange(late_, std::nullopt));
+  }
   if (late_ && !problem) problem = std::exchange(late_, std::nullopt);
   // Who need not ask the others goes ahead; the reduction then tells how that went.
   Part rest{access, writes};
   int64_t done = 0;
   rest.places = writes && may_place(file, how);
-  if (rest.places) rest.left = file.memory_left();
+  if (rest.places) rest.room = file.room_left();
   if (!problem && goes_alone(access, how, writes)) {
     // Together they may fill a range of a file that is memory, whose pages they then make together: worth waiting for the others.
     rest.large = rest.places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
@@ -194,9 +270,15 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
   if (writes && not_waiting_ > 0) --not_waiting_;
   if (const auto exchanged = at_once(file, rest.access, how, writes, problem, tally)) return rest.access.bytes() > 0 ? *exchanged : done;
   rest.problem = problem;
+  if (may_leave(file, rest, how, access.bytes()) && leave(how)) {
+    ++tally.ahead_calls;
+    return done;
+  }
   Facts facts = meet(rest, how);
   repeats_ = false;
-  if (facts.low == facts.high) return done;
+  free_ = facts.low == facts.high;
+  if (facts.some_left) return std::max(done, without_some(file, rest, facts, how, tally));
+  if (free_) return done;
   // Programs whose tasks always go ahead never need the memory. Sums over the tasks are in it: they meet again.
   if (make_stage(how)) facts = meet(rest, how);
   if (facts.places && facts.tiled && uses_memory(how) &&

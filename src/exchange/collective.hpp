@@ -3,8 +3,12 @@
 // One reduction tells every task what all want to do; then each transfers its pieces alone, where they are large, or the
 // tasks exchange bytes until few of them make few, large requests (two-phase I/O; Blue Gene/L paper, section 3). A failure on
 // one task is thrown on all; no task waits for one that has failed.
+//
+// Where nobody needed the others in the last call, a task that needs nobody in this one leaves it before all have come, and waits
+// for them at the beginning of the next instead (`ahead`): no transfer begins before all have ended their part of the last.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +17,7 @@
 #include "comm/comm.hpp"
 #include "exchange/access.hpp"
 #include "exchange/independent.hpp"
+#include "exchange/stage.hpp"
 #include "exchange/tally.hpp"
 #include "storage/store.hpp"
 
@@ -32,7 +37,8 @@ struct Together {
   int64_t block = 4096;           // file domains begin and end on multiples of it
   bool alltoall = false;          // data between nodes travel by the transport's dense exchange
   // Optimisations.
-  bool aligned = true, allreduce = true, pset = true, shared = true, overlap = true, reuse = true, direct = true, place = true;
+  bool aligned = true, allreduce = true, pset = true, shared = true, overlap = true, reuse = true, direct = true, place = true,
+       ahead = true;
 };
 
 class TwoPhase;
@@ -50,7 +56,13 @@ class Collective {
   // Collective. Returns the bytes read here, from the beginning of the stream on.
   int64_t read(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally);
 
+  // Collective, and to be called before any other call on the group: waits until all have ended the last transfer.
+  void settle();
+  // Collective: settle(), and what this task has met in a transfer that the others did not wait for, which they have yet to learn.
+  std::optional<Error> late();
+
  private:
+  using Reduction = std::array<int64_t, 11>;  // what tasks bring to a call
   struct Facts;
   struct Part;
   struct Plan;
@@ -59,7 +71,11 @@ class Collective {
   bool goes_alone(const Access& access, const Together& how, bool writes);
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
   Plan wish(const Access& access, const Together& how, bool writes) const;
+  Stage::Sums* take_sums(const Together& how);
   Facts meet(const Part& part, const Together& how);
+  bool may_leave(File& file, const Part& part, const Together& how, int64_t bytes) const;
+  bool leave(const Together& how);
+  int64_t without_some(File& file, const Part& part, const Facts& facts, const Together& how, Tally& tally);
   bool exchanges(const Facts& facts, const Together& how) const;
   bool may_place(File& file, const Together& how) const;
   int64_t in_place(File& file, const Access& access, const Facts& facts, Tally& tally);
@@ -77,7 +93,12 @@ class Collective {
   std::unique_ptr<TwoPhase> messages_;  // elsewhere, once needed
   bool looked_for_memory_ = false;
   uint32_t turn_ = 0;  // of the sums
-  std::optional<Error> late_;  // of a write that the others did not wait for: they learn it in the next transfer
+  std::optional<Error> late_;  // of a transfer that the others did not wait for: they learn it in the next
+  enum class Owed : uint8_t { nothing, call, rest };
+  Owed owed_ = Owed::nothing;  // what this task has begun and not waited for: the last call, or the end of one that some had left
+  bool free_ = false;          // nobody needed the others in the last call
+  bool failed_ = false;        // a task has failed in a call that some had left
+  bool can_begin_ = true;      // this kind of group can begin a reduction
   int not_waiting_ = 0;   // writes before large pieces wait for the others again, who may write in place
   bool repeats_ = false;  // the last call repeated the one before, by messages
   std::unique_ptr<Plan> plan_;

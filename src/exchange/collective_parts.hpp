@@ -17,7 +17,7 @@ struct Collective::Part {
   bool writes = false;
   bool large = false;  // it would have gone alone if the file were not memory
   bool places = false;  // it may write in place
-  int64_t left = 0;     // room for a file that is memory
+  int64_t room = 0;     // left for the file
   std::optional<Error> problem = std::nullopt;
 };
 
@@ -32,7 +32,8 @@ struct Collective::Facts {
   bool tiled = false;
   bool large = false;      // that a task has
   bool places = false;     // all may
-  int64_t left = 0;        // the least that a task has found
+  int64_t room = 0;        // the least that a task has found
+  bool some_left = false;  // the call, and go on with something else
   Stage::Sums* sums = nullptr;  // of this call, where tasks share memory
 };
 
@@ -57,6 +58,11 @@ struct Collective::Plan {
            to == other.to && window == other.window && aggregators == other.aggregators && by_memory == other.by_memory;
   }
 };
+
+// Tasks do not wait for each other's writes where the file has so much room left, and so many times the bytes: then none of them
+// fails.
+inline constexpr int64_t plenty = 1 << 30;
+inline constexpr int64_t plenty_for_range = 8;
 
 // Bytes of a window: whole blocks.
 int64_t window_size(const Together& how);

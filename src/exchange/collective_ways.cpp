@@ -11,11 +11,6 @@ namespace sheaf::exchange {
 
 namespace {
 
-// Writes in place do not wait for each other where the file system has so much room left, and so many times the range: then none
-// of them fails.
-constexpr int64_t plenty = 1 << 30;
-constexpr int64_t plenty_for_range = 8;
-
 layout::AggregatorRules rules_of(const Together& how) {
   layout::AggregatorRules rules;
   rules.wanted = how.aggregators > 0 ? how.aggregators : how.stripes;
@@ -64,7 +59,7 @@ int64_t Collective::alone(File& file, const Access& access, const Together& how,
 
 int64_t Collective::in_place(File& file, const Access& access, const Facts& facts, Tally& tally) {
   const Extent range{facts.low, facts.high - facts.low};
-  SharedWord* const failed = facts.left >= std::max(plenty, saturated_product(range.length, plenty_for_range)) ? nullptr : &facts.sums->failed;
+  SharedWord* const failed = facts.room >= std::max(plenty, saturated_product(range.length, plenty_for_range)) ? nullptr : &facts.sums->failed;
   ++tally.place_calls;
   const auto problem = in_place_->write(file, access, range, failed, tally);
   facts.repeated ? ++tally.plans_reused : ++tally.plans_made;

@@ -71,7 +71,7 @@ struct Optimisation {
 constexpr Optimisation optimisations[] = {
     {"aligned", &Hints::aligned}, {"allreduce", &Hints::allreduce}, {"pset", &Hints::pset},
     {"shared", &Hints::shared},   {"overlap", &Hints::overlap},     {"reuse", &Hints::reuse},
-    {"direct", &Hints::direct},   {"place", &Hints::place}};
+    {"direct", &Hints::direct},   {"place", &Hints::place},     {"ahead", &Hints::ahead}};
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 //                                 byte), allreduce (ranges by allgather), pset (aggregators are the first tasks), shared
 //                                 (no shared memory within a node), overlap (one round after the other), reuse (a new plan
 //                                 for every call), direct (always exchange), place (tasks put nothing
-//                                 straight into files that are memory)
+//                                 straight into files that are memory), ahead (no task leaves a call before all have come)
 //   SHEAF_DATA_EXCHANGE=alltoall  data between nodes travel by MPI_Alltoallv (paper, section 3.5.1); messages: by messages
 //                                 between single tasks, as they do anyway. The same as hint sheaf_data_exchange.
 #pragma once
@@ -44,7 +44,7 @@ struct SHEAF_EXPORT Hints {
 
   // Optimisations that may be used.
   bool aligned = true, allreduce = true, alltoall = false, pset = true, shared = true, overlap = true, reuse = true, direct = true,
-       place = true;
+       place = true, ahead = true;
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);

@@ -22,7 +22,7 @@ void for_each_member(H& hints, Use use) {
   for (auto* choice : {&hints.collective_write, &hints.collective_read, &hints.sieve_write, &hints.sieve_read}) use.choice(i++, *choice);
   i = 0;
   for (auto* flag : {&hints.no_independent, &hints.aligned, &hints.allreduce, &hints.alltoall, &hints.pset, &hints.shared,
-                     &hints.overlap, &hints.reuse, &hints.direct, &hints.place})
+                     &hints.overlap, &hints.reuse, &hints.direct, &hints.place, &hints.ahead})
     use.flag(i++, *flag);
 }
 

@@ -17,7 +17,7 @@ struct Opening {
   int64_t wish;  // length of SHEAF_STATS, which follows if it is set
   int64_t numbers[7];
   uint8_t choices[4];
-  bool flags[10];
+  bool flags[11];
 };
 
 // Text, cut off if it is too long.

@@ -75,7 +75,8 @@ class OpenFile final : public SharedFile {
   }
 
   void close() override {
-    std::optional<Error> problem = attempt([&] { pointer_->close(); });
+    std::optional<Error> problem = lane_.transfers.late();
+    if (const auto closing = attempt([&] { pointer_->close(); }); closing && !problem) problem = closing;
     if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
     Statistics all = statistics();
     if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); }); reporting && !problem) problem = reporting;
@@ -128,9 +129,11 @@ class OpenFile final : public SharedFile {
     by_task_0(bytes, [&] { file_->allocate(bytes); });
   }
   void sync() override {
-    agree(comm(), attempt([&] {
+    std::optional<Error> problem = lane_.transfers.late();
+    const auto syncing = attempt([&] {
       if (mode_.write) file_->sync();
-    }));
+    });
+    agree(comm(), problem ? problem : syncing);
   }
   void set_atomic(bool atomic) override {
     comm().barrier();
@@ -176,6 +179,7 @@ class OpenFile final : public SharedFile {
   }
   int64_t claim_ordered(Lane& lane, int64_t bytes) override {
     std::array<int64_t, 1> before{bytes}, total{};
+    lane.transfers.settle();
     lane.comm().prefix_sum_and_total(before, total);
     int64_t base = 0;
     const auto problem = lane.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
@@ -225,7 +229,7 @@ class OpenFile final : public SharedFile {
     exchange::Access access;
     const auto problem = problem_of([&] { access = access_of(view, position, from, true); });
     Tally tally;
-    const auto failed = attempt([&] { lane.transfers.write(*file_, access, together(true), problem, tally); });
+    const auto failed = attempt([&] { lane.transfers.write(*file_, access, together(true, lane), problem, tally); });
     count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
     if (failed) throw *failed;
     return access.bytes();
@@ -236,7 +240,7 @@ class OpenFile final : public SharedFile {
     const auto problem = problem_of([&] { access = access_of(view, position, to, false); });
     Tally tally;
     int64_t done = 0;
-    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, together(false), problem, tally); });
+    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, together(false, lane), problem, tally); });
     count(tally, access, &Statistics::collective_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
     return done;
@@ -246,14 +250,18 @@ class OpenFile final : public SharedFile {
     Tally tally;
     take_refused();  // all learn of this one
     if (writes) {
-      lane.transfers.write(*file_, {}, together(true), problem, tally);
+      lane.transfers.write(*file_, {}, together(true, lane), problem, tally);
     } else {
-      lane.transfers.read(*file_, {}, together(false), problem, tally);
+      lane.transfers.read(*file_, {}, together(false, lane), problem, tally);
     }
   }
 
  private:
-  Comm& comm() const { return lane_.comm(); }
+  // For collective calls.
+  Comm& comm() const {
+    lane_.transfers.settle();
+    return lane_.comm();
+  }
 
   std::optional<Error> take_refused() {
     const std::lock_guard lock(mutex_);
@@ -330,7 +338,7 @@ class OpenFile final : public SharedFile {
     return access;
   }
 
-  Together together(bool writes) const {
+  Together together(bool writes, const Lane& lane) const {
     Together how;
     how.exchange = way(writes ? hints_.collective_write : hints_.collective_read);
     how.alone.sieving = sieving(writes ? hints_.sieve_write : hints_.sieve_read);
@@ -352,6 +360,7 @@ class OpenFile final : public SharedFile {
     how.reuse = hints_.reuse;
     how.direct = hints_.direct;
     how.place = hints_.place;
+    how.ahead = hints_.ahead && &lane == &lane_;  // the end of others is not told when the file is closed
     return how;
   }
 

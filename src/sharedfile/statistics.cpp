@@ -11,6 +11,7 @@ namespace {
 constexpr const char* names[] = {
     "independent_writes", "independent_reads", "collective_writes", "collective_reads", "bytes_written", "bytes_read", "pieces",
     "requests", "file_bytes_written", "file_bytes_read", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls", "place_calls",
+    "ahead_calls",
     "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
 static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
 
@@ -46,6 +47,7 @@ void add(Statistics& to, const exchange::Tally& from) {
   to.exchange_calls += from.exchange_calls;
   to.sieve_calls += from.sieve_calls;
   to.place_calls += from.place_calls;
+  to.ahead_calls += from.ahead_calls;
   to.plans_made += from.plans_made;
   to.plans_reused += from.plans_reused;
   to.aggregators = std::max(to.aggregators, from.aggregators);

@@ -207,7 +207,8 @@ size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
 
 int64_t PosixFile::memory_page() { return maps_ && writable_ ? large_page() : 0; }
 
-int64_t PosixFile::memory_left() {
+int64_t PosixFile::room_left() {
+  if (!is_local(file_system())) return 0;
   struct statfs found;
   struct rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return 0;

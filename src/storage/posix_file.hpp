@@ -32,7 +32,7 @@ class PosixFile final : public File {
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   MappedRead map(int64_t offset, size_t length) override;
   int64_t memory_page() override;
-  int64_t memory_left() override;
+  int64_t room_left() override;
   std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override;
   FileStatus status() override;
   void resize(int64_t size) override;

@@ -61,10 +61,12 @@ class File {
 
   // Where the file is memory, into which tasks that expect company may put bytes themselves: bytes of its large pages. Else 0.
   virtual int64_t memory_page() { return 0; }
-  // Bytes that can be written to it before there is no more room, as far as that can be told; 0 if not.
-  virtual int64_t memory_left() { return 0; }
   // Bytes [low, high) there, and maybe more behind them; to be dropped before the File is. Null if not now.
   virtual std::unique_ptr<FileMemory> memory(int64_t /*low*/, int64_t /*high*/) { return nullptr; }
+
+  // Bytes that can be written before there is no more room, where nothing else is likely to go wrong: the file is on this machine,
+  // and the process has no limit for the size of files. 0 if that cannot be told.
+  virtual int64_t room_left() { return 0; }
 
   // Size of the file and its preferred block, both in bytes.
   virtual FileStatus status() = 0;

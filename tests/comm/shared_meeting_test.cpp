@@ -112,6 +112,24 @@ TEST(SharedMeeting, WaitsForTheSlow) {
   });
 }
 
+// Those who have come may do something else before they wait.
+TEST(SharedMeeting, ComesAndWaitsLater) {
+  constexpr int tasks = 4;
+  on_meeting(tasks, [](SharedMeeting& meeting) {
+    for (int round = 0; round < 2000; ++round) {
+      const int64_t mine = key(round, meeting.rank());
+      if (round % tasks == meeting.rank()) {
+        meeting.meet(pattern(mine, 100), [] {});
+      } else {
+        meeting.come(pattern(mine, 100));
+        if (round % 3 == 0) std::this_thread::yield();
+        require(meeting.wait([] {}), "all fit");
+      }
+      for (int r = 0; r < tasks; ++r) require(is_pattern(key(round, r), meeting.of(r)), "a contribution");
+    }
+  });
+}
+
 TEST(SharedMeeting, NobodyLeavesBeforeTheLastHasCome) {
   constexpr int tasks = 3;
   std::atomic<int> come = 0;

@@ -48,7 +48,7 @@ class WatchedFile final : public test::ForwardingFile {
     inner().write_at(data, offset);
   }
   int64_t memory_page() override { return inner().memory_page(); }
-  int64_t memory_left() override { return ways_.left; }
+  int64_t room_left() override { return ways_.left; }
   std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override { return ways_.denied ? nullptr : inner().memory(low, high); }
 
  private:
@@ -93,6 +93,7 @@ class InPlaceTest : public ::testing::Test {
         transfers.write(file, std::ssize(data) > 0 ? access : Access{}, {}, std::nullopt, tally);
       };
       body(write, tally, comm);
+      transfers.settle();
       comm.barrier();
     });
   }
@@ -224,7 +225,7 @@ TEST_F(InPlaceTest, ALimitOfTheProcessFailsOnAllTasks) {
   struct rlimit small = before;
   small.rlim_cur = 6 * MiB;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  EXPECT_EQ(posix_store().open(path_, sheaf::Access::write)->memory_left(), 0);
+  EXPECT_EQ(posix_store().open(path_, sheaf::Access::write)->room_left(), 0);
   int failed = 0;
   on_tasks(3, [&](auto write, Tally&, Comm&) { failed += attempt([&] { write(0, 12 * MiB, 4096); }).has_value(); });
   ::setrlimit(RLIMIT_FSIZE, &before);
@@ -237,7 +238,7 @@ TEST_F(InPlaceTest, AFullFileSystemFailsOnAllTasks) {
   if (!small) GTEST_SKIP() << "only root may mount";
   const std::string kept = std::exchange(path_, small.file());
   posix_store().open(path_, sheaf::Access::fresh);
-  ways_.left = posix_store().open(path_, sheaf::Access::write)->memory_left();
+  ways_.left = posix_store().open(path_, sheaf::Access::write)->room_left();
   EXPECT_EQ(ways_.left, 12 * MiB);
   int failed = 0;
   on_tasks(3, [&](auto write, Tally&, Comm&) {

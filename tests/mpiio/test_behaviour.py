@@ -77,12 +77,12 @@ class Behaviour(Programs):
     def test_hdf5_and_pnetcdf(self):
         file = os.path.join(self.where, "file")
         for mpi in MPIS:
-            for kind in ("hdf5", "pnetcdf"):
+            for kind in ("hdf5", "pnetcdf", "pnetcdf_nonblocking"):
                 program = f"{BIN}/mpiio_flash_{kind}_{mpi}"
                 if not os.path.exists(program):
                     continue
                 with self.subTest(mpi=mpi, kind=kind):
-                    self.run_under(mpi, 2, [program, file, "1", "keep"])
+                    self.run_under(mpi, 2, [program, file, "1", "8", "keep"])
                     if kind == "hdf5" and shutil.which("h5ls"):
                         listed = subprocess.run(["h5ls", file], capture_output=True, text=True, check=True).stdout
                         self.assertEqual(listed.count("Dataset {160, 8, 8, 8}"), 24)

@@ -7,6 +7,7 @@
 #include "sharedfile/model.hpp"
 #include "storage/faulty_store.hpp"
 #include "storage/memory_store.hpp"
+#include "support/forwarding_file.hpp"
 
 namespace sheaf {
 namespace {
@@ -180,6 +181,67 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     read();
     file->close();
   });
+}
+
+// A disk with room, on this machine.
+class RoomyStore final : public Store {
+ public:
+  explicit RoomyStore(Store& inner) : inner_(inner) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    struct Roomy final : test::ForwardingFile {
+      using ForwardingFile::ForwardingFile;
+      int64_t room_left() override { return std::numeric_limits<int64_t>::max(); }
+    };
+    return std::make_shared<Roomy>(inner_.open(path, access));
+  }
+  FileStatus status(const std::string& path) override { return inner_.status(path); }
+  void remove(const std::string& path) override { inner_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
+
+ private:
+  Store& inner_;
+};
+
+// Tasks leave calls there before all have come: what fails in the last of them is told to all when they sync or close.
+TEST(SharedFile, TellsAtSyncAndCloseWhatATaskHasMetThatOthersDidNotWaitFor) {
+  constexpr int64_t large = 64 << 10;
+  for (const bool syncs : {true, false}) {
+    MemoryStore memory;
+    FaultyStore faulty(memory);
+    RoomyStore store(faulty);
+    int failed = 0;
+    run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = 3, .ranks_per_node = tasks}, [&](Comm& comm) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
+      const std::vector<std::byte> data(large, std::byte{1});
+      const auto write = [&](int64_t call) {
+        file->write_at_all(file->lane(), {}, (call * tasks + comm.rank()) * large, {data.data(), TypeMap::bytes(1), large});
+      };
+      for (int64_t call = 0; call < 4; ++call) write(call);
+      EXPECT_EQ(file->statistics().ahead_calls, 3);
+      comm.barrier();
+      if (comm.rank() == 0) {
+        FaultPlan plan;
+        plan.fail_at = 2;
+        plan.kind = Operation::write;
+        plan.errno_value = EDQUOT;
+        faulty.set_plan(plan);
+      }
+      comm.barrier();
+      failed += attempt([&] { write(4); }).has_value();
+      if (syncs) {
+        const auto outcome = attempt([&] { file->sync(); });
+        ASSERT_TRUE(outcome);
+        EXPECT_EQ(outcome->errno_value(), EDQUOT) << outcome->what();
+        EXPECT_NO_THROW(write(5));
+        EXPECT_NO_THROW(file->close());
+      } else {
+        const auto outcome = attempt([&] { file->close(); });
+        ASSERT_TRUE(outcome);
+        EXPECT_EQ(outcome->errno_value(), EDQUOT) << outcome->what();
+      }
+    });
+    EXPECT_EQ(failed, 1) << "the others had left";
+  }
 }
 
 TEST(SharedFile, OpensOnAllTasksOrOnNone) {
