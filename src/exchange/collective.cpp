@@ -200,7 +200,6 @@ bool Collective::leave(const Together& how) {
     turn_ = turn;
     return false;
   }
-  plan_->has_leg = false;
   owed_ = Owed::call;
   return true;
 }
