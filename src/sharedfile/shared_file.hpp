@@ -101,6 +101,8 @@ class SHEAF_EXPORT SharedFile {
   // Return the bytes transferred; reads end at the end of the file.
   virtual int64_t write_at(const View& view, int64_t position, const Source& from) = 0;       // local
   virtual int64_t read_at(const View& view, int64_t position, const Destination& to) = 0;     // local
+  // The collective ones may return before others have come, and what goes wrong there is then thrown on all by the next one, by
+  // sync() or by close() (docs/sharedfile.md, "Ahead of the others").
   virtual int64_t write_at_all(Lane& lane, const View& view, int64_t position, const Source& from) = 0;    // collective
   virtual int64_t read_at_all(Lane& lane, const View& view, int64_t position, const Destination& to) = 0;  // collective
   // Collective, for nonblocking calls that find an error before they can take part in the transfer: this task takes part with
