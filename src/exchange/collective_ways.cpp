@@ -20,18 +20,6 @@ layout::AggregatorRules rules_of(const Together& how) {
   return rules;
 }
 
-// Holds a range of the file while `part` runs.
-template <class Part>
-void under_lock(File& file, const Access& access, bool locks, bool exclusive, Part part) {
-  if (!locks || access.bytes() <= 0) return part();
-  const int64_t low = access.low();
-  const int64_t length = access.high() - low;
-  file.lock(low, length, exclusive);
-  const auto problem = attempt(part);
-  file.unlock(low, length);
-  if (problem) throw *problem;
-}
-
 // The task that has the last byte of a range writes it. Then the file has its length, and those who write windows beside others
 // need not wait for them to make it longer (storage/file_memory.hpp).
 void write_end(File& file, const Access& access, int64_t high) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "comm/agree.hpp"
 #include "exchange/access.hpp"
 #include "exchange/tally.hpp"
 #include "storage/store.hpp"
@@ -29,6 +30,18 @@ struct Alone {
   bool locked = false;  // the caller holds the range
   WalkedTo* walked_to = nullptr;  // of the program; null: reads go through the caches
 };
+
+// Holds the range of an access, if `locks`, while `part` runs.
+template <class Part>
+void under_lock(File& file, const Access& access, bool locks, bool exclusive, Part part) {
+  if (!locks || access.bytes() <= 0) return part();
+  const int64_t low = access.low();
+  const int64_t length = access.high() - low;
+  file.lock(low, length, exclusive);
+  const auto problem = attempt(part);
+  file.unlock(low, length);
+  if (problem) throw *problem;
+}
 
 // A range that this task writes, and nobody reads and writes back meanwhile: shared with others who write so. Where ranges
 // cannot be locked nobody does that.

@@ -196,12 +196,8 @@ class OpenFile final : public SharedFile {
     Tally tally;
     const auto access = access_of(view, position, from, true);
     const auto failed = attempt([&] {
-      const bool locks = atomic_ && access.bytes() > 0;
-      Alone alone{sieving(hints_.sieve_write), hints_.sieve_write_size, locks};
-      if (locks) file_->lock(access.low(), access.high() - access.low(), true);
-      const auto problem = attempt([&] { exchange::write_alone(*file_, access, alone, tally); });
-      if (locks) file_->unlock(access.low(), access.high() - access.low());
-      if (problem) throw *problem;
+      const Alone alone{sieving(hints_.sieve_write), hints_.sieve_write_size, atomic_};
+      exchange::under_lock(*file_, access, atomic_, true, [&] { exchange::write_alone(*file_, access, alone, tally); });
     });
     count(tally, access, &Statistics::independent_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
     if (failed) throw *failed;
@@ -213,12 +209,8 @@ class OpenFile final : public SharedFile {
     const auto access = access_of(view, position, to, false);
     int64_t done = 0;
     const auto failed = attempt([&] {
-      const bool locks = atomic_ && access.bytes() > 0;
-      if (locks) file_->lock(access.low(), access.high() - access.low(), false);
-      const Alone alone{sieving(hints_.sieve_read), hints_.sieve_read_size, locks, &walked_to_};
-      const auto problem = attempt([&] { done = exchange::read_alone(*file_, access, alone, tally); });
-      if (locks) file_->unlock(access.low(), access.high() - access.low());
-      if (problem) throw *problem;
+      const Alone alone{sieving(hints_.sieve_read), hints_.sieve_read_size, atomic_, &walked_to_};
+      exchange::under_lock(*file_, access, atomic_, false, [&] { done = exchange::read_alone(*file_, access, alone, tally); });
     });
     count(tally, access, &Statistics::independent_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
