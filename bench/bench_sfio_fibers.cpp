@@ -12,6 +12,7 @@
 #include "bench_common.hpp"
 #include "comm/fiber_comm.hpp"
 #include "comm/fiber_messages.hpp"
+#include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 #include "stripedfile/listener.hpp"
 #include "stripedfile/message_link.hpp"
@@ -30,24 +31,17 @@ struct Model {
 };
 
 // A disk that takes its time and keeps nothing but sizes.
-class SlowFile final : public File {
+class SlowFile final : public ForwardingFile {
  public:
   SlowFile(std::shared_ptr<File> file, FiberNetwork& network, const Model& model, bool keeps)
-      : file_(std::move(file)), network_(network), model_(model), keeps_(keeps) {}
+      : ForwardingFile(std::move(file)), network_(network), model_(model), keeps_(keeps) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    if (keeps_) return file_->write_at(data, offset);
+    if (keeps_) return inner().write_at(data, offset);
     network_.spend(model_.request + static_cast<double>(data.size()) / model_.disk);
   }
-  size_t read_at(std::span<std::byte> data, int64_t offset) override { return file_->read_at(data, offset); }
-  FileStatus status() override { return file_->status(); }
-  void resize(int64_t size) override { file_->resize(size); }
   void sync() override {}
-  int64_t next_data(int64_t offset) override { return file_->next_data(offset); }
-  const std::string& path() const override { return file_->path(); }
-  void close() override { file_->close(); }
 
  private:
-  std::shared_ptr<File> file_;
   FiberNetwork& network_;
   const Model& model_;
   bool keeps_;

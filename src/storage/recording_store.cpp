@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "storage/forwarding_file.hpp"
 #include "storage/recording_tape.hpp"
 
 namespace sheaf {
@@ -13,39 +14,34 @@ namespace {
 
 using Kind = RecordingStore::Tape::Kind;
 
-class RecordingFile final : public File {
+class RecordingFile final : public ForwardingFile {
  public:
   RecordingFile(std::shared_ptr<File> inner, size_t number, std::shared_ptr<RecordingStore::Tape> tape)
-      : inner_(std::move(inner)), number_(number), tape_(std::move(tape)) {}
+      : ForwardingFile(std::move(inner)), number_(number), tape_(std::move(tape)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     const std::lock_guard lock(tape_->mutex);
-    inner_->write_at(data, offset);
+    inner().write_at(data, offset);
     if (!data.empty()) record(Kind::write, offset, {data.begin(), data.end()});
   }
-  size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
-  FileStatus status() override { return inner_->status(); }
   void resize(int64_t size) override {
     const std::lock_guard lock(tape_->mutex);
-    inner_->resize(size);
+    inner().resize(size);
     record(Kind::resize, size);
   }
   void sync() override {
     const std::lock_guard lock(tape_->mutex);
-    inner_->sync();
+    inner().sync();
     record(Kind::sync);
   }
-  int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
-  int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
-  void expect_company(SharedWord* words) override { inner_->expect_company(words); }
-  int32_t border() override { return inner_->border(); }
-  bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
-  void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
-  void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
-  int writers_at_once() override { return inner_->writers_at_once(); }
-  const std::string& path() const override { return inner_->path(); }
-  void close() override { inner_->close(); }
+  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
+  void expect_company(SharedWord* words) override { inner().expect_company(words); }
+  int32_t border() override { return inner().border(); }
+  bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
+  void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
+  void lock(int64_t offset, int64_t length, bool exclusive) override { inner().lock(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
+  int writers_at_once() override { return inner().writers_at_once(); }
 
  private:
   void record(Kind kind, int64_t offset = 0, std::vector<std::byte> data = {}) {
@@ -53,7 +49,6 @@ class RecordingFile final : public File {
         {.kind = kind, .file = number_, .path = path(), .to = {}, .offset = offset, .data = std::move(data)});
   }
 
-  const std::shared_ptr<File> inner_;
   const size_t number_;
   const std::shared_ptr<RecordingStore::Tape> tape_;
 };

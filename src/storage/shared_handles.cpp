@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/forwarding_file.hpp"
+
 namespace sheaf {
 
 // What is open now. Handles keep it alive, so they may outlive the SharedHandles.
@@ -43,10 +45,10 @@ class SharedHandles::Table {
   }
 };
 
-class SharedHandles::Handle final : public File {
+class SharedHandles::Handle final : public ForwardingFile {
  public:
   Handle(std::shared_ptr<File> inner, bool writable, std::shared_ptr<Table> table)
-      : inner_(std::move(inner)), table_(std::move(table)), writable_(writable) {}
+      : ForwardingFile(std::move(inner)), table_(std::move(table)), writable_(writable) {}
   ~Handle() override {
     const std::lock_guard lock(table_->mutex);
     leave_table();
@@ -54,35 +56,28 @@ class SharedHandles::Handle final : public File {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  void write_at(std::span<const std::byte> data, int64_t offset) override { inner_->write_at(data, offset); }
   void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    inner_->write_vector_at(parts, offset);
+    inner().write_vector_at(parts, offset);
   }
-  size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
-  MappedRead map(int64_t offset, size_t length) override { return inner_->map(offset, length); }
-  FileStatus status() override { return inner_->status(); }
-  void resize(int64_t size) override { inner_->resize(size); }
-  void sync() override { inner_->sync(); }
+  MappedRead map(int64_t offset, size_t length) override { return inner().map(offset, length); }
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
     auto* const shared = dynamic_cast<Handle*>(&target);
-    inner_->copy_to(shared != nullptr ? *shared->inner_ : target, offset, target_offset, length);
+    inner().copy_to(shared != nullptr ? shared->inner() : target, offset, target_offset, length);
   }
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
-  void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
-  void allocate(int64_t size) override { inner_->allocate(size); }
-  int writers_at_once() override { return inner_->writers_at_once(); }
-  int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
-  int64_t next_hole(int64_t offset) override { return inner_->next_hole(offset); }
+  void lock(int64_t offset, int64_t length, bool exclusive) override { inner().lock(offset, length, exclusive); }
+  void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
+  void allocate(int64_t size) override { inner().allocate(size); }
+  int writers_at_once() override { return inner().writers_at_once(); }
+  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
   // Every holder says so, some at the same time; the File is told once.
   void expect_company(SharedWord* words) override {
     const std::lock_guard lock(table_->mutex);
-    if (!std::exchange(company_, true)) inner_->expect_company(words);
+    if (!std::exchange(company_, true)) inner().expect_company(words);
   }
-  int32_t border() override { return inner_->border(); }
-  bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
-  void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
-  int descriptor() const override { return inner_->descriptor(); }
-  const std::string& path() const override { return inner_->path(); }
+  int32_t border() override { return inner().border(); }
+  bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
+  void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
+  int descriptor() const override { return inner().descriptor(); }
 
   void close() override {
     {
@@ -90,7 +85,7 @@ class SharedHandles::Handle final : public File {
       if (holders_ == 0 || --holders_ > 0) return;
       leave_table();
     }
-    inner_->close();
+    inner().close();
   }
 
   void join() { ++holders_; }  // the caller holds the table's mutex
@@ -98,11 +93,10 @@ class SharedHandles::Handle final : public File {
  private:
   // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
   void leave_table() {
-    const auto entry = table_->open.find(Table::Sought{inner_->path(), writable_});
+    const auto entry = table_->open.find(Table::Sought{inner().path(), writable_});
     if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
   }
 
-  const std::shared_ptr<File> inner_;
   const std::shared_ptr<Table> table_;
   int64_t holders_ = 1;  // opens without their close; guarded by the table's mutex
   const bool writable_;

@@ -12,8 +12,8 @@
 #include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
 #include "exchange/extent.hpp"
+#include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
-#include "support/forwarding_file.hpp"
 
 namespace sheaf::exchange {
 namespace {
@@ -35,7 +35,7 @@ struct Watch {
 };
 
 // A file on a disk with room; every transfer lets other tasks run.
-class SlowFile final : public test::ForwardingFile {
+class SlowFile final : public ForwardingFile {
  public:
   SlowFile(std::shared_ptr<File> file, Watch& watch, const Comm& comm)
       : ForwardingFile(std::move(file)), watch_(watch), rank_(comm.rank()), size_(comm.size()) {}

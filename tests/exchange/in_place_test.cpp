@@ -17,8 +17,8 @@
 #include "comm/agree.hpp"
 #include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
+#include "storage/forwarding_file.hpp"
 #include "storage/posix_store.hpp"
-#include "support/forwarding_file.hpp"
 #include "support/tmpfs.hpp"
 
 namespace sheaf::exchange {
@@ -39,7 +39,7 @@ struct Ways {
   int requests = 0;
 };
 
-class WatchedFile final : public test::ForwardingFile {
+class WatchedFile final : public ForwardingFile {
  public:
   WatchedFile(std::shared_ptr<File> file, Ways& ways) : ForwardingFile(std::move(file)), ways_(ways) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {

@@ -8,8 +8,8 @@
 
 #include "base/stream_copy.hpp"
 #include "exchange/independent.hpp"
+#include "storage/forwarding_file.hpp"
 #include "storage/posix_store.hpp"
-#include "support/forwarding_file.hpp"
 
 namespace sheaf::exchange {
 namespace {
@@ -22,7 +22,7 @@ struct Counts {
   int mapped = 0;
 };
 
-class CountedFile final : public test::ForwardingFile {
+class CountedFile final : public ForwardingFile {
  public:
   CountedFile(std::shared_ptr<File> file, Counts& counts) : ForwardingFile(std::move(file)), counts_(counts) {}
   size_t read_at(std::span<std::byte> data, int64_t offset) override {

@@ -6,8 +6,8 @@
 #include "comm/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "storage/faulty_store.hpp"
+#include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
-#include "support/forwarding_file.hpp"
 
 namespace sheaf {
 namespace {
@@ -188,7 +188,7 @@ class RoomyStore final : public Store {
  public:
   explicit RoomyStore(Store& inner) : inner_(inner) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    struct Roomy final : test::ForwardingFile {
+    struct Roomy final : ForwardingFile {
       using ForwardingFile::ForwardingFile;
       int64_t room_left() override { return std::numeric_limits<int64_t>::max(); }
     };

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "storage/forwarding_file.hpp"
 #include "storage/store.hpp"
-#include "support/forwarding_file.hpp"
 
 namespace sheaf::test {
 

@@ -1,5 +1,5 @@
-// forwarding_file: a File that hands everything a test needs on to another one; decorators override what they are about. What it
-// does not hand on is as File has it by default.
+// storage/forwarding_file: a File that hands on to another one what every File has to do; decorators override what they are about,
+// and what else they hand on. The rest, hints and short cuts, is as File has it by default: a decorator must not be passed by.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "storage/store.hpp"
 
-namespace sheaf::test {
+namespace sheaf {
 
 class ForwardingFile : public File {
  public:
@@ -22,10 +22,10 @@ class ForwardingFile : public File {
   void close() override { inner_->close(); }
 
  protected:
-  File& inner() { return *inner_; }
+  File& inner() const { return *inner_; }
 
  private:
   const std::shared_ptr<File> inner_;
 };
 
-}  // namespace sheaf::test
+}  // namespace sheaf

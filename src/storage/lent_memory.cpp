@@ -1,0 +1,70 @@
+#include "storage/lent_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "base/random.hpp"
+
+namespace sheaf {
+
+namespace {
+
+size_t place_of_secret(size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t); }
+
+int64_t secret_of(const std::byte* mapping, size_t bytes) {
+  int64_t secret = 0;
+  std::memcpy(&secret, mapping + place_of_secret(bytes), sizeof secret);
+  return secret;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+}  // namespace
+
+size_t lendable_size(size_t bytes) { return place_of_secret(bytes) + sizeof(int64_t); }
+
+void make_lendable(std::byte* mapping, size_t bytes) {
+  const auto secret = static_cast<int64_t>(random_number());
+  std::memcpy(mapping + place_of_secret(bytes), &secret, sizeof secret);
+}
+
+LentMemory lend(std::byte* mapping, size_t bytes, int descriptor) {
+  return {{mapping, bytes}, {getpid(), descriptor, static_cast<int64_t>(bytes), secret_of(mapping, bytes)}};
+}
+
+std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
+  if (facts.process <= 0 || facts.descriptor < 0 || facts.bytes <= 0 || facts.bytes > INT64_MAX / 2) return nullptr;
+  const std::string path = "/proc/" + std::to_string(facts.process) + "/fd/" + std::to_string(facts.descriptor);
+  const auto bytes = static_cast<size_t>(facts.bytes);
+  struct stat found {};
+  // Looked at first: to open anything else may have consequences.
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return nullptr;
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() < 0 || fstat(file.number(), &found) != 0) return nullptr;
+  if (static_cast<size_t>(found.st_size) < lendable_size(bytes)) return nullptr;
+  void* const mapping = mmap(nullptr, lendable_size(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  std::unique_ptr<BorrowedMemory> memory(new BorrowedMemory(static_cast<std::byte*>(mapping), bytes));
+  return secret_of(memory->mapping_, bytes) == facts.secret ? std::move(memory) : nullptr;
+}
+
+BorrowedMemory::~BorrowedMemory() { munmap(mapping_, lendable_size(bytes_)); }
+
+}  // namespace sheaf

@@ -1,0 +1,63 @@
+// storage/lent_memory: memory of one process from which, and to which, another one of the same machine moves bytes of a file, so that
+// they need not travel between the two.
+//
+// Who lends has the memory behind a descriptor; who borrows opens that through /proc and maps it. Numbers of processes and descriptors
+// mean something else on another machine, so a secret stands behind the memory: who does not find it has found something else.
+//
+// Threads: what is here may be used by any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/export.hpp"
+
+namespace sheaf {
+
+// How another process finds it. Plain numbers, to be sent.
+struct LoanFacts {
+  int64_t process = 0;
+  int64_t descriptor = -1;  // there
+  int64_t bytes = 0;        // without what stands behind
+  int64_t secret = 0;
+
+  bool operator==(const LoanFacts&) const = default;
+};
+
+struct LentMemory {
+  std::span<std::byte> bytes;  // here
+  LoanFacts facts;
+};
+
+// Bytes of a file whose first `bytes` are to be lent; the rest is for the secret.
+SHEAF_EXPORT size_t lendable_size(size_t bytes);
+
+// By who makes the memory, before anybody else maps it: puts a new secret behind the first `bytes` of `mapping`, which has
+// lendable_size(bytes). Throws what random_number() does.
+SHEAF_EXPORT void make_lendable(std::byte* mapping, size_t bytes);
+
+// What to tell others of a mapping that has been made lendable. `descriptor`: of its file, to be kept open as long as it is lent.
+SHEAF_EXPORT LentMemory lend(std::byte* mapping, size_t bytes, int descriptor);
+
+// Memory of another process, mapped here until the object ends; that may be after the other one has dropped it.
+class SHEAF_EXPORT BorrowedMemory {
+ public:
+  // Null if the memory cannot be had: another machine, another user, or it is no more.
+  static std::unique_ptr<BorrowedMemory> map(const LoanFacts& facts);
+  ~BorrowedMemory();
+  BorrowedMemory(const BorrowedMemory&) = delete;
+  BorrowedMemory& operator=(const BorrowedMemory&) = delete;
+
+  std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
+
+ private:
+  BorrowedMemory(std::byte* mapping, size_t bytes) : mapping_(mapping), bytes_(bytes) {}
+
+  std::byte* const mapping_;
+  const size_t bytes_;
+};
+
+}  // namespace sheaf
