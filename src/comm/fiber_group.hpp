@@ -157,6 +157,7 @@ bool Group::end(Complete complete, bool queues_up) {
 
 inline void Group::wait(uint32_t meeting) {
   if (meeting != meetings) return;
+  if (broken) std::rethrow_exception(broken);  // since the running member came
   world->scheduler->wait(this, call.operation);
   if (broken && meeting == meetings) std::rethrow_exception(broken);
 }

@@ -111,6 +111,7 @@ class MpiComm final : public Comm, public DenseExchange {
   }
 
   bool begin_all_max(std::span<const int64_t> values) override {
+    if (own_.get() == MPI_COMM_NULL) return false;  // the first call of all finds the communicator
     mpi::Meeting* const tasks = meeting();
     if (!tasks) return false;
     count(values.size_bytes());

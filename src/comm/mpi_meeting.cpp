@@ -37,16 +37,13 @@ std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
 // Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks without moving
 // anything on.
 bool Meeting::wait() {
-  begun_ = false;
   return tasks_.wait([this] {
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
   });
 }
 
-// One that was begun and never finished is over first: its Comm is gone, and this belongs to the next.
 bool Meeting::meet(std::span<const std::byte> mine) {
-  if (begun_) wait();
   tasks_.come(mine);
   return wait();
 }
@@ -69,11 +66,7 @@ bool Meeting::all_max(std::span<int64_t> values) {
   return combine(values, [&](size_t i, int64_t value, int) { values[i] = std::max(values[i], value); });
 }
 
-void Meeting::begin_all_max(std::span<const int64_t> values) {
-  if (begun_) wait();
-  tasks_.come(std::as_bytes(values));
-  begun_ = true;
-}
+void Meeting::begin_all_max(std::span<const int64_t> values) { tasks_.come(std::as_bytes(values)); }
 
 void Meeting::finish_all_max(std::span<int64_t> values) {
   wait();

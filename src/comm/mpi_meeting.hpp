@@ -32,6 +32,7 @@ class Meeting {
   void barrier() { meet({}); }
   bool broadcast(std::span<std::byte> data, int root);
   bool all_max(std::span<int64_t> values);
+  // Who begins need not finish: all have come before a communicator is given back, and meet elsewhere before they use it again.
   void begin_all_max(std::span<const int64_t> values);  // at most SharedMeeting::most_bytes
   void finish_all_max(std::span<int64_t> values);
   bool all_sum(std::span<int64_t> values);
@@ -55,7 +56,6 @@ class Meeting {
   MPI_Comm comm_;
   const std::shared_ptr<SharedMemory> memory_;
   SharedMeeting tasks_;
-  bool begun_ = false;  // a meeting that this task has come to and not waited for
 };
 
 }  // namespace sheaf::mpi

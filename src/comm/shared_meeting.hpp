@@ -36,7 +36,8 @@ class SHEAF_EXPORT SharedMeeting {
     come(mine);
     return wait(progress);
   }
-  // The two halves of it, between which a task may do something else. Each come() is followed by a wait().
+  // The two halves of it, between which a task may do something else. A wait() may be left out where all are
+  // known to have come.
   void come(std::span<const std::byte> mine);
   bool wait(const std::function<void()>& progress);
 

@@ -106,29 +106,36 @@ Stage::Sums* Collective::take_sums(const Together& how) {
   return sums;
 }
 
+// What a task brings to the reduction of a call; meet() takes it apart again.
+Collective::Reduction Collective::brought(const Part& part, bool same, bool leaves) {
+  const Access& access = part.access;
+  const bool works = part.works();
+  return {part.problem.has_value(),
+          works ? -access.low() : none,
+          works ? access.high() : none,
+          !same,
+          hardware_threads(),
+          works ? access.bytes() : 0,
+          works ? access.pieces() : 0,
+          part.large,
+          !part.places,
+          -part.room,
+          leaves};
+}
+
 Collective::Facts Collective::meet(const Part& part, const Together& how) {
   const Access& access = part.access;
   Plan mine = wish(access, how, part.writes);
   const bool same = how.reuse && plan_->has_leg && plan_->wants_the_same(mine);
-  const bool works = access.bytes() > 0 && !part.problem;
   Stage::Sums* const sums = take_sums(how);
+  const bool works = part.works();
   if (works && sums) {
     mine.coverage = same ? plan_->coverage : coverage(access, access.from, access.to);
     sums->coverage.fetch_add(mine.coverage, std::memory_order_relaxed);
     sums->bytes.fetch_add(access.bytes(), std::memory_order_relaxed);
     sums->pieces.fetch_add(access.pieces(), std::memory_order_relaxed);
   }
-  Reduction values{part.problem.has_value(),
-                   works ? -access.low() : none,
-                   works ? access.high() : none,
-                   !same,
-                   hardware_threads(),
-                   works ? access.bytes() : 0,
-                   works ? access.pieces() : 0,
-                   part.large,
-                   !part.places,
-                   -part.room,
-                   false};
+  Reduction values = brought(part, same, false);
   maximum(values, how.allreduce);
   Facts facts;
   facts.some_left = values[10] != 0;
@@ -188,14 +195,14 @@ bool Collective::may_leave(File& file, const Part& part, const Together& how, in
   if (!free_ || !can_begin_ || part.problem || part.access.bytes() > 0 || !how.ahead || !how.allreduce || how.serial) return false;
   if (part.places && not_waiting_ == 0) return false;  // others may wait for this task
   const int64_t needed = part.writes ? std::max(plenty, saturated_product(bytes, plenty_for_range * comm_.size())) : 1;
-  return bytes > 0 && file.room_left() >= needed;
+  return bytes > 0 && (part.places ? part.room : file.room_left()) >= needed;
 }
 
 // False if this kind of group cannot. Who leaves brings nothing to the call but that.
 bool Collective::leave(const Together& how) {
   const uint32_t turn = turn_;
   take_sums(how);
-  can_begin_ = comm_.begin_all_max(Reduction{0, none, none, true, hardware_threads(), 0, 0, 0, true, 0, true});
+  can_begin_ = comm_.begin_all_max(brought({}, false, true));
   if (!can_begin_) {
     turn_ = turn;
     return false;

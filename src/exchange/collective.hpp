@@ -72,6 +72,7 @@ class Collective {
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
   Plan wish(const Access& access, const Together& how, bool writes) const;
   Stage::Sums* take_sums(const Together& how);
+  static Reduction brought(const Part& part, bool same, bool leaves);
   Facts meet(const Part& part, const Together& how);
   bool may_leave(File& file, const Part& part, const Together& how, int64_t bytes) const;
   bool leave(const Together& how);

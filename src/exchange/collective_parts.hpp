@@ -19,6 +19,8 @@ struct Collective::Part {
   bool places = false;  // it may write in place
   int64_t room = 0;     // left for the file
   std::optional<Error> problem = std::nullopt;
+
+  bool works() const { return access.bytes() > 0 && !problem; }
 };
 
 // What all tasks know afterwards.

@@ -1,7 +1,9 @@
 #include "sharedfile/opening.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "comm/shared_meeting.hpp"
 
@@ -15,15 +17,19 @@ static_assert(sizeof(Opening) <= SharedMeeting::most_bytes);
 template <class H, class Use>
 void for_each_member(H& hints, Use use) {
   int i = 0;
-  for (auto* number : {&hints.aggregators, &hints.buffer_size, &hints.sieve_write_size, &hints.sieve_read_size, &hints.striping_unit,
-                       &hints.striping_factor, &hints.block_size})
-    use.number(i++, *number);
+  const std::array numbers{&hints.aggregators,   &hints.buffer_size,     &hints.sieve_write_size, &hints.sieve_read_size,
+                           &hints.striping_unit, &hints.striping_factor, &hints.block_size};
+  static_assert(numbers.size() == std::extent_v<decltype(Opening::numbers)>);
+  for (auto* number : numbers) use.number(i++, *number);
   i = 0;
-  for (auto* choice : {&hints.collective_write, &hints.collective_read, &hints.sieve_write, &hints.sieve_read}) use.choice(i++, *choice);
+  const std::array choices{&hints.collective_write, &hints.collective_read, &hints.sieve_write, &hints.sieve_read};
+  static_assert(choices.size() == std::extent_v<decltype(Opening::choices)>);
+  for (auto* choice : choices) use.choice(i++, *choice);
   i = 0;
-  for (auto* flag : {&hints.no_independent, &hints.aligned, &hints.allreduce, &hints.alltoall, &hints.pset, &hints.shared,
-                     &hints.overlap, &hints.reuse, &hints.direct, &hints.place, &hints.ahead})
-    use.flag(i++, *flag);
+  const std::array flags{&hints.no_independent, &hints.aligned, &hints.allreduce, &hints.alltoall, &hints.pset, &hints.shared,
+                         &hints.overlap, &hints.reuse, &hints.direct, &hints.place, &hints.ahead};
+  static_assert(flags.size() == std::extent_v<decltype(Opening::flags)>);
+  for (auto* flag : flags) use.flag(i++, *flag);
 }
 
 struct Pack {

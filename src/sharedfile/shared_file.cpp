@@ -352,7 +352,7 @@ class OpenFile final : public SharedFile {
     how.reuse = hints_.reuse;
     how.direct = hints_.direct;
     how.place = hints_.place;
-    how.ahead = hints_.ahead && &lane == &lane_;  // the end of others is not told when the file is closed
+    how.ahead = hints_.ahead && &lane == &lane_;  // close() asks no other lane what went wrong
     return how;
   }
 

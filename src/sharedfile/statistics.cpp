@@ -11,8 +11,7 @@ namespace {
 constexpr const char* names[] = {
     "independent_writes", "independent_reads", "collective_writes", "collective_reads", "bytes_written", "bytes_read", "pieces",
     "requests", "file_bytes_written", "file_bytes_read", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls", "place_calls",
-    "ahead_calls",
-    "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
+    "ahead_calls", "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
 static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
 
 std::string escaped(const std::string& text) {
@@ -63,7 +62,8 @@ std::string Statistics::text(const std::string& path, int tasks) const {
   out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" + n(file_bytes_written) +
          " bytes written, " + n(file_bytes_read) + " read)\n";
   out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " + n(sieve_calls) +
-         " sieved, " + n(place_calls) + " in place; aggregators: " + n(aggregators) + "\n";
+         " sieved, " + n(place_calls) + " in place; left before the others: " + n(ahead_calls) +
+         "; aggregators: " + n(aggregators) + "\n";
   out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) + "; file: " + milliseconds(file_ns) +
          " (summed over tasks)\n";
   out += "  plans: " + n(plans_made) + " made, " + n(plans_reused) + " reused\n";

@@ -1,6 +1,7 @@
 // Runs the contract of Comm under MPI. Returns 0 if it holds on all ranks, else reports and aborts.
 #include <mpi.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -51,6 +52,17 @@ void check_bad_pieces() {
   require(refused, "scatter: bad pieces are refused on all ranks");
 }
 
+// Whoever begins a reduction may drop the group without its result: the next one, which gets what that was made of, is none the wiser.
+void check_begun_and_dropped() {
+  for (int64_t round = 0; round < 20; ++round) {
+    const auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+    std::array<int64_t, 1> largest{comm->rank() + 100 * round};
+    comm->all_max(largest);
+    require(largest[0] == comm->size() - 1 + 100 * round, "all_max after a reduction that was begun on another group");
+    comm->begin_all_max(std::array<int64_t, 1>{INT64_MAX});
+  }
+}
+
 void check_failure() {
   bool failed = false;
   try {
@@ -73,6 +85,7 @@ void check_all() {
   for (const int per_node : {1, 2, 3}) check_topology(per_node);
   check_bad_topology();
   check_bad_pieces();
+  check_begun_and_dropped();
   check_failure();
 }
 
