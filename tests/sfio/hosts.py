@@ -57,7 +57,14 @@ class Hosts:
         self.agent.chmod(0o755)
         return True
 
+    def kill(self):
+        """All that runs on them: what launchers start there outlives a launcher that is killed."""
+        for name in self.names:
+            for process in run("ip", "netns", "pids", self.prefix + name).stdout.split():
+                run("kill", "-9", process)
+
     def remove(self):
+        self.kill()
         for name in self.names:
             run("ip", "netns", "delete", self.prefix + name)
         run("ip", "link", "delete", self.bridge)

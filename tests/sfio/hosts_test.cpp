@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   mclose(f);
   require(sfio_stop() == 0, "stop");
   if (me == 0) std::puts("works");
+  std::fflush(stdout);  // before MPICH's MPI_Finalize, which may hang
   MPI_Finalize();
   return 0;
 }

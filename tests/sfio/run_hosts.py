@@ -4,6 +4,7 @@ machine allows no network namespaces, hosts are directories (SHEAF_SFIO_ROOT) an
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -63,9 +64,23 @@ class SeveralHosts(unittest.TestCase):
             else:  # which deals its hosts out in turn
                 command += ["-np", len(names)]
             command += words
-        done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True, timeout=SECONDS)
-        said = done.stdout + done.stderr
-        self.assertEqual(done.returncode, 0, f"{command}\n{said}")
+        task = subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, start_new_session=True)
+        # With several hosts MPICH 4.0 hangs in MPI_Finalize now and then; so does a program of nothing but MPI_Alltoall. By then all
+        # has been said and done.
+        may_hang = self.hosts and MPI == "mpich"
+        try:
+            said, _ = task.communicate(timeout=20 if may_hang else SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(task.pid, signal.SIGKILL)
+            if self.hosts:
+                self.hosts.kill()
+            said, _ = task.communicate()
+            if may_hang and "works" in said:
+                print("MPI_Finalize of MPICH hung", file=sys.stderr)
+                return said
+            self.fail(f"{command} hangs\n{said}")
+        self.assertEqual(task.returncode, 0, f"{command}\n{said}")
         return said
 
     def subfile(self, host, path):
@@ -77,7 +92,7 @@ class SeveralHosts(unittest.TestCase):
 
     def test_a_listener_program_on_every_host(self):
         if self.hosts and MPI == "mpich":
-            # So do programs of nothing but MPI_Alltoall; two tasks never.
+            # So do programs of nothing but MPI_Alltoall, as often as not.
             self.skipTest("more than two tasks of MPICH 4.0 on several hosts often wait for the launcher in MPI_Finalize")
         given, disk = self.names()
         before = [self.hosts.received(n) for n in ("n0", "n1")] if self.hosts else []
