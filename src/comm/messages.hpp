@@ -10,6 +10,7 @@
 // was made for that.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,40 @@ void for_each_piece(std::span<const MemoryRun> runs, Take take) {
   for (const MemoryRun& run : runs)
     for (int64_t i = 0; i < run.count; ++i) take(run.at + i * run.stride, static_cast<size_t>(run.length));
 }
+
+// Goes through the pieces of runs, in order.
+class RunCursor {
+ public:
+  explicit RunCursor(std::span<const MemoryRun> runs) : runs_(runs) {}
+
+  // take(std::span<std::byte>) for pieces of the next `length` bytes. False if there are fewer.
+  template <class Take>
+  bool next(int64_t length, Take take) {
+    while (length > 0) {
+      if (run_ == runs_.size()) return false;
+      const MemoryRun& run = runs_[run_];
+      if (piece_ == run.count) {
+        ++run_;
+        piece_ = 0;
+        continue;
+      }
+      const int64_t bytes = std::min(length, run.length - done_);
+      if (bytes > 0) take(std::span(run.at + piece_ * run.stride + done_, static_cast<size_t>(bytes)));
+      length -= bytes;
+      done_ += bytes;
+      if (done_ < run.length) continue;
+      done_ = 0;
+      ++piece_;
+    }
+    return true;
+  }
+
+ private:
+  std::span<const MemoryRun> runs_;
+  size_t run_ = 0;
+  int64_t piece_ = 0;
+  int64_t done_ = 0;  // bytes of the piece
+};
 
 // A run over memory that is sent, and so not changed.
 inline MemoryRun run_of(std::span<const std::byte> bytes) {

@@ -67,6 +67,7 @@ class KeptMemory final : public SharedMemory {
  public:
   explicit KeptMemory(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
   std::span<std::byte> bytes() const override { return memory_->bytes(); }
+  std::optional<LentMemory> lent() const override { return memory_->lent(); }
 
  private:
   const std::shared_ptr<SharedMemory> memory_;

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 #include "storage/futex.hpp"
+#include "storage/lent_memory.hpp"
 
 namespace sheaf {
 
@@ -18,6 +20,9 @@ class SHEAF_EXPORT SharedMemory {
   virtual ~SharedMemory() = default;
 
   virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
+
+  // What processes outside the group need to map it too, as long as this object lives; nothing if they cannot.
+  virtual std::optional<LentMemory> lent() const { return std::nullopt; }
 
   // Lets others work, for a moment.
   virtual void pause();

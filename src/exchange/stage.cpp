@@ -66,6 +66,11 @@ std::span<Stage::Entry> Stage::table(uint32_t leg) const {
   return {table_ + leg % 2 * table_entries, static_cast<size_t>(table_entries)};
 }
 
+std::shared_ptr<void> Stage::lend_to(File& file) const {
+  const auto memory = shared_->lent();
+  return memory ? file.lend(*memory) : nullptr;
+}
+
 void Stage::announce(Slot& slot) {
   slot.event.fetch_add(1);
   if (slot.sleepers.load() > 0) wake(slot.event);

@@ -16,6 +16,7 @@
 
 #include "comm/glance.hpp"
 #include "comm/shared_memory.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::exchange {
 
@@ -67,6 +68,9 @@ class Stage {
   std::byte* memory(uint32_t number) const;                        // of the window in its slot
   std::span<std::atomic<uint64_t>> map(uint32_t number) const;      // its coverage map
   std::span<Entry> table(uint32_t leg) const;                      // of even and odd legs
+
+  // Lets transfers of `file` take its memory, until the result is dropped; null if they cannot.
+  std::shared_ptr<void> lend_to(File& file) const;
 
   void sleep(SharedWord& word, uint32_t value) { shared_->wait(word, value); }
   void wake(SharedWord& word, int sleepers = INT_MAX) { shared_->wake(word, sleepers); }

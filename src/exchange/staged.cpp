@@ -11,6 +11,7 @@ namespace sheaf::exchange {
 namespace {
 
 constexpr uint32_t most_ahead = 3;  // windows that a task reads before their time
+constexpr size_t most_at_once = 4;  // windows in one request to a file where requests are dear
 
 }  // namespace
 
@@ -23,6 +24,7 @@ struct Staged::Job {
   Tally& tally;
   uint32_t base;  // number of the first window
   Sieving sieving = Sieving::automatic;
+  ScatteredFile* const scattered = dynamic_cast<ScatteredFile*>(&file);
   std::optional<Error> problem = std::nullopt;
 
   uint32_t end() const { return base + static_cast<uint32_t>(leg.order.size()); }
@@ -98,6 +100,7 @@ Leg Staged::find_gaps(const Access& access, const Windows& windows, int64_t doma
 
 std::optional<Error> Staged::write(File& file, const Access& access, const Leg& leg, Sieving sieving, SharedWord& failed,
                                    Tally& tally) {
+  const auto loan = stage_->lend_to(file);
   Job job{file, access, leg, failed, tally, next_, sieving};
   job.for_each_own([&](uint32_t number, int64_t from, int64_t to) {
     Stage::Slot& slot = stage_->slot(number);
@@ -157,6 +160,12 @@ void Staged::write_ready(Job& job) {
       continue;
     }
     const uint32_t first = head.finished.load();
+    std::vector<uint32_t> together;
+    const auto write_together = [&] {
+      if (!together.empty()) write_windows(job, *job.scattered, together);
+      for (const uint32_t number : together) release(job, number);
+      together.clear();
+    };
     for (uint32_t i = 0; i < static_cast<uint32_t>(stage_->slots()) && head.waiting.load() > 0; ++i) {
       Stage::Slot& slot = stage_->slot(first + i);
       const uint32_t number = slot.use.load();
@@ -165,9 +174,15 @@ void Staged::write_ready(Job& job) {
       if (number - job.base >= job.leg.order.size()) continue;
       if (!slot.claimed.compare_exchange_strong(unclaimed, number + 1)) continue;
       head.waiting.fetch_sub(1);
+      if (job.scattered) {
+        together.push_back(number);
+        if (together.size() == most_at_once) write_together();
+        continue;
+      }
       write_window(job, number);
       release(job, number);
     }
+    write_together();
     head.writers.fetch_sub(1);
   }
 }
@@ -182,6 +197,21 @@ void Staged::write_window(Job& job, uint32_t number) {
     write_covered(job.file, {stage_->memory(number), static_cast<size_t>(length)}, map, begin, job.sieving, job.tally);
   });
   map.clear();
+}
+
+void Staged::write_windows(Job& job, ScatteredFile& file, std::span<const uint32_t> numbers) {
+  std::vector<ScatteredFile::Piece> pieces;
+  for (const uint32_t number : numbers) {
+    const std::span window(stage_->memory(number), static_cast<size_t>(job.length(number)));
+    if (job.full(number)) {
+      pieces.push_back({job.begin(number), window.data(), std::ssize(window)});
+    } else {
+      add_covered(pieces, window, CoverageMap(stage_->map(number)), job.begin(number));
+    }
+  }
+  job.attempt_part([&] { put_scattered(file, pieces, job.tally); });
+  for (const uint32_t number : numbers)
+    if (!job.full(number)) CoverageMap(stage_->map(number)).clear();
 }
 
 // The window is done; the next one may use its slot.
@@ -211,6 +241,7 @@ void Staged::wait_for_all(Job& job) {
 
 std::optional<Error> Staged::read(File& file, const Access& access, const Leg& leg, bool ahead, SharedWord& failed, int64_t& done,
                                   Tally& tally) {
+  const auto loan = stage_->lend_to(file);
   Job job{file, access, leg, failed, tally, next_};
   done = access.to;
   job.for_each_own([&](uint32_t number, int64_t from, int64_t to) {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "comm/agree.hpp"
-#include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
@@ -31,25 +29,31 @@ void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const
   if (error) throw *error;
 }
 
-void write_scattered(ScatteredFile& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset, Tally& tally) {
+}  // namespace
+
+void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window, const CoverageMap& map, int64_t offset) {
   const int64_t length = std::ssize(window);
-  std::vector<ScatteredFile::Piece> pieces;
-  const Clock clock(tally.file_ns);
   for (int64_t from = map.next_set(0, length); from < length;) {
     const int64_t to = map.next_clear(from, length);
     pieces.push_back({offset + from, window.data() + from, to - from});
-    tally.file_bytes_written += to - from;
     from = map.next_set(to, length);
   }
+}
+
+void put_scattered(ScatteredFile& file, std::span<const ScatteredFile::Piece> pieces, Tally& tally) {
   if (pieces.empty()) return;
+  const Clock clock(tally.file_ns);
+  for (const ScatteredFile::Piece& piece : pieces) tally.file_bytes_written += piece.length;
   ++tally.requests;
   file.write_scattered(pieces);
 }
 
-}  // namespace
-
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset, Sieving sieving, Tally& tally) {
-  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file)) return write_scattered(*pieces, window, map, offset, tally);
+  if (auto* const scattered = dynamic_cast<ScatteredFile*>(&file)) {
+    std::vector<ScatteredFile::Piece> pieces;
+    add_covered(pieces, window, map, offset);
+    return put_scattered(*scattered, pieces, tally);
+  }
   const int64_t length = std::ssize(window);
   const int64_t worth = sieving == Sieving::never ? 0 : sieving == Sieving::always ? length : worth_a_request;
   Gaps gaps;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "exchange/coverage.hpp"
 #include "exchange/independent.hpp"
 #include "exchange/tally.hpp"
+#include "storage/scattered.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -14,5 +16,11 @@ namespace sheaf::exchange {
 // a request costs (sieving: automatic), or always, or never, what the file holds in them is read, kept in `window` and
 // written back, under a lock.
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset, Sieving sieving, Tally& tally);
+
+// Adds the pieces of `window` that are set in `map`; it must outlive their use.
+void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window, const CoverageMap& map, int64_t offset);
+
+// Writes pieces that do not overlap, with one request.
+void put_scattered(ScatteredFile& file, std::span<const ScatteredFile::Piece> pieces, Tally& tally);
 
 }  // namespace sheaf::exchange

@@ -74,6 +74,7 @@ class SharedHandles::Handle final : public ForwardingFile {
     const std::lock_guard lock(table_->mutex);
     if (!std::exchange(company_, true)) inner().expect_company(words);
   }
+  std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
   int32_t border() override { return inner().border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }

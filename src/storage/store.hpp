@@ -24,6 +24,8 @@
 
 namespace sheaf {
 
+struct LentMemory;  // storage/lent_memory.hpp
+
 class WriteSlots;
 
 enum class Access : uint8_t {
@@ -93,6 +95,10 @@ class File {
   // writes then take turns where that helps (storage/turn.hpp). `words`: two words, zero, of memory that all of them
   // share and that outlives the File, or null. Nothing by default.
   virtual void expect_company(SharedWord* /*words*/) {}
+
+  // Says that transfers to come may use this memory, which other processes of the machine can map: a File whose bytes go through
+  // one of them lets it take them from there. Until the result is dropped, which must be before the memory and the File are.
+  virtual std::shared_ptr<void> lend(const LentMemory& /*memory*/) { return nullptr; }
 
   // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by default.
   virtual void announce(int64_t /*offset*/) {}

@@ -1,7 +1,6 @@
 #include "stripedfile/direct_link.hpp"
 
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "stripedfile/service.hpp"
@@ -38,20 +37,8 @@ class DirectLink final : public Link {
   }
 
   std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) override {
-    std::vector<std::byte> message = encode(request);
-    message.reserve(message.size() + static_cast<size_t>(bytes_of(out)));
-    for_each_piece(out, [&](const std::byte* at, size_t length) { message.insert(message.end(), at, at + length); });
-    int32_t tag = 0;
-    const size_t length = services_[static_cast<size_t>(listener)]->handle(message, memory_, tag);
     auto call = std::make_unique<DirectCall>();
-    std::memcpy(&call->answer_, memory_.data(), std::min(length, sizeof(Answer)));
-    if (length > sizeof(Answer)) {
-      const std::byte* from = memory_.data() + sizeof(Answer);
-      for_each_piece(in, [&](std::byte* at, size_t bytes) {
-        std::memcpy(at, from, bytes);
-        from += bytes;
-      });
-    }
+    call->answer_ = services_[static_cast<size_t>(listener)]->carry_out(request, out.empty() ? in : out);
     counts_.messages += 1;
     counts_.bytes += bytes_of(out) + bytes_of(in);
     return call;
@@ -73,7 +60,6 @@ class DirectLink final : public Link {
   HostRoots roots_;
   std::vector<ListenerFacts> facts_;
   std::vector<std::unique_ptr<Service>> services_;
-  std::vector<std::byte> memory_;
   LinkCounts counts_;
 };
 

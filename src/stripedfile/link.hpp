@@ -37,6 +37,7 @@ class Call {
 struct LinkCounts {
   int64_t messages = 0;  // requests that went out
   int64_t bytes = 0;     // data in both directions
+  int64_t lent = 0;      // of them: what listeners took from lent memory, or put there
 };
 
 class Link {
@@ -53,6 +54,11 @@ class Link {
   // Sends a request with `out` behind its head; the answer's data go to `in`. That memory must live as long as the Call.
   // Errors of the request itself come as an answer. Throws Error io if the listener is known to be gone.
   virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) = 0;
+
+  // Memory of this process that transfers may use and that listeners of its machine can map (storage/lent_memory.hpp), until
+  // end_loan() of the same. Transfers within it then move no bytes through messages where that is faster.
+  virtual void begin_loan(const LentMemory& /*memory*/) {}
+  virtual void end_loan(const LentMemory& /*memory*/) {}
 
   // The file behind a handle if this task has it open itself, for locks between processes; null behind messages. For any
   // thread.

@@ -14,6 +14,7 @@ class MessageLink final : public Link {
       : messages_(std::move(messages)),
         listeners_(std::move(listeners)),
         gone_(listeners_.size()),
+        far_(listeners_.size()),
         patience_(patience),
         tags_(tags),
         next_tag_(tags.first) {}
@@ -26,6 +27,12 @@ class MessageLink final : public Link {
     return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(out), std::move(in));
   }
 
+  void begin_loan(const LentMemory& memory) override { loans_.push_back(memory); }
+  void end_loan(const LentMemory& memory) override {
+    const auto found = std::ranges::find(loans_, memory.facts, &LentMemory::facts);
+    if (found != loans_.end()) loans_.erase(found);
+  }
+
   void rest(double idle) override { messages_->rest(idle); }
   double now() override { return messages_->now(); }
   LinkCounts counts() const override { return counts_; }
@@ -35,41 +42,85 @@ class MessageLink final : public Link {
   class MessageCall final : public Call {
    public:
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in)
-        : link_(link), listener_(listener), about_(about_of(request)), begin_(link.waited()) {
-      const int task = link.listeners_[static_cast<size_t>(listener)].task;
-      request.answer_tag = link.next_tag_;
-      link.next_tag_ = link.next_tag_ == link.tags_.last ? link.tags_.first : link.next_tag_ + 1;
-      head_ = encode(request);
-      link.counts_.messages += 1;
-      link.counts_.bytes += bytes_of(out) + bytes_of(in);
-      in.insert(in.begin(), {reinterpret_cast<std::byte*>(&answer_), sizeof answer_, sizeof answer_, 1});
-      out.insert(out.begin(), run_of(head_));
-      answered_ = link.messages_->receive(task, request.answer_tag, in);
-      sent_ = link.messages_->send(task, request_tag, out);
+        : link_(link), listener_(listener), request_(std::move(request)), out_(std::move(out)), in_(std::move(in)) {
+      link.counts_.bytes += bytes_of(out_) + bytes_of(in_);
+      if (!link.far_[static_cast<size_t>(listener)]) link.lend(request_, out_.empty() ? in_ : out_);
+      send();
     }
 
     bool done() override {
       if (sent_ && sent_->done()) sent_.reset();
       if (answered_ && answered_->done()) answered_.reset();
-      if (!answered_ && !sent_) return true;
-      if (link_.gone_[static_cast<size_t>(listener_)]) throw link_.gone(listener_, about_);
+      if (!answered_ && !sent_) return !must_travel();
+      if (link_.gone_[static_cast<size_t>(listener_)]) throw link_.gone(listener_, about_of(request_));
       if (link_.waited() - begin_ <= link_.patience_) return false;
       link_.gone_[static_cast<size_t>(listener_)] = true;
-      throw link_.gone(listener_, about_);
+      throw link_.gone(listener_, about_of(request_));
     }
 
     const Answer& answer() const override { return answer_; }
 
    private:
+    void send() {
+      begin_ = link_.waited();
+      const int task = link_.listeners_[static_cast<size_t>(listener_)].task;
+      request_.answer_tag = link_.next_tag_;
+      link_.next_tag_ = link_.next_tag_ == link_.tags_.last ? link_.tags_.first : link_.next_tag_ + 1;
+      head_ = encode(request_);
+      link_.counts_.messages += 1;
+      link_.counts_.lent += lent_bytes();
+      std::vector<MemoryRun> in = {{reinterpret_cast<std::byte*>(&answer_), sizeof answer_, sizeof answer_, 1}};
+      std::vector<MemoryRun> out = {run_of(head_)};
+      if (request_.places.empty()) {
+        in.insert(in.end(), in_.begin(), in_.end());
+        out.insert(out.end(), out_.begin(), out_.end());
+      }
+      answered_ = link_.messages_->receive(task, request_.answer_tag, in);
+      sent_ = link_.messages_->send(task, request_tag, out);
+    }
+
+    // The listener cannot reach this task's memory: the same again, with the bytes.
+    bool must_travel() {
+      if (answer_.out_of_reach == 0) return false;
+      link_.far_[static_cast<size_t>(listener_)] = true;
+      link_.counts_.lent -= lent_bytes();
+      request_.places.clear();
+      answer_ = {};
+      send();
+      return true;
+    }
+
+    int64_t lent_bytes() const { return request_.places.empty() ? 0 : bytes_of(out_) + bytes_of(in_); }
+
     MessageLink& link_;
     int listener_;
-    std::string about_;
-    double begin_;
+    Request request_;
+    const std::vector<MemoryRun> out_;
+    const std::vector<MemoryRun> in_;
+    double begin_ = 0;
     std::vector<std::byte> head_;
     Answer answer_;
     std::unique_ptr<Transfer> answered_;
     std::unique_ptr<Transfer> sent_;
   };
+
+  // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in pieces that are worth it.
+  void lend(Request& request, std::span<const MemoryRun> runs) const {
+    int64_t pieces = 0;
+    for (const MemoryRun& run : runs) pieces += run.count;
+    if (pieces == 0 || bytes_of(runs) < pieces * least_piece || std::ssize(runs) > most_places) return;
+    const MemoryRun& first = runs.front();
+    for (const LentMemory& memory : loans_) {
+      const std::byte* const base = memory.bytes.data();
+      const auto holds = [&](const MemoryRun& run) {
+        return run.at >= base && run.at + (run.count - 1) * run.stride + run.length <= base + memory.bytes.size();
+      };
+      if (!holds(first) || !std::ranges::all_of(runs, holds)) continue;
+      request.loan = memory.facts;
+      for (const MemoryRun& run : runs) request.places.push_back({run.at - base, run.length, run.stride, run.count});
+      return;
+    }
+  }
 
   // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and goes on (SIGSTOP, as
   // batch systems do) finds no listener gone.
@@ -79,6 +130,10 @@ class MessageLink final : public Link {
     looked_ = now;
     return waited_;
   }
+
+  // Smaller pieces are faster in one message than one by one in a request to the file.
+  static constexpr int64_t least_piece = 4 << 10;  // bytes, on average
+  static constexpr int64_t most_places = 4 << 10;  // of 32 bytes, in the head
 
   static const std::string& about_of(const Request& request) { return request.about.empty() ? request.path : request.about; }
 
@@ -95,6 +150,8 @@ class MessageLink final : public Link {
   std::unique_ptr<Messages> messages_;
   std::vector<ListenerFacts> listeners_;
   std::vector<bool> gone_;
+  std::vector<bool> far_;  // cannot map this task's memory
+  std::vector<LentMemory> loans_;
   double patience_;
   AnswerTags tags_;
   int next_tag_;

@@ -21,6 +21,11 @@ class Writer {
     put(std::ssize(text));
     append(text.data(), text.size());
   }
+  template <class T>
+  void put_list(const std::vector<T>& list) {
+    put(std::ssize(list));
+    append(list.data(), list.size() * sizeof(T));
+  }
   void append(const void* from, size_t bytes) {
     const auto* const at = static_cast<const std::byte*>(from);
     bytes_.insert(bytes_.end(), at, at + bytes);
@@ -46,11 +51,12 @@ class Reader {
     text.resize(static_cast<size_t>(length));
     return copy(text.data(), text.size());
   }
-  bool get_extents(std::vector<Extent>& extents) {
+  template <class T>
+  bool get_list(std::vector<T>& list) {
     int64_t count = 0;
-    if (!get(count) || count < 0 || count > std::ssize(rest_) / static_cast<int64_t>(sizeof(Extent))) return false;
-    extents.resize(static_cast<size_t>(count));
-    return copy(extents.data(), extents.size() * sizeof(Extent));
+    if (!get(count) || count < 0 || count > std::ssize(rest_) / static_cast<int64_t>(sizeof(T))) return false;
+    list.resize(static_cast<size_t>(count));
+    return copy(list.data(), list.size() * sizeof(T));
   }
   std::span<const std::byte> rest() const { return rest_; }
 
@@ -78,9 +84,10 @@ std::vector<std::byte> encode(const Request& request) {
   out.put(std::ssize(request.sections));
   for (const Section& section : request.sections) {
     out.put(section.handle);
-    out.put(std::ssize(section.extents));
-    out.append(section.extents.data(), section.extents.size() * sizeof(Extent));
+    out.put_list(section.extents);
   }
+  out.put_list(request.places);
+  if (!request.places.empty()) out.put(request.loan);
   return out.take();
 }
 
@@ -96,9 +103,10 @@ std::optional<Decoded> decode(std::span<const std::byte> message) {
   if (request.kind < Kind::look || request.kind > Kind::bye) return std::nullopt;
   for (; sections > 0; --sections) {
     Section& section = request.sections.emplace_back();
-    if (!in.get(section.handle) || !in.get_extents(section.extents)) return std::nullopt;
+    if (!in.get(section.handle) || !in.get_list(section.extents)) return std::nullopt;
   }
-  if (sections < 0) return std::nullopt;
+  if (sections < 0 || !in.get_list(request.places)) return std::nullopt;
+  if (!request.places.empty() && !in.get(request.loan)) return std::nullopt;
   decoded.data = in.rest();
   return decoded;
 }

@@ -1,8 +1,9 @@
 // stripedfile/protocol: what compute tasks and I/O listeners say to each other.
 //
 // A request is one message: a head and, for writes, the bytes of all its extents one behind the other. The answer is one
-// message: a head of fixed size, of which only the used part travels, and for reads the bytes. Numbers are in the byte order
-// of the machine, since both sides are tasks of one MPI program.
+// message: a head of fixed size, of which only the used part travels, and for reads the bytes. Where the task's memory can be lent
+// (storage/lent_memory.hpp), a request says instead where in it the bytes are, or go to, and no bytes travel. Numbers are in the byte
+// order of the machine, since both sides are tasks of one MPI program.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "exchange/extent.hpp"
+#include "storage/lent_memory.hpp"
 
 namespace sheaf::sfio {
 
@@ -51,6 +53,14 @@ struct Section {
   std::vector<Extent> extents;
 };
 
+// `count` pieces of `length` bytes in lent memory, the first at `offset`, `stride` bytes from one to the next.
+struct Place {
+  int64_t offset = 0;
+  int64_t length = 0;
+  int64_t stride = 0;
+  int64_t count = 1;
+};
+
 struct Request {
   Kind kind = Kind::look;
   int32_t answer_tag = 0;
@@ -59,6 +69,8 @@ struct Request {
   std::string path;
   std::string more;
   std::vector<Section> sections;
+  LoanFacts loan;             // if there are places: the memory that they are in
+  std::vector<Place> places;  // of the bytes of all extents, in their order
   std::string about;  // the subfile's path, for messages of this task; does not travel
 };
 
@@ -81,7 +93,7 @@ struct Answer {
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};
   int32_t text_length = 0;
-  int32_t unused = 0;
+  int32_t out_of_reach = 0;  // 1: the lent memory cannot be had, nothing was done: the bytes have to travel
   std::array<char, 432> text{};
 
   void set_text(std::string_view words);  // cut to what there is room for

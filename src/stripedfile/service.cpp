@@ -17,19 +17,73 @@ Service::~Service() = default;
 size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag) {
   const auto decoded = decode(message);
   if (!decoded) throw Error(Code::damaged, "a message of " + std::to_string(message.size()) + " bytes is no request");
-  answer_tag = decoded->request.answer_tag;
-  ++counts_.requests;
-  if (answer.size() < sizeof(Answer)) answer.resize(sizeof(Answer));
+  const Request& request = decoded->request;
+  answer_tag = request.answer_tag;
   Answer head;
-  if (const auto failed = attempt([&] { head = dispatch(*decoded, answer); })) head = answer_of(*failed);
-  const bool with_data = head.code == 0 && decoded->request.kind == Kind::read;
-  const auto used = static_cast<size_t>(with_data ? static_cast<int64_t>(sizeof head) + head.values[1] : head.used());
-  std::memcpy(answer.data(), &head, with_data ? sizeof head : used);
+  size_t behind = 0;  // bytes that follow it
+  const auto failed = attempt([&] {
+    if (!request.places.empty()) {
+      const BorrowedMemory* const memory = borrow(request.loan);
+      if (memory) {
+        head = carry_out(request, runs_of(request, *memory));
+      } else {
+        head.out_of_reach = 1;
+      }
+      return;
+    }
+    MemoryRun memory = run_of(decoded->data);
+    if (request.kind == Kind::read) {
+      behind = static_cast<size_t>(bytes_to_read(request));
+      if (answer.size() < sizeof head + behind) answer.resize(sizeof head + behind);
+      memory = run_of(std::span(answer).subspan(sizeof head, behind));
+    }
+    head = carry_out(request, {&memory, 1});
+  });
+  if (failed) head = answer_of(*failed);
+  const bool with_data = head.code == 0 && behind > 0;
+  const auto used = with_data ? sizeof head + behind : static_cast<size_t>(head.used());
+  if (answer.size() < used) answer.resize(used);
+  std::memcpy(answer.data(), &head, std::min(used, sizeof head));
   return used;
 }
 
-Answer Service::dispatch(const Decoded& decoded, std::vector<std::byte>& data) {
-  const Request& request = decoded.request;
+Answer Service::carry_out(const Request& request, std::span<const MemoryRun> memory) {
+  ++counts_.requests;
+  Answer answer;
+  const auto failed = attempt([&] { answer = dispatch(request, memory); });
+  return failed ? answer_of(*failed) : answer;
+}
+
+const BorrowedMemory* Service::borrow(const LoanFacts& facts) {
+  const auto known = std::ranges::find(borrowed_, facts, &Borrowed::facts);
+  if (known != borrowed_.end()) return known->memory.get();
+  auto memory = BorrowedMemory::map(facts);
+  if (!memory) return nullptr;
+  if (borrowed_.size() == most_borrowed) borrowed_.pop_front();
+  return borrowed_.emplace_back(facts, std::move(memory)).memory.get();
+}
+
+// Throws damaged if the places are not in the memory, or are for more bytes than one request may have.
+std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMemory& memory) const {
+  std::vector<MemoryRun> runs;
+  runs.reserve(request.places.size());
+  const int64_t size = std::ssize(memory.bytes());
+  int64_t total = 0;
+  for (const Place& place : request.places) {
+    const bool sound = place.offset >= 0 && place.length > 0 && place.stride >= 0 && place.count > 0 &&
+                       place.count <= largest_ / place.length && (place.count == 1 || place.stride <= size / (place.count - 1)) &&
+                       place.offset <= size - place.length - (place.count - 1) * place.stride;
+    total += sound ? place.length * place.count : 0;
+    if (!sound || total > largest_)
+      throw Error(Code::damaged, "a request for " + std::to_string(place.count) + " pieces of " + std::to_string(place.length) +
+                                     " bytes at " + std::to_string(place.offset) + " in lent memory of " + std::to_string(size) +
+                                     " bytes");
+    runs.push_back({memory.bytes().data() + place.offset, place.length, place.stride, place.count});
+  }
+  return runs;
+}
+
+Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memory) {
   Answer answer;
   switch (request.kind) {
     case Kind::look:
@@ -60,12 +114,10 @@ Answer Service::dispatch(const Decoded& decoded, std::vector<std::byte>& data) {
       close(request);
       break;
     case Kind::write:
-      write(decoded);
+      write(request, memory);
       break;
     case Kind::read:
-      answer.values[0] = read(request, data);
-      for (const Section& section : request.sections)
-        for (const Extent& extent : section.extents) answer.values[1] += extent.length;
+      answer.values[0] = read(request, memory);
       break;
     case Kind::remove:
       return remove(root_ + request.path);
@@ -107,25 +159,30 @@ Service::Subfile& Service::writable(int64_t handle) {
   return subfile;
 }
 
-void Service::write(const Decoded& decoded) {
+void Service::write(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.transfers;
-  std::span<const std::byte> data = decoded.data;
-  for (const Section& section : decoded.request.sections) {
+  RunCursor cursor(memory);
+  for (const Section& section : request.sections) {
     Subfile& subfile = writable(section.handle);
     std::vector<exchange::Piece<const std::byte>> pieces;
     pieces.reserve(section.extents.size());
+    int64_t end = -1;
     for (const Extent& extent : section.extents) {
-      if (extent.offset < 0 || extent.length < 0 || extent.length > std::ssize(data))
-        throw file_error(Code::damaged, subfile.path, "a write request holds fewer bytes than its extents say");
-      const auto bytes = data.first(static_cast<size_t>(extent.length));
-      data = data.subspan(bytes.size());
-      if (!pieces.empty() && pieces.back().end() == extent.offset) {
-        pieces.back().memory = {pieces.back().memory.data(), pieces.back().memory.size() + bytes.size()};
-      } else {
-        pieces.push_back({extent.offset, bytes});
-      }
+      if (extent.offset != end) ++counts_.disk_requests;
+      end = extent.offset;
+      const bool there = extent.offset >= 0 && extent.length >= 0 && cursor.next(extent.length, [&](std::span<std::byte> bytes) {
+        const auto goes_on = [&](const auto& last) {
+          return last.end() == end && last.memory.data() + last.memory.size() == bytes.data();
+        };
+        if (!pieces.empty() && goes_on(pieces.back())) {
+          pieces.back().memory = {pieces.back().memory.data(), pieces.back().memory.size() + bytes.size()};
+        } else {
+          pieces.push_back({end, bytes});
+        }
+        end += std::ssize(bytes);
+      });
+      if (!there) throw file_error(Code::damaged, subfile.path, "a write request holds fewer bytes than its extents say");
     }
-    counts_.disk_requests += std::ssize(pieces);
     counted(Counted::write, [&] {
       if (pieces.size() == 1) return subfile.file->write_at(pieces[0].memory, pieces[0].offset);
       exchange::write_pieces(*subfile.file, std::move(pieces));
@@ -133,9 +190,7 @@ void Service::write(const Decoded& decoded) {
   }
 }
 
-// The bytes that lie behind the ends of the subfiles read as zero; returns how many those are.
-int64_t Service::read(const Request& request, std::vector<std::byte>& data) {
-  ++counts_.transfers;
+int64_t Service::bytes_to_read(const Request& request) const {
   int64_t total = 0;
   for (const Section& section : request.sections)
     for (const Extent& extent : section.extents) {
@@ -143,19 +198,34 @@ int64_t Service::read(const Request& request, std::vector<std::byte>& data) {
         throw Error(Code::invalid_argument, "a read request for more than " + std::to_string(largest_) + " bytes");
       total += extent.length;
     }
-  const size_t needed = sizeof(Answer) + static_cast<size_t>(total);
-  if (data.size() < needed) data.resize(needed);
+  return total;
+}
+
+// The bytes that lie behind the ends of the subfiles read as zero; returns how many those are.
+int64_t Service::read(const Request& request, std::span<const MemoryRun> memory) {
+  ++counts_.transfers;
+  bytes_to_read(request);
   int64_t missing = 0;
-  auto room = std::span(data).subspan(sizeof(Answer), static_cast<size_t>(total));
+  RunCursor cursor(memory);
   for (const Section& section : request.sections) {
     Subfile& subfile = subfile_of(section.handle);
     for (const Extent& extent : section.extents) {
-      const auto piece = room.first(static_cast<size_t>(extent.length));
-      room = room.subspan(piece.size());
+      std::vector<std::span<std::byte>> pieces;
+      if (!cursor.next(extent.length, [&](std::span<std::byte> piece) { pieces.push_back(piece); }))
+        throw file_error(Code::damaged, subfile.path, "a read request has less room than its extents say");
+      const auto length = static_cast<size_t>(extent.length);
+      if (pieces.size() > 1 && scattered_.size() < length) scattered_.resize(length);
+      const auto room = pieces.size() == 1 ? pieces[0] : std::span(scattered_).first(length);
       ++counts_.disk_requests;
-      const size_t got = counted(Counted::read, [&] { return subfile.file->read_at(piece, extent.offset); });
-      std::ranges::fill(piece.subspan(got), std::byte{});
-      missing += std::ssize(piece) - static_cast<int64_t>(got);
+      const size_t got = counted(Counted::read, [&] { return subfile.file->read_at(room, extent.offset); });
+      std::ranges::fill(room.subspan(got), std::byte{});
+      missing += extent.length - static_cast<int64_t>(got);
+      if (pieces.size() == 1) continue;
+      const std::byte* from = room.data();
+      for (const auto& piece : pieces) {
+        std::memcpy(piece.data(), from, piece.size());
+        from += piece.size();
+      }
     }
   }
   return missing;

@@ -7,11 +7,13 @@
 // the subfile exactly as long as the logical file needs; so a closed subfile that is too short has lost bytes.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/messages.hpp"
 #include "format/stripe_identity.hpp"
 #include "layout/stripes.hpp"
 #include "storage/store.hpp"
@@ -39,6 +41,9 @@ class SHEAF_EXPORT Service {
   // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data; memory that is
   // there is used again. Returns how many bytes of it are to be sent. Throws damaged if `message` is none.
   size_t handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag);
+
+  // The same without messages: `memory` has the bytes of a write, or gets those of a read.
+  Answer carry_out(const Request& request, std::span<const MemoryRun> memory);
 
   // The file behind a handle. Throws invalid_argument if there is none.
   std::shared_ptr<File> file_of(int64_t handle) { return subfile_of(handle).file; }
@@ -75,7 +80,17 @@ class SHEAF_EXPORT Service {
     bool exclusive = false;
   };
 
-  Answer dispatch(const Decoded& decoded, std::vector<std::byte>& data);
+  // Memory of a task, mapped here.
+  struct Borrowed {
+    LoanFacts facts;
+    std::unique_ptr<BorrowedMemory> memory;
+  };
+  static constexpr size_t most_borrowed = 16;  // the oldest goes first
+
+  Answer dispatch(const Request& request, std::span<const MemoryRun> memory);
+  const BorrowedMemory* borrow(const LoanFacts& facts);
+  std::vector<MemoryRun> runs_of(const Request& request, const BorrowedMemory& memory) const;
+  int64_t bytes_to_read(const Request& request) const;
   Looked look_at(const std::string& path);
   Answer look(const std::string& path);
   Answer open(const Request& request);
@@ -90,8 +105,8 @@ class SHEAF_EXPORT Service {
   void rename(const std::string& from, const std::string& to);
   bool lock(const Request& request, bool exclusive);
   void unlock(const Request& request);
-  void write(const Decoded& decoded);
-  int64_t read(const Request& request, std::vector<std::byte>& data);
+  void write(const Request& request, std::span<const MemoryRun> memory);
+  int64_t read(const Request& request, std::span<const MemoryRun> memory);
 
   Subfile& subfile_of(int64_t handle);
   Subfile& writable(int64_t handle);
@@ -114,6 +129,8 @@ class SHEAF_EXPORT Service {
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
   int64_t next_handle_ = 1;
   std::vector<Held> held_;
+  std::deque<Borrowed> borrowed_;
+  std::vector<std::byte> scattered_;  // an extent read whose bytes go to many places
   ErrorCounts errors_{};
   bool ended_ = false;
   ServiceCounts counts_;

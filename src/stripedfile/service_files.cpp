@@ -145,6 +145,7 @@ void Service::close(const Request& request) {
   const std::shared_ptr<Subfile> subfile = found->second;
   handles_.erase(found);
   std::erase_if(held_, [&](const Held& held) { return held.handle == request.handle; });
+  if (handles_.empty()) borrowed_.clear();
   subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
   if (request.values[0] < 0) subfile->size_unknown = true;
   if (--subfile->users > 0) return;

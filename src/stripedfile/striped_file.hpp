@@ -82,6 +82,9 @@ class SHEAF_EXPORT StripedFile {
   void resize(int64_t size);
   void sync();
 
+  // As File::lend (storage/store.hpp).
+  std::shared_ptr<void> lend(const LentMemory& memory);
+
   // Waits until no other task or thread holds a part of the range, or all of them share it; the first subfile's listener
   // keeps the books, without a session the operating system. A lock ends with unlock_range() of the same range or close().
   void lock_range(int64_t offset, int64_t length, bool exclusive);

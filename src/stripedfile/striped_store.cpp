@@ -85,6 +85,8 @@ class StoredFile final : public File, public ScatteredFile {
     return status().size;
   }
 
+  std::shared_ptr<void> lend(const LentMemory& memory) override { return file().lend(memory); }
+
   const std::string& path() const override { return path_; }
 
   void close() override {

@@ -1,0 +1,120 @@
+// Collective writes to files that take many pieces at once: windows that are ready go into one request.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "comm/fiber_comm.hpp"
+#include "exchange/collective.hpp"
+#include "storage/forwarding_file.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/scattered.hpp"
+
+namespace sheaf::exchange {
+namespace {
+
+using layout::TypeMap;
+
+constexpr int tasks = 4;
+constexpr int64_t window = 4 << 10;
+
+struct Counts {
+  int64_t requests = 0;
+  int64_t pieces = 0;
+  int64_t plain = 0;  // one range at a time
+  int64_t fails_at = -1;
+};
+
+// Other tasks run while one of them waits for a request.
+class ScatteringFile final : public ForwardingFile, public ScatteredFile {
+ public:
+  ScatteringFile(std::shared_ptr<File> file, Counts& counts) : ForwardingFile(std::move(file)), counts_(counts) {}
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    ++counts_.plain;
+    inner().write_at(data, offset);
+  }
+  void write_scattered(std::span<const Piece> pieces) override {
+    ++counts_.requests;
+    for (int i = 0; i < 10; ++i) yield();
+    for (const Piece& piece : pieces) {
+      ++counts_.pieces;
+      if (piece.offset <= counts_.fails_at && counts_.fails_at < piece.offset + piece.length) throw Error(Code::io, "no, says the test");
+      inner().write_at({piece.memory, static_cast<size_t>(piece.length)}, piece.offset);
+    }
+  }
+  void read_scattered(std::span<const Piece> pieces) override {
+    for (const Piece& piece : pieces) inner().read_at({piece.memory, static_cast<size_t>(piece.length)}, piece.offset);
+  }
+
+ private:
+  Counts& counts_;
+};
+
+// Every task owns the units whose number falls to it; `holes`: one more falls to nobody.
+void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes, int calls) {
+  Collective transfers(comm);
+  Together how;
+  how.exchange = Together::Way::always;
+  how.buffer = window;
+  const int64_t row = (tasks + (holes ? 1 : 0)) * unit;
+  const TypeMap one = TypeMap::bytes(unit).resized(0, row);
+  Tally tally;
+  for (int call = 0; call < calls; ++call) {
+    const std::vector<std::byte> data(static_cast<size_t>(unit * units), static_cast<std::byte>(10 * call + comm.rank() + 1));
+    const Access access{comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()), &contiguous_bytes()};
+    transfers.write(file, access, how, std::nullopt, tally);
+  }
+}
+
+TEST(ScatteredWindows, GoTogetherAndNothingElseIsWritten) {
+  for (const bool holes : {false, true})
+    for (const int64_t unit : {int64_t{40}, int64_t{1000}, int64_t{4096}})
+      for (uint64_t seed = 0; seed < 10; ++seed) {
+        const int64_t units = 200'000 / unit;
+        const int64_t row = (tasks + (holes ? 1 : 0)) * unit;
+        MemoryStore store;
+        const std::vector<std::byte> before(static_cast<size_t>(row * units + 100), std::byte{99});
+        store.open("a", sheaf::Access::fresh)->write_at(before, 0);
+        Counts counts;
+        run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
+          ScatteringFile file(store.open("a", sheaf::Access::write), counts);
+          write_units(comm, file, unit, units, holes, 2);
+        });
+        const std::vector<std::byte> bytes = store.contents("a");
+        ASSERT_EQ(bytes.size(), before.size());
+        for (size_t i = 0; i < bytes.size(); ++i) {
+          const auto place = static_cast<int64_t>(i);
+          const int64_t owner = place % row / unit;
+          const bool written = place < row * units && owner < tasks;
+          ASSERT_EQ(bytes[i], written ? static_cast<std::byte>(11 + owner) : std::byte{99}) << i << " seed " << seed;
+        }
+        EXPECT_LE(counts.plain, 2) << "only the last byte of a call, which makes the file as long as it will be";
+        EXPECT_LT(counts.requests, 2 * row * units / window * 3 / 4) << "windows went one by one";
+      }
+}
+
+TEST(ScatteredWindows, OneThatFailsFailsOnAllTasks) {
+  MemoryStore store;
+  store.open("a", sheaf::Access::fresh);
+  Counts counts;
+  counts.fails_at = 100'000;
+  int failed = 0;
+  run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = 3, .ranks_per_node = tasks}, [&](Comm& comm) {
+    ScatteringFile file(store.open("a", sheaf::Access::write), counts);
+    try {
+      write_units(comm, file, 1000, 100, false, 1);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::io);
+      ++failed;
+    }
+    comm.barrier();
+    if (comm.rank() == 0) counts.fails_at = -1;
+    comm.barrier();
+    write_units(comm, file, 1000, 100, false, 1);
+  });
+  EXPECT_EQ(failed, tasks);
+  EXPECT_EQ(store.contents("a")[100'000], std::byte{1});
+}
+
+}  // namespace
+}  // namespace sheaf::exchange

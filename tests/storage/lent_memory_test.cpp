@@ -1,0 +1,74 @@
+// Memory that others map: who has the facts finds the same bytes, who has wrong ones finds nothing.
+#include "storage/lent_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "support/lendable.hpp"
+
+namespace sheaf {
+namespace {
+
+TEST(LentMemory, IsTheSameWhereItIsBorrowed) {
+  for (const size_t size : {size_t{1}, size_t{4096}, size_t{100'001}}) {
+    const test::Lendable mine(size);
+    const auto there = BorrowedMemory::map(mine.lent().facts);
+    ASSERT_TRUE(there);
+    ASSERT_EQ(there->bytes().size(), size);
+    EXPECT_NE(there->bytes().data(), mine.bytes().data());
+    mine.bytes().back() = std::byte{7};
+    EXPECT_EQ(there->bytes().back(), std::byte{7});
+    there->bytes().front() = std::byte{9};
+    EXPECT_EQ(mine.bytes().front(), std::byte{9});
+  }
+}
+
+TEST(LentMemory, IsFoundByAnotherProcessAndOutlivesItsOwner) {
+  auto mine = std::make_unique<test::Lendable>(5000);
+  const LoanFacts facts = mine->lent().facts;
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto there = BorrowedMemory::map(facts);
+    if (!there) _exit(1);
+    std::memset(there->bytes().data(), 3, 5000);
+    _exit(0);
+  }
+  int ended = -1;
+  ASSERT_EQ(waitpid(child, &ended, 0), child);
+  ASSERT_EQ(ended, 0);
+  const auto there = BorrowedMemory::map(facts);
+  mine.reset();
+  ASSERT_TRUE(there);
+  EXPECT_EQ(there->bytes()[4999], std::byte{3});
+  EXPECT_FALSE(BorrowedMemory::map(facts));
+}
+
+TEST(LentMemory, NobodyBorrowsWhatIsSomethingElse) {
+  const test::Lendable mine(4096);
+  const test::Lendable other(4096);
+  const LoanFacts facts = mine.lent().facts;
+  const auto refused = [&](auto change) {
+    LoanFacts wrong = facts;
+    change(wrong);
+    return BorrowedMemory::map(wrong) == nullptr;
+  };
+  EXPECT_FALSE(refused([](LoanFacts&) {}));
+  EXPECT_TRUE(refused([](LoanFacts& f) { ++f.secret; }));
+  EXPECT_TRUE(refused([&](LoanFacts& f) { f.descriptor = other.lent().facts.descriptor; }));
+  EXPECT_TRUE(refused([](LoanFacts& f) { f.descriptor = 999; }));
+  EXPECT_TRUE(refused([](LoanFacts& f) { f.descriptor = -1; }));
+  EXPECT_TRUE(refused([](LoanFacts& f) { f.process = 0; }));
+  for (const int64_t bytes : {int64_t{-1}, int64_t{0}, int64_t{100}, int64_t{1} << 40, INT64_MAX})
+    EXPECT_TRUE(refused([&](LoanFacts& f) { f.bytes = bytes; })) << bytes;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_TRUE(refused([&](LoanFacts& f) { f.descriptor = ends[0]; }));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace sheaf
