@@ -99,6 +99,16 @@ int sfio_test(sfio_request *request, int *done);
 /* Waits, frees the request and sets it to NULL. Returns what the blocking form does. A NULL request is done: 0. */
 int64_t sfio_wait(sfio_request **request);
 
+/* --- memory --------------------------------------------------------------------------------------------------------- */
+
+/* Memory of `bytes` bytes, all zero, for the data of transfers. Listeners of the same machine reach it themselves: what is written
+ * from there, or read to there, in stripes of 4 KiB and more is not copied into messages. Others get messages as ever. Local, at
+ * any time, also before the session; a file descriptor is open for each. NULL if there is none left. */
+void *sfio_malloc(size_t bytes);
+
+/* Local. Gives such memory back, from or to which no transfer may be under way; NULL: nothing. 0, or -1 if it is none. */
+int sfio_free(void *memory);
+
 /* --- facts and errors ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -114,6 +124,9 @@ int sfio_mstat(MFILE *f, sfio_stat_t *stat);
 
 /* Local. Requests and bytes of data between this task and the listeners since the session began. */
 void sfio_traffic(int64_t *messages, int64_t *bytes);
+
+/* Local. How many of those bytes no message held, because listeners took them from memory of sfio_malloc() or put them there. */
+int64_t sfio_lent_bytes(void);
 
 /* Errors of the operating system's calls on all listeners since the last time somebody asked. */
 enum { SFIO_OPEN, SFIO_CLOSE, SFIO_CREAT, SFIO_UNLINK, SFIO_FTRUNCATE, SFIO_LSEEK, SFIO_WRITE, SFIO_READ, SFIO_ERRORS };

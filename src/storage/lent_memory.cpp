@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/random.hpp"
 
@@ -31,9 +32,10 @@ class Descriptor {
     if (number_ >= 0) ::close(number_);
   }
   int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
 
  private:
-  const int number_;
+  int number_;
 };
 
 }  // namespace
@@ -48,6 +50,24 @@ void make_lendable(std::byte* mapping, size_t bytes) {
 LentMemory lend(std::byte* mapping, size_t bytes, int descriptor) {
   return {{mapping, bytes}, {getpid(), descriptor, static_cast<int64_t>(bytes), secret_of(mapping, bytes)}};
 }
+
+std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
+  if (bytes > static_cast<size_t>(INT64_MAX / 2)) return nullptr;
+  Descriptor file(memfd_create("sheaf", MFD_CLOEXEC));
+  // Allocated now: a lack of memory would else show as a signal later.
+  if (file.number() < 0 || posix_fallocate(file.number(), 0, static_cast<off_t>(lendable_size(bytes))) != 0) return nullptr;
+  void* const mapping = mmap(nullptr, lendable_size(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  make_lendable(static_cast<std::byte*>(mapping), bytes);
+  return std::unique_ptr<LendableMemory>(new LendableMemory(static_cast<std::byte*>(mapping), bytes, file.release()));
+}
+
+LendableMemory::~LendableMemory() {
+  munmap(mapping_, lendable_size(bytes_));
+  ::close(descriptor_);
+}
+
+LentMemory LendableMemory::lent() const { return lend(mapping_, bytes_, descriptor_); }
 
 std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
   if (facts.process <= 0 || facts.descriptor < 0 || facts.bytes <= 0 || facts.bytes > INT64_MAX / 2) return nullptr;

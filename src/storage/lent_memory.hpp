@@ -32,6 +32,28 @@ struct LentMemory {
   LoanFacts facts;
 };
 
+// Memory that is made to be lent.
+class SHEAF_EXPORT LendableMemory {
+ public:
+  // Zeros; null if there is none left.
+  static std::unique_ptr<LendableMemory> make(size_t bytes);
+  ~LendableMemory();
+  LendableMemory(const LendableMemory&) = delete;
+  LendableMemory& operator=(const LendableMemory&) = delete;
+
+  std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
+  LentMemory lent() const;
+
+ private:
+  LendableMemory(std::byte* mapping, size_t bytes, int descriptor) : mapping_(mapping), bytes_(bytes), descriptor_(descriptor) {}
+
+  std::byte* const mapping_;
+  const size_t bytes_;
+  const int descriptor_;
+};
+
+// The same by hand, where the memory of a file is there already.
+
 // Bytes of a file whose first `bytes` are to be lent; the rest is for the secret.
 SHEAF_EXPORT size_t lendable_size(size_t bytes);
 

@@ -7,7 +7,9 @@
 namespace sheaf::sfio {
 
 namespace {
-constexpr size_t most_flights = 2;
+// Under way to one listener. A task that shares its core with a listener may not come to send for a while: with two, listeners on
+// other cores ran out of work (docs/api-sfio.md, "Measured").
+constexpr size_t most_flights = 8;
 }
 
 Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,

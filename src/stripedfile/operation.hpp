@@ -1,5 +1,5 @@
 // stripedfile/operation: a write or read of a striped file under way. All listeners that it touches work at once; each has
-// at most two of its messages at a time, so that it receives one while it writes the other.
+// some of its messages at a time, so that it receives one while it writes another and does not wait for this task.
 #pragma once
 
 #include <deque>

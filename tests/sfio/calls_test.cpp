@@ -142,6 +142,35 @@ void one_message_per_listener() {
   mdelete(name.c_str());
 }
 
+// All of them are on this machine. `early`: memory from before the session.
+void lent_memory(char* early) {
+  constexpr int64_t bytes = 1 << 20;
+  const int64_t lent = std::getenv("SHEAF_SFIO_BUFFER") ? 0 : bytes;  // small ones make small pieces, which travel
+  const std::string name = name_of("/lent", sfio_listeners());
+  MFILE* f = mopen(name.c_str(), 64 << 10);
+  REQUIRE(f != nullptr);
+  auto* const late = static_cast<char*>(sfio_malloc(bytes));
+  REQUIRE(late != nullptr && late[0] == 0 && late[bytes - 1] == 0);
+  const auto data = content(me, bytes);
+  std::copy(data.begin(), data.end(), early);
+  int64_t before = sfio_lent_bytes();
+  REQUIRE(sfio_mwritec(f, bytes * me, early, bytes) == bytes);
+  REQUIRE(sfio_lent_bytes() - before == lent);
+  REQUIRE(sfio_mreadc(f, bytes * me, late, bytes) == bytes);
+  REQUIRE(sfio_lent_bytes() - before == 2 * lent);
+  REQUIRE(std::equal(data.begin(), data.end(), late));
+  REQUIRE(sfio_free(late) == 0 && sfio_free(nullptr) == 0);
+  before = sfio_lent_bytes();
+  REQUIRE(sfio_mwritec(f, bytes * me, data.data(), bytes) == bytes);
+  REQUIRE(sfio_lent_bytes() == before);
+  sheaf_print_errors(0);
+  REQUIRE(sfio_free(early + 1) == -1);
+  REQUIRE(sfio_malloc(SIZE_MAX) == nullptr);
+  sheaf_print_errors(1);
+  mclose(f);
+  mdelete(name.c_str());
+}
+
 void sizes_and_creation() {
   const std::string name = name_of("/sizes", 3);
   REQUIRE(sfio_mcreate(name.c_str()) == 0);
@@ -299,6 +328,7 @@ int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm compute = MPI_COMM_NULL;
+  auto* const early = static_cast<char*>(sfio_malloc(1 << 20));
   if (sfio_start(MPI_COMM_WORLD, nullptr, &compute) != 0) return 1;
   if (compute != MPI_COMM_NULL) {
     REQUIRE(compute == sfio_comm());
@@ -313,6 +343,7 @@ int main(int argc, char** argv) {
     all_ways(1, 3, 401);
     all_ways(70'000, 4, 700'001);
     one_message_per_listener();
+    lent_memory(early);
     sizes_and_creation();
     errors();
     random_blocks();
@@ -324,6 +355,7 @@ int main(int argc, char** argv) {
     }
     if (me == 0) std::puts("works");
   }
+  REQUIRE(sfio_free(early) == 0);
   MPI_Finalize();
   return 0;
 }

@@ -14,6 +14,8 @@ program module_test
   integer(c_long) :: errors(8)
   logical :: done
   double precision, target :: numbers(10, 2)
+  double precision, pointer :: lent(:)
+  type(c_ptr) :: memory
 
   call MPI_Init_thread(MPI_THREAD_MULTIPLE, level, ierr)
   call sfio_start(MPI_COMM_WORLD, ' ', compute, ierr)
@@ -43,6 +45,13 @@ program module_test
     numbers = -1
     call mread(f, 1000_8 + 160 * me, numbers, 160_8, moved)
     call require(all(numbers == me), 'mread')
+    memory = sfio_malloc(160_c_size_t)
+    call require(c_associated(memory), 'sfio_malloc')
+    call c_f_pointer(memory, lent, [20])
+    call mreadc(f, 1000_8 + 160 * me, lent, 160_8, moved)
+    call require(moved == 160 .and. all(lent == me), 'mreadc to lent memory')
+    call sfio_free(memory, ierr)
+    call require(ierr == 0, 'sfio_free')
     call mclose(f, ierr)
     call require(ierr == 0 .and. .not. c_associated(f), 'mclose')
     call mdelete(name, ierr)

@@ -7,27 +7,25 @@
 
 #include <cstring>
 
-#include "support/lendable.hpp"
-
 namespace sheaf {
 namespace {
 
 TEST(LentMemory, IsTheSameWhereItIsBorrowed) {
   for (const size_t size : {size_t{1}, size_t{4096}, size_t{100'001}}) {
-    const test::Lendable mine(size);
-    const auto there = BorrowedMemory::map(mine.lent().facts);
+    const auto mine = LendableMemory::make(size);
+    const auto there = BorrowedMemory::map(mine->lent().facts);
     ASSERT_TRUE(there);
     ASSERT_EQ(there->bytes().size(), size);
-    EXPECT_NE(there->bytes().data(), mine.bytes().data());
-    mine.bytes().back() = std::byte{7};
+    EXPECT_NE(there->bytes().data(), mine->bytes().data());
+    mine->bytes().back() = std::byte{7};
     EXPECT_EQ(there->bytes().back(), std::byte{7});
     there->bytes().front() = std::byte{9};
-    EXPECT_EQ(mine.bytes().front(), std::byte{9});
+    EXPECT_EQ(mine->bytes().front(), std::byte{9});
   }
 }
 
 TEST(LentMemory, IsFoundByAnotherProcessAndOutlivesItsOwner) {
-  auto mine = std::make_unique<test::Lendable>(5000);
+  auto mine = LendableMemory::make(5000);
   const LoanFacts facts = mine->lent().facts;
   const pid_t child = fork();
   if (child == 0) {
@@ -47,9 +45,9 @@ TEST(LentMemory, IsFoundByAnotherProcessAndOutlivesItsOwner) {
 }
 
 TEST(LentMemory, NobodyBorrowsWhatIsSomethingElse) {
-  const test::Lendable mine(4096);
-  const test::Lendable other(4096);
-  const LoanFacts facts = mine.lent().facts;
+  const auto mine = LendableMemory::make(4096);
+  const auto other = LendableMemory::make(4096);
+  const LoanFacts facts = mine->lent().facts;
   const auto refused = [&](auto change) {
     LoanFacts wrong = facts;
     change(wrong);
@@ -57,7 +55,7 @@ TEST(LentMemory, NobodyBorrowsWhatIsSomethingElse) {
   };
   EXPECT_FALSE(refused([](LoanFacts&) {}));
   EXPECT_TRUE(refused([](LoanFacts& f) { ++f.secret; }));
-  EXPECT_TRUE(refused([&](LoanFacts& f) { f.descriptor = other.lent().facts.descriptor; }));
+  EXPECT_TRUE(refused([&](LoanFacts& f) { f.descriptor = other->lent().facts.descriptor; }));
   EXPECT_TRUE(refused([](LoanFacts& f) { f.descriptor = 999; }));
   EXPECT_TRUE(refused([](LoanFacts& f) { f.descriptor = -1; }));
   EXPECT_TRUE(refused([](LoanFacts& f) { f.process = 0; }));

@@ -5,7 +5,6 @@
 #include "cluster.hpp"
 #include "stripedfile/service.hpp"
 #include "stripedfile/striped_store.hpp"
-#include "support/lendable.hpp"
 
 namespace sheaf::test {
 namespace {
@@ -33,15 +32,15 @@ TEST(LentTransfers, AreAsThoseByMessages) {
       std::mt19937 random(static_cast<unsigned>(seed * 2) + static_cast<unsigned>(task.comm.rank()));
       const std::string path = path_on(3, 5) + "." + std::to_string(task.comm.rank());
       const auto file = make_striped_store(task.link, nullptr)->open(path, Access::create);
-      const Lendable memory(300'000);
+      const auto memory = LendableMemory::make(300'000);
       std::vector<std::byte> model(200'000);
       int64_t end = 0;
       int64_t lent = 0;
       for (int round = 0; round < 40; ++round) {
-        const auto loan = random() % 4 == 0 ? nullptr : file->lend(memory.lent());
+        const auto loan = random() % 4 == 0 ? nullptr : file->lend(memory->lent());
         const int64_t offset = static_cast<int64_t>(random() % 150'000);
         const auto length = static_cast<size_t>(random() % 50'000);
-        const auto part = memory.bytes().subspan(random() % 250'000, length);
+        const auto part = memory->bytes().subspan(random() % 250'000, length);
         Seen seen;
         if (random() % 2 == 0) {
           for (std::byte& byte : part) byte = static_cast<std::byte>(random());
@@ -67,27 +66,27 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
     const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
-    const Lendable memory(20'000);
+    const auto memory = LendableMemory::make(20'000);
     std::vector<std::byte> other(20'000);
     const auto write = [&](std::span<const std::byte> bytes) {
       return seen_of(*task.link, [&] { file->write_at(bytes, 0); }).lent;
     };
-    EXPECT_EQ(write(memory.bytes()), 0);
+    EXPECT_EQ(write(memory->bytes()), 0);
     {
-      const auto loan = file->lend(memory.lent());
-      const auto again = file->lend(memory.lent());
-      EXPECT_EQ(write(memory.bytes()), 20'000);
+      const auto loan = file->lend(memory->lent());
+      const auto again = file->lend(memory->lent());
+      EXPECT_EQ(write(memory->bytes()), 20'000);
       EXPECT_EQ(write(other), 0);
-      EXPECT_EQ(write(std::span(memory.bytes().data() + 10'000, 10'000)), 10'000);
+      EXPECT_EQ(write(std::span(memory->bytes().data() + 10'000, 10'000)), 10'000);
     }
-    EXPECT_EQ(write(memory.bytes()), 0);
-    LentMemory half = memory.lent();
+    EXPECT_EQ(write(memory->bytes()), 0);
+    LentMemory half = memory->lent();
     half.bytes = half.bytes.first(10'000);
     const auto loan = file->lend(half);
-    EXPECT_EQ(write(memory.bytes().first(10'000)), 10'000);
-    EXPECT_EQ(write(memory.bytes().subspan(5'000, 5'000)), 5'000);
-    EXPECT_EQ(write(memory.bytes().subspan(6'000, 5'000)), 0);
-    EXPECT_EQ(write(memory.bytes().subspan(10'000)), 0);
+    EXPECT_EQ(write(memory->bytes().first(10'000)), 10'000);
+    EXPECT_EQ(write(memory->bytes().subspan(5'000, 5'000)), 5'000);
+    EXPECT_EQ(write(memory->bytes().subspan(6'000, 5'000)), 0);
+    EXPECT_EQ(write(memory->bytes().subspan(10'000)), 0);
     file->close();
   });
 }
@@ -97,8 +96,8 @@ TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
     const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
-    std::vector<std::unique_ptr<Lendable>> memories;
-    for (size_t i = 0; i < 40; ++i) memories.push_back(std::make_unique<Lendable>(10'000));
+    std::vector<std::unique_ptr<LendableMemory>> memories;
+    for (size_t i = 0; i < 40; ++i) memories.push_back(LendableMemory::make(10'000));
     for (int round = 0; round < 2; ++round)
       for (size_t i = 0; i < memories.size(); ++i) {
         const auto loan = file->lend(memories[i]->lent());
@@ -116,10 +115,10 @@ TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
     const auto file = make_striped_store(task.link, nullptr)->open("sfio:unit=100;" + name_on(2, 2), Access::create);
-    const Lendable memory(20'000);
-    const auto loan = file->lend(memory.lent());
+    const auto memory = LendableMemory::make(20'000);
+    const auto loan = file->lend(memory->lent());
     const auto before = task.link->counts();
-    file->write_at(memory.bytes(), 0);
+    file->write_at(memory->bytes(), 0);
     EXPECT_EQ(task.link->counts().lent - before.lent, 0);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2);
     file->close();
@@ -131,16 +130,16 @@ TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
     const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
-    const Lendable memory(20'000);
-    std::ranges::fill(memory.bytes(), std::byte{'m'});
-    LentMemory elsewhere = memory.lent();
+    const auto memory = LendableMemory::make(20'000);
+    std::ranges::fill(memory->bytes(), std::byte{'m'});
+    LentMemory elsewhere = memory->lent();
     ++elsewhere.facts.secret;
     const auto loan = file->lend(elsewhere);
     const auto before = task.link->counts();
-    file->write_at(memory.bytes(), 5'000);
+    file->write_at(memory->bytes(), 5'000);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2);  // each is told once
     EXPECT_EQ(task.link->counts().lent - before.lent, 0);
-    file->write_at(memory.bytes(), 5'000);
+    file->write_at(memory->bytes(), 5'000);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2 + 2);
     std::vector<std::byte> back(25'000);
     EXPECT_EQ(file->read_at(back, 0), back.size());
@@ -153,15 +152,15 @@ TEST(LentTransfers, FailAsThoseByMessages) {
   Cluster cluster(1, 2);
   cluster.run([&](Cluster::Task& task) {
     const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
-    const Lendable memory(20'000);
-    const auto loan = file->lend(memory.lent());
+    const auto memory = LendableMemory::make(20'000);
+    const auto loan = file->lend(memory->lent());
     FaultPlan full;
     full.fail_at = 0;
     full.errno_value = ENOSPC;
     full.kind = sheaf::Operation::write;
     cluster.stores[1]->set_plan(full);
     std::string message;
-    EXPECT_EQ(code_of([&] { file->write_at(memory.bytes(), 0); }, &message), Code::no_space);
+    EXPECT_EQ(code_of([&] { file->write_at(memory->bytes(), 0); }, &message), Code::no_space);
     EXPECT_NE(message.find("host1"), std::string::npos) << message;
   });
 }
@@ -170,10 +169,10 @@ TEST(LentTransfers, FailAsThoseByMessages) {
 TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   MemoryStore store;
   Service service(store, "", 1 << 20);
-  const Lendable memory(10'000);
+  const auto memory = LendableMemory::make(10'000);
   Request request;
   request.kind = Kind::write;
-  request.loan = memory.lent().facts;
+  request.loan = memory->lent().facts;
   request.sections = {{1, {{0, 100}}}};
   const auto code_for = [&](Place place) {
     request.places = {place};

@@ -8,7 +8,7 @@ module sfio_f90
   private
   public :: sfio_start, sfio_stop, sfio_comm, mopen, mclose, mchsize, mdelete, mcreate
   public :: mwrite, mread, mwritec, mreadc, sfio_iwritec, sfio_ireadc, sfio_test, sfio_wait
-  public :: mstat, merror, merrora, prioerrora, sfio_stat_t
+  public :: mstat, merror, merrora, prioerrora, sfio_stat_t, sfio_malloc, sfio_free
 
   !> As sfio_stat_t of sfio.h.
   type, bind(c) :: sfio_stat_t
@@ -109,6 +109,15 @@ module sfio_f90
       import :: c_ptr, c_int
       type(c_ptr), value :: request
       integer(c_int), intent(out) :: done
+    end function
+    !> Memory that listeners of the same machine reach themselves, for c_f_pointer; c_null_ptr if there is none left.
+    type(c_ptr) function sfio_malloc(bytes) bind(c, name='sfio_malloc')
+      import :: c_ptr, c_size_t
+      integer(c_size_t), value :: bytes
+    end function
+    integer(c_int) function c_free(memory) bind(c, name='sfio_free')
+      import :: c_int, c_ptr
+      type(c_ptr), value :: memory
     end function
     integer(c_int64_t) function c_wait(request) bind(c, name='sfio_wait')
       import :: c_ptr, c_int64_t
@@ -231,6 +240,12 @@ contains
     flag = 0
     ierr = c_test(request, flag)
     done = flag /= 0
+  end subroutine
+
+  subroutine sfio_free(memory, ierr)
+    type(c_ptr), intent(in) :: memory
+    integer, intent(out) :: ierr
+    ierr = c_free(memory)
   end subroutine
 
   subroutine sfio_wait(request, moved)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/sfio/exported.hpp"
+#include "api/sfio/memory.hpp"
 #include "api/sfio/runtime.hpp"
 #include "comm/agree.hpp"
 #include "comm/mpi_comm.hpp"
@@ -111,6 +112,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   comm_ = mpi_comm(compute_);
   auto link = message_link(another_of(*messages_), roster.listeners, options_.patience, own_tags);
   link_ = std::move(link);
+  lend_allocated(*link_);
   if (in_thread)
     thread_ = std::thread([this, own = std::shared_ptr<Messages>(another_of(*messages_))] {
       try {

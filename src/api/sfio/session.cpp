@@ -36,3 +36,5 @@ void sfio_traffic(int64_t* messages, int64_t* bytes) {
   if (messages) *messages = counts.messages;
   if (bytes) *bytes = counts.bytes;
 }
+
+int64_t sfio_lent_bytes(void) { return Runtime::current() ? Runtime::current()->link()->counts().lent : 0; }
