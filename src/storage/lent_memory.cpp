@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -17,10 +17,9 @@ namespace {
 
 size_t place_of_secret(size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t); }
 
-int64_t secret_of(const std::byte* mapping, size_t bytes) {
-  int64_t secret = 0;
-  std::memcpy(&secret, mapping + place_of_secret(bytes), sizeof secret);
-  return secret;
+// Other processes may read or change it.
+std::atomic_ref<int64_t> secret_of(std::byte* mapping, size_t bytes) {
+  return std::atomic_ref(*reinterpret_cast<int64_t*>(mapping + place_of_secret(bytes)));
 }
 
 class Descriptor {
@@ -43,13 +42,15 @@ class Descriptor {
 size_t lendable_size(size_t bytes) { return place_of_secret(bytes) + sizeof(int64_t); }
 
 void make_lendable(std::byte* mapping, size_t bytes) {
-  const auto secret = static_cast<int64_t>(random_number());
-  std::memcpy(mapping + place_of_secret(bytes), &secret, sizeof secret);
+  secret_of(mapping, bytes).store(static_cast<int64_t>(random_number()));
 }
 
 LentMemory lend(std::byte* mapping, size_t bytes, int descriptor) {
-  return {{mapping, bytes}, {getpid(), descriptor, static_cast<int64_t>(bytes), secret_of(mapping, bytes)}};
+  return {{mapping, bytes}, {getpid(), descriptor, static_cast<int64_t>(bytes), secret_of(mapping, bytes).load()}};
 }
+
+// The bytes here may be a part of what the facts are of.
+void call_back(const LentMemory& memory) { make_lendable(memory.bytes.data(), static_cast<size_t>(memory.facts.bytes)); }
 
 std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
   if (bytes > static_cast<size_t>(INT64_MAX / 2)) return nullptr;
@@ -82,8 +83,10 @@ std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
   void* const mapping = mmap(nullptr, lendable_size(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
   if (mapping == MAP_FAILED) return nullptr;
   std::unique_ptr<BorrowedMemory> memory(new BorrowedMemory(static_cast<std::byte*>(mapping), bytes));
-  return secret_of(memory->mapping_, bytes) == facts.secret ? std::move(memory) : nullptr;
+  return memory->is_lent(facts) ? std::move(memory) : nullptr;
 }
+
+bool BorrowedMemory::is_lent(const LoanFacts& facts) const { return secret_of(mapping_, bytes_).load() == facts.secret; }
 
 BorrowedMemory::~BorrowedMemory() { munmap(mapping_, lendable_size(bytes_)); }
 

@@ -2,7 +2,8 @@
 // they need not travel between the two.
 //
 // Who lends has the memory behind a descriptor; who borrows opens that through /proc and maps it. Numbers of processes and descriptors
-// mean something else on another machine, so a secret stands behind the memory: who does not find it has found something else.
+// mean something else on another machine, so a secret stands behind the memory: who does not find it has found something else, or memory
+// that was called back.
 //
 // Threads: what is here may be used by any.
 #pragma once
@@ -64,6 +65,10 @@ SHEAF_EXPORT void make_lendable(std::byte* mapping, size_t bytes);
 // What to tell others of a mapping that has been made lendable. `descriptor`: of its file, to be kept open as long as it is lent.
 SHEAF_EXPORT LentMemory lend(std::byte* mapping, size_t bytes, int descriptor);
 
+// Who borrows it is to leave it alone from now on: another secret stands behind it, so facts from before are of no use any more. For
+// transfers whose end is not known, of a borrower that does not answer.
+SHEAF_EXPORT void call_back(const LentMemory& memory);
+
 // Memory of another process, mapped here until the object ends; that may be after the other one has dropped it.
 class SHEAF_EXPORT BorrowedMemory {
  public:
@@ -74,6 +79,8 @@ class SHEAF_EXPORT BorrowedMemory {
   BorrowedMemory& operator=(const BorrowedMemory&) = delete;
 
   std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
+  // Whether it has not been called back: to be asked before each use, and before what a long one has brought is put there.
+  bool is_lent(const LoanFacts& facts) const;
 
  private:
   BorrowedMemory(std::byte* mapping, size_t bytes) : mapping_(mapping), bytes_(bytes) {}

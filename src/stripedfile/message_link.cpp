@@ -44,8 +44,14 @@ class MessageLink final : public Link {
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in)
         : link_(link), listener_(listener), request_(std::move(request)), out_(std::move(out)), in_(std::move(in)) {
       link.counts_.bytes += bytes_of(out_) + bytes_of(in_);
-      if (!link.far_[static_cast<size_t>(listener)]) link.lend(request_, out_.empty() ? in_ : out_);
+      if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, out_.empty() ? in_ : out_);
       send();
+    }
+    MessageCall(const MessageCall&) = delete;
+    MessageCall& operator=(const MessageCall&) = delete;
+    // Given up: its memory may soon hold something else.
+    ~MessageCall() override {
+      if (answered_ && !request_.places.empty()) call_back(lent_);
     }
 
     bool done() override {
@@ -95,6 +101,7 @@ class MessageLink final : public Link {
     MessageLink& link_;
     int listener_;
     Request request_;
+    LentMemory lent_;  // where its places are
     const std::vector<MemoryRun> out_;
     const std::vector<MemoryRun> in_;
     double begin_ = 0;
@@ -105,10 +112,10 @@ class MessageLink final : public Link {
   };
 
   // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in pieces that are worth it.
-  void lend(Request& request, std::span<const MemoryRun> runs) const {
+  LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
-    if (pieces == 0 || bytes_of(runs) < pieces * least_piece || std::ssize(runs) > most_places) return;
+    if (pieces == 0 || bytes_of(runs) < pieces * least_piece || std::ssize(runs) > most_places) return {};
     const MemoryRun& first = runs.front();
     for (const LentMemory& memory : loans_) {
       const std::byte* const base = memory.bytes.data();
@@ -118,8 +125,9 @@ class MessageLink final : public Link {
       if (!holds(first) || !std::ranges::all_of(runs, holds)) continue;
       request.loan = memory.facts;
       for (const MemoryRun& run : runs) request.places.push_back({run.at - base, run.length, run.stride, run.count});
-      return;
+      return memory;
     }
+    return {};
   }
 
   // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and goes on (SIGSTOP, as

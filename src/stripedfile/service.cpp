@@ -24,10 +24,12 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
   const auto failed = attempt([&] {
     if (!request.places.empty()) {
       const BorrowedMemory* const memory = borrow(request.loan);
-      if (memory) {
-        head = carry_out(request, runs_of(request, *memory));
-      } else {
+      if (!memory) {
         head.out_of_reach = 1;
+      } else if (request.kind == Kind::read) {
+        head = read_aside(request, *memory);
+      } else {
+        head = carry_out(request, runs_of(request, *memory));
       }
       return;
     }
@@ -54,7 +56,32 @@ Answer Service::carry_out(const Request& request, std::span<const MemoryRun> mem
   return failed ? answer_of(*failed) : answer;
 }
 
+// A disk may take so long that the task gives up and uses the memory for something else: what it brings goes there only afterwards.
+Answer Service::read_aside(const Request& request, const BorrowedMemory& memory) {
+  const std::vector<MemoryRun> runs = runs_of(request, memory);
+  const auto length = static_cast<size_t>(bytes_to_read(request));
+  if (bytes_of(runs) != static_cast<int64_t>(length))
+    throw Error(Code::damaged, "a read request for " + std::to_string(length) + " bytes has places for " +
+                                   std::to_string(bytes_of(runs)));
+  if (aside_.size() < length) aside_.resize(length);
+  const MemoryRun room = run_of(std::span(aside_).first(length));
+  Answer answer = carry_out(request, {&room, 1});
+  if (answer.code != 0) return answer;
+  if (!memory.is_lent(request.loan)) {
+    answer = {};
+    answer.out_of_reach = 1;
+    return answer;
+  }
+  const std::byte* from = room.at;
+  for_each_piece(runs, [&](std::byte* at, size_t bytes) {
+    std::memcpy(at, from, bytes);
+    from += bytes;
+  });
+  return answer;
+}
+
 const BorrowedMemory* Service::borrow(const LoanFacts& facts) {
+  std::erase_if(borrowed_, [](const Borrowed& one) { return !one.memory->is_lent(one.facts); });
   const auto known = std::ranges::find(borrowed_, facts, &Borrowed::facts);
   if (known != borrowed_.end()) return known->memory.get();
   auto memory = BorrowedMemory::map(facts);

@@ -88,6 +88,7 @@ class SHEAF_EXPORT Service {
   static constexpr size_t most_borrowed = 16;  // the oldest goes first
 
   Answer dispatch(const Request& request, std::span<const MemoryRun> memory);
+  Answer read_aside(const Request& request, const BorrowedMemory& memory);
   const BorrowedMemory* borrow(const LoanFacts& facts);
   std::vector<MemoryRun> runs_of(const Request& request, const BorrowedMemory& memory) const;
   int64_t bytes_to_read(const Request& request) const;
@@ -130,6 +131,7 @@ class SHEAF_EXPORT Service {
   int64_t next_handle_ = 1;
   std::vector<Held> held_;
   std::deque<Borrowed> borrowed_;
+  std::vector<std::byte> aside_;      // what is read for lent memory
   std::vector<std::byte> scattered_;  // an extent read whose bytes go to many places
   ErrorCounts errors_{};
   bool ended_ = false;

@@ -44,6 +44,19 @@ TEST(LentMemory, IsFoundByAnotherProcessAndOutlivesItsOwner) {
   EXPECT_FALSE(BorrowedMemory::map(facts));
 }
 
+TEST(LentMemory, IsLentUntilItIsCalledBack) {
+  const auto mine = LendableMemory::make(4096);
+  const LoanFacts facts = mine->lent().facts;
+  const auto there = BorrowedMemory::map(facts);
+  ASSERT_TRUE(there && there->is_lent(facts));
+  LentMemory part = mine->lent();
+  part.bytes = part.bytes.first(10);
+  call_back(part);
+  EXPECT_FALSE(there->is_lent(facts));
+  EXPECT_FALSE(BorrowedMemory::map(facts));
+  EXPECT_TRUE(BorrowedMemory::map(mine->lent().facts));
+}
+
 TEST(LentMemory, NobodyBorrowsWhatIsSomethingElse) {
   const auto mine = LendableMemory::make(4096);
   const auto other = LendableMemory::make(4096);

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "cluster.hpp"
+#include "storage/forwarding_file.hpp"
 #include "stripedfile/service.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -165,6 +166,70 @@ TEST(LentTransfers, FailAsThoseByMessages) {
   });
 }
 
+// A disk on which something happens while it is read or written.
+class EventfulStore final : public Store {
+ public:
+  EventfulStore(Store& inner, std::function<void()> event) : inner_(inner), event_(std::move(event)) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    struct Eventful final : ForwardingFile {
+      Eventful(std::shared_ptr<File> file, const std::function<void()>& event) : ForwardingFile(std::move(file)), event_(event) {}
+      size_t read_at(std::span<std::byte> data, int64_t offset) override {
+        if (data.size() == 5'000) event_();
+        return inner().read_at(data, offset);
+      }
+      const std::function<void()>& event_;
+    };
+    return std::make_shared<Eventful>(inner_.open(path, access), event_);
+  }
+  FileStatus status(const std::string& path) override { return inner_.status(path); }
+  void remove(const std::string& path) override { inner_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
+
+ private:
+  Store& inner_;
+  const std::function<void()> event_;
+};
+
+// The listener answers after the task has given up; by then the memory holds something else, which stays.
+TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
+  const auto memory = LendableMemory::make(20'000);
+  bool reading = false;
+  bool given_up = false;
+  Cluster cluster(1, 1);
+  std::unique_ptr<EventfulStore> disk;
+  const auto wait_for_it = [&] {
+    for (reading = true; !given_up;) yield();
+  };
+  cluster.run(
+      [&](Cluster::Task& task) {
+        const auto file = StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), OpenMode::make);
+        const auto loan = file->lend(memory->lent());
+        std::ranges::fill(memory->bytes(), std::byte{'w'});
+        Block block{0, memory->bytes().data(), 5'000};
+        file->write({&block, 1});
+        {
+          const auto operation = file->start(Direction::read, {&block, 1});
+          while (!reading) {
+            operation->advance();
+            yield();
+          }
+        }
+        std::ranges::fill(memory->bytes(), std::byte{'n'});
+        given_up = true;
+        const auto before = task.link->counts();
+        EXPECT_EQ(file->status().size, 5'000);  // by then the listener is done with it
+        EXPECT_EQ(std::ranges::count(memory->bytes(), std::byte{'n'}), 20'000);
+        file->read({&block, 1});
+        EXPECT_EQ(task.link->counts().lent, before.lent) << "called back";
+        EXPECT_EQ(std::ranges::count(memory->bytes(), std::byte{'w'}), 5'000);
+        file->close();
+      },
+      [&](FiberNetwork&, int) -> Store* {
+        disk = std::make_unique<EventfulStore>(*cluster.stores[0], wait_for_it);
+        return disk.get();
+      });
+}
+
 // Requests as no task of ours sends them.
 TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   MemoryStore store;
@@ -187,6 +252,28 @@ TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
                              {0, 1, huge, huge}, {0, 1, huge / 2, 3}, {huge, 1, 1, 1}, {0, huge, 1, 1}, {0, 100, -1, 2},
                              {0, 100, 0, huge}, {0, 1, 0, (1 << 20) + 1}, {0, 100, 100, 0}})
     EXPECT_EQ(code_for(place), Code::damaged) << place.offset << " " << place.length << " " << place.stride << " " << place.count;
+}
+
+TEST(LentTransfers, OfMemoryThatWasCalledBackAreNotBegun) {
+  MemoryStore store;
+  Service service(store, "", 1 << 20);
+  const auto memory = LendableMemory::make(10'000);
+  Request request;
+  request.kind = Kind::write;
+  request.loan = memory->lent().facts;
+  request.sections = {{1, {{0, 100}}}};
+  request.places = {{0, 100, 100, 1}};
+  const auto is_out_of_reach = [&] {
+    std::vector<std::byte> answer;
+    int32_t tag = 0;
+    service.handle(encode(request), answer, tag);
+    return reinterpret_cast<const ::sheaf::sfio::Answer*>(answer.data())->out_of_reach != 0;
+  };
+  EXPECT_FALSE(is_out_of_reach());
+  call_back(memory->lent());
+  EXPECT_TRUE(is_out_of_reach());
+  request.loan = memory->lent().facts;
+  EXPECT_FALSE(is_out_of_reach());
 }
 
 }  // namespace
