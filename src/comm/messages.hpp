@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -38,6 +39,14 @@ template <class Take>
 void for_each_piece(std::span<const MemoryRun> runs, Take take) {
   for (const MemoryRun& run : runs)
     for (int64_t i = 0; i < run.count; ++i) take(run.at + i * run.stride, static_cast<size_t>(run.length));
+}
+
+// Copies as many bytes as the runs have to their pieces, in order.
+inline void scatter(std::span<const std::byte> from, std::span<const MemoryRun> runs) {
+  for_each_piece(runs, [&](std::byte* at, size_t length) {
+    std::memcpy(at, from.data(), length);
+    from = from.subspan(length);
+  });
 }
 
 // Goes through the pieces of runs, in order.

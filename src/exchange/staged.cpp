@@ -160,11 +160,11 @@ void Staged::write_ready(Job& job) {
       continue;
     }
     const uint32_t first = head.finished.load();
-    std::vector<uint32_t> together;
-    const auto write_together = [&] {
-      if (!together.empty()) write_windows(job, *job.scattered, together);
-      for (const uint32_t number : together) release(job, number);
-      together.clear();
+    std::vector<uint32_t> claimed;
+    const auto write_claimed = [&] {
+      write_windows(job, claimed);
+      for (const uint32_t number : claimed) release(job, number);
+      claimed.clear();
     };
     for (uint32_t i = 0; i < static_cast<uint32_t>(stage_->slots()) && head.waiting.load() > 0; ++i) {
       Stage::Slot& slot = stage_->slot(first + i);
@@ -174,15 +174,10 @@ void Staged::write_ready(Job& job) {
       if (number - job.base >= job.leg.order.size()) continue;
       if (!slot.claimed.compare_exchange_strong(unclaimed, number + 1)) continue;
       head.waiting.fetch_sub(1);
-      if (job.scattered) {
-        together.push_back(number);
-        if (together.size() == most_at_once) write_together();
-        continue;
-      }
-      write_window(job, number);
-      release(job, number);
+      claimed.push_back(number);
+      if (claimed.size() == (job.scattered ? most_at_once : 1)) write_claimed();
     }
-    write_together();
+    write_claimed();
     head.writers.fetch_sub(1);
   }
 }
@@ -199,7 +194,11 @@ void Staged::write_window(Job& job, uint32_t number) {
   map.clear();
 }
 
-void Staged::write_windows(Job& job, ScatteredFile& file, std::span<const uint32_t> numbers) {
+void Staged::write_windows(Job& job, std::span<const uint32_t> numbers) {
+  if (!job.scattered) {
+    for (const uint32_t number : numbers) write_window(job, number);
+    return;
+  }
   std::vector<ScatteredFile::Piece> pieces;
   for (const uint32_t number : numbers) {
     const std::span window(stage_->memory(number), static_cast<size_t>(job.length(number)));
@@ -209,7 +208,7 @@ void Staged::write_windows(Job& job, ScatteredFile& file, std::span<const uint32
       add_covered(pieces, window, CoverageMap(stage_->map(number)), job.begin(number));
     }
   }
-  job.attempt_part([&] { put_scattered(file, pieces, job.tally); });
+  job.attempt_part([&] { put_scattered(*job.scattered, pieces, job.tally); });
   for (const uint32_t number : numbers)
     if (!job.full(number)) CoverageMap(stage_->map(number)).clear();
 }

@@ -12,7 +12,6 @@
 #include "exchange/stage.hpp"
 #include "exchange/tally.hpp"
 #include "exchange/windows.hpp"
-#include "storage/scattered.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -48,7 +47,7 @@ class Staged {
   bool hand_over(Job& job);
   void write_ready(Job& job);
   void write_window(Job& job, uint32_t number);
-  void write_windows(Job& job, ScatteredFile& file, std::span<const uint32_t> numbers);
+  void write_windows(Job& job, std::span<const uint32_t> numbers);
   bool try_read(Job& job, uint32_t number);
   void release(Job& job, uint32_t number);
   void wait_for_all(Job& job);

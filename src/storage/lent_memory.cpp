@@ -22,53 +22,46 @@ std::atomic_ref<int64_t> secret_of(std::byte* mapping, size_t bytes) {
   return std::atomic_ref(*reinterpret_cast<int64_t*>(mapping + place_of_secret(bytes)));
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
+size_t size_with_secret(size_t bytes) { return place_of_secret(bytes) + sizeof(int64_t); }
 
- private:
-  int number_;
-};
+void set_secret(std::byte* mapping, size_t bytes) { secret_of(mapping, bytes).store(static_cast<int64_t>(random_number())); }
+
+// Null if it cannot be mapped.
+std::byte* map_file(int descriptor, size_t bytes) {
+  void* const mapping = mmap(nullptr, size_with_secret(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return mapping == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapping);
+}
 
 }  // namespace
 
-size_t lendable_size(size_t bytes) { return place_of_secret(bytes) + sizeof(int64_t); }
-
-void make_lendable(std::byte* mapping, size_t bytes) {
-  secret_of(mapping, bytes).store(static_cast<int64_t>(random_number()));
-}
-
-LentMemory lend(std::byte* mapping, size_t bytes, int descriptor) {
-  return {{mapping, bytes}, {getpid(), descriptor, static_cast<int64_t>(bytes), secret_of(mapping, bytes).load()}};
-}
-
 // The bytes here may be a part of what the facts are of.
-void call_back(const LentMemory& memory) { make_lendable(memory.bytes.data(), static_cast<size_t>(memory.facts.bytes)); }
+void call_back(const LentMemory& memory) { set_secret(memory.bytes.data(), static_cast<size_t>(memory.facts.bytes)); }
 
-std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
-  if (bytes > static_cast<size_t>(INT64_MAX / 2)) return nullptr;
-  Descriptor file(memfd_create("sheaf", MFD_CLOEXEC));
+std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) { return over(memfd_create("sheaf", MFD_CLOEXEC), bytes, true); }
+
+std::unique_ptr<LendableMemory> LendableMemory::over(int descriptor, size_t bytes, bool fresh) {
+  if (descriptor < 0) return nullptr;
+  std::byte* mapping = nullptr;
   // Allocated now: a lack of memory would else show as a signal later.
-  if (file.number() < 0 || posix_fallocate(file.number(), 0, static_cast<off_t>(lendable_size(bytes))) != 0) return nullptr;
-  void* const mapping = mmap(nullptr, lendable_size(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-  if (mapping == MAP_FAILED) return nullptr;
-  make_lendable(static_cast<std::byte*>(mapping), bytes);
-  return std::unique_ptr<LendableMemory>(new LendableMemory(static_cast<std::byte*>(mapping), bytes, file.release()));
+  const bool there = bytes <= static_cast<size_t>(INT64_MAX / 2) &&
+                     (!fresh || posix_fallocate(descriptor, 0, static_cast<off_t>(size_with_secret(bytes))) == 0);
+  if (there) mapping = map_file(descriptor, bytes);
+  if (!mapping) {
+    ::close(descriptor);
+    return nullptr;
+  }
+  if (fresh) set_secret(mapping, bytes);
+  return std::unique_ptr<LendableMemory>(new LendableMemory(mapping, bytes, descriptor));
 }
 
 LendableMemory::~LendableMemory() {
-  munmap(mapping_, lendable_size(bytes_));
+  munmap(mapping_, size_with_secret(bytes_));
   ::close(descriptor_);
 }
 
-LentMemory LendableMemory::lent() const { return lend(mapping_, bytes_, descriptor_); }
+LentMemory LendableMemory::lent() const {
+  return {bytes(), {getpid(), descriptor_, static_cast<int64_t>(bytes_), secret_of(mapping_, bytes_).load()}};
+}
 
 std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
   if (facts.process <= 0 || facts.descriptor < 0 || facts.bytes <= 0 || facts.bytes > INT64_MAX / 2) return nullptr;
@@ -77,17 +70,18 @@ std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
   struct stat found {};
   // Looked at first: to open anything else may have consequences.
   if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return nullptr;
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() < 0 || fstat(file.number(), &found) != 0) return nullptr;
-  if (static_cast<size_t>(found.st_size) < lendable_size(bytes)) return nullptr;
-  void* const mapping = mmap(nullptr, lendable_size(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-  if (mapping == MAP_FAILED) return nullptr;
-  std::unique_ptr<BorrowedMemory> memory(new BorrowedMemory(static_cast<std::byte*>(mapping), bytes));
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return nullptr;
+  const bool is_long = fstat(file, &found) == 0 && static_cast<size_t>(found.st_size) >= size_with_secret(bytes);
+  std::byte* const mapping = is_long ? map_file(file, bytes) : nullptr;
+  ::close(file);
+  if (!mapping) return nullptr;
+  std::unique_ptr<BorrowedMemory> memory(new BorrowedMemory(mapping, bytes));
   return memory->is_lent(facts) ? std::move(memory) : nullptr;
 }
 
 bool BorrowedMemory::is_lent(const LoanFacts& facts) const { return secret_of(mapping_, bytes_).load() == facts.secret; }
 
-BorrowedMemory::~BorrowedMemory() { munmap(mapping_, lendable_size(bytes_)); }
+BorrowedMemory::~BorrowedMemory() { munmap(mapping_, size_with_secret(bytes_)); }
 
 }  // namespace sheaf

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "base/export.hpp"
@@ -33,11 +32,16 @@ struct LentMemory {
   LoanFacts facts;
 };
 
-// Memory that is made to be lent.
+// Memory of a file that can be lent.
 class SHEAF_EXPORT LendableMemory {
  public:
-  // Zeros; null if there is none left.
+  // Zeros that no other process knows of; null if there is none left.
   static std::unique_ptr<LendableMemory> make(size_t bytes);
+
+  // The first `bytes` of the file behind a descriptor, which becomes the object's, also if that fails. fresh: the file is empty, and
+  // gets that size; else somebody has made it so. Null if the memory cannot be had.
+  static std::unique_ptr<LendableMemory> over(int descriptor, size_t bytes, bool fresh);
+
   ~LendableMemory();
   LendableMemory(const LendableMemory&) = delete;
   LendableMemory& operator=(const LendableMemory&) = delete;
@@ -52,18 +56,6 @@ class SHEAF_EXPORT LendableMemory {
   const size_t bytes_;
   const int descriptor_;
 };
-
-// The same by hand, where the memory of a file is there already.
-
-// Bytes of a file whose first `bytes` are to be lent; the rest is for the secret.
-SHEAF_EXPORT size_t lendable_size(size_t bytes);
-
-// By who makes the memory, before anybody else maps it: puts a new secret behind the first `bytes` of `mapping`, which has
-// lendable_size(bytes). Throws what random_number() does.
-SHEAF_EXPORT void make_lendable(std::byte* mapping, size_t bytes);
-
-// What to tell others of a mapping that has been made lendable. `descriptor`: of its file, to be kept open as long as it is lent.
-SHEAF_EXPORT LentMemory lend(std::byte* mapping, size_t bytes, int descriptor);
 
 // Who borrows it is to leave it alone from now on: another secret stands behind it, so facts from before are of no use any more. For
 // transfers whose end is not known, of a borrower that does not answer.

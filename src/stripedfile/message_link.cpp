@@ -29,7 +29,7 @@ class MessageLink final : public Link {
 
   void begin_loan(const LentMemory& memory) override { loans_.push_back(memory); }
   void end_loan(const LentMemory& memory) override {
-    const auto found = std::ranges::find(loans_, memory.facts, &LentMemory::facts);
+    const auto found = std::ranges::find_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
     if (found != loans_.end()) loans_.erase(found);
   }
 
@@ -51,7 +51,7 @@ class MessageLink final : public Link {
     MessageCall& operator=(const MessageCall&) = delete;
     // Given up: its memory may soon hold something else.
     ~MessageCall() override {
-      if (answered_ && !request_.places.empty()) call_back(lent_);
+      if (answered_ && !request_.places.empty()) link_.take_back(lent_);
     }
 
     bool done() override {
@@ -110,6 +110,17 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> answered_;
     std::unique_ptr<Transfer> sent_;
   };
+
+  // By place: the secret changes when it is called back.
+  static bool is_same(const LentMemory& one, const LentMemory& other) {
+    return one.bytes.data() == other.bytes.data() && one.bytes.size() == other.bytes.size();
+  }
+
+  // No listener may use it any more; what it holds travels from now on.
+  void take_back(const LentMemory& memory) {
+    call_back(memory);
+    std::erase_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
+  }
 
   // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in pieces that are worth it.
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {

@@ -35,7 +35,7 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
     }
     MemoryRun memory = run_of(decoded->data);
     if (request.kind == Kind::read) {
-      behind = static_cast<size_t>(bytes_to_read(request));
+      behind = static_cast<size_t>(bytes_asked(request));
       if (answer.size() < sizeof head + behind) answer.resize(sizeof head + behind);
       memory = run_of(std::span(answer).subspan(sizeof head, behind));
     }
@@ -59,25 +59,23 @@ Answer Service::carry_out(const Request& request, std::span<const MemoryRun> mem
 // A disk may take so long that the task gives up and uses the memory for something else: what it brings goes there only afterwards.
 Answer Service::read_aside(const Request& request, const BorrowedMemory& memory) {
   const std::vector<MemoryRun> runs = runs_of(request, memory);
-  const auto length = static_cast<size_t>(bytes_to_read(request));
-  if (bytes_of(runs) != static_cast<int64_t>(length))
-    throw Error(Code::damaged, "a read request for " + std::to_string(length) + " bytes has places for " +
-                                   std::to_string(bytes_of(runs)));
-  if (aside_.size() < length) aside_.resize(length);
-  const MemoryRun room = run_of(std::span(aside_).first(length));
-  Answer answer = carry_out(request, {&room, 1});
+  const auto room = aside(bytes_of(runs));
+  const MemoryRun whole = run_of(room);
+  Answer answer = carry_out(request, {&whole, 1});
   if (answer.code != 0) return answer;
-  if (!memory.is_lent(request.loan)) {
+  if (memory.is_lent(request.loan)) {
+    scatter(room, runs);
+  } else {
     answer = {};
     answer.out_of_reach = 1;
-    return answer;
   }
-  const std::byte* from = room.at;
-  for_each_piece(runs, [&](std::byte* at, size_t bytes) {
-    std::memcpy(at, from, bytes);
-    from += bytes;
-  });
   return answer;
+}
+
+std::span<std::byte> Service::aside(int64_t bytes) {
+  const auto length = static_cast<size_t>(bytes);
+  if (aside_.size() < length) aside_.resize(length);
+  return std::span(aside_).first(length);
 }
 
 const BorrowedMemory* Service::borrow(const LoanFacts& facts) {
@@ -90,7 +88,7 @@ const BorrowedMemory* Service::borrow(const LoanFacts& facts) {
   return borrowed_.emplace_back(facts, std::move(memory)).memory.get();
 }
 
-// Throws damaged if the places are not in the memory, or are for more bytes than one request may have.
+// Throws damaged if the places are not in the memory, or are not for the bytes of the extents.
 std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMemory& memory) const {
   std::vector<MemoryRun> runs;
   runs.reserve(request.places.size());
@@ -107,6 +105,8 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
                                      " bytes");
     runs.push_back({memory.bytes().data() + place.offset, place.length, place.stride, place.count});
   }
+  if (const int64_t asked = bytes_asked(request); asked != total)
+    throw Error(Code::damaged, "a request for " + std::to_string(asked) + " bytes with places for " + std::to_string(total));
   return runs;
 }
 
@@ -217,12 +217,13 @@ void Service::write(const Request& request, std::span<const MemoryRun> memory) {
   }
 }
 
-int64_t Service::bytes_to_read(const Request& request) const {
+// Of a read, or of any transfer of lent memory.
+int64_t Service::bytes_asked(const Request& request) const {
   int64_t total = 0;
   for (const Section& section : request.sections)
     for (const Extent& extent : section.extents) {
       if (extent.offset < 0 || extent.length < 0 || extent.length > largest_ - total)
-        throw Error(Code::invalid_argument, "a read request for more than " + std::to_string(largest_) + " bytes");
+        throw Error(Code::invalid_argument, "a request for more than " + std::to_string(largest_) + " bytes");
       total += extent.length;
     }
   return total;
@@ -231,30 +232,25 @@ int64_t Service::bytes_to_read(const Request& request) const {
 // The bytes that lie behind the ends of the subfiles read as zero; returns how many those are.
 int64_t Service::read(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.transfers;
-  bytes_to_read(request);
+  const int64_t total = bytes_asked(request);
+  if (bytes_of(memory) != total)
+    throw Error(Code::damaged, "a read request for " + std::to_string(total) + " bytes with room for " + std::to_string(bytes_of(memory)));
+  const bool in_one = memory.size() == 1 && memory[0].count == 1;
+  const auto room = in_one ? std::span(memory[0].at, static_cast<size_t>(total)) : aside(total);
   int64_t missing = 0;
-  RunCursor cursor(memory);
+  auto rest = room;
   for (const Section& section : request.sections) {
     Subfile& subfile = subfile_of(section.handle);
     for (const Extent& extent : section.extents) {
-      std::vector<std::span<std::byte>> pieces;
-      if (!cursor.next(extent.length, [&](std::span<std::byte> piece) { pieces.push_back(piece); }))
-        throw file_error(Code::damaged, subfile.path, "a read request has less room than its extents say");
-      const auto length = static_cast<size_t>(extent.length);
-      if (pieces.size() > 1 && scattered_.size() < length) scattered_.resize(length);
-      const auto room = pieces.size() == 1 ? pieces[0] : std::span(scattered_).first(length);
+      const auto piece = rest.first(static_cast<size_t>(extent.length));
+      rest = rest.subspan(piece.size());
       ++counts_.disk_requests;
-      const size_t got = counted(Counted::read, [&] { return subfile.file->read_at(room, extent.offset); });
-      std::ranges::fill(room.subspan(got), std::byte{});
-      missing += extent.length - static_cast<int64_t>(got);
-      if (pieces.size() == 1) continue;
-      const std::byte* from = room.data();
-      for (const auto& piece : pieces) {
-        std::memcpy(piece.data(), from, piece.size());
-        from += piece.size();
-      }
+      const size_t got = counted(Counted::read, [&] { return subfile.file->read_at(piece, extent.offset); });
+      std::ranges::fill(piece.subspan(got), std::byte{});
+      missing += std::ssize(piece) - static_cast<int64_t>(got);
     }
   }
+  if (!in_one) scatter(room, memory);
   return missing;
 }
 

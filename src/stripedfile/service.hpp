@@ -91,7 +91,8 @@ class SHEAF_EXPORT Service {
   Answer read_aside(const Request& request, const BorrowedMemory& memory);
   const BorrowedMemory* borrow(const LoanFacts& facts);
   std::vector<MemoryRun> runs_of(const Request& request, const BorrowedMemory& memory) const;
-  int64_t bytes_to_read(const Request& request) const;
+  int64_t bytes_asked(const Request& request) const;
+  std::span<std::byte> aside(int64_t bytes);
   Looked look_at(const std::string& path);
   Answer look(const std::string& path);
   Answer open(const Request& request);
@@ -131,8 +132,7 @@ class SHEAF_EXPORT Service {
   int64_t next_handle_ = 1;
   std::vector<Held> held_;
   std::deque<Borrowed> borrowed_;
-  std::vector<std::byte> aside_;      // what is read for lent memory
-  std::vector<std::byte> scattered_;  // an extent read whose bytes go to many places
+  std::vector<std::byte> aside_;  // what is read before it goes to lent memory or to many places
   ErrorCounts errors_{};
   bool ended_ = false;
   ServiceCounts counts_;

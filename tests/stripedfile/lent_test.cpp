@@ -1,5 +1,4 @@
 // Transfers from and to memory that listeners can map: what they move is as with messages, and no bytes travel.
-#include <array>
 #include <random>
 
 #include "cluster.hpp"
@@ -10,9 +9,18 @@
 namespace sheaf::test {
 namespace {
 
-constexpr int64_t unit = 5000;
-
 std::string path_on(int listeners, int subfiles) { return "sfio:unit=5000;" + name_on(listeners, subfiles); }
+
+// One task, two listeners, an open file of so large stripes.
+void with_file(int64_t unit, const std::function<void(Cluster&, Cluster::Task&, File&)>& body) {
+  Cluster cluster(1, 2);
+  cluster.run([&](Cluster::Task& task) {
+    const std::string name = "sfio:unit=" + std::to_string(unit) + ";" + name_on(2, 2);
+    const auto file = make_striped_store(task.link, nullptr)->open(name, Access::create);
+    body(cluster, task, *file);
+    file->close();
+  });
+}
 
 struct Seen {
   int64_t bytes = 0, lent = 0;
@@ -64,18 +72,16 @@ TEST(LentTransfers, AreAsThoseByMessages) {
 }
 
 TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
+  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
     std::vector<std::byte> other(20'000);
     const auto write = [&](std::span<const std::byte> bytes) {
-      return seen_of(*task.link, [&] { file->write_at(bytes, 0); }).lent;
+      return seen_of(*task.link, [&] { file.write_at(bytes, 0); }).lent;
     };
     EXPECT_EQ(write(memory->bytes()), 0);
     {
-      const auto loan = file->lend(memory->lent());
-      const auto again = file->lend(memory->lent());
+      const auto loan = file.lend(memory->lent());
+      const auto again = file.lend(memory->lent());
       EXPECT_EQ(write(memory->bytes()), 20'000);
       EXPECT_EQ(write(other), 0);
       EXPECT_EQ(write(std::span(memory->bytes().data() + 10'000, 10'000)), 10'000);
@@ -83,85 +89,85 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
     EXPECT_EQ(write(memory->bytes()), 0);
     LentMemory half = memory->lent();
     half.bytes = half.bytes.first(10'000);
-    const auto loan = file->lend(half);
+    const auto loan = file.lend(half);
     EXPECT_EQ(write(memory->bytes().first(10'000)), 10'000);
     EXPECT_EQ(write(memory->bytes().subspan(5'000, 5'000)), 5'000);
     EXPECT_EQ(write(memory->bytes().subspan(6'000, 5'000)), 0);
     EXPECT_EQ(write(memory->bytes().subspan(10'000)), 0);
-    file->close();
   });
 }
 
 // A listener keeps some of them mapped.
 TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
+  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     std::vector<std::unique_ptr<LendableMemory>> memories;
     for (size_t i = 0; i < 40; ++i) memories.push_back(LendableMemory::make(10'000));
     for (int round = 0; round < 2; ++round)
       for (size_t i = 0; i < memories.size(); ++i) {
-        const auto loan = file->lend(memories[i]->lent());
+        const auto loan = file.lend(memories[i]->lent());
         std::ranges::fill(memories[i]->bytes(), static_cast<std::byte>(round * 40 + i));
-        EXPECT_EQ(seen_of(*task.link, [&] { file->write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); }).lent, 10'000);
+        EXPECT_EQ(seen_of(*task.link, [&] { file.write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); }).lent, 10'000);
       }
     std::vector<std::byte> back(400'000);
-    ASSERT_EQ(file->read_at(back, 0), back.size());
+    ASSERT_EQ(file.read_at(back, 0), back.size());
     for (size_t i = 0; i < back.size(); ++i) ASSERT_EQ(back[i], static_cast<std::byte>(40 + i / 10'000)) << i;
-    file->close();
+  });
+}
+
+TEST(LentTransfers, EndAlsoForMemoryThatWasCalledBack) {
+  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
+    const auto memory = LendableMemory::make(10'000);
+    task.link->begin_loan(memory->lent());
+    call_back(memory->lent());
+    task.link->end_loan(memory->lent());
+    const auto before = task.link->counts();
+    file.write_at(memory->bytes(), 0);
+    EXPECT_EQ(task.link->counts().messages - before.messages, 2) << "none was asked whether it can reach the memory";
   });
 }
 
 TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open("sfio:unit=100;" + name_on(2, 2), Access::create);
+  with_file(100, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
-    const auto loan = file->lend(memory->lent());
+    const auto loan = file.lend(memory->lent());
     const auto before = task.link->counts();
-    file->write_at(memory->bytes(), 0);
+    file.write_at(memory->bytes(), 0);
     EXPECT_EQ(task.link->counts().lent - before.lent, 0);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2);
-    file->close();
   });
 }
 
 // As from another machine: the listener finds nothing behind the facts.
 TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
+  with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
     std::ranges::fill(memory->bytes(), std::byte{'m'});
     LentMemory elsewhere = memory->lent();
     ++elsewhere.facts.secret;
-    const auto loan = file->lend(elsewhere);
+    const auto loan = file.lend(elsewhere);
     const auto before = task.link->counts();
-    file->write_at(memory->bytes(), 5'000);
+    file.write_at(memory->bytes(), 5'000);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2);  // each is told once
     EXPECT_EQ(task.link->counts().lent - before.lent, 0);
-    file->write_at(memory->bytes(), 5'000);
+    file.write_at(memory->bytes(), 5'000);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2 + 2);
     std::vector<std::byte> back(25'000);
-    EXPECT_EQ(file->read_at(back, 0), back.size());
+    EXPECT_EQ(file.read_at(back, 0), back.size());
     EXPECT_EQ(std::ranges::count(back, std::byte{'m'}), 20'000);
-    file->close();
   });
 }
 
 TEST(LentTransfers, FailAsThoseByMessages) {
-  Cluster cluster(1, 2);
-  cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open(path_on(2, 2), Access::create);
+  with_file(5'000, [&](Cluster& cluster, Cluster::Task&, File& file) {
     const auto memory = LendableMemory::make(20'000);
-    const auto loan = file->lend(memory->lent());
+    const auto loan = file.lend(memory->lent());
     FaultPlan full;
     full.fail_at = 0;
     full.errno_value = ENOSPC;
     full.kind = sheaf::Operation::write;
     cluster.stores[1]->set_plan(full);
     std::string message;
-    EXPECT_EQ(code_of([&] { file->write_at(memory->bytes(), 0); }, &message), Code::no_space);
+    EXPECT_EQ(code_of([&] { file.write_at(memory->bytes(), 0); }, &message), Code::no_space);
     EXPECT_NE(message.find("host1"), std::string::npos) << message;
   });
 }
@@ -222,6 +228,9 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
         file->read({&block, 1});
         EXPECT_EQ(task.link->counts().lent, before.lent) << "called back";
         EXPECT_EQ(std::ranges::count(memory->bytes(), std::byte{'w'}), 5'000);
+        const auto lent_anew = file->lend(memory->lent());
+        file->read({&block, 1});
+        EXPECT_EQ(task.link->counts().lent, before.lent + 5'000);
         file->close();
       },
       [&](FiberNetwork&, int) -> Store* {
@@ -250,7 +259,8 @@ TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   constexpr int64_t huge = INT64_MAX;
   for (const Place& place : {Place{-1, 100, 100, 1}, {9'901, 100, 100, 1}, {0, 100, 5'000, 3}, {0, 0, 0, huge}, {0, -5, 0, 1},
                              {0, 1, huge, huge}, {0, 1, huge / 2, 3}, {huge, 1, 1, 1}, {0, huge, 1, 1}, {0, 100, -1, 2},
-                             {0, 100, 0, huge}, {0, 1, 0, (1 << 20) + 1}, {0, 100, 100, 0}})
+                             {0, 100, 0, huge}, {0, 1, 0, (1 << 20) + 1}, {0, 100, 100, 0},
+                             {0, 99, 99, 1}, {0, 101, 101, 1}})
     EXPECT_EQ(code_for(place), Code::damaged) << place.offset << " " << place.length << " " << place.stride << " " << place.count;
 }
 

@@ -62,6 +62,8 @@ TEST(Protocol, RequestsAndBackAndNothingElse) {
   request.path = "/a/b";
   request.more = std::string("x\0y", 3);
   request.sections = {{5, {{0, 10}, {20, 3}}}, {6, {}}};
+  request.loan = {4711, 8, 1 << 20, -5};
+  request.places = {{1, 2, 3, 4}, {100, 5, 0, 1}};
   auto bytes = encode(request);
   const size_t head = bytes.size();
   bytes.resize(head + 13);
@@ -71,6 +73,8 @@ TEST(Protocol, RequestsAndBackAndNothingElse) {
   EXPECT_EQ(back->request.path, "/a/b");
   EXPECT_EQ(back->request.more, request.more);
   EXPECT_EQ(back->request.sections[0].extents[1].offset, 20);
+  EXPECT_EQ(back->request.loan, request.loan);
+  EXPECT_EQ(back->request.places[1].offset, 100);
   for (size_t length = 0; length < head; ++length) EXPECT_FALSE(decode(std::span(bytes).first(length))) << length;
   std::mt19937 random(3);
   for (int i = 0; i < 20000; ++i) {

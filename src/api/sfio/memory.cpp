@@ -13,54 +13,42 @@ namespace sheaf::sfio {
 
 namespace {
 
-struct Allocated {
-  std::mutex mutex;
-  std::map<void*, std::unique_ptr<LendableMemory>> memories;  // by where they begin
-};
+using Memories = std::map<void*, std::unique_ptr<LendableMemory>>;  // by where they begin
 
 // Never destroyed: memory may be used while the process exits.
-Allocated& allocated() {
-  static auto* const all = new Allocated;
+Memories& memories() {
+  static auto* const all = new Memories;
   return *all;
+}
+
+// The link of the session, if there is one.
+void tell(const LendableMemory& memory, void (Link::*what)(const LentMemory&)) {
+  Runtime* const session = Runtime::current();
+  if (!session) return;
+  const std::lock_guard hold(session->link()->lock());
+  ((*session->link()).*what)(memory.lent());
 }
 
 void* allocate(size_t bytes) {
   auto memory = LendableMemory::make(bytes > 0 ? bytes : 1);
   if (!memory) throw os_error("cannot allocate " + std::to_string(bytes) + " bytes for", "sfio_malloc", ENOMEM);
   void* const at = memory->bytes().data();
-  if (Runtime* const session = Runtime::current()) {
-    const std::lock_guard hold(session->link()->lock());
-    session->link()->begin_loan(memory->lent());
-  }
-  Allocated& all = allocated();
-  const std::lock_guard lock(all.mutex);
-  all.memories.emplace(at, std::move(memory));
+  tell(*memories().emplace(at, std::move(memory)).first->second, &Link::begin_loan);
   return at;
 }
 
 void release(void* at) {
-  Allocated& all = allocated();
-  std::unique_ptr<LendableMemory> memory;
-  {
-    const std::lock_guard lock(all.mutex);
-    const auto found = all.memories.find(at);
-    if (found == all.memories.end()) throw Error(Code::invalid_argument, "that memory is not of sfio_malloc()");
-    memory = std::move(found->second);
-    all.memories.erase(found);
-  }
-  if (Runtime* const session = Runtime::current()) {
-    const std::lock_guard hold(session->link()->lock());
-    session->link()->end_loan(memory->lent());
-  }
+  const auto found = memories().find(at);
+  if (found == memories().end()) throw Error(Code::invalid_argument, "that memory is not of sfio_malloc()");
+  tell(*found->second, &Link::end_loan);
+  memories().erase(found);
 }
 
 }  // namespace
 
 void lend_allocated(Link& link) {
-  Allocated& all = allocated();
-  const std::lock_guard lock(all.mutex);
   const std::lock_guard hold(link.lock());
-  for (const auto& [at, memory] : all.memories) link.begin_loan(memory->lent());
+  for (const auto& [at, memory] : memories()) link.begin_loan(memory->lent());
 }
 
 }  // namespace sheaf::sfio
