@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "comm/glance.hpp"
+#include "base/glance.hpp"
 
 namespace sheaf {
 

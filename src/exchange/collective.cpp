@@ -23,12 +23,10 @@ constexpr int64_t usual_window = 256 << 10;
 constexpr int64_t largest_window = 8 << 20;
 constexpr int slots = 16;  // a power of two
 
-// Pieces from this size on are transferred by those who have them: a request of their own costs less than a copy more.
-constexpr int64_t large_write = 32 << 10;
+// Pieces from this size on are read by those who want them, as are those that are written (large_write).
 constexpr int64_t large_read = 16 << 10;
-// From this size on they may wait for others first, and do so again after so many writes in which that was in vain.
+// From this size on they may wait for others first.
 constexpr int64_t worth_waiting = 64 << 10;
-constexpr int writes_not_waiting = 16;
 // Exchanging pays where the tasks together want this part of the range, or gaps are shorter than a request is worth.
 constexpr int64_t sparse = 8;
 constexpr int64_t worth_a_request = 4 << 10;
@@ -189,11 +187,17 @@ bool Collective::may_place(File& file, const Together& how) const {
          (!in_place_ || in_place_->works());
 }
 
+// Whether this task puts large pieces in place before it knows what the others have. They all had such in the last call that it knows of,
+// so pages that it makes whole are likely to be filled.
+bool Collective::places_alone(const Access& access, const Together& how) const {
+  return placing_alone_ > 0 && how.ahead && how.allreduce && access.high() - access.low() == access.bytes();
+}
+
 // Whether this task may leave a call in which it has nothing left to do. Then nothing is likely to fail of which the others should
 // know before they go on.
 bool Collective::may_leave(File& file, const Part& part, const Together& how, int64_t bytes) const {
   if (!free_ || !can_begin_ || part.problem || part.access.bytes() > 0 || !how.ahead || !how.allreduce || how.serial) return false;
-  if (part.places && not_waiting_ == 0) return false;  // others may wait for this task
+  if (part.places && !part.placed && not_waiting_ == 0) return false;  // others may wait for this task
   const int64_t needed = part.writes ? std::max(plenty, saturated_product(bytes, plenty_for_range * comm_.size())) : 1;
   return bytes > 0 && (part.places ? part.room : file.room_left()) >= needed;
 }
@@ -265,15 +269,21 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
   int64_t done = 0;
   rest.places = writes && may_place(file, how);
   if (rest.places) rest.room = file.room_left();
-  if (!problem && goes_alone(access, how, writes)) {
+  if (!problem && goes_alone(access, how, writes) && (!in_place_ || in_place_->await_last())) {
     // Together they may fill a range of a file that is memory, whose pages they then make together: worth waiting for the others.
     rest.large = rest.places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
-    if (!rest.large) {
+    rest.placed = rest.large && places_alone(access, how);
+    if (rest.placed) {
+      ++tally.place_calls;
+      problem = in_place_->write_alone(file, access, tally);
+    } else if (!rest.large) {
       problem = attempt([&] { done = alone(file, access, how, writes, tally); });
-      rest.access = {};
     }
+    if (rest.placed) rest.large = false;
+    if (!rest.large) rest.access = {};
   }
   if (writes && not_waiting_ > 0) --not_waiting_;
+  if (writes && placing_alone_ > 0) --placing_alone_;
   if (const auto exchanged = at_once(file, rest.access, how, writes, problem, tally)) return rest.access.bytes() > 0 ? *exchanged : done;
   rest.problem = problem;
   if (may_leave(file, rest, how, access.bytes()) && leave(how)) {

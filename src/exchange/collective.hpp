@@ -4,8 +4,9 @@
 // tasks exchange bytes until few of them make few, large requests (two-phase I/O; Blue Gene/L paper, section 3). A failure on
 // one task is thrown on all; no task waits for one that has failed.
 //
-// Where nobody needed the others in the last call, a task that needs nobody in this one leaves it before all have come, and waits
-// for them at the beginning of the next instead (`ahead`): no transfer begins before all have ended their part of the last.
+// Where nobody needed the others in the last call, or they filled a range of a file that is memory with large pieces, a task that
+// needs nobody in this one leaves it before all have come, and waits for them at the beginning of the next instead (`ahead`): no
+// transfer begins before all have ended their part of the last.
 #pragma once
 
 #include <array>
@@ -79,6 +80,7 @@ class Collective {
   int64_t without_some(File& file, const Part& part, const Facts& facts, const Together& how, Tally& tally);
   bool exchanges(const Facts& facts, const Together& how) const;
   bool may_place(File& file, const Together& how) const;
+  bool places_alone(const Access& access, const Together& how) const;
   int64_t in_place(File& file, const Access& access, const Facts& facts, Tally& tally);
   int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
   int64_t by_messages(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
@@ -100,7 +102,8 @@ class Collective {
   bool free_ = false;          // nobody needed the others in the last call
   bool failed_ = false;        // a task has failed in a call that some had left
   bool can_begin_ = true;      // this kind of group can begin a reduction
-  int not_waiting_ = 0;   // writes before large pieces wait for the others again, who may write in place
+  int not_waiting_ = 0;    // writes before large pieces wait for the others again, who may write in place
+  int placing_alone_ = 0;  // the same where all filled a range with such, and are likely to again: each writes in place alone
   bool repeats_ = false;  // the last call repeated the one before, by messages
   std::unique_ptr<Plan> plan_;
 };

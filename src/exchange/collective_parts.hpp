@@ -17,6 +17,7 @@ struct Collective::Part {
   bool writes = false;
   bool large = false;  // it would have gone alone if the file were not memory
   bool places = false;  // it may write in place
+  bool placed = false;  // and has, alone
   int64_t room = 0;     // left for the file
   std::optional<Error> problem = std::nullopt;
 
@@ -60,6 +61,12 @@ struct Collective::Plan {
            to == other.to && window == other.window && aggregators == other.aggregators && by_memory == other.by_memory;
   }
 };
+
+// Pieces from this size on are written by those who have them: a request of their own costs less than a copy more.
+inline constexpr int64_t large_write = 32 << 10;
+
+// Writes in which tasks go on as they found right in one of them, before they ask each other again.
+inline constexpr int writes_not_waiting = 16;
 
 // Tasks do not wait for each other's writes where the file has so much room left, and so many times the bytes: then none of them
 // fails.

@@ -53,6 +53,10 @@ int64_t Collective::in_place(File& file, const Access& access, const Facts& fact
   facts.repeated ? ++tally.plans_reused : ++tally.plans_made;
   if (!facts.repeated) plan_->leg = {};
   plan_->has_leg = !failed || failed->load() == 0;
+  if (!failed && facts.bytes / facts.pieces >= large_write) {
+    placing_alone_ = writes_not_waiting;
+    free_ = true;
+  }
   if (!plan_->has_leg) agree(comm_, problem);
   if (problem) {
     late_ = problem;

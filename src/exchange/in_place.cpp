@@ -22,16 +22,18 @@ struct InPlace::Job {
   Extent range;
   int64_t page;
   uint32_t round;
+  bool alone = false;
 
   int64_t first() const { return range.offset / page; }
   int64_t last() const { return (range.end() - 1) / page; }
-  // Begins with bytes that are to be written, and ends with the range, or a little behind it in comparison with the file.
+  // Ends with the range, or a little behind it in comparison with the file, and begins in it: with what others write before, those who
+  // write together leave the file as sparse as it was.
   bool is_to_be_made(int64_t number) const {
-    return number * page >= range.offset && number <= last() && ((number + 1) * page <= range.end() || number >= pages_worth_one_more);
+    return (alone || number * page >= range.offset) && number <= last() && ((number + 1) * page <= range.end() || number >= pages_worth_one_more);
   }
   uint32_t round_of(int64_t number) const { return round + static_cast<uint32_t>((number - first()) / Stage::pages); }
-  // What the word of a page is while somebody makes it; one more when that is over.
-  uint32_t making(int64_t number) const { return 2 * round_of(number); }
+  // What the word of a page is while somebody makes it; one more when that is over. For those who write alone it is the page's own.
+  uint32_t making(int64_t number) const { return 2 * (alone ? static_cast<uint32_t>(number + 1) : round_of(number)); }
   int32_t since(int64_t number, uint32_t word) const { return static_cast<int32_t>(word - making(number)); }
 };
 
@@ -41,27 +43,39 @@ bool InPlace::pays(File& file, Extent range, bool large) {
   return large || range.length >= least_pages * file.memory_page();
 }
 
-std::optional<Error> InPlace::write(File& file, const Access& access, Extent range, SharedWord* failed, Tally& tally) {
+// Null if this task cannot have it.
+FileMemory* InPlace::reach(File& file, Extent range) {
   if (file_ != &file || !memory_ || !memory_->covers(range.offset, range.end())) {
     memory_.reset();
     memory_ = file.memory(range.offset, range.end());
     file_ = &file;
   }
-  const bool reaches = memory_ && memory_->reach(range.end());
-  const Job job{reaches ? memory_.get() : nullptr, range, file.memory_page(), ++round_};
+  return memory_ && memory_->reach(range.end()) ? memory_.get() : nullptr;
+}
+
+std::optional<Error> InPlace::carry_out(File& file, const Job& job, const Access& access, Tally& tally) {
+  return attempt([&] {
+    const SharedRange others(file, access.low(), access.high() - access.low());
+    // Requests say what the matter is, and do what memory cannot. Others write in the gaps: they may not be read and written back.
+    if (!put(job, access, tally)) exchange::write_alone(file, access, {.sieving = Sieving::never, .locked = true}, tally);
+  });
+}
+
+std::optional<Error> InPlace::write(File& file, const Access& access, Extent range, SharedWord* failed, Tally& tally) {
+  const Job job{reach(file, range), range, file.memory_page(), ++round_};
   round_ = job.round_of(job.last());
   std::optional<Error> problem;
-  if (access.bytes() > 0)
-    problem = attempt([&] {
-      const SharedRange others(file, access.low(), access.high() - access.low());
-      // Requests say what the matter is, and do what memory cannot. Others write in the gaps: they may not be read and written back.
-      if (!put(job, access, tally)) write_alone(file, access, {.sieving = Sieving::never, .locked = true}, tally);
-    });
-  if (failed) {
-    if (problem) failed->store(1);
-    wait_for_all();
-  }
+  if (access.bytes() > 0) problem = carry_out(file, job, access, tally);
+  if (failed && problem) failed->store(1);
+  if (problem) stage_.head().place_failed.store(round_);
+  end_part();
+  if (failed) await_last();
   return problem;
+}
+
+std::optional<Error> InPlace::write_alone(File& file, const Access& access, Tally& tally) {
+  const Extent range{access.low(), access.bytes()};
+  return carry_out(file, {reach(file, range), range, file.memory_page(), 0, true}, access, tally);
 }
 
 bool InPlace::put(const Job& job, const Access& access, Tally& tally) {
@@ -81,19 +95,22 @@ bool InPlace::put(const Job& job, const Access& access, Tally& tally) {
   return true;
 }
 
-SharedWord& InPlace::word(int64_t number) const { return stage_.head().page[number % Stage::pages]; }
+SharedWord& InPlace::word(const Job& job, int64_t number) const {
+  Stage::Head& head = stage_.head();
+  return (job.alone ? head.page_alone : head.page)[number % Stage::pages];
+}
 
 // Returns when somebody has made the page, or tried to. A task that is late by whole calls finds the word used for a later one:
 // then it goes on as well.
 void InPlace::await_page(const Job& job, int64_t number) {
-  SharedWord& shared = word(number);
+  SharedWord& shared = word(job, number);
   for (;;) {
     uint32_t seen = shared.load(std::memory_order_acquire);
     const int32_t since = job.since(number, seen);
     if (since > 0) return;
     if (since < 0) {
       if (shared.compare_exchange_strong(seen, job.making(number))) return make(job, number);
-    } else if (!make_next(job, number)) {
+    } else if (!make_next(job, number) && !stage_.glance([&] { return shared.load(std::memory_order_acquire) != seen; })) {
       stage_.sleep(shared, seen);
     }
   }
@@ -102,8 +119,8 @@ void InPlace::await_page(const Job& job, int64_t number) {
 // Makes one of the next pages that nobody makes yet.
 bool InPlace::make_next(const Job& job, int64_t number) {
   for (int64_t next = number + 1; next <= number + most_ahead && job.is_to_be_made(next); ++next) {
-    uint32_t seen = word(next).load();
-    if (job.since(next, seen) >= 0 || !word(next).compare_exchange_strong(seen, job.making(next))) continue;
+    uint32_t seen = word(job, next).load();
+    if (job.since(next, seen) >= 0 || !word(job, next).compare_exchange_strong(seen, job.making(next))) continue;
     make(job, next);
     return true;
   }
@@ -112,18 +129,19 @@ bool InPlace::make_next(const Job& job, int64_t number) {
 
 void InPlace::make(const Job& job, int64_t number) {
   if (!job.memory->make_large(number * job.page)) ++unmade_;
-  word(number).store(job.making(number) + 1, std::memory_order_release);
-  stage_.wake(word(number));
+  word(job, number).store(job.making(number) + 1, std::memory_order_release);
+  stage_.wake(word(job, number));
 }
 
-void InPlace::wait_for_all() {
+void InPlace::end_part() {
   Stage::Head& head = stage_.head();
   placed_ += tasks_;
+  if (head.placed.fetch_add(1) + 1 == placed_ && head.placing.load() > 0) stage_.wake(head.placed);
+}
+
+bool InPlace::await_last() {
+  Stage::Head& head = stage_.head();
   const uint32_t last = placed_;
-  if (head.placed.fetch_add(1) + 1 == last) {
-    if (head.placing.load() > 0) stage_.wake(head.placed);
-    return;
-  }
   const auto is_over = [&] { return static_cast<int32_t>(head.placed.load(std::memory_order_acquire) - last) >= 0; };
   while (!is_over()) {
     head.placing.fetch_add(1);
@@ -131,6 +149,7 @@ void InPlace::wait_for_all() {
       if (const uint32_t placed = head.placed.load(std::memory_order_acquire); !is_over()) stage_.sleep(head.placed, placed);
     head.placing.fetch_sub(1);
   }
+  return round_ == 0 || head.place_failed.load() != round_;
 }
 
 }  // namespace sheaf::exchange

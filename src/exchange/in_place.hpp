@@ -2,7 +2,7 @@
 //
 // Every task puts its pieces where they belong in the file; no byte passes through other memory or a request. What is left to
 // share is the making of the file's pages: the first task that comes to a large page makes it, the next ones make those behind
-// it meanwhile.
+// it meanwhile. Tasks that go on so for a while need not tell each other each time what they have.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,26 @@ class InPlace {
 
   // Collective; `pays`, and the pieces of the tasks fill the range; `access.bytes()` may be 0. Nothing is thrown on the way.
   // Returns what went wrong here. With `failed`, tasks wait for each other, and it then tells all whether one has failed; without,
-  // each is through when its own pieces are where they belong.
+  // each is through when its own pieces are where they belong, and await_last() tells.
   std::optional<Error> write(File& file, const Access& access, Extent range, SharedWord* failed, Tally& tally);
+
+  // The same for a task that does not know what the others do, whose pieces (`access.bytes()` > 0) follow each other in the file: pages
+  // that they touch are made whole.
+  std::optional<Error> write_alone(File& file, const Access& access, Tally& tally);
+
+  // Waits until all have ended their parts of the last write(). False if one has failed. Local.
+  bool await_last();
 
  private:
   struct Job;
+  FileMemory* reach(File& file, Extent range);
+  std::optional<Error> carry_out(File& file, const Job& job, const Access& access, Tally& tally);
   bool put(const Job& job, const Access& access, Tally& tally);
   void await_page(const Job& job, int64_t number);
   bool make_next(const Job& job, int64_t number);
   void make(const Job& job, int64_t number);
-  void wait_for_all();
-  SharedWord& word(int64_t number) const;
+  void end_part();
+  SharedWord& word(const Job& job, int64_t number) const;
 
   Stage& stage_;
   const uint32_t tasks_;

@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-#include "comm/glance.hpp"
+#include "base/glance.hpp"
 #include "comm/shared_memory.hpp"
 #include "storage/store.hpp"
 
@@ -53,7 +53,9 @@ class Stage {
     // Of writes in place (exchange/in_place.hpp).
     alignas(64) SharedWord placed;    // parts of tasks, over all calls
     SharedWord placing;               // who sleep until the last one is
+    SharedWord place_failed;          // the last round of a part that has failed
     SharedWord page[pages];           // how far each is made
+    SharedWord page_alone[pages];     // the same for those who write alone
   };
 
   static constexpr int64_t table_entries = 2048;  // windows of one leg that has gaps

@@ -174,7 +174,7 @@ void MappedWriter::open_to_append() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
             auto file = store_->open(name_of(f.number), Access::write);
-            if (f.own_tasks < f.file_tasks) file->expect_company(nullptr);
+            if (f.own_tasks < f.file_tasks) file->expect_company(nullptr, Company::writing);
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();
             f.file = throttled(

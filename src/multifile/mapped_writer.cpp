@@ -189,7 +189,7 @@ void MappedWriter::open_own_files() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
             if (!f.file) f.file = store_->open(name_of(f.number), Access::write);
-            if (f.own_tasks < f.file_tasks) f.file->expect_company(nullptr);
+            if (f.own_tasks < f.file_tasks) f.file->expect_company(nullptr, Company::writing);
             f.file = throttled(std::move(f.file), slots_);
           }
           if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);

@@ -146,7 +146,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
         file = collecting()->file;
       } else {
         if (!file) file = store().open(name_of(request, facts_.filenumber), Access::write);
-        if (local().size() > 1) file->expect_company(own_local() ? nullptr : comm_->shared_words());
+        if (local().size() > 1) file->expect_company(own_local() ? nullptr : comm_->shared_words(), Company::writing);
         file = throttled(std::move(file), std::move(slots));
       }
       const bool holds = !collecting() || collecting()->plan.merge;

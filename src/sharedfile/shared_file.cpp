@@ -282,11 +282,10 @@ class OpenFile final : public SharedFile {
     on_nodes_ = std::make_shared<const std::vector<int64_t>>(std::move(all));
   }
 
-  // Where one has to wait for the other, turns cost more than they save: calls are short here, and who waits for its turn sleeps
-  // in between (docs/tuning.md, "Shared files").
+  // Calls are short, and programs compute in between: who waits for its turn does not sleep (docs/tuning.md, "Shared files").
   void expect_company() {
-    if (!mode_.write || size() == 1 || file_->writers_at_once() == 1) return;
-    if (SharedWord* const words = comm().shared_words()) file_->expect_company(words);
+    if (!mode_.write || size() == 1) return;
+    if (SharedWord* const words = comm().shared_words()) file_->expect_company(words, Company::computing);
   }
 
   template <class Part>

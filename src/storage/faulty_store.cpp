@@ -96,7 +96,7 @@ class FaultyFile final : public File {
   }
 
   // One kind with next_data: both are one lseek.
-  void expect_company(SharedWord* words) override { inner_->expect_company(words); }
+  void expect_company(SharedWord* words, Company company) override { inner_->expect_company(words, company); }
   int32_t border() override { return inner_->border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }

@@ -131,9 +131,10 @@ int PosixFile::writers_at_once() {
   return file_system() == TMPFS_MAGIC ? 2 : 1;
 }
 
-void PosixFile::expect_company(SharedWord* words) {
-  takes_turns_ = is_local(file_system());
+void PosixFile::expect_company(SharedWord* words, Company company) {
   maps_ = file_system() == TMPFS_MAGIC;
+  waits_ = company == Company::computing && words ? Turn::Wait::awake : Turn::Wait::yes;
+  takes_turns_ = is_local(file_system());
   words_ = words;
 }
 
@@ -143,7 +144,7 @@ int32_t PosixFile::border() { return file_system() == TMPFS_MAGIC ? 4 << 10 : 64
 bool PosixFile::set_aside(int64_t offset, int64_t length) {
   if (file_system() != EXT4_SUPER_MAGIC) return false;
   std::optional<Turn> turn;
-  if (takes_turns_) turn.emplace(fd_, turn_, words_, Turn::Wait::yes);
+  if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
   return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, offset, length); }) == 0;
 }
 
@@ -160,7 +161,7 @@ bool PosixFile::written_beside(std::optional<Turn>& turn, std::span<const std::s
                                int64_t offset) {
   if (!takes_turns_ || bytes < bytes_worth_a_turn) return false;
   if (maps_ && large_pages_.expect(fd_, offset, static_cast<int64_t>(bytes)) && write_mapped(fd_, parts, bytes, offset)) return true;
-  turn.emplace(fd_, turn_, words_, maps_ ? Turn::Wait::no : Turn::Wait::yes);
+  turn.emplace(fd_, turn_, words_, maps_ ? Turn::Wait::no : waits_);
   if (turn->mine() || !maps_) return false;
   turn.reset();
   if (write_mapped(fd_, parts, bytes, offset)) return true;

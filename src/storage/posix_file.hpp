@@ -45,7 +45,7 @@ class PosixFile final : public File {
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
-  void expect_company(SharedWord* words) override;
+  void expect_company(SharedWord* words, Company company) override;
 
   // The page cache takes what comes in large pieces as large pages, but on tmpfs.
   int32_t border() override;
@@ -78,6 +78,7 @@ class PosixFile final : public File {
 
   std::atomic<long> file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
+  Turn::Wait waits_ = Turn::Wait::yes;  // for its turn
   bool maps_ = false;  // large writes through a mapping
   LargePages large_pages_;
   SharedWord* words_ = nullptr;  // of those who take turns

@@ -70,9 +70,9 @@ class SharedHandles::Handle final : public ForwardingFile {
   int writers_at_once() override { return inner().writers_at_once(); }
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
   // Every holder says so, some at the same time; the File is told once.
-  void expect_company(SharedWord* words) override {
+  void expect_company(SharedWord* words, Company company) override {
     const std::lock_guard lock(table_->mutex);
-    if (!std::exchange(company_, true)) inner().expect_company(words);
+    if (!std::exchange(company_, true)) inner().expect_company(words, company);
   }
   std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
   int32_t border() override { return inner().border(); }

@@ -35,6 +35,12 @@ enum class Access : uint8_t {
   fresh,   // read and write; must not exist yet: fails with EEXIST otherwise
 };
 
+// What processes that write to one file do between two large writes.
+enum class Company : uint8_t {
+  writing,    // write on
+  computing,  // maybe compute
+};
+
 struct FileStatus {
   bool exists = false;
   bool is_directory = false;
@@ -94,7 +100,7 @@ class File {
   // Says that several processes of this machine will write to the file at once, each through a File of its own: large
   // writes then take turns where that helps (storage/turn.hpp). `words`: two words, zero, of memory that all of them
   // share and that outlives the File, or null. Nothing by default.
-  virtual void expect_company(SharedWord* /*words*/) {}
+  virtual void expect_company(SharedWord* /*words*/, Company /*company*/) {}
 
   // Says that transfers to come may use this memory, which other processes of the machine can map: a File whose bytes go through
   // one of them lets it take them from there. Until the result is dropped, which must be before the memory and the File are.

@@ -25,7 +25,7 @@ class ThrottledFile final : public ForwardingFile {
     inner().copy_to(target, offset, target_offset, length);
   }
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  void expect_company(SharedWord* words) override { inner().expect_company(words); }
+  void expect_company(SharedWord* words, Company company) override { inner().expect_company(words, company); }
   std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
   int32_t border() override { return inner().border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }

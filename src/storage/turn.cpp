@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "base/glance.hpp"
 #include "storage/posix_transfer.hpp"
 
 namespace sheaf {
@@ -25,6 +27,7 @@ constexpr long first_nap = 100'000;   // nanoseconds before the second look at a
 constexpr long longest_nap = 1'000'000;
 constexpr long nap = 100'000'000;     // nanoseconds that others sleep before they look themselves
 constexpr int most_naps = 10;         // then they pass the next one
+constexpr int most_yields = 1000;     // of one who waits awake
 
 bool lock(int fd, int command, short type, off_t byte) {
   struct flock range {};
@@ -48,13 +51,15 @@ bool is_local(long file_system) {
 }
 
 Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words, Wait wait)
-    : among_threads_(wait == Wait::yes ? std::unique_lock(among_threads) : std::unique_lock(among_threads, std::try_to_lock)),
+    : among_threads_(wait == Wait::no ? std::unique_lock(among_threads, std::try_to_lock) : std::unique_lock(among_threads)),
       fd_(fd),
       words_(words) {
   if (!among_threads_) return;
   mine_ = words_ ? try_words() : try_locks();
   if (mine_ || wait == Wait::no) return;
-  if (words_) {
+  if (wait == Wait::awake) {
+    glance({.least = most_yields}, [&] { return mine_ = words_[0].load(std::memory_order_relaxed) == 0 && try_words(); }, sched_yield);
+  } else if (words_) {
     take_words();
   } else {
     take_locks();

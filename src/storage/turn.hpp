@@ -24,10 +24,12 @@ void last_turn_taken(SharedWord* words);
 //
 // Where the tasks share memory, the turn is a word of it: two atomic operations. Elsewhere it is a record lock on a byte
 // that no multifile reaches. A turn only saves time: who cannot get it goes ahead in the end, so that nobody waits for a
-// task that has died. With Wait::no, the turn is taken if it is free at once.
+// task that has died. With Wait::no, the turn is taken if it is free at once. With Wait::awake, for tasks that may compute between
+// two writes, the one who waits leaves its core to others for a while, and then goes ahead without the turn: in the lock of the inode it
+// would only spin, while they have something to do. That needs `words`.
 class Turn {
  public:
-  enum class Wait { no, yes };
+  enum class Wait { no, yes, awake };
   Turn(int fd, std::mutex& among_threads, SharedWord* words, Wait wait);
   ~Turn();
   Turn(const Turn&) = delete;

@@ -62,7 +62,7 @@ class InPlaceTest : public ::testing::Test {
     if (!test::has_tmpfs()) GTEST_SKIP() << "no tmpfs at /dev/shm";
     path_ = "/dev/shm/sheaf-in-place-" + std::to_string(::getpid());
     const auto file = posix_store().open(path_, sheaf::Access::create);
-    file->expect_company(nullptr);
+    file->expect_company(nullptr, Company::writing);
     FileMemory memory(file->descriptor(), 0, 1);
     if (!memory || !memory.reach(1) || !memory.make_large(0)) GTEST_SKIP() << "the kernel makes no large pages of files";
     file->resize(0);
@@ -70,23 +70,26 @@ class InPlaceTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
   // Runs body(write, tally, comm) on every task. write(low, high, record, gap): that range of the file in records, with gaps
-  // behind them, dealt out to the tasks in turn; record 0: as many bytes to each.
+  // behind them, dealt out to the tasks in turn; record 0: as many bytes to each. Call n of write() begins with task n; the bytes are
+  // those of `salt` further on.
   template <class Body>
-  void on_tasks(int tasks, Body body) {
-    run_fibers({.ranks = tasks, .stack_bytes = 512 << 10, .seed = 1, .ranks_per_node = tasks}, [&](Comm& comm) {
+  void on_tasks(int tasks, Body body, uint64_t seed = 1) {
+    run_fibers({.ranks = tasks, .stack_bytes = 512 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
       const auto real = posix_store().open(path_, sheaf::Access::write);
-      real->expect_company(nullptr);
+      real->expect_company(nullptr, Company::writing);
       WatchedFile file(real, ways_);
       Collective transfers(comm);
       Tally tally;
-      const auto write = [&](int64_t low, int64_t high, int64_t record, int64_t gap = 0) {
+      int calls = 0;
+      const auto write = [&](int64_t low, int64_t high, int64_t record, int64_t gap = 0, int64_t salt = 0) {
+        const int place = (comm.rank() + calls++) % comm.size();
         const int64_t each = record > 0 ? record : (high - low + comm.size() - 1) / comm.size();
         std::vector<int64_t> lengths, offsets;
         std::vector<std::byte> data;
-        for (int64_t at = low + (each + gap) * comm.rank(); at < high; at += (each + gap) * comm.size()) {
+        for (int64_t at = low + (each + gap) * place; at < high; at += (each + gap) * comm.size()) {
           offsets.push_back(at);
           lengths.push_back(std::min(each, high - at));
-          for (int64_t i = at; i < at + lengths.back(); ++i) data.push_back(value_at(i));
+          for (int64_t i = at; i < at + lengths.back(); ++i) data.push_back(value_at(i + salt));
         }
         const TypeMap type = TypeMap::indexed(lengths, offsets, TypeMap::bytes(1));
         const Access access{0, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()};
@@ -215,6 +218,73 @@ TEST_F(InPlaceTest, FailuresReachAllTasks) {
     expect_bytes(24 * MiB, 36 * MiB);
     expect_bytes(plenty ? 24 * MiB : 12 * MiB, 36 * MiB);
   }
+}
+
+// Who fills a range with large pieces goes on without the others for a while: pages are large all the same.
+TEST_F(InPlaceTest, LargePiecesNeedNotWait) {
+  if (large_page() != 2 * MiB) GTEST_SKIP() << "large pages of another size";
+  constexpr int64_t call = 10 * MiB + 4000;
+  on_tasks(4, [&](auto write, Tally& tally, Comm&) {
+    for (int64_t n = 0; n < 20; ++n) write(n * call, (n + 1) * call, 0);
+    EXPECT_EQ(tally.place_calls, 20);
+    EXPECT_EQ(tally.ahead_calls, 18) << "all but the first, and the one in which they ask each other again";
+  });
+  EXPECT_EQ(ways_.requests, 0);
+  EXPECT_EQ(size(), 20 * call);
+  expect_bytes(0, 20 * call);
+  struct stat found;
+  ::stat(path_.c_str(), &found);
+  EXPECT_EQ(found.st_blocks * 512, 202 * MiB) << "whole pages";
+}
+
+TEST_F(InPlaceTest, TheLastOfTwoTransfersOfABytePrevails) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::filesystem::resize_file(path_, 0);
+    on_tasks(
+        3,
+        [&](auto write, Tally& tally, Comm&) {
+          for (int64_t n = 5; n >= 0; --n) {
+            write(0, 7 * MiB, n % 2 == 0 ? 0 : 40'000, 0, n);
+          }
+          EXPECT_EQ(tally.place_calls, 6);
+        },
+        seed);
+    expect_bytes(0, 7 * MiB);
+  }
+}
+
+// Where they are not followed by others after all, no more than the pages that they touch are made, and soon no more of those.
+TEST_F(InPlaceTest, GapsAreHolesAgainSoon) {
+  constexpr int calls = 60;
+  on_tasks(3, [&](auto write, Tally& tally, Comm&) {
+    write(0, 30 * MiB, 0);
+    for (int i = 1; i < calls; ++i) write(i * 30 * MiB, (i + 1) * 30 * MiB, MiB, 9 * MiB);
+    EXPECT_LE(tally.place_calls, 17);
+  });
+  struct stat found;
+  ::stat(path_.c_str(), &found);
+  EXPECT_LE(found.st_blocks * 512, (30 + 16 * 3 * 4 + (calls - 17) * 3) * MiB);
+  for (int i = 3; i < 3 * calls; ++i) expect_bytes(i * 10 * MiB, i * 10 * MiB + MiB);
+}
+
+TEST_F(InPlaceTest, AFailureOfOneThatDidNotWaitIsToldInTheNextCall) {
+  ways_.denied = true;
+  ways_.fails_at = 17 * MiB;
+  int failed = 0, failed_next = 0, worked_then = 0;
+  on_tasks(3, [&](auto write, Tally& tally, Comm&) {
+    write(0, 12 * MiB, 0);
+    failed += attempt([&] { write(12 * MiB, 24 * MiB, 0); }).has_value();
+    EXPECT_EQ(tally.place_calls, 2);
+    failed_next += attempt([&] { write(24 * MiB, 36 * MiB, 0); }).has_value();
+    worked_then += !attempt([&] { write(36 * MiB, 48 * MiB, 0); }).has_value();
+  });
+  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(failed_next, 3);
+  EXPECT_EQ(worked_then, 3);
+  EXPECT_EQ(size(), 48 * MiB);
+  expect_bytes(36 * MiB, 48 * MiB);
+  const auto file = posix_store().open(path_, sheaf::Access::read);
+  EXPECT_EQ(file->next_data(24 * MiB), 36 * MiB) << "the call in which all failed has moved nothing";
 }
 
 TEST_F(InPlaceTest, ALimitOfTheProcessFailsOnAllTasks) {

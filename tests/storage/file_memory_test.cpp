@@ -34,7 +34,7 @@ class FileMemoryTest : public ::testing::Test {
     if (!test::has_tmpfs()) GTEST_SKIP() << "no tmpfs at /dev/shm";
     path_ = "/dev/shm/sheaf-mapped-" + std::to_string(::getpid());
     file_ = posix_store().open(path_, Access::create);
-    file_->expect_company(nullptr);
+    file_->expect_company(nullptr, Company::writing);
   }
   void TearDown() override {
     if (file_) ::unlink(path_.c_str());
@@ -79,7 +79,7 @@ TEST_F(FileMemoryTest, WritersAtOnceEachGrowTheFile) {
   for (int w = 7; w >= 0; --w)
     writers.emplace_back([&, w] {
       const auto mine = posix_store().open(path_, Access::write);
-      mine->expect_company(nullptr);
+      mine->expect_company(nullptr, Company::writing);
       for (int i = 0; i < 10; ++i) mine->write_at(pattern(99'999, w), (w * 10 + i) * 99'999);
     });
   for (auto& writer : writers) writer.join();
@@ -111,7 +111,7 @@ TEST_F(FileMemoryTest, AFullFileSystemIsToldAsByWrite) {
   const test::SmallTmpfs small(path_ + ".small", "5m");
   if (!small) GTEST_SKIP() << "only root may mount";
   const auto file = posix_store().open(small.file(), Access::fresh);
-  file->expect_company(nullptr);
+  file->expect_company(nullptr, Company::writing);
   const auto data = pattern(3 << 20, 8);
   file->write_at(data, 0);
   const std::span<const std::byte> part(data);

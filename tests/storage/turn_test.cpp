@@ -51,7 +51,7 @@ class TurnTest : public ::testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       const auto file = posix_store().open(path_, Access::write);
-      if (in_company) file->expect_company(nullptr);
+      if (in_company) file->expect_company(nullptr, Company::writing);
       file->write_at(std::vector<std::byte>(bytes), 0);
       ::_exit(0);
     }
@@ -142,6 +142,30 @@ TEST(SharedTurn, OneAtATime) {
   EXPECT_EQ(inside, 2000);
   EXPECT_EQ(words[0], 0u);
   EXPECT_EQ(words[1], 0u);
+}
+
+TEST(SharedTurn, WhoWaitsAwakeGetsItOrGoesAhead) {
+  SharedWord words[2]{};
+  std::mutex own;
+  {
+    const Turn turn(-1, own, words, Turn::Wait::awake);
+    EXPECT_TRUE(turn.mine());
+    std::mutex of_another;
+    EXPECT_FALSE(Turn(-1, of_another, words, Turn::Wait::awake).mine());
+    EXPECT_EQ(words[0], 1u);
+  }
+  EXPECT_EQ(words[0], 0u);
+  // What becomes free while it waits, it gets: not in each round, as it does not wait long.
+  bool got = false;
+  for (int round = 0; round < 20 && !got; ++round) {
+    words[0] = 1;
+    std::thread other([&] { words[0] = 0; });
+    const Turn turn(-1, own, words, Turn::Wait::awake);
+    got = turn.mine();
+    other.join();
+    words[0] = 0;
+  }
+  EXPECT_TRUE(got);
 }
 
 TEST(SharedTurn, ATaskThatDiedWithTheTurnIsPassed) {
