@@ -124,6 +124,10 @@ class SHEAF_EXPORT Comm {
   // had, as here. What it holds is undefined; asked again, a group may get what an earlier call got and has dropped.
   virtual std::unique_ptr<SharedMemory> share_memory(size_t bytes);
 
+  // Local, the same on all tasks. What an earlier Comm of the same tasks got from share_memory() and has dropped, with its label and
+  // what was left in it; null if the group keeps none, as here.
+  virtual std::unique_ptr<SharedMemory> kept_memory();
+
   // Number of groups that split_by_node() makes.
   virtual int node_count();
 

@@ -38,6 +38,8 @@ void SharedMemory::pause() { sched_yield(); }
 
 std::unique_ptr<SharedMemory> Comm::share_memory(size_t) { return nullptr; }
 
+std::unique_ptr<SharedMemory> Comm::kept_memory() { return nullptr; }
+
 std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes) { return share_process_memory(comm, bytes, nullptr); }
 
 std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,10 @@ class SHEAF_EXPORT SharedMemory {
   virtual ~SharedMemory() = default;
 
   virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
+
+  // What those who use the memory leave in it, for who gets it from Comm::kept_memory(). 0 until it is set, on all tasks alike.
+  virtual uint64_t label() const { return 0; }
+  virtual void set_label(uint64_t /*label*/) {}
 
   // What processes outside the group need to map it too, as long as this object lives; nothing if they cannot.
   virtual std::optional<LentMemory> lent() const { return std::nullopt; }

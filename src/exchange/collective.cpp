@@ -53,11 +53,21 @@ Collective::~Collective() = default;
 bool Collective::make_stage(const Together& how) {
   if (looked_for_memory_ || !how.shared || comm_.size() == 1) return false;
   looked_for_memory_ = true;
-  if (auto stage = Stage::make(comm_, window_size(how), slots)) {
-    in_place_ = std::make_unique<InPlace>(*stage, comm_.size());
-    staged_ = std::make_unique<Staged>(comm_, std::move(stage));
-  }
+  use(Stage::make(comm_, window_size(how), slots));
   return staged_ != nullptr;
+}
+
+void Collective::use(std::unique_ptr<Stage> stage) {
+  if (!stage) return;
+  looked_for_memory_ = true;
+  in_place_ = std::make_unique<InPlace>(*stage, comm_.size());
+  staged_ = std::make_unique<Staged>(comm_, std::move(stage));
+}
+
+void Collective::renew_memory() { Stage::renew(comm_); }
+
+void Collective::take_up_memory(const Together& how) {
+  if (how.shared) use(Stage::take_up(comm_, window_size(how), slots));
 }
 
 bool Collective::uses_memory(const Together& how) const { return staged_ && how.shared; }

@@ -59,6 +59,11 @@ class Collective {
 
   // Collective, and to be called before any other call on the group: waits until all have ended the last transfer.
   void settle();
+  // Spare the first transfer the making of memory that earlier tasks of the group have left behind (exchange/stage.hpp). Both local: one
+  // when all have come that far, the other when all have met since.
+  void renew_memory();
+  void take_up_memory(const Together& how);
+
   // Collective: settle(), and what this task has met in a transfer that the others did not wait for, which they have yet to learn.
   std::optional<Error> late();
 
@@ -69,6 +74,7 @@ class Collective {
   struct Plan;
 
   bool make_stage(const Together& how);  // collective; whether there is one now that was not there before
+  void use(std::unique_ptr<Stage> stage);
   bool goes_alone(const Access& access, const Together& how, bool writes);
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
   Plan wish(const Access& access, const Together& how, bool writes) const;

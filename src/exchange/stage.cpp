@@ -27,6 +27,13 @@ Places places(int64_t window, int slots) {
   return at;
 }
 
+// Of memory with a stage in it (SharedMemory::label): its windows and slots below a word of its own.
+constexpr uint64_t stage_word = 0x57a6;
+uint64_t label_of(int64_t window, int slots) { return stage_word << 48 | static_cast<uint64_t>(slots) << 40 | static_cast<uint64_t>(window); }
+bool is_label(uint64_t label) { return label >> 48 == stage_word; }
+int slots_in(uint64_t label) { return static_cast<int>(label >> 40 & 0xff); }
+int64_t window_in(uint64_t label) { return static_cast<int64_t>(label & 0xff'ffff'ffff); }
+
 }  // namespace
 
 Stage::Stage(std::unique_ptr<SharedMemory> shared, int64_t window, int slots)
@@ -46,11 +53,33 @@ std::unique_ptr<Stage> Stage::make(Comm& comm, int64_t window, int slots) {
   if (!shared) return nullptr;
   std::unique_ptr<Stage> stage(new Stage(std::move(shared), window, slots));
   if (comm.rank() == 0) {
-    std::memset(static_cast<void*>(stage->head_), 0, at.memory);
-    for (uint32_t i = 0; i < static_cast<uint32_t>(slots); ++i) stage->slot_[i].use.store(i);
+    std::memset(static_cast<void*>(stage->maps_), 0, at.memory - at.maps);
+    stage->clear();
   }
+  stage->shared_->set_label(label_of(window, slots));
   comm.barrier();
   return stage;
+}
+
+// All but the maps, which every window leaves clear behind it.
+void Stage::clear() {
+  std::memset(static_cast<void*>(head_), 0, places(window_, slots_).maps);
+  for (uint32_t i = 0; i < static_cast<uint32_t>(slots_); ++i) slot_[i].use.store(i);
+}
+
+void Stage::renew(Comm& comm) {
+  if (comm.rank() != 0) return;
+  auto kept = comm.kept_memory();
+  if (!kept || !is_label(kept->label())) return;
+  const int64_t window = window_in(kept->label());
+  const int slots = slots_in(kept->label());
+  Stage(std::move(kept), window, slots).clear();
+}
+
+std::unique_ptr<Stage> Stage::take_up(Comm& comm, int64_t window, int slots) {
+  auto kept = comm.kept_memory();
+  if (!kept || kept->label() != label_of(window, slots)) return nullptr;
+  return std::unique_ptr<Stage>(new Stage(std::move(kept), window, slots));
 }
 
 std::byte* Stage::memory(uint32_t number) const {

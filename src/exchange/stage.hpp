@@ -63,6 +63,11 @@ class Stage {
   // Collective over `comm`. Null on all tasks if they share no memory.
   static std::unique_ptr<Stage> make(Comm& comm, int64_t window, int slots);
 
+  // The stage that an earlier group of the same tasks has left in memory that is kept for them; null on all tasks if there is none of
+  // such windows. Both local: all tasks have ended what they did with it, then task 0 renews it, then all meet, then they take it up.
+  static void renew(Comm& comm);
+  static std::unique_ptr<Stage> take_up(Comm& comm, int64_t window, int slots);
+
   int64_t window() const { return window_; }
   int slots() const { return slots_; }
   Head& head() const { return *head_; }
@@ -94,6 +99,7 @@ class Stage {
 
  private:
   Stage(std::unique_ptr<SharedMemory> shared, int64_t window, int slots);
+  void clear();
 
   std::unique_ptr<SharedMemory> shared_;
   const int64_t window_;

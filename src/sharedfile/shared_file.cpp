@@ -66,9 +66,11 @@ class OpenFile final : public SharedFile {
         const FileStatus status = file_->status();
         facts = {status.block_size, mode_.append ? status.size : 0};
       });
+    lane_.transfers.renew_memory();
     agree(comm(), problem, facts);
     expect_company();
     block_ = std::max<int64_t>(facts[0], 1);
+    lane_.transfers.take_up_memory(together(true, lane_));
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id);

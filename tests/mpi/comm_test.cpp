@@ -10,6 +10,7 @@
 #include "comm/comm_contract.hpp"
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_comm_pieces.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace {
 
@@ -63,6 +64,31 @@ void check_begun_and_dropped() {
   }
 }
 
+// Memory that a group has shared stays for the next one of the same tasks, until that shares it for something else.
+void check_kept_memory() {
+  constexpr uint64_t label = 77;
+  const auto begin = [] {
+    auto comm = sheaf::mpi_comm(MPI_COMM_WORLD);
+    comm->barrier();
+    return comm;
+  };
+  {
+    const auto comm = begin();
+    const auto memory = comm->share_memory(10000);
+    require(memory != nullptr && memory->label() == 0, "memory that is new has no label");
+    memory->set_label(label);
+    if (comm->rank() == 0) memory->bytes()[9999] = std::byte{5};
+  }
+  {
+    const auto comm = begin();
+    const auto memory = comm->kept_memory();
+    require(memory != nullptr && memory->label() == label && memory->bytes()[9999] == std::byte{5}, "what was left in memory is kept");
+    require(comm->split(0, 0)->kept_memory() == nullptr, "a group that is split keeps no memory");
+  }
+  require(begin()->share_memory(10)->label() == 0, "memory that is shared anew has no label");
+  require(begin()->kept_memory()->label() == 0, "and keeps none");
+}
+
 void check_failure() {
   bool failed = false;
   try {
@@ -86,6 +112,7 @@ void check_all() {
   check_bad_topology();
   check_bad_pieces();
   check_begun_and_dropped();
+  check_kept_memory();
   check_failure();
 }
 
