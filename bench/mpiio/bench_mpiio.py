@@ -20,8 +20,8 @@ LISTENERS = 4  # of the patterns on a striped file
 TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.5, "strided-4096": 0.5, "irregular-8": 0.5,
            "irregular-1024": 0.5, "contiguous": 1.0, "contiguous-independent": 1.0, "flash-hdf5": 0.8, "flash-pnetcdf": 0.8,
            "flash-pnetcdf-nonblocking": 0.8}
-FLASH_WRITES = ("write", "plot")  # what the FLASH benchmark does; restarting is for information, and the time in calls of MPI-IO
-STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}  # of writing
+STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
+WRITES = ("write", "plot")  # all that FLASH and striped files are judged by; the rest is for information
 
 
 def launch(args, mpi, tasks, io, directory, program, names, striped=False):
@@ -97,7 +97,7 @@ def compare(args, mpi, tasks, directory, rows):
             if not own:
                 continue
             ratios = [a / b for a, b in zip(own, best)]
-            judged = phase in FLASH_WRITES if name.startswith("flash") else phase == "write" if name in STRIPED else True
+            judged = phase in WRITES or not name.startswith(("flash", "sfio"))
             target = (TARGETS | STRIPED).get(name, 0) if judged else 0
             result(f"mpiio-{name}-{phase}-{mpi}-{tasks}", directory, ratios, own, best, target)
             rows.append((f"{name} {phase}", tasks, mpi, file_system(directory), ratios, target))

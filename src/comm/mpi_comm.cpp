@@ -62,19 +62,6 @@ class Handle {
   End end_;
 };
 
-// Memory that stays with the communicator for the next one who asks: tasks have touched it already.
-class KeptMemory final : public SharedMemory {
- public:
-  explicit KeptMemory(std::shared_ptr<mpi::Kept> kept) : kept_(std::move(kept)) {}
-  std::span<std::byte> bytes() const override { return kept_->memory->bytes(); }
-  std::optional<LentMemory> lent() const override { return kept_->memory->lent(); }
-  uint64_t label() const override { return kept_->label; }
-  void set_label(uint64_t label) override { kept_->label = label; }
-
- private:
-  const std::shared_ptr<mpi::Kept> kept_;
-};
-
 class MpiComm final : public Comm, public DenseExchange {
  public:
   MpiComm(Handle comm, std::shared_ptr<Family> family) : own_(std::move(comm)), family_(std::move(family)) {
@@ -256,19 +243,18 @@ class MpiComm final : public Comm, public DenseExchange {
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
     count(0);
     if (node_count() > 1) return nullptr;
-    std::shared_ptr<mpi::Kept> none;
-    std::shared_ptr<mpi::Kept>& kept = is_first() ? family_->spare.kept : none;
-    if (!kept || kept->memory->bytes().size() < bytes) {
-      auto memory = mpi::share_memory(comm(), bytes);
-      kept = memory ? std::make_shared<mpi::Kept>(std::move(memory)) : nullptr;
-    }
+    std::shared_ptr<SharedMemory> none;
+    std::shared_ptr<SharedMemory>& kept = is_first() ? family_->spare.memory : none;
+    if (!kept || kept->bytes().size() < bytes) kept = mpi::share_memory(comm(), bytes);
     if (!kept) return nullptr;
-    kept->label = 0;
+    kept->set_label(0);
     return std::make_unique<KeptMemory>(kept);
   }
 
+  // Before the first collective call there is none.
   std::unique_ptr<SharedMemory> kept_memory() override {
-    return is_first() && family_->spare.kept ? std::make_unique<KeptMemory>(family_->spare.kept) : nullptr;
+    const bool first = own_.get() == family_->spare.comm;
+    return first && family_->spare.memory ? std::make_unique<KeptMemory>(family_->spare.memory) : nullptr;
   }
 
   Traffic traffic() const override { return family_->traffic; }

@@ -105,7 +105,7 @@ void Spares::give_back(const Spare& spare) {
   if (retired_ || spare.number < 0) {
     free_communicator(spare.comm);
   } else {
-    duplicates_[static_cast<size_t>(spare.number)].kept = spare.kept;
+    duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
     free_[static_cast<size_t>(spare.number)] = true;
   }
 }

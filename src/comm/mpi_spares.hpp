@@ -12,19 +12,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "comm/mpi_meeting.hpp"
 
 namespace sheaf::mpi {
-
-// Memory that the tasks of a communicator share, and what they have left in it.
-struct Kept {
-  explicit Kept(std::shared_ptr<SharedMemory> m) : memory(std::move(m)) {}
-  const std::shared_ptr<SharedMemory> memory;
-  uint64_t label = 0;
-};
 
 class Spares {
  public:
@@ -47,7 +39,7 @@ class Spares {
     MPI_Comm comm = MPI_COMM_NULL;
     int number = -1;  // -1: one too many to be kept
     std::shared_ptr<Meeting> meeting = nullptr;  // of its tasks; may be null
-    std::shared_ptr<Kept> kept = nullptr;  // that they have shared before
+    std::shared_ptr<SharedMemory> memory = nullptr;  // that they have shared before
   };
 
   // Taking one is collective over the communicator these belong to, in two steps. What all tasks bring to the first is

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
@@ -23,8 +24,8 @@ class SHEAF_EXPORT SharedMemory {
   virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
 
   // What those who use the memory leave in it, for who gets it from Comm::kept_memory(). 0 until it is set, on all tasks alike.
-  virtual uint64_t label() const { return 0; }
-  virtual void set_label(uint64_t /*label*/) {}
+  virtual uint64_t label() const { return label_; }
+  virtual void set_label(uint64_t label) { label_ = label; }
 
   // What processes outside the group need to map it too, as long as this object lives; nothing if they cannot.
   virtual std::optional<LentMemory> lent() const { return std::nullopt; }
@@ -34,6 +35,24 @@ class SHEAF_EXPORT SharedMemory {
   // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be called in a loop.
   virtual void wait(SharedWord& word, uint32_t value) { sleep_while(word, value, 4'000'000); }
   void wake(SharedWord& word, int sleepers = INT_MAX) { sheaf::wake(word, sleepers); }
+
+ private:
+  uint64_t label_ = 0;
+};
+
+// Memory that stays with a group for the next one who asks: tasks have touched it already.
+class KeptMemory final : public SharedMemory {
+ public:
+  explicit KeptMemory(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
+  std::span<std::byte> bytes() const override { return memory_->bytes(); }
+  uint64_t label() const override { return memory_->label(); }
+  void set_label(uint64_t label) override { memory_->set_label(label); }
+  std::optional<LentMemory> lent() const override { return memory_->lent(); }
+  void pause() override { memory_->pause(); }
+  void wait(SharedWord& word, uint32_t value) override { memory_->wait(word, value); }
+
+ private:
+  const std::shared_ptr<SharedMemory> memory_;
 };
 
 // Collective. Memory of the process that all tasks of `comm` live in.

@@ -281,15 +281,15 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
   if (rest.places) rest.room = file.room_left();
   if (!problem && goes_alone(access, how, writes) && (!in_place_ || in_place_->await_last())) {
     // Together they may fill a range of a file that is memory, whose pages they then make together: worth waiting for the others.
-    rest.large = rest.places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
-    rest.placed = rest.large && places_alone(access, how);
+    const bool waits = rest.places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
+    rest.placed = waits && places_alone(access, how);
+    rest.large = waits && !rest.placed;
     if (rest.placed) {
       ++tally.place_calls;
       problem = in_place_->write_alone(file, access, tally);
     } else if (!rest.large) {
       problem = attempt([&] { done = alone(file, access, how, writes, tally); });
     }
-    if (rest.placed) rest.large = false;
     if (!rest.large) rest.access = {};
   }
   if (writes && not_waiting_ > 0) --not_waiting_;

@@ -12,30 +12,11 @@
 
 namespace sheaf::test {
 
-// Memory that a task of the world keeps, and its label.
-struct KeptByTask {
-  std::shared_ptr<SharedMemory> memory;
-  uint64_t label = 0;
-};
-
-class Keeping final : public SharedMemory {
- public:
-  explicit Keeping(KeptByTask& kept) : kept_(kept) {}
-  std::span<std::byte> bytes() const override { return kept_.memory->bytes(); }
-  void pause() override { kept_.memory->pause(); }
-  void wait(SharedWord& word, uint32_t value) override { kept_.memory->wait(word, value); }
-  uint64_t label() const override { return kept_.label; }
-  void set_label(uint64_t label) override { kept_.label = label; }
-
- private:
-  KeptByTask& kept_;
-};
-
 struct Watch {  // of one run, by all its tasks, which run in one thread
   int ranks_per_node = 1;
   bool shares_memory = true;
   bool keeps_memory = false;  // as groups of MPI do: the first one made of all tasks
-  std::map<int64_t, KeptByTask> kept = {};
+  std::map<int64_t, std::shared_ptr<SharedMemory>> kept = {};  // by each task of the world
   int64_t within = 0;   // messages between tasks of a node
   int64_t between = 0;  // and of different ones
   int64_t steps = 0;    // exchanges that rank 0 took part in
@@ -78,13 +59,13 @@ class WatchedComm final : public Comm {
   SharedWord* shared_words() override { return comm_->shared_words(); }
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (!watch_.keeps_memory) return watch_.shares_memory ? comm_->share_memory(bytes) : nullptr;
-    KeptByTask& kept = watch_.kept[name_];
-    if (!kept.memory || kept.memory->bytes().size() < bytes) kept.memory = comm_->share_memory(bytes);
-    kept.label = 0;
-    return std::make_unique<Keeping>(kept);
+    std::shared_ptr<SharedMemory>& kept = watch_.kept[name_];
+    if (!kept || kept->bytes().size() < bytes) kept = comm_->share_memory(bytes);
+    kept->set_label(0);
+    return std::make_unique<KeptMemory>(kept);
   }
   std::unique_ptr<SharedMemory> kept_memory() override {
-    return watch_.kept.contains(name_) ? std::make_unique<Keeping>(watch_.kept[name_]) : nullptr;
+    return watch_.kept.contains(name_) ? std::make_unique<KeptMemory>(watch_.kept[name_]) : nullptr;
   }
   int node_count() override { return comm_->node_count(); }
   Traffic traffic() const override { return comm_->traffic(); }
