@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "base/glance.hpp"
 #include "storage/posix_transfer.hpp"
@@ -28,6 +30,7 @@ constexpr long longest_nap = 1'000'000;
 constexpr long nap = 100'000'000;     // nanoseconds that others sleep before they look themselves
 constexpr int most_naps = 10;         // then they pass the next one
 constexpr int most_yields = 1000;     // of one who waits awake
+constexpr std::chrono::microseconds core_unwanted{50};  // it comes back within this time if those who have it only look as well
 
 bool lock(int fd, int command, short type, off_t byte) {
   struct flock range {};
@@ -58,12 +61,30 @@ Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words, Wait wait)
   mine_ = words_ ? try_words() : try_locks();
   if (mine_ || wait == Wait::no) return;
   if (wait == Wait::awake) {
-    glance({.least = most_yields}, [&] { return mine_ = words_[0].load(std::memory_order_relaxed) == 0 && try_words(); }, sched_yield);
+    wait_awake();
   } else if (words_) {
     take_words();
   } else {
     take_locks();
   }
+}
+
+// Where giving the core away brings it back at once, nobody there has anything to do but to wait: then one of those who wait may as well
+// stand in the lock of the inode, which lets it in with no delay.
+void Turn::wait_awake() {
+  using clock = std::chrono::steady_clock;
+  auto before = clock::now();
+  bool gave_away = false;
+  const auto may_go = [&] {
+    mine_ = words_[0].load(std::memory_order_relaxed) == 0 && try_words();
+    if (mine_) return true;
+    const auto now = clock::now();
+    if (std::exchange(gave_away, true) && now - before < core_unwanted && words_[1].load(std::memory_order_relaxed) == 0)
+      next_ = words_[1].exchange(1, std::memory_order_acquire) == 0;
+    before = now;
+    return next_;
+  };
+  glance({.least = most_yields}, may_go, sched_yield);
 }
 
 bool Turn::try_words() { return words_[0].exchange(1, std::memory_order_acquire) == 0; }
@@ -97,6 +118,7 @@ void last_turn_taken(SharedWord* words) {
 }
 
 Turn::~Turn() {
+  if (next_) words_[1].store(0, std::memory_order_release);
   if (!mine_) return;
   if (words_) {
     words_[0].store(0, std::memory_order_release);

@@ -26,7 +26,8 @@ void last_turn_taken(SharedWord* words);
 // that no multifile reaches. A turn only saves time: who cannot get it goes ahead in the end, so that nobody waits for a
 // task that has died. With Wait::no, the turn is taken if it is free at once. With Wait::awake, for tasks that may compute between
 // two writes, the one who waits leaves its core to others for a while, and then goes ahead without the turn: in the lock of the inode it
-// would only spin, while they have something to do. That needs `words`.
+// would only spin, while they have something to do. Where they have not, one of those who wait goes there at once, as the next one. That
+// needs `words`.
 class Turn {
  public:
   enum class Wait { no, yes, awake };
@@ -41,11 +42,13 @@ class Turn {
   bool try_locks();
   void take_words();
   void take_locks();
+  void wait_awake();
 
   const std::unique_lock<std::mutex> among_threads_;
   const int fd_;
   SharedWord* const words_;  // whether the turn is taken, and the place of the one who is next; may be null
   bool mine_ = false;
+  bool next_ = false;  // holds the place of the one who is next
 };
 
 }  // namespace sheaf

@@ -168,6 +168,21 @@ TEST(SharedTurn, WhoWaitsAwakeGetsItOrGoesAhead) {
   EXPECT_TRUE(got);
 }
 
+TEST(SharedTurn, OneOfThoseWhoWaitAwakeIsTheNextOne) {
+  SharedWord words[2]{};
+  words[0] = 1;
+  std::mutex own, of_another;
+  {
+    const Turn next(-1, own, words, Turn::Wait::awake);
+    EXPECT_FALSE(next.mine());
+    EXPECT_EQ(words[1], 1u);
+    { const Turn third(-1, of_another, words, Turn::Wait::awake); }
+    EXPECT_EQ(words[1], 1u) << "the place is not the third one's";
+  }
+  EXPECT_EQ(words[1], 0u);
+  EXPECT_EQ(words[0], 1u);
+}
+
 TEST(SharedTurn, ATaskThatDiedWithTheTurnIsPassed) {
   SharedWord words[2]{};
   words[0] = 1;
