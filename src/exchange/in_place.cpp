@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t least_pages = 2;           // of a range that is worth it
 constexpr int64_t most_ahead = 8;            // pages that are made before their time
 constexpr int64_t pages_worth_one_more = 2;  // a file of so many may have a part of one more behind its end
+constexpr int64_t part_worth_nothing = 8;    // of a page, such as the header of a file: the page is made with it
 constexpr int too_many_unmade = 16;          // pages that the kernel did not make: it will not make others either
 
 }  // namespace
@@ -26,10 +27,11 @@ struct InPlace::Job {
 
   int64_t first() const { return range.offset / page; }
   int64_t last() const { return (range.end() - 1) / page; }
-  // Ends with the range, or a little behind it in comparison with the file, and begins in it: with what others write before, those who
-  // write together leave the file as sparse as it was.
+  // Begins in the range, or a little before it, and ends with it, or a little behind it in comparison with the file: with what others
+  // write before, those who write together leave the file about as sparse as it was.
   bool is_to_be_made(int64_t number) const {
-    return (alone || number * page >= range.offset) && number <= last() && ((number + 1) * page <= range.end() || number >= pages_worth_one_more);
+    return (alone || number * page >= range.offset - page / part_worth_nothing) && number <= last() &&
+           ((number + 1) * page <= range.end() || number >= pages_worth_one_more);
   }
   uint32_t round_of(int64_t number) const { return round + static_cast<uint32_t>((number - first()) / Stage::pages); }
   // What the word of a page is while somebody makes it; one more when that is over. For those who write alone it is the page's own.

@@ -158,6 +158,19 @@ TEST_F(InPlaceTest, MakesLargePagesAndFewBehindTheEnd) {
   EXPECT_EQ(grow(3 * MiB, 9 * MiB), 10 * MiB) << "the last large page, of which the file has a half";
 }
 
+// A header before the range is no reason to fill it with small pages; much that nobody has written is.
+TEST_F(InPlaceTest, MakesALargePageOfWhichLittleLiesBefore) {
+  if (large_page() != 2 * MiB) GTEST_SKIP() << "large pages of another size";
+  for (const int64_t from : {MiB / 8, MiB / 2}) {
+    std::filesystem::resize_file(path_, 0);
+    on_tasks(4, [&](auto write, Tally&, Comm&) { write(from, 4 * MiB, 0); });
+    expect_bytes(from, 4 * MiB);
+    struct stat found;
+    ::stat(path_.c_str(), &found);
+    EXPECT_EQ(found.st_blocks * 512, from < MiB / 4 ? 4 * MiB : 4 * MiB - from) << "from " << from;
+  }
+}
+
 TEST_F(InPlaceTest, GoesByRequestsWhereTheMemoryIsDenied) {
   ways_.denied = true;
   for (const int64_t left : {far_more, int64_t{0}}) {
