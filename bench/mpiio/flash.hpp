@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "timed_together.hpp"
+
 namespace flash {
 
 constexpr int guard = 4;
@@ -105,15 +107,12 @@ int run(int argc, char** argv) {
   const char* const names[] = {"write", "plot", "read", "write-mpi", "plot-mpi", "read-mpi"};
   double least[6];
   std::fill_n(least, 6, 1e30);
-  const auto timed = [&](int what, auto&& work) {
-    MPI_Barrier(MPI_COMM_WORLD);
+  const auto timed = [&](int what, auto work) {
     in_file_calls = 0;
-    const double start = MPI_Wtime();
-    work();
-    double mine[2] = {MPI_Wtime() - start, in_file_calls};
-    MPI_Allreduce(MPI_IN_PLACE, mine, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    least[what] = std::min(least[what], mine[0]);
-    least[3 + what] = std::min(least[3 + what], mine[1]);
+    least[what] = std::min(least[what], timed_together(MPI_COMM_WORLD, work));
+    double most = in_file_calls;
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    least[3 + what] = std::min(least[3 + what], most);
   };
   Data data(rank);
   Library library(data);

@@ -1,7 +1,7 @@
 // patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5), each written and read back
 // REPEATS times with checked bytes, through whatever MPI-IO the process has. Prints for each "PATTERN <name>" and "TIME <phase>
-// <seconds>" with the least time of each phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py). Built
-// WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and FILE is a striped file.
+// <seconds>" with the least time of each phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded
+// (bench_mpiio.py). Built WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and FILE is a striped file.
 //
 //   contiguous[-independent]   IOR: every task one block of 16 MiB in calls of 1 MiB
 //   strided-BYTES              IOR: records of BYTES, dealt out in turn
@@ -10,10 +10,8 @@
 //   region-N                   N blocks of 256 KiB, records of 4 KiB dealt out in turn (figure 2: the file domains)
 //   irregular-BYTES            HOMME: elements of BYTES, scattered over the tasks
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,8 +19,9 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "timed_together.hpp"
 
 #ifdef WITH_LISTENERS
 #include "sfio.h"
@@ -144,28 +143,6 @@ Pattern pattern_of(const std::string& name) {
   std::exit((std::fprintf(stderr, "no pattern '%s'\n", name.c_str()), 2));
 }
 
-// All tasks sleep, for MPICH's poll without yielding, until a moment that they agree on, so that they begin together, where those who leave a barrier one after the other
-// begin up to 0.6 ms apart (16 tasks on two cores). Seconds from the first one's begin to the last one's end, by a clock that all
-// processes of the machine share.
-template <class Work>
-double timed(Work work) {
-  using clock = std::chrono::steady_clock;
-  const auto now = [] { return std::chrono::duration<double>(clock::now().time_since_epoch()).count(); };
-  double begin = now() + 0.005;
-  MPI_Request request;
-  MPI_Iallreduce(MPI_IN_PLACE, &begin, 1, MPI_DOUBLE, MPI_MAX, world, &request);
-  for (int done = 0; !done;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (!done) usleep(200);
-  }
-  std::this_thread::sleep_until(clock::time_point(std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(begin))));
-  double span[2] = {-now(), 0};
-  work();
-  span[1] = now();
-  MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_DOUBLE, MPI_MAX, world);
-  return span[0] + span[1];
-}
-
 void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memory, bool writes) {
   const int64_t step = p.call > 0 ? p.call : p.bytes;
   MPI_File_seek(file, 0, MPI_SEEK_SET);
@@ -202,9 +179,9 @@ bool run(const std::string& name, const char* path, int repeats) {
     MPI_File file;
     MPI_File_open(world, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_File_set_view(file, p.displacement, MPI_BYTE, p.type, "native", MPI_INFO_NULL);
-    least[0] = std::min(least[0], timed([&] { transfer(file, p, data, true); }));
+    least[0] = std::min(least[0], timed_together(world, [&] { transfer(file, p, data, true); }));
     std::fill(back.begin(), back.end(), 0);
-    least[1] = std::min(least[1], timed([&] { transfer(file, p, back, false); }));
+    least[1] = std::min(least[1], timed_together(world, [&] { transfer(file, p, back, false); }));
     wrong |= data != back;
     MPI_File_close(&file);
   }
