@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 3] [--mpi openmpi,mpich] [--only
-NAME,...]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same binary in turn.
+NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same binary in turn.
 Open MPI has two implementations (ompio, romio321): the faster one counts. sfio-PATTERN: ours on a striped file over 4 I/O
 listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
 --quick: the whole matrix in few minutes, on tmpfs and in the current directory; no striped files, FLASH with an eighth of the
-cells, and of MPICH, whose tasks poll without yielding, 4 tasks on tmpfs only."""
+cells, and of MPICH, whose tasks poll without yielding, 4 tasks on tmpfs only.
+--keep-memory (root): meanwhile a virtual machine gives no free pages back to its host, which makes their next use slow."""
 import argparse
+import contextlib
 import os
 import pathlib
 import statistics
@@ -22,6 +24,21 @@ TARGETS = {"coll_perf": 0.6, "bt-A": 0.6, "bt-B": 0.6, "strided-64": 0.5, "strid
            "flash-pnetcdf-nonblocking": 0.8}
 STRIPED = {"sfio-strided-64": 1.0, "sfio-strided-4096": 1.0}
 WRITES = ("write", "plot")  # all that FLASH and striped files are judged by; the rest is for information
+
+
+@contextlib.contextmanager
+def kept_memory(wanted):
+    """The kernel reports free pages of this order and above to the host; there are none above the largest."""
+    order = pathlib.Path("/sys/module/page_reporting/parameters/page_reporting_order")
+    if not wanted or not order.exists():
+        yield
+        return
+    before = order.read_text()
+    order.write_text("11")
+    try:
+        yield
+    finally:
+        order.write_text(before)
 
 
 def launch(args, mpi, tasks, io, directory, program, names, striped=False):
@@ -124,6 +141,7 @@ def main():
     parser.add_argument("--mpi", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--keep-memory", action="store_true")
     args = parser.parse_args()
     args.bin = args.bin.resolve()
     args.only = args.only or ",".join(TARGETS if args.quick else TARGETS | STRIPED)
@@ -134,13 +152,14 @@ def main():
         directories.append(pathlib.Path.cwd())
     rows = []
     missing = 0
-    for mpi in (args.mpi or ("openmpi,mpich" if args.quick else "openmpi")).split(","):
-        for directory in directories:
-            for tasks in map(int, args.tasks.split(",")):
-                if args.quick and mpi == "mpich" and (tasks > 4 or directory != directories[0]):
-                    continue
-                args.pairs = 1 if args.quick and mpi == "mpich" else pairs
-                missing |= compare(args, mpi, tasks, directory, rows)
+    with kept_memory(args.keep_memory):
+        for mpi in (args.mpi or ("openmpi,mpich" if args.quick else "openmpi")).split(","):
+            for directory in directories:
+                for tasks in map(int, args.tasks.split(",")):
+                    if args.quick and mpi == "mpich" and (tasks > 4 or directory != directories[0]):
+                        continue
+                    args.pairs = 1 if args.quick and mpi == "mpich" else pairs
+                    missing |= compare(args, mpi, tasks, directory, rows)
     table(rows)
     return missing
 

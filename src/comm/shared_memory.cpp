@@ -25,6 +25,8 @@ class ProcessMemory final : public SharedMemory {
   std::span<std::byte> bytes() const override { return {memory_.get(), bytes_}; }
   void pause() override { give_way_ ? give_way_() : SharedMemory::pause(); }
   void wait(SharedWord& word, uint32_t value) override { give_way_ ? give_way_() : SharedMemory::wait(word, value); }
+  // Whoever is woken may run at once.
+  void wake(SharedWord& word, int sleepers) override { give_way_ ? give_way_() : SharedMemory::wake(word, sleepers); }
 
  private:
   const Memory memory_;

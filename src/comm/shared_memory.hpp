@@ -34,7 +34,7 @@ class SHEAF_EXPORT SharedMemory {
   virtual void pause();
   // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be called in a loop.
   virtual void wait(SharedWord& word, uint32_t value) { sleep_while(word, value, 4'000'000); }
-  void wake(SharedWord& word, int sleepers = INT_MAX) { sheaf::wake(word, sleepers); }
+  virtual void wake(SharedWord& word, int sleepers = INT_MAX) { sheaf::wake(word, sleepers); }
 
  private:
   uint64_t label_ = 0;
@@ -50,6 +50,7 @@ class KeptMemory final : public SharedMemory {
   std::optional<LentMemory> lent() const override { return memory_->lent(); }
   void pause() override { memory_->pause(); }
   void wait(SharedWord& word, uint32_t value) override { memory_->wait(word, value); }
+  void wake(SharedWord& word, int sleepers) override { memory_->wake(word, sleepers); }
 
  private:
   const std::shared_ptr<SharedMemory> memory_;

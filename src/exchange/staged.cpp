@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint32_t most_ahead = 3;  // windows that a task reads before their time
 constexpr size_t most_at_once = 4;  // windows in one request to a file where requests are dear
+constexpr int least_written = 4;    // windows that a task writes before it leaves the rest to others
+constexpr uint32_t most_left = 4;   // windows that it leaves to them
 
 }  // namespace
 
@@ -106,7 +108,7 @@ std::optional<Error> Staged::write(File& file, const Access& access, const Leg& 
     Stage::Slot& slot = stage_->slot(number);
     const auto is_free = [&] { return slot.use.load(std::memory_order_acquire) == number; };
     while (!is_free()) {
-      write_ready(job);
+      write_ready(job, number);
       stage_->head().idle.store(number + 1);
       stage_->await(slot, is_free);
     }
@@ -119,7 +121,7 @@ std::optional<Error> Staged::write(File& file, const Access& access, const Leg& 
     if (slot.bytes.fetch_add(to - from, std::memory_order_acq_rel) + (to - from) < job.bytes(number)) return;
     stage_->head().waiting.fetch_add(1);
     slot.ready.store(number + 1, std::memory_order_release);
-    if (!hand_over(job)) write_ready(job);
+    if (!hand_over(job)) write_ready(job, number + 1);
   });
   write_ready(job);
   wait_for_all(job);
@@ -148,10 +150,18 @@ bool Staged::hand_over(Job& job) {
   return true;
 }
 
+// While a task writes, nobody brings its pieces to the windows to come. Had it written all that are ready, nobody could write until it
+// has brought them: so it leaves the last ones to others, once there is room for its pieces.
+bool Staged::leaves(const Job& job, std::optional<uint32_t> next, int written) const {
+  const uint32_t waiting = stage_->head().waiting.load();
+  return next && !job.scattered && written >= least_written && waiting > 0 && waiting <= most_left && stage_->slot(*next).use.load() == *next;
+}
+
 // Whoever makes a window ready looks for a free place among the writers afterwards; whoever gives up a place looks for ready
-// windows afterwards: one of them sees the other.
-void Staged::write_ready(Job& job) {
+// windows afterwards, or before it waits if it leaves them to others: one of them sees the other.
+void Staged::write_ready(Job& job, std::optional<uint32_t> next) {
   Stage::Head& head = stage_->head();
+  int written = 0;
   while (head.waiting.load() > 0) {
     if (head.writers.fetch_add(1) >= static_cast<uint32_t>(job.leg.aggregators)) {
       head.writers.fetch_sub(1);
@@ -176,6 +186,11 @@ void Staged::write_ready(Job& job) {
       head.waiting.fetch_sub(1);
       claimed.push_back(number);
       if (claimed.size() == (job.scattered ? most_at_once : 1)) write_claimed();
+      if (leaves(job, next, ++written)) {
+        head.writers.fetch_sub(1);
+        hand_over(job);
+        return;
+      }
     }
     write_claimed();
     head.writers.fetch_sub(1);

@@ -45,7 +45,8 @@ class Staged {
   struct Job;
   bool lacks_writer(const Job& job) const;
   bool hand_over(Job& job);
-  void write_ready(Job& job);
+  bool leaves(const Job& job, std::optional<uint32_t> next, int written) const;
+  void write_ready(Job& job, std::optional<uint32_t> next = std::nullopt);  // `next`: window that this task will bring pieces to
   void write_window(Job& job, uint32_t number);
   void write_windows(Job& job, std::span<const uint32_t> numbers);
   bool try_read(Job& job, uint32_t number);
