@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bench_mpiio.py [--quick] [--bin DIR] [--dir DIR,...] [--tasks 4,16] [--pairs 5] [--repeats 3] [--mpi openmpi,mpich] [--only
-NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same binary in turn.
-Open MPI has two implementations (ompio, romio321): the faster one counts. sfio-PATTERN: ours on a striped file over 4 I/O
-listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
+NAME,...] [--keep-memory]: the patterns of the Blue Gene/L paper with the MPI library's own I/O and with the drop-in, the same
+binary in turn. Open MPI has two implementations (ompio, romio321): the faster one counts. sfio-PATTERN: ours on a striped file
+over 4 I/O listeners more, theirs on one plain file. A line per pattern, phase and number of tasks, and at the end a table of all.
 --quick: the whole matrix in few minutes, on tmpfs and in the current directory; no striped files, FLASH with an eighth of the
 cells, and of MPICH, whose tasks poll without yielding, 4 tasks on tmpfs only.
 --keep-memory (root): meanwhile a virtual machine gives no free pages back to its host, which makes their next use slow."""
@@ -28,13 +28,16 @@ WRITES = ("write", "plot")  # all that FLASH and striped files are judged by; th
 
 @contextlib.contextmanager
 def kept_memory(wanted):
-    """The kernel reports free pages of this order and above to the host; there are none above the largest."""
+    """The kernel reports free pages of this order and above to the host; there are none above the largest, 4 MiB."""
     order = pathlib.Path("/sys/module/page_reporting/parameters/page_reporting_order")
-    if not wanted or not order.exists():
+    if not wanted:
         yield
         return
-    before = order.read_text()
-    order.write_text("11")
+    try:
+        before = order.read_text()
+        order.write_text("11")
+    except OSError as error:
+        sys.exit(f"--keep-memory: this kernel does not let it ({error}); run without")
     try:
         yield
     finally:

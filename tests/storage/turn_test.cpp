@@ -155,7 +155,8 @@ TEST(SharedTurn, WhoWaitsAwakeGetsItOrGoesAhead) {
     EXPECT_EQ(words[0], 1u);
   }
   EXPECT_EQ(words[0], 0u);
-  // What becomes free while it waits, it gets: not in each round, as it does not wait long.
+  // What becomes free while it waits, it gets: not in each round, as it does not wait long. It cannot go ahead as the next one.
+  words[1] = 1;
   bool got = false;
   for (int round = 0; round < 20 && !got; ++round) {
     words[0] = 1;
