@@ -99,7 +99,8 @@ bool InPlace::put(const Job& job, const Access& access, Tally& tally) {
 
 SharedWord& InPlace::word(const Job& job, int64_t number) const {
   Stage::Head& head = stage_.head();
-  return (job.alone ? head.page_alone : head.page)[number % Stage::pages];
+  SharedWord* const words = job.alone ? head.page_alone : head.page;
+  return words[number % Stage::pages];
 }
 
 // Returns when somebody has made the page, or tried to. A task that is late by whole calls finds the word used for a later one:
