@@ -1,6 +1,8 @@
 #include "exchange/independent.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <vector>
 
 #include "base/error.hpp"
@@ -20,6 +22,8 @@ constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are de
 constexpr size_t worth_mapping = 256 << 10;
 constexpr size_t always_a_walk = 8 << 20;
 constexpr size_t mapped_at_once = 1 << 20;
+// Zeros from this size on are not moved: HDF5 fills chunks with them before it writes data.
+constexpr int64_t worth_zeroing = 256 << 10;
 
 // Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true. The result is that
 // of the last call.
@@ -41,6 +45,17 @@ bool in_requests(const Access& access, int64_t from, int64_t to, Request request
   });
   finish();
   return going;
+}
+
+// A few bytes tell most data from zeros.
+bool all_zero(std::span<const std::byte> data) {
+  static constexpr std::array<std::byte, 4096> zeros{};
+  constexpr size_t samples = 16;
+  for (size_t i = 0; i < samples; ++i)
+    if (data[data.size() / samples * i] != std::byte{}) return false;
+  for (; !data.empty(); data = data.subspan(std::min(data.size(), zeros.size())))
+    if (std::memcmp(data.data(), zeros.data(), std::min(data.size(), zeros.size())) != 0) return false;
+  return true;
 }
 
 bool sieves(const Access& access, const Alone& how, int64_t worth) {
@@ -190,8 +205,14 @@ SharedRange::~SharedRange() {
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
   const Clock clock(tally.file_ns);
   ++tally.requests;
-  file.write_at(data, offset);
-  tally.file_bytes_written += std::ssize(data);
+  const int64_t length = std::ssize(data);
+  if (length >= worth_zeroing && all_zero(data) && file.write_zeros(offset, length)) {
+    tally.zero_bytes += length;
+  } else {
+    if (length >= worth_room) file.set_aside(offset, length);
+    file.write_at(data, offset);
+  }
+  tally.file_bytes_written += length;
 }
 
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
@@ -221,7 +242,6 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
     if (!memory) pack(access, from, to, packed.data());
     const std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
     in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
-      if (length >= worth_room) file.set_aside(offset, length);
       put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
       return true;
     });

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ namespace {
 
 constexpr size_t bytes_worth_a_turn = 64 << 10;
 constexpr int64_t mapped_at_once = 64 << 20;
+constexpr int64_t usual_block = 4 << 10;
 
 int flags_of(Access access) {
   switch (access) {
@@ -146,6 +148,16 @@ bool PosixFile::set_aside(int64_t offset, int64_t length) {
   std::optional<Turn> turn;
   if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
   return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, offset, length); }) == 0;
+}
+
+// Over data this would take extents apart, which costs more than it spares. Blocks at the edges may hold what lies beside the range.
+bool PosixFile::write_zeros(int64_t offset, int64_t length) {
+  if (!writable_ || file_system() != EXT4_SUPER_MAGIC || !checked_add(offset, std::max(length, usual_block))) return false;
+  std::optional<Turn> turn;
+  if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
+  const off_t data = ::lseek(fd_, offset + usual_block - 1 - (offset + usual_block - 1) % usual_block, SEEK_DATA);
+  if (data < 0 ? errno != ENXIO : data < offset + length - (offset + length) % usual_block) return false;
+  return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_ZERO_RANGE, offset, length); }) == 0;
 }
 
 // ext4 frees nothing behind the end of the file: that moves first, by a call that never moves it back while others write.

@@ -54,6 +54,9 @@ class PosixFile final : public File {
   bool set_aside(int64_t offset, int64_t length) override;
   void give_back(int64_t offset, int64_t length) override;
 
+  // Extents of ext4 that read as zeros.
+  bool write_zeros(int64_t offset, int64_t length) override;
+
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File exclude each
   // other here, also where they only read.
   void lock(int64_t offset, int64_t length, bool exclusive) override;

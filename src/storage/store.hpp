@@ -119,6 +119,11 @@ class File {
   virtual bool set_aside(int64_t /*offset*/, int64_t /*length*/) { return false; }
   virtual void give_back(int64_t /*offset*/, int64_t /*length*/) {}
 
+  // Writes zeros without moving bytes, where the file holds no data in the range (offset and length in bytes) and room can be
+  // promised for it. Then true, and the file reaches to the end of the range at least. False: nothing has been done, nor is
+  // that an error.
+  virtual bool write_zeros(int64_t /*offset*/, int64_t /*length*/) { return false; }
+
   // A range that this File alone uses (exclusive), or that may be shared with others who only read: waits until no other
   // holder stands in the way, be it in another process, another File of this one, or another thread with this File. For those
   // who ask for it, not for transfers. A thread may not lock a range of which it holds a part. Throws io where the
