@@ -6,7 +6,7 @@
 //
 // Where nobody needed the others in the last call, or they filled a range of a file that is memory with large pieces, a task that
 // needs nobody in this one leaves it before all have come, and waits for them at the beginning of the next instead (`ahead`): no
-// transfer begins before all have ended their part of the last.
+// transfer begins before all have ended their part of the last. What a file's last call was like is a guess for the next file's first.
 #pragma once
 
 #include <array>
@@ -64,6 +64,10 @@ class Collective {
   void renew_memory();
   void take_up_memory(const Together& how);
 
+  // Local. Whether nobody needed the others in the last call, which must be settled; and that this is to be expected of the first.
+  bool apart() const { return free_; }
+  void expect_apart() { free_ = true; }
+
   // Collective: settle(), and what this task has met in a transfer that the others did not wait for, which they have yet to learn.
   std::optional<Error> late();
 
@@ -105,7 +109,7 @@ class Collective {
   std::optional<Error> late_;  // of a transfer that the others did not wait for: they learn it in the next
   enum class Owed : uint8_t { nothing, call, rest };
   Owed owed_ = Owed::nothing;  // what this task has begun and not waited for: the last call, or the end of one that some had left
-  bool free_ = false;          // nobody needed the others in the last call
+  bool free_ = false;          // nobody needed the others in the last call, or is likely to in the first
   bool failed_ = false;        // a task has failed in a call that some had left
   bool can_begin_ = true;      // this kind of group can begin a reduction
   int not_waiting_ = 0;    // writes before large pieces wait for the others again, who may write in place

@@ -35,8 +35,13 @@ Together::Way way(Choice choice) {
 
 class OpenFile final : public SharedFile {
  public:
-  OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode)
-      : lane_(std::move(comm)), store_(store), path_(std::move(path)), mode_(mode), view_(std::make_shared<View>()) {}
+  OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode, Habits* habits)
+      : lane_(std::move(comm)),
+        store_(store),
+        path_(std::move(path)),
+        mode_(mode),
+        habit_(habits ? &habits->apart[mode.write] : nullptr),
+        view_(std::make_shared<View>()) {}
 
   void open_all(const Hints& wanted) {
     Opening opening{};
@@ -71,6 +76,7 @@ class OpenFile final : public SharedFile {
     expect_company();
     block_ = std::max<int64_t>(facts[0], 1);
     lane_.transfers.take_up_memory(together(true, lane_));
+    if (habit_ && *habit_ == size()) lane_.transfers.expect_apart();
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id);
@@ -81,6 +87,7 @@ class OpenFile final : public SharedFile {
     if (const auto closing = attempt([&] { pointer_->close(); }); closing && !problem) problem = closing;
     if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
     Statistics all = statistics();
+    const bool tells = all.collective_writes + all.collective_reads > 0;
     if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); }); reporting && !problem) problem = reporting;
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
@@ -92,6 +99,7 @@ class OpenFile final : public SharedFile {
       if (mode_.delete_on_close)
         if (const auto failed = attempt([&] { store_.remove(path_); })) removing = failed;
     }
+    if (habit_ && tells) *habit_ = !outcome && lane_.transfers.apart() ? size() : 0;
     if (outcome) throw *outcome;
     if (cleans_up) agree_with(comm(), removing, 0);
   }
@@ -369,6 +377,7 @@ class OpenFile final : public SharedFile {
   Store& store_;
   const std::string path_;
   const SharedMode mode_;
+  std::atomic<int>* const habit_;  // of files opened for the same; may be null
   Hints hints_;
   std::string wish_;
   std::shared_ptr<File> file_;
@@ -389,8 +398,8 @@ class OpenFile final : public SharedFile {
 }  // namespace
 
 std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
-                                             const SharedMode& mode, const Hints& hints) {
-  auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode);
+                                             const SharedMode& mode, const Hints& hints, Habits* habits) {
+  auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode, habits);
   file->open_all(hints);
   return file;
 }

@@ -15,6 +15,8 @@
 namespace sheaf::mpiio {
 namespace {
 
+Habits habits;  // of this program
+
 // Names may begin with the kind of file system, as other implementations allow ("ufs:/data/x").
 std::string path_of(const char* name) {
   if (!name || !*name) throw MpiError(MPI_ERR_BAD_FILE, "the file has no name");
@@ -73,7 +75,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   Hints hints;
   take_hints(info, hints);
   auto result = std::make_shared<OpenFile>();
-  result->file = SharedFile::open(std::move(comm), any_store(), path, mode, hints);
+  result->file = SharedFile::open(std::move(comm), any_store(), path, mode, hints, &habits);
   if (threads) result->later = result->file->make_lane();
   result->amode = amode;
   PMPI_Comm_group(program_comm, &result->group);
