@@ -37,6 +37,7 @@ endif()
 if(SHEAF_MPIS)
   install(FILES ${CMAKE_BINARY_DIR}/lib/libsheaf_mpi.a DESTINATION lib)
 endif()
+install(FILES packaging/sheaf.magic DESTINATION share/misc)
 install(DIRECTORY docs/man/ DESTINATION share/man/man1 FILES_MATCHING PATTERN "*.1")
 
 configure_file(packaging/pkgconfig/sheaf.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf.pc @ONLY)

@@ -4,6 +4,7 @@
 #ifndef SION_COMMON_H
 #define SION_COMMON_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,13 @@
 
 #define _sion_stat_file _sion_file_stat_file
 
+/* Lets compilers compare a format with its arguments. */
+#if defined(__GNUC__)
+#define SION_PRINTS(FORMAT, FIRST) __attribute__((__format__(__printf__, FORMAT, FIRST)))
+#else
+#define SION_PRINTS(FORMAT, FIRST)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,6 +41,12 @@ size_t sion_fwrite(const void *data, size_t size, size_t nitems, int sid);
 /* Reads up to size*nitems bytes from the stream of the current task, over chunk borders. Returns the complete items
  * read, fewer than nitems only at the end of the task; the position advances by those. */
 size_t sion_fread(void *data, size_t size, size_t nitems, int sid);
+
+/* fprintf and vfprintf to the stream of the current task: what is printed is appended in one request, as by sion_fwrite, over
+ * chunk borders and however the multifile was opened to write. Returns the bytes printed; negative on error (invalid handle,
+ * not open for writing, I/O, a format that cannot be printed), with nothing written. Not in the original. */
+int sion_fprintf(int sid, const char *format, ...) SION_PRINTS(2, 3);
+int sion_vfprintf(int sid, const char *format, va_list arguments) SION_PRINTS(2, 0);
 
 /* Hands everything written so far to the operating system (posix mode: also to the disk). 1 or 0. */
 int sion_flush(int sid);
@@ -101,7 +115,7 @@ char *sion_keyval_type_to_str(int type);                        /* static string
 
 /* In multifiles written with the word keyval the stream of a task is a sequence of records (key, value). A key may have
  * several records; its values are read in the order in which they were written, each key from a position of its own,
- * which sion_seek does not change. Records are found by scanning, as far as a call needs. In key-value multifiles open
+ * which sion_seek does not change. sion_fread_key_iterator_next moves it to the begin of the record that it returns. Records are found by scanning, as far as a call needs. In key-value multifiles open
  * for reading sion_seek always succeeds in selecting a task. See docs/api-keyval.md. */
 typedef struct _sion_key_stat_struct {
   uint64_t key;
@@ -119,12 +133,13 @@ size_t sion_fwrite_key(const void *data, uint64_t key, size_t size, size_t nitem
  * more, is unknown, or less than one item is left in the record, and on error. */
 size_t sion_fread_key(void *data, uint64_t key, size_t size, size_t nitems, int sid);
 
-/* All records of the current task in write order: key and length of the next one. 1; 0 at the end (or on error). The
- * positions of the keys stay as they are. */
+/* All records of the current task in write order: key and length of the next one, at whose begin the key is read next.
+ * 1; 0 at the end (or on error). A reset leaves the positions of the keys as they are. */
 int sion_fread_key_iterator_reset(int sid);
 int sion_fread_key_iterator_next(int sid, uint64_t *key, size_t *size);
 
-/* Sets where the key is read next: (record >= 0, offset in it), (SION_CURRENT_BLK, offset in the record being read),
+/* Sets where the key is read next: (record >= 0, offset in it), (SION_CURRENT_BLK, offset in the record being
+ * read; in the next one if that is finished and there is one),
  * (SION_CURRENT_BLK, SION_CURRENT_POS), or (SION_ABSOLUTE_POS, offset in all values of the key, joined). 1; 0 with
  * nothing changed if there is no byte at that place. */
 int sion_seek_key(int sid, uint64_t key, int entrynum, sion_int64 posinentry);
@@ -157,6 +172,7 @@ typedef struct _sion_io_stat_struct {
 } sion_io_stat_t;
 sion_io_stat_t *sion_get_io_info(int sid); /* the same for COLLECTOR | WRITER | NOWRITER */
 sion_io_stat_t *sion_get_io_info_by_spec(int sid, int roles, int flag);
+char *_sion_buddy_role_to_str(int role);     /* name of one SION_ROLE_*, "unknown" for other numbers; static string */
 int sion_free_io_info(sion_io_stat_t *info); /* 1 */
 
 int _sion_file_stat_file(const char *fname); /* 1 if the file exists, else 0 */
@@ -166,7 +182,8 @@ int _sion_close_sid(int sid);                /* as sion_close */
 
 /* A new handle on the same open multifile with read positions of its own, at first where those of sid are. Local. For
  * handles opened in parallel or mapped for reading. mode: SION_DUP_ALL; SION_DUP_RANK: gives access to task `rank`
- * only; SION_DUP_RANK_KEY: to its key `key` only. To be released before sid is closed. Handle or -1. */
+ * only; SION_DUP_RANK_KEY: to its key `key` only. A parallel handle has one task whatever `rank` is; of a mapped one a
+ * rank that is not of this process, as -1 or SION_CURRENT_RANK, means the current task. To be released before sid is closed. Handle or -1. */
 int sion_dup(int sid, int mode, int rank, uint64_t key);
 int sion_dedup(int sid); /* releases a duplicate: 1; 0 if it is none; -1 invalid */
 

@@ -27,7 +27,7 @@ def describe(multifile: Multifile) -> dict[str, Any]:
     as stored. `sha256` of a task is that of its stream. Key-value files add `records` per task.
     """
     first = multifile.files[0].header
-    return {
+    description = {
         "main": base_name(multifile.path),
         "files": [_file(physical) for physical in multifile.files],
         "format_version": first.format_version,
@@ -45,6 +45,7 @@ def describe(multifile: Multifile) -> dict[str, Any]:
         "physical": [_physical(physical) for physical in multifile.files],
         "tasks": [_task(multifile, task) for task in multifile.tasks],
     }
+    return description | ({"encoded": True} if first.encoded else {})
 
 
 def _file(physical: PhysicalFile) -> dict[str, Any]:

@@ -32,12 +32,16 @@ def read_extension(file: PhysicalFile) -> Extension | None:
     """None for a plain file. Raises FormatError if the header does not match its hash, or must be refused."""
     fixed = file.read_bytes(0, _FIXED)
     if fixed[_AT:_AT + 8] != _MAGIC:
+        if file.header.encoded:
+            raise FormatError(file.path, "encoded, but the extension header that says how is not there")
         return None
     version, flags = struct.unpack_from("<HH", fixed, _AT + 8)
     if xxh3(fixed[:_AT + 56]) != struct.unpack_from("<Q", fixed, _AT + 56)[0]:
         raise FormatError(file.path, "the header does not match its hash")
     if version != 1 or flags & ~_KNOWN >= 256:
         raise FormatError(file.path, f"extensions of version {version} with flags {flags}")
+    if file.header.encoded and not flags & COMPRESSED:
+        raise FormatError(file.path, "encoded, but its extension header does not say how")
     return Extension(flags, fixed[_AT + 16:_AT + 32], struct.unpack_from("<I", fixed, _AT + 32)[0])
 
 

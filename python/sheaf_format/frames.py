@@ -63,7 +63,9 @@ def _lz4(data: bytes, size: int) -> bytes | None:
 
 
 def is_compressed(file: PhysicalFile) -> bool:
-    """Whether the extension header says that streams consist of frames."""
+    """Whether streams consist of frames: by the magic, or, of files from before there was one for that, the extension header."""
+    if file.header.encoded:
+        return True
     if file.header.format_version < 5:
         return False
     extension = file._read(_EXTENSION, 64, "the extension header")

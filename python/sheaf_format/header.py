@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 MAGIC = b"sion"
+ENCODED_MAGIC = b"\x89SHF"  # of files whose streams are encoded: only for readers that know the extensions
 PREFIX_BYTES = 1024
 KEYVAL_UNSET, KEYVAL_NONE, KEYVAL_INLINE = 0, 50, 51
 BYTE_ORDERS = ("little", "big")
@@ -30,6 +31,7 @@ class Header:
     flag1: int = 0
     flag2: int = 0
     prefix: bytes = b""
+    encoded: bool = False
 
     @property
     def keyval_mode(self) -> int:
@@ -79,14 +81,14 @@ def pack(header: Header) -> bytes:
     if header.format_version > 2:
         numbers += struct.pack(order + _NUMBERED, header.filenumber, header.flag1, header.flag2)
     word = endianness_word(header.byte_order, header.userdata_order)
-    return MAGIC + word + numbers + header.prefix.ljust(PREFIX_BYTES, b"\0")
+    return (ENCODED_MAGIC if header.encoded else MAGIC) + word + numbers + header.prefix.ljust(PREFIX_BYTES, b"\0")
 
 
 def unpack_start(data: bytes) -> Header:
     """Header from the first 32 bytes of a file whose magic and byte order are valid."""
     byte_order, userdata_order = BYTE_ORDERS[data[4]], BYTE_ORDERS[data[5]]
     values = struct.unpack_from(prefix_of(byte_order) + _COMMON, data, 8)
-    return Header(byte_order, userdata_order, *values)
+    return Header(byte_order, userdata_order, *values, encoded=data[:4] == ENCODED_MAGIC)
 
 
 def unpack_rest(header: Header, data: bytes) -> None:

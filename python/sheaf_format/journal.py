@@ -11,18 +11,20 @@ from .physical import PhysicalFile
 
 _EXTENSION = 1012
 _EXTENSION_MAGIC = b"\x89Sheaf\r\n"
+_JOURNAL = 2
 _MASK = (1 << 64) - 1
 
 
 class RecoveredFile(PhysicalFile):
     """A physical file that was never closed, with what its journal tells in place of META2. `mapping` is None: the global
-    ranks of all files of a set tell which task is where. Raises FormatError if the file is closed, or has no journal."""
+    ranks of all files of a set tell which task is where. Raises FormatError if the file is closed, keeps no journal or has lost
+    it."""
 
     def _read_closing(self) -> None:
         closing = self.header.closing_offset
         if self.size >= closing + 12 and any(self._read(closing + 4, 8, "META1")):
             raise self._fail("the file is closed: its journal does not count")
-        marked = self.size >= closing + 4 and self._read(closing, 4, "META1") == b"\xff\xff\xff\xff"
+        marked = self.size >= closing + 4 and self._read(closing, 4, "META1") in (b"\xff" * 4, b"\xfe" * 4)
         extension = self._read(_EXTENSION, 64, "the extension header")
         if extension[:8] != _EXTENSION_MAGIC:
             raise self._fail("no extension header, and so no journal")
@@ -33,7 +35,9 @@ class RecoveredFile(PhysicalFile):
             with open(self.path + ".journal", "rb") as file:
                 self._slots = self._checked(file.read(), identity)[512:]
         except FileNotFoundError:
-            raise self._fail("its journal is lost" if marked else "no journal") from None
+            if marked or not struct.unpack_from("<H", extension, 10)[0] & _JOURNAL:
+                raise self._fail("its journal is lost" if marked else "no journal") from None
+            self._slots = b""  # no task had anything to tell yet
         if marked and not any(self._record(lrank) for lrank in range(n)):
             raise self._fail("its journal is lost: it has no valid record")
         self._blocks = [self._blocks_of(lrank) for lrank in range(n)]

@@ -23,7 +23,7 @@ class Record:
     key: int
     position: int
     length: int
-    _reader: "_StreamReader"
+    _reader: "_StreamReader | _BytesReader"
 
     def value(self) -> Iterator[bytes]:
         """The value in pieces of bounded size."""
@@ -53,9 +53,21 @@ class _StreamReader:
             position, size, k = position + part, size - part, k + 1
 
 
-def scan(file: PhysicalFile, lrank: int) -> Iterator[Record]:
-    """The records of one local task, reading their headers only. Raises FormatError where the stream ends early."""
-    reader = _StreamReader(file, lrank)
+class _BytesReader:
+    """The same for a stream in memory."""
+
+    def __init__(self, stream: bytes) -> None:
+        self._stream = stream
+        self.length = len(stream)
+
+    def read(self, position: int, size: int) -> Iterator[bytes]:
+        yield self._stream[position:position + size]
+
+
+def scan(file: PhysicalFile, lrank: int, plain: bytes | None = None) -> Iterator[Record]:
+    """The records of one local task, reading their headers only; in `plain`, if given: what its frames hold. Raises FormatError
+    where the stream ends early."""
+    reader = _StreamReader(file, lrank) if plain is None else _BytesReader(plain)
     form = prefix_of(file.header.byte_order) + _HEADER
     position = 0
     while position < reader.length:

@@ -97,7 +97,8 @@ class Multifile:
     def records(self, rank: int) -> Iterator[Record]:
         """The key-value records of a task in the order they were written. The file must be a key-value file."""
         task = self.tasks[rank]
-        return scan(self.files[task.file], task.lrank)
+        file = self.files[task.file]
+        return scan(file, task.lrank, b"".join(self.plain_blocks(rank)) if is_compressed(file) else None)
 
     def check_records(self) -> None:
         """Scans all records of key-value files; does nothing for other files."""

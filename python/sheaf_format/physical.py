@@ -74,13 +74,15 @@ class PhysicalFile:
 
     def _read_header(self) -> meta1.Header:
         start = self._read(0, 32, "the fixed part of META1")
-        if start[:4] != meta1.MAGIC:
-            raise self._fail("the magic is not 'sion'")
+        if start[:4] not in (meta1.MAGIC, meta1.ENCODED_MAGIC):
+            raise self._fail("the magic is neither 'sion' nor that of encoded files")
         if start[4] > 1 or start[5] > 1:
             raise self._fail(f"the byte order word is {start[4:8].hex()}")
         header = meta1.unpack_start(start)
         if not 2 <= header.format_version <= 5:
             raise self._fail(f"format version {header.format_version} is not one of 2 to 5")
+        if header.encoded and header.format_version != 5:
+            raise self._fail(f"encoded, and of format version {header.format_version}")
         meta1.unpack_rest(header, self._read(0, header.arrays_offset, "the fixed part of META1"))
         for name, least in (("fsblksize", 1), ("ntasks", 0), ("nfiles", 1)):
             if getattr(header, name) < least:

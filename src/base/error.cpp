@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/printable.hpp"
+
 namespace sheaf {
 
 const char* name_of(Code code) {
@@ -20,12 +22,13 @@ const char* name_of(Code code) {
     case Code::unclosed: return "unclosed";
     case Code::out_of_range: return "out_of_range";
     case Code::mismatch: return "mismatch";
+    case Code::foreign: return "foreign";
   }
   return "unknown";
 }
 
 Error::Error(Code code, std::string what_happened, int errno_value, int task)
-    : code_(code), errno_(errno_value), task_(task), message_(std::move(what_happened)) {}
+    : code_(code), errno_(errno_value), task_(task), message_(printable(what_happened)) {}
 
 namespace {
 Code code_of_errno(int e) {

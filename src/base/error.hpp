@@ -28,6 +28,7 @@ enum class Code : int {
   unclosed,          // a multifile that was never closed: no trailer
   out_of_range,      // a task, block or position that the multifile does not have
   mismatch,          // tasks of one collective call disagree about its arguments
+  foreign,           // what lies where a file of our own should is not ours: it is neither written to nor removed
 };
 
 // Short lower-case name of a code, for example "no_space". Static storage.

@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 #include "multifile/copy_stream.hpp"
 #include "multifile/output_set.hpp"
 #include "multifile/serial_reader.hpp"
+#include "multifile/task_rows.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -23,7 +25,6 @@ class Sink {
                  options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse) {
     if (options.output.empty()) return;
     outputs_.check(options.output);
-    catch_signals();
     name_ = options.output;
   }
 
@@ -63,6 +64,7 @@ class Sink {
   // Not before the input has turned out to be readable.
   void open() {
     if (file_) return;
+    catch_signals();
     file_ = outputs_.add(name_);
     copier_.emplace(*file_, progress_);
   }
@@ -82,15 +84,28 @@ void check_block(const std::string& path, int64_t block, int64_t count) {
                                         "; blocks are numbered 0 to " + std::to_string(count - 1));
 }
 
+// Largest number of plain blocks of a task.
+int64_t most_blocks(const Multifile& m) {
+  if (!m.compressed()) return m.maxblocks();
+  int64_t most = 0;
+  TaskRows rows(m);
+  for (int64_t t = 0; t < m.ntasks(); ++t) {
+    ReadStream stream;
+    load_stream(stream, m, t, rows.at(t));
+    most = std::max<int64_t>(most, stream.sizes().count);
+  }
+  return most;
+}
+
 // Compares what will be put out with its checksums before any of it is.
 void check(ReadStream& stream, const CatOptions& options) {
   if (stream.piece() == 0) return;
-  std::vector<std::byte> buffer(1 << 20);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::clamp<int64_t>(stream.sizes().total(), 1, 1 << 20)));
   const int64_t first = options.block.value_or(0);
   const int64_t last = options.block ? std::min<int64_t>(first + 1, stream.sizes().count) : stream.sizes().count;
   for (int64_t b = first; b < last; ++b) {
     stream.seek_block(b, 0);
-    for (int64_t left = stream.sizes()[b]; left > 0;)
+    for (int64_t left = stream.sizes()[b]; left > 0; check_signals())
       left -= static_cast<int64_t>(stream.read(std::span(buffer).first(static_cast<size_t>(std::min(left, std::ssize(buffer))))));
   }
 }
@@ -103,7 +118,7 @@ void append_task(Sink& sink, ReadStream& stream, const CatOptions& options, int6
   if (options.verbose)
     std::fprintf(stderr, "task %lld: %lld bytes in %lld blocks of '%s'\n", static_cast<long long>(task),
                  static_cast<long long>(sizes.total()), static_cast<long long>(sizes.count),
-                 source.path().c_str());
+                 printable(source.path()).c_str());
   if (!options.block) {
     for_each_extent(geometry, sizes,
                     [&](int64_t offset, int64_t bytes) { sink.append(source, offset, bytes); });
@@ -126,11 +141,12 @@ int cat(const CatOptions& options) {
     append_task(sink, stream, options, *options.task);
   } else {
     raise_descriptor_limit();
-    const Multifile m = plain_view(load(options.path, options.checking));
-    if (options.block) check_block(options.path, *options.block, m.maxblocks());
+    const Multifile m = load(options.path, options.checking);
+    if (options.block) check_block(options.path, *options.block, most_blocks(m));
+    TaskRows rows(m);
     for (int64_t t = 0; t < m.ntasks(); ++t) {
       ReadStream stream;
-      stream.load(m.file_of(t).file, m.geometry(t), m.sizes_of(t), {}, m.sums_of(t));
+      load_stream(stream, m, t, rows.at(t));
       append_task(sink, stream, options, t);
     }
   }

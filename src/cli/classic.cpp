@@ -1,9 +1,10 @@
 #include "cli/classic.hpp"
 
-#include <charconv>
 #include <climits>
 #include <cstdio>
 
+#include "base/parse.hpp"
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 
 namespace sheaf::cli {
@@ -97,12 +98,11 @@ int64_t ClassicArguments::number(char option, int64_t otherwise, int64_t least, 
   const auto found = options.find(option);
   if (found == options.end()) return otherwise;
   const std::string& text = found->second;
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+  const auto value = parse_number(text);
+  if (!value || *value < least || *value > most)
     throw Error(Code::invalid_argument,
                 std::string("-") + option + ": '" + text + "' is not a number that is possible here");
-  return value;
+  return *value;
 }
 
 ClassicArguments parse_classic(int argc, char** argv, std::string_view letters, size_t files) {
@@ -130,7 +130,7 @@ ClassicArguments parse_classic(int argc, char** argv, std::string_view letters, 
 std::optional<int> run_classic(const std::string& name, int argc, char** argv) {
   if (name == "sionversion") {
     std::printf("SIONlib Version 1.7.6 (git_rev sheaf-%s), fileformat version %d (%s)\n", SHEAF_VERSION,
-                format::newest_version, argv[0]);
+                format::newest_version, printable(argv[0]).c_str());
     return 0;
   }
   const Tool* tool = name == "siondump"     ? &dump_tool
@@ -141,12 +141,12 @@ std::optional<int> run_classic(const std::string& name, int argc, char** argv) {
   if (!tool) return std::nullopt;
   const ClassicArguments arguments = parse_classic(argc, argv, tool->letters, tool->files);
   if (arguments.has('V') && !arguments.has('h')) {
-    std::fprintf(stderr, "SIONlib utility %s (Version 1.7p6, fileformat version %d)\n", argv[0],
+    std::fprintf(stderr, "SIONlib utility %s (Version 1.7p6, fileformat version %d)\n", printable(argv[0]).c_str(),
                  format::newest_version);
     return 1;
   }
   if (!arguments.good || arguments.has('h')) {
-    std::fprintf(stderr, "usage: %s %s", argv[0], tool->usage);
+    std::fprintf(stderr, "usage: %s %s", printable(argv[0]).c_str(), tool->usage);
     return 1;
   }
   if (tool == &dump_tool) return run_dump(arguments);

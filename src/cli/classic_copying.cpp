@@ -3,9 +3,11 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "base/printable.hpp"
 #include "cli/classic.hpp"
 #include "cli/terminal.hpp"
 #include "multifile/keyval_check.hpp"
+#include "multifile/task_rows.hpp"
 #include "multifile/usage.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -20,7 +22,7 @@ class Lines {
  public:
   explicit Lines(const char* tool) : tool_(tool) {}
   void print(const char* label, const std::string& value) const {
-    std::printf("%-38s%s\n", (std::string(tool_) + ": " + label + ":").c_str(), value.c_str());
+    std::printf("%-38s%s\n", (std::string(tool_) + ": " + label + ":").c_str(), printable(value).c_str());
   }
   void print(const char* label, int64_t value) const { print(label, std::to_string(value)); }
 
@@ -42,22 +44,21 @@ std::string usage_percent(const Usage& u) {
 
 int64_t largest_chunk(const Multifile& m) {
   int64_t largest = 0;
-  for (const PhysicalFile& f : m.files)
-    for (const int64_t size : f.chunk_sizes) largest = std::max(largest, size);
+  for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_chunk());
   return largest;
 }
 
 class SplitReport : public TerminalProgress {
  public:
-  SplitReport(const Multifile& multifile) : TerminalProgress("sionsplit"), multifile_(multifile) {}
+  SplitReport(const Multifile& multifile) : TerminalProgress("sionsplit"), multifile_(multifile), rows_(multifile) {}
 
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);
     Lines("sionsplit").print("generating file", name);
     if (has_records(multifile_)) return;
-    const BlockSizes sizes = multifile_.sizes_of(task);
+    const BlockSizes& sizes = rows_.at(task).sizes;
     int64_t left = sizes.total();
-    for (int64_t b = 0; b < sizes.count; ++b) {
+    for (int64_t b = 0; b < sizes.count; ++b, check_signals()) {
       left -= sizes[b];
       std::printf("%-38s%" PRId64 " read left=%" PRId64 " \n", "sionsplit:", sizes[b], left);
       std::printf("%-38s%" PRId64 " wrote of left=%" PRId64 " \n", "sionsplit:", sizes[b], left);
@@ -66,6 +67,7 @@ class SplitReport : public TerminalProgress {
 
  private:
   const Multifile& multifile_;
+  TaskRows rows_;
 };
 
 class DefragReport : public TerminalProgress {
@@ -75,8 +77,9 @@ class DefragReport : public TerminalProgress {
 
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);
-    for (int64_t t = 0; t < multifile_.ntasks(); ++t) {
-      const BlockSizes sizes = multifile_.sizes_of(t);
+    TaskRows rows(multifile_);
+    for (int64_t t = 0; t < multifile_.ntasks(); ++t, check_signals()) {
+      const BlockSizes& sizes = rows.at(t).sizes;
       if (!verbose_ && t % 16 == 0) std::printf("[%" PRId64 "]\n", t);
       for (int64_t b = 0; verbose_ && b < sizes.count; ++b)
         std::printf("siondefrag: task %" PRId64 " block %" PRId64 ": %" PRId64 " bytes\n", t, b, sizes[b]);

@@ -78,6 +78,7 @@ int verify(const VerifyOptions& options);
 struct RepairOptions {
   std::string path;
   RepairRequest request;
+  bool force = false;
   bool json = false;
 };
 int repair(const RepairOptions& options);

@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <unordered_map>
 
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 #include "multifile/keyval_check.hpp"
+#include "multifile/task_rows.hpp"
 #include "multifile/usage.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -27,8 +29,8 @@ void print_header(const Multifile& m) {
   const format::Header& h = m.files.front().header;
   const int64_t flag1 = stored_flag1(h);
   std::printf("siondump: sid:                       %d\n", 0);
-  std::printf("siondump: filename:                  %-30s\n", m.path.c_str());
-  std::printf("siondump: prefix:                    %-30s\n", h.prefix.data());
+  std::printf("siondump: filename:                  %-30s\n", printable(m.path).c_str());
+  std::printf("siondump: prefix:                    %-30s\n", printable(h.prefix.data()).c_str());
   std::printf("siondump: number of tasks:           %" PRId64 "\n", m.ntasks());
   std::printf("siondump: current endianness:        %s\n", name_of(native_order));
   std::printf("siondump: file endianness:           %s\n", name_of(h.userdata_order));
@@ -88,36 +90,60 @@ void print_usage(const Usage& u, int64_t fsblksize) {
     std::printf("siondump: fsblocks, user data/used blocks:      %14.6f%%\n", percent(u.data_bytes, used));
 }
 
-// Size of a block as the table shows it: rounds that the task does not count are -1 in a set.
-int64_t shown_size(const Multifile& m, const PhysicalFile& f, int64_t local_rank, int64_t block) {
-  const bool counted = block < f.block_counts[static_cast<size_t>(local_rank)];
-  if (m.is_set() && !counted) return -1;
-  return f.block_sizes[static_cast<size_t>(block * f.header.ntasks + local_rank)];
-}
+// Sizes of blocks as the table shows them: rounds that a task does not count are as they are stored, and -1 in a set. Some rounds
+// of some tasks at a time.
+class ShownSizes {
+ public:
+  static constexpr int64_t rounds = 10;
+  ShownSizes(const Multifile& m, int64_t first_round) : m_(m), first_round_(first_round) {}
+
+  int64_t of(int64_t task, const TaskRow& row, int64_t block) {
+    if (block < row.sizes.count) return row.sizes[block];
+    const PhysicalFile& f = m_.files.front();
+    if (m_.is_set() || block >= f.pointer.maxblocks) return -1;
+    if (task < first_ || task >= first_ + tasks_) load(f, task);
+    return stored_[static_cast<size_t>((block - first_round_) * tasks_ + task - first_)];
+  }
+
+ private:
+  void load(const PhysicalFile& f, int64_t task) {
+    constexpr int64_t tasks_at_once = 8 << 10;
+    first_ = task;
+    tasks_ = std::min(tasks_at_once, f.header.ntasks - task);
+    const int64_t last = std::min<int64_t>(first_round_ + rounds, f.pointer.maxblocks);
+    stored_.resize(static_cast<size_t>((last - first_round_) * tasks_));
+    for (int64_t round = first_round_; round < last; ++round)
+      f.table->read_stored_sizes(round, first_, std::span(stored_).subspan(static_cast<size_t>((round - first_round_) * tasks_), static_cast<size_t>(tasks_)));
+  }
+
+  const Multifile& m_;
+  int64_t first_round_;
+  int64_t first_ = 0;
+  int64_t tasks_ = 0;
+  std::vector<int64_t> stored_;  // [round][task]
+};
 
 void print_blocks(const Multifile& m, bool in_bytes) {
-  std::vector<std::vector<int64_t>> chunks;
-  for (const PhysicalFile& f : m.files) chunks.push_back(stored_chunk_sizes(f));
-  constexpr int64_t per_group = 10;
-  for (int64_t first = 0; first < m.maxblocks(); first += per_group) {
-    const int64_t last = std::min(first + per_group, m.maxblocks());
+  for (int64_t first = 0; first < m.maxblocks(); first += ShownSizes::rounds) {
+    const int64_t last = std::min(first + ShownSizes::rounds, m.maxblocks());
     std::printf("\n%s\n%70s", dashes_155.c_str(), "");
     for (int64_t b = first; b < last; ++b) std::printf("BLK%03" PRId64 "    ", b);
     std::printf("\n");
+    TaskRows rows(m);
+    ShownSizes shown(m, first);
     for (int64_t t = 0; t < m.ntasks(); ++t) {
-      const layout::Placement at = m.place(t);
-      const int64_t chunk = chunks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)];
-      const BlockSizes sizes = m.sizes_of(t);
+      const TaskRow& row = rows.at(t);
+      const int64_t total = row.sizes.total();
       if (in_bytes)
         std::printf("Task %02" PRId64 ": size=%10" PRId64 " B glblrnk=%4" PRId64 " #blks=%2" PRId64
                     " lsz=%10" PRId64 " B: ",
-                    t, sizes.total(), m.globalrank(t), int64_t{sizes.count}, chunk);
+                    t, total, row.globalrank, int64_t{row.sizes.count}, row.stored_chunk);
       else
         std::printf(
             "Task %02" PRId64 ": size=%8.2f MB glblrnk=%4" PRId64 " #blks=%2" PRId64 " lsz=%8.2f MB:   ", t,
-            mb(sizes.total()), m.globalrank(t), int64_t{sizes.count}, mb(chunk));
+            mb(total), row.globalrank, int64_t{row.sizes.count}, mb(row.stored_chunk));
       for (int64_t b = first; b < last; ++b) {
-        const int64_t size = shown_size(m, m.file_of(t), at.local_rank, b);
+        const int64_t size = shown.of(t, row, b);
         if (in_bytes)
           std::printf("%9" PRId64 " ", size);
         else
@@ -136,10 +162,11 @@ void print_keys(const Multifile& m) {
     int64_t bytes;
   };
   std::printf("%s\n", dashes_155.c_str());
+  TaskRows rows(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
     std::vector<Key> keys;  // in order of first appearance
     std::unordered_map<uint64_t, size_t> number;
-    for_each_record(m, t, [&](const KeyvalRecord& record) {
+    for_each_record(m, t, rows.at(t), [&](const KeyvalRecord& record) {
       const auto [at, is_new] = number.try_emplace(record.key, keys.size());
       if (is_new) keys.push_back({record.key, 0, 0});
       Key& key = keys[at->second];
@@ -156,10 +183,11 @@ void print_keys(const Multifile& m) {
 
 void print_records(const Multifile& m) {
   std::printf("%s\n", dashes_155.c_str());
+  TaskRows rows(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
     std::printf("Task %02" PRId64 ":", t);
     int64_t i = 0;
-    for_each_record(m, t, [&](const KeyvalRecord& record) {
+    for_each_record(m, t, rows.at(t), [&](const KeyvalRecord& record) {
       if (i > 0 && i % 5 == 0) std::printf("\n       :");
       std::printf(" [%02" PRId64 ":k=<%" PRId64 ">,size=%" PRId64 "]", i++, static_cast<int64_t>(record.key),
                   record.length);
@@ -169,6 +197,45 @@ void print_records(const Multifile& m) {
   std::printf("%s\n", dashes_155.c_str());
 }
 
+// The tasks of each file, of some files at a time.
+void print_members(const Multifile& m) {
+  constexpr int64_t tasks_at_once = 64 << 10;
+  struct Member {
+    int64_t task;
+    int32_t local_rank;
+  };
+  std::vector<int64_t> counts(m.files.size());
+  for_each_place(m, [&](int64_t, std::span<const layout::Placement> places) {
+    for (const layout::Placement at : places) ++counts[static_cast<size_t>(at.file)];
+  });
+  for (size_t from = 0, to = 0; from < m.files.size(); from = to) {
+    for (int64_t tasks = 0; to < m.files.size() && (to == from || tasks + counts[to] <= tasks_at_once); ++to) tasks += counts[to];
+    // A file with more is printed as it is read.
+    const bool alone = to == from + 1;
+    if (alone) std::printf("  file[%03zu]: ", from);
+    std::vector<std::vector<Member>> members(alone ? 0 : to - from);
+    for_each_place(m, [&](int64_t task, std::span<const layout::Placement> places) {
+      for (const layout::Placement at : places) {
+        const auto k = static_cast<size_t>(at.file);
+        if (k >= from && k < to) {
+          if (alone) {
+            std::printf("%2d:%05" PRId64 " ", at.local_rank, task);
+          } else {
+            members[k - from].push_back({task, at.local_rank});
+          }
+        }
+        ++task;
+      }
+    });
+    for (size_t k = 0; k < members.size(); ++k) {
+      std::printf("  file[%03zu]: ", from + k);
+      for (const Member& member : members[k]) std::printf("%2d:%05" PRId64 " ", member.local_rank, member.task);
+      std::printf("\n");
+    }
+    if (alone) std::printf("\n");
+  }
+}
+
 void print_set(const Multifile& m, const DumpOptions& options) {
   const auto nfiles = static_cast<int32_t>(m.files.size());
   std::printf("%s\n", dashes_60.c_str());
@@ -176,34 +243,30 @@ void print_set(const Multifile& m, const DumpOptions& options) {
   const std::string prefix = m.files.front().header.prefix.data();
   for (int32_t k = 0; k < nfiles; ++k)
     std::printf("siondump: file %3d:                    %s \n", k + 1,
-                format::physical_name(prefix, k).c_str());
+                printable(format::physical_name(prefix, k)).c_str());
   std::printf("%s\n", dashes_60.c_str());
   if (options.mapping) {
     std::printf("  mapping: ");
-    for (int64_t t = 0; t < m.ntasks(); ++t) {
-      if (t > 0 && t % 16 == 0) std::printf("\n        ");
-      std::printf("[%05" PRId64 " -> (f%03d,t%03d)] ", t, m.place(t).file, m.place(t).local_rank);
-    }
+    for_each_place(m, [](int64_t t, std::span<const layout::Placement> places) {
+      for (const layout::Placement at : places) {
+        if (t > 0 && t % 16 == 0) std::printf("\n        ");
+        std::printf("[%05" PRId64 " -> (f%03d,t%03d)] ", t++, at.file, at.local_rank);
+      }
+    });
     std::printf("\n%s\n", dashes_60.c_str());
   }
   if (options.mapping_by_file) {
-    std::vector<std::vector<int64_t>> members(m.files.size());
-    for (int64_t t = 0; t < m.ntasks(); ++t) members[static_cast<size_t>(m.place(t).file)].push_back(t);
-    for (int32_t k = 0; k < nfiles; ++k) {
-      std::printf("  file[%03d]: ", k);
-      for (const int64_t t : members[static_cast<size_t>(k)])
-        std::printf("%2d:%05" PRId64 " ", m.place(t).local_rank, t);
-      std::printf("\n");
-    }
+    print_members(m);
     std::printf("%s\n", dashes_60.c_str());
   }
 }
 
-int64_t bytes_held(const Multifile& m) {
-  int64_t bytes = static_cast<int64_t>(sizeof m + m.mapping.size() * sizeof(layout::Placement));
+// What the metadata take.
+int64_t bytes_of(const Multifile& m) {
+  auto bytes = static_cast<double>(sizeof m) + static_cast<double>(m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)));
   for (const PhysicalFile& f : m.files)
-    bytes += static_cast<int64_t>(sizeof f + 8 * (f.block_sizes.size() + 4 * f.chunk_sizes.size()));
-  return bytes;
+    bytes += static_cast<double>(sizeof f) + 8.0 * f.header.ntasks * (4.0 + f.pointer.maxblocks);
+  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace
@@ -212,12 +275,12 @@ void dump_text(const Multifile& m, const DumpOptions& options) {
   print_header(m);
   if (options.internals)
     std::printf("siondump: sizeof internal struct:    %" PRId64 " bytes %zu file descriptors\n",
-                bytes_held(m), m.files.size());
+                bytes_of(m), m.files.size());
   print_usage(usage_of(m), m.files.front().header.fsblksize);
   if (options.blocks) print_blocks(m, options.bytes);
   if ((options.keys || options.records) && !has_records(m)) {
     std::fflush(stdout);
-    std::fprintf(stderr, "'%s' is no key-value multifile: it has no keys to show\n", m.path.c_str());
+    std::fprintf(stderr, "'%s' is no key-value multifile: it has no keys to show\n", printable(m.path).c_str());
   } else {
     if (options.keys) print_keys(m);
     if (options.records) print_records(m);

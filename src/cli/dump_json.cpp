@@ -1,11 +1,14 @@
 // cli/dump_json: all metadata of a multifile as JSON (docs/tools/sheaf-dump.md). Large parts are written as
-// they are made, so that a multifile of very many tasks needs no more memory than its metadata.
+// they are made, so that a multifile of very many tasks needs no more memory than another.
+#include <cinttypes>
 #include <cstdio>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "multifile/keyval_check.hpp"
+#include "multifile/task_rows.hpp"
 #include "multifile/usage.hpp"
 
 namespace sheaf::cli {
@@ -47,88 +50,127 @@ Json whole(const Multifile& m) {
   };
   if (!m.closed()) json["unclosed"] = true;
   if (m.files.front().extension && m.files.front().extension->checksums()) json["checksums"] = true;
+  if (h.encoded) json["encoded"] = true;
   add_compression(json, m);
   return json;
 }
 
-Json physical(const Multifile& m, size_t number) {
-  const PhysicalFile& f = m.files[number];
-  const auto mapping = stored_mapping(m, number);
-  Json pairs;
-  if (mapping) {
-    pairs = Json::array();
-    for (const layout::Placement& at : *mapping) pairs.push_back({at.file, at.local_rank});
+// Writes the elements of an array, separated by commas.
+class Elements {
+ public:
+  void next() {
+    if (std::exchange(begun_, true)) std::fputc(',', stdout);
   }
-  Json rounds = Json::array();
-  const auto n = static_cast<std::ptrdiff_t>(f.header.ntasks);
-  for (std::ptrdiff_t b = 0; b < f.pointer.maxblocks; ++b)
-    rounds.push_back(
-        std::vector<int64_t>(f.block_sizes.begin() + b * n, f.block_sizes.begin() + (b + 1) * n));
-  return {
+
+ private:
+  bool begun_ = false;
+};
+
+// Piece by piece: the mapping and the table of block sizes may be larger than memory.
+void print_physical(const Multifile& m, size_t number) {
+  const PhysicalFile& f = m.files[number];
+  const auto mapping = stored_mapping_size(m, number);
+  const Json front = {
       {"file", base_name(f.path())},
       {"filenumber", f.header.filenumber},
       {"ntasks", f.header.ntasks},
-      {"globalskip", f.layout.skip},
+      {"globalskip", f.skip()},
       {"max_blocks", f.pointer.maxblocks},
       {"start_of_meta2", f.pointer.varheader},
-      {"mapping_size", mapping ? Json(mapping->size()) : Json()},
-      {"mapping", pairs},
-      {"raw_blocksizes", rounds},
+      {"mapping_size", mapping ? Json(*mapping) : Json()},
   };
+  std::string text = text_of(front);
+  text.pop_back();  // the closing brace
+  std::printf("%s,\"mapping\":", text.c_str());
+  if (mapping) {
+    std::fputc('[', stdout);
+    Elements pairs;
+    for_each_stored_entry(m, number, [&](layout::Placement at) {
+      pairs.next();
+      std::printf("[%d,%d]", at.file, at.local_rank);
+    });
+    std::fputc(']', stdout);
+  } else {
+    std::fputs("null", stdout);
+  }
+  std::printf(",\"raw_blocksizes\":[");
+  Elements rounds;
+  std::vector<int64_t> sizes;
+  for (int64_t round = 0; round < f.pointer.maxblocks; ++round) {
+    rounds.next();
+    std::fputc('[', stdout);
+    Elements tasks;
+    for (int64_t first = 0; first < f.header.ntasks; first += std::ssize(sizes)) {
+      sizes.resize(static_cast<size_t>(std::min<int64_t>(128 << 10, f.header.ntasks - first)));
+      f.table->read_stored_sizes(round, first, sizes);
+      for (const int64_t size : sizes) {
+        tasks.next();
+        std::printf("%" PRId64, size);
+      }
+    }
+    std::fputc(']', stdout);
+  }
+  std::printf("]}");
 }
 
-Json task(const Multifile& m, int64_t t, int64_t stored_chunk, bool with_records) {
-  const layout::Placement at = m.place(t);
-  const layout::ChunkGeometry geometry = m.geometry(t);
-  const BlockSizes sizes = m.sizes_of(t);
-  Json block_sizes = Json::array();
-  Json offsets = Json::array();
-  for (int64_t b = 0; b < sizes.count; ++b) {
-    block_sizes.push_back(sizes[b]);
-    offsets.push_back(geometry.offset(b));
-  }
-  Json json = {
+void print_task(const Multifile& m, int64_t t, const TaskRow& row, bool with_records) {
+  const Json front = {
       {"rank", t},
-      {"globalrank", m.globalrank(t)},
-      {"file", at.file},
-      {"lrank", at.local_rank},
-      {"chunksize", stored_chunk},
-      {"blockcount", sizes.count},
-      {"blocksizes", block_sizes},
-      {"block_offsets", offsets},
-      {"length", sizes.total()},
+      {"globalrank", row.globalrank},
+      {"file", row.place.file},
+      {"lrank", row.place.local_rank},
+      {"chunksize", row.stored_chunk},
+      {"blockcount", row.sizes.count},
   };
-  if (m.file_of(t).header.compressed) {
+  std::string text = text_of(front);
+  text.pop_back();
+  std::printf("%s,\"blocksizes\":[", text.c_str());
+  Elements sizes;
+  for (int64_t b = 0; b < row.sizes.count; ++b) {
+    sizes.next();
+    std::printf("%" PRId64, row.sizes[b]);
+  }
+  std::printf("],\"block_offsets\":[");
+  Elements offsets;
+  for (int64_t b = 0; b < row.sizes.count; ++b) {
+    offsets.next();
+    std::printf("%" PRId64, row.geometry.offset(b));
+  }
+  std::printf("],\"length\":%" PRId64, row.sizes.total());
+  if (m.file_of(row).header.compressed) {
     ReadStream stream;
-    load_stream(stream, m, t);
-    json["plain_length"] = stream.sizes().total();
+    load_stream(stream, m, t, row);
+    std::printf(",\"plain_length\":%" PRId64, stream.sizes().total());
   }
   if (with_records && has_records(m)) {
-    Json records = Json::array();
-    for_each_record(m, t, [&](const KeyvalRecord& r) {
-      records.push_back({{"key", r.key}, {"length", r.length}});
+    std::printf(",\"records\":[");
+    Elements records;
+    for_each_record(m, t, row, [&](const KeyvalRecord& r) {
+      records.next();
+      std::printf("{\"key\":%" PRIu64 ",\"length\":%" PRId64 "}", r.key, r.length);
     });
-    json["records"] = std::move(records);
+    std::fputc(']', stdout);
   }
-  return json;
+  std::fputc('}', stdout);
 }
 
 }  // namespace
 
 void dump_json(const Multifile& m, bool with_records) {
-  if (with_records) check_keyval_records(m);  // better no JSON than half of one
+  WorkProgress nobody;
+  if (with_records) check_keyval_records(m, nobody);  // better no JSON than half of one
   std::string head = text_of(whole(m), 1);
   head.resize(head.rfind('\n'));  // without the closing brace
   std::printf("%s,\n \"physical\": [", head.c_str());
-  for (size_t k = 0; k < m.files.size(); ++k)
-    std::printf("%s\n  %s", k > 0 ? "," : "", text_of(physical(m, k)).c_str());
+  for (size_t k = 0; k < m.files.size(); ++k) {
+    std::printf("%s\n  ", k > 0 ? "," : "");
+    print_physical(m, k);
+  }
   std::printf("\n ],\n \"tasks\": [");
-  std::vector<std::vector<int64_t>> chunks;
-  for (const PhysicalFile& f : m.files) chunks.push_back(stored_chunk_sizes(f));
+  TaskRows rows(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
-    const layout::Placement at = m.place(t);
-    const int64_t chunk = chunks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)];
-    std::printf("%s\n  %s", t > 0 ? "," : "", text_of(task(m, t, chunk, with_records)).c_str());
+    std::printf("%s\n  ", t > 0 ? "," : "");
+    print_task(m, t, rows.at(t), with_records);
   }
   std::printf("\n ]\n}\n");
 }

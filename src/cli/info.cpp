@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
@@ -11,6 +12,8 @@
 #include "multifile/defaults.hpp"
 #include "multifile/keyval_check.hpp"
 #include "multifile/open_mode.hpp"
+#include "multifile/stored_frames.hpp"
+#include "multifile/task_rows.hpp"
 #include "multifile/usage.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -29,7 +32,7 @@ std::string sized(int64_t bytes) {
                    : fmt::format("{} bytes ({:.1f} {})", bytes, value, units[unit]);
 }
 
-void print(const char* label, const std::string& value) { fmt::print("{:<22}{}\n", label, value); }
+void print(const char* label, const std::string& value) { fmt::print("{:<22}{}\n", label, printable(value)); }
 
 Json about_sheaf() {
   Json table = Json::array();
@@ -64,22 +67,26 @@ void print_about() {
   fmt::print("\nwords of the open mode\n  {}\n", known_words());
   const char* flags = std::getenv("SHEAF_FLAGS");
   fmt::print("\nenvironment\n  SHEAF_FLAGS  words added to every open mode{}\n",
-             flags ? fmt::format("; now \"{}\"", flags) : "; not set");
+             flags ? fmt::format("; now \"{}\"", printable(flags)) : "; not set");
 }
 
-struct Extremes {
-  int64_t largest = 0;  // tasks
-  int64_t smallest = 0;
-};
-
-Extremes extremes_of(const Multifile& m) {
-  Extremes e;
+// Of a compressed multifile, task by task.
+int64_t plain_bytes(const Multifile& m) {
+  int64_t sum = 0;
+  TaskRows rows(m);
+  ReadStream stored;
+  stored.set_max_buffer(4 << 10);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
-    const int64_t length = m.sizes_of(t).total();
-    if (length > m.sizes_of(e.largest).total()) e.largest = t;
-    if (length < m.sizes_of(e.smallest).total()) e.smallest = t;
+    const TaskRow& row = rows.at(t);
+    const PhysicalFile& f = m.file_of(row);
+    if (!f.header.compressed) {
+      sum += row.sizes.total();
+      continue;
+    }
+    stored.load(f.file, row.geometry, row.sizes, {}, row.sums);
+    for_each_frame(stored, {t, row.geometry, !f.pointer.complete()}, [&](const format::Frame& frame) { sum += frame.used; });
   }
-  return e;
+  return sum;
 }
 
 Json about_file(const Multifile& m) {
@@ -107,6 +114,7 @@ Json about_file(const Multifile& m) {
       {"block_size", h.fsblksize},
       {"blocks", m.maxblocks()},
       {"keyval", has_records(m)},
+      {"encoded", h.encoded},
       {"checksums", std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
       {"metadata_byte_order", name_of(h.metadata_order)},
       {"userdata_byte_order", name_of(h.userdata_order)},
@@ -116,12 +124,11 @@ Json about_file(const Multifile& m) {
   };
   if (m.compressed()) {
     add_compression(json, m);
-    json["plain_bytes"] = plain_view(m).data_bytes();
+    json["plain_bytes"] = plain_bytes(m);
   }
   if (m.ntasks() > 0) {
-    const Extremes e = extremes_of(m);
-    json["largest_task"] = {{"task", e.largest}, {"bytes", m.sizes_of(e.largest).total()}};
-    json["smallest_task"] = {{"task", e.smallest}, {"bytes", m.sizes_of(e.smallest).total()}};
+    json["largest_task"] = {{"task", usage.largest.task}, {"bytes", usage.largest.bytes}};
+    json["smallest_task"] = {{"task", usage.smallest.task}, {"bytes", usage.smallest.bytes}};
   }
   return json;
 }
@@ -154,7 +161,8 @@ void print_summary(const Json& j) {
   print("byte order",
         fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order")));
   print("format version",
-        fmt::format("{}, written by library {}", number("format_version"), text("written_by")));
+        fmt::format("{}{}, written by library {}", number("format_version"), j["encoded"].get<bool>() ? ", encoded" : "",
+                    text("written_by")));
   print("stored name", text("prefix"));
   for (const char* key : {"largest_task", "smallest_task"})
     if (j.contains(key))

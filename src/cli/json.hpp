@@ -8,8 +8,9 @@ namespace sheaf::cli {
 
 using Json = nlohmann::ordered_json;
 
-inline std::string text_of(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+template <class AnyJson = Json>
+std::string text_of(const AnyJson& json, int indent = -1) {
+  return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
 }
 
 }  // namespace sheaf::cli

@@ -1,4 +1,5 @@
 // cli/leftovers: `sheaf leftovers`, what programs that write with the word `atomic` have left behind.
+#include "base/printable.hpp"
 #include "multifile/leftovers.hpp"
 
 #include <fmt/format.h>
@@ -14,10 +15,11 @@ int leftovers(const LeftoversOptions& options) {
   Json all = Json::array();
   for (const Leftover& l : found) {
     std::string done;
-    if (options.remove) {
+    const bool written = !l.writer.empty();
+    if (options.remove && !written) {
       remove_leftover(posix_store(), l);
       done = "removed";
-    } else if (options.finish && l.state == LeftoverState::complete) {
+    } else if (options.finish && !written && l.state == LeftoverState::complete) {
       finish_leftover(posix_store(), l);
       done = "finished";
     }
@@ -27,14 +29,16 @@ int leftovers(const LeftoversOptions& options) {
                      {"state", name_of(l.state)},
                      {"physical_files", l.nfiles},
                      {"files", l.files},
+                     {"writer", l.writer},
                      {"done", done}});
     else
-      fmt::print("{}: {}{}{}\n", l.temporary, name_of(l.state), done.empty() ? "" : ", ", done);
+      fmt::print("{}: {}{}{}{}\n", printable(l.temporary), name_of(l.state),
+                 written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ", done);
   }
   if (options.json)
     fmt::print("{}\n", text_of(all, 1));
   else
-    fmt::print("{} leftover{} in {}\n", found.size(), found.size() == 1 ? "" : "s", options.directory);
+    fmt::print("{} leftover{} in {}\n", found.size(), found.size() == 1 ? "" : "s", printable(options.directory));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 
@@ -35,6 +36,7 @@ const char* advice(sheaf::Code code, const std::string& command) {
 
 int main(int argc, char** argv) {
   const std::string name = argc > 0 ? base_name(argv[0]) : "sheaf";
+  const std::string shown = sheaf::printable(name);
   try {
     const auto classic = sheaf::cli::run_classic(name, argc, argv);
     const int status = classic ? *classic : sheaf::cli::run_sheaf(argc, argv);
@@ -42,14 +44,14 @@ int main(int argc, char** argv) {
     return status;
   } catch (const sheaf::Error& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s%s\n", name.c_str(), error.what(), advice(error.code(), argc > 1 ? argv[1] : ""));
+    std::fprintf(stderr, "%s: %s%s\n", shown.c_str(), error.what(), advice(error.code(), argc > 1 ? argv[1] : ""));
   } catch (const sheaf::cli::Interrupted& interrupted) {
-    std::fprintf(stderr, "%s: interrupted\n", name.c_str());
+    std::fprintf(stderr, "%s: interrupted\n", shown.c_str());
     sheaf::cli::die_of(interrupted.signal);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: out of memory\n", name.c_str());
+    std::fprintf(stderr, "%s: out of memory\n", shown.c_str());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+    std::fprintf(stderr, "%s: %s\n", shown.c_str(), sheaf::printable(error.what()).c_str());
   }
   return 1;
 }

@@ -1,4 +1,5 @@
 // cli/repair: `sheaf repair`, one line per physical file and what could not be known.
+#include "base/printable.hpp"
 #include "multifile/repair.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
+#include "multifile/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -44,27 +46,48 @@ Json json_of(const RepairReport& report, const RepairOptions& options) {
           {"files", files}};
 }
 
+// Whether a job lives that is writing the multifile, and is overridden. Throws if it is not to be.
+bool overrides_job(const RepairOptions& options) {
+  if (options.force) return look_at_lease(any_store(), options.path).holder != Holder::none;
+  bool told = false;
+  const LeaseTimes times = lease_times();
+  const LeaseView view = watch_lease(any_store(), options.path, times, [&](const LeaseView& now) {
+    if (told || !has_terminal()) return;
+    told = true;
+    fmt::print(stderr, "'{}': waiting up to {} s to see whether {} is still writing it\n", options.path,
+               std::chrono::ceil<std::chrono::seconds>(times.patience).count(), now.job());
+  });
+  if (view.holder != Holder::living) return false;
+  throw file_error(Code::foreign, options.path,
+                   "is being written: " + view.job() + " lives. Repair it when that has ended; what is there now can be read, or "
+                   "copied with --copy. (--force repairs it all the same, and the job fails)");
+}
+
 }  // namespace
 
 int repair(const RepairOptions& options) {
   raise_descriptor_limit();
-  catch_signals();
+  const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
+  RepairRequest request = options.request;
+  if (in_place) request.may_live = overrides_job(options);
+  if (!options.request.copy_to.empty()) catch_signals();  // in place nothing is left half done: it can be started again
   TerminalProgress progress("repair");
-  const RepairReport report = sheaf::repair(any_store(), options.path, options.request, progress);
+  const RepairReport report = sheaf::repair(any_store(), options.path, request, progress);
+  if (in_place && !request.may_live) remove_lease(any_store(), options.path);
   if (options.json) {
     fmt::print("{}\n", text_of(json_of(report, options), 1));
     return 0;
   }
   for (const RepairedFile& f : report.files) {
-    fmt::print("{}: {}; {} tasks, {} bytes\n", f.path, explain(f.source), f.ntasks, f.data_bytes);
-    for (const std::string& what : f.unknown) fmt::print("  not known: {}\n", what);
+    fmt::print("{}: {}; {} tasks, {} bytes\n", printable(f.path), explain(f.source), f.ntasks, f.data_bytes);
+    for (const std::string& what : f.unknown) fmt::print("  not known: {}\n", printable(what));
   }
   if (options.request.dry_run) {
     fmt::print("nothing was changed\n");
   } else if (!options.request.copy_to.empty()) {
-    fmt::print("{}: a complete copy\n", options.request.copy_to);
+    fmt::print("{}: a complete copy\n", printable(options.request.copy_to));
   } else if (!report.was_complete()) {
-    fmt::print("{}: complete now\n", report.path);
+    fmt::print("{}: complete now\n", printable(report.path));
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/stripe.hpp"
@@ -127,12 +128,15 @@ void add_repair(CLI::App& app, int& status) {
   auto o = std::make_shared<RepairOptions>();
   sub->add_option("FILE", o->path, "physical file 0 of the multifile, or any one physical file")->required();
   auto* copy = sub->add_option("--copy", o->request.copy_to, "write a complete copy of this name and leave FILE as it is");
-  sub->add_flag("--force", o->request.replace, "replace that copy if it exists")->needs(copy);
+  sub->add_flag("--force", o->force, "replace that copy if it exists; in place: repair although a living job is writing FILE, which fails then");
   sub->add_flag("--dry-run", o->request.dry_run, "only say what would be recovered");
   sub->add_flag("--holes", o->request.holes, "go by the holes of the file even where a journal tells what tasks had flushed");
   sub->add_flag("--json", o->json, "the report as JSON");
   sub->footer(std::string("Example: sheaf repair --dry-run restart.sion && sheaf repair restart.sion\n") + exit_codes);
-  sub->callback([o, &status] { status = repair(*o); });
+  sub->callback([o, copy, &status] {
+    o->request.replace = o->force && copy->count() > 0;
+    status = repair(*o);
+  });
 }
 
 void add_leftovers(CLI::App& app, int& status) {
@@ -170,7 +174,7 @@ int run_sheaf(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // help and version
     std::fprintf(stderr,
                  "sheaf: %s\n  (`sheaf --help` shows the commands, `sheaf COMMAND --help` their options)\n",
-                 error.what());
+                 printable(error.what()).c_str());
     return 2;
   }
   return status;

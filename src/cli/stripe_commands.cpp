@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
+#include "cli/json.hpp"
 #include "cli/terminal.hpp"
 #include "comm/host_name.hpp"
 #include "multifile/output_set.hpp"
@@ -60,14 +61,14 @@ int stripe_ls(const StripeOptions& options) {
     for (size_t i = 0; i < found.size(); ++i)
       all["subfiles"].push_back({{"host", place.name.subfiles[i].host}, {"path", place.name.subfiles[i].path},
                                  {"size", found[i].size}, {"allocated", found[i].allocated}, {"state", state_of(found[i])}});
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}\n", text_of(all, 2));
     return 0;
   }
   fmt::print("{} bytes in {} subfiles, stripe unit {} bytes{}\n", report.size, found.size(), report.unit,
              report.closed ? "" : ", not closed");
   for (size_t i = 0; i < found.size(); ++i)
-    fmt::print("{:4} {:>15} bytes  {:12} {},{}\n", i, found[i].size, state_of(found[i]), place.name.subfiles[i].host,
-               place.name.subfiles[i].path);
+    fmt::print("{:4} {:>15} bytes  {:12} {},{}\n", i, found[i].size, state_of(found[i]),
+               printable(place.name.subfiles[i].host), printable(place.name.subfiles[i].path));
   return 0;
 }
 
@@ -141,13 +142,13 @@ int stripe_check(const StripeOptions& options) {
                           {"closed", report.closed}, {"findings", nlohmann::json::array()}};
     for (const StripeFinding& finding : report.findings)
       all["findings"].push_back({{"subfile", finding.subfile}, {"place", place_of(finding)}, {"what", finding.what}});
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}\n", text_of(all, 2));
   } else if (report.findings.empty()) {
     fmt::print("ok: {} bytes in {} subfiles{}\n", report.size, place.name.subfiles.size(),
                report.closed ? "" : " (not closed: may have been written since)");
   } else {
     for (const StripeFinding& finding : report.findings)
-      fmt::print("subfile {} ({}) {}\n", finding.subfile, place_of(finding), finding.what);
+      fmt::print("subfile {} ({}) {}\n", finding.subfile, printable(place_of(finding)), printable(finding.what));
   }
   return report.findings.empty() ? 0 : 1;
 }

@@ -17,7 +17,14 @@ namespace {
 
 volatile std::sig_atomic_t signal_seen = 0;
 
-void remember(int signal) { signal_seen = signal; }
+// Who sends a second one does not want to wait for what the first has begun.
+void remember(int signal) {
+  if (signal_seen != 0) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+  signal_seen = signal;
+}
 
 }  // namespace
 
@@ -56,8 +63,10 @@ void finish_stdout() {
     throw os_error("cannot write to", "standard output", errno ? errno : EIO);
 }
 
+bool has_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
 TerminalProgress::TerminalProgress(std::string label)
-    : label_(std::move(label)), visible_(::isatty(STDERR_FILENO) == 1), start_(Clock::now()), last_(start_) {}
+    : label_(std::move(label)), visible_(has_terminal()), start_(Clock::now()), last_(start_) {}
 
 TerminalProgress::~TerminalProgress() {
   if (shown_) {

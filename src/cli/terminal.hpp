@@ -15,8 +15,9 @@ struct Interrupted {
 };
 
 // From now on these signals are remembered for check_signals(), and a closed pipe is an error of the write
-// instead of the end of the process: whoever writes files calls this first, so that temporary ones are
-// removed.
+// instead of the end of the process: whoever writes files calls this before the first of them, so that
+// temporary ones are removed. A second signal ends the process at once. Who only reads does not call it: a
+// signal then ends any wait.
 void catch_signals();
 // Throws Interrupted if a signal has come.
 void check_signals();
@@ -28,6 +29,9 @@ void raise_descriptor_limit();
 
 // Flushes stdout; throws an Error if anything could not be written.
 void finish_stdout();
+
+// Whether somebody watches stderr.
+bool has_terminal();
 
 // Percent and MB/s on stderr if that is a terminal, nothing otherwise. Lets signals end the work.
 class TerminalProgress : public WorkProgress {

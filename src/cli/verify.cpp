@@ -1,6 +1,7 @@
 // cli/verify: one line per physical file, the findings below it, and a summary.
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
@@ -14,11 +15,11 @@ namespace {
 void print(const VerifyReport& report) {
   for (const FileReport& f : report.files) {
     if (f.findings.empty())
-      fmt::print("{}: ok, {} tasks, {} bytes{}\n", f.path, f.ntasks, f.data_bytes, f.checksums ? ", checksums right" : "");
+      fmt::print("{}: ok, {} tasks, {} bytes{}\n", printable(f.path), f.ntasks, f.data_bytes, f.checksums ? ", checksums right" : "");
     else
-      fmt::print("{}: {}\n", f.path, name_of(f.state));
-    for (const Finding& finding : f.findings) fmt::print("  {}\n", finding.message);
-    for (const std::string& note : f.notes) fmt::print("  note: {}\n", note);
+      fmt::print("{}: {}\n", printable(f.path), name_of(f.state));
+    for (const Finding& finding : f.findings) fmt::print("  {}\n", printable(finding.message));
+    for (const std::string& note : f.notes) fmt::print("  note: {}\n", printable(note));
   }
 }
 
@@ -43,7 +44,6 @@ Json json_of(const VerifyReport& report) {
 
 int verify(const VerifyOptions& options) {
   raise_descriptor_limit();
-  catch_signals();
   Json all = Json::array();
   size_t bad = 0;
   for (const std::string& path : options.paths) {

@@ -1,44 +1,58 @@
 #include "codec/frame_queue.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <system_error>
+#include <thread>
+
+#include "base/forks.hpp"
+#include "base/quiet_thread.hpp"
 
 namespace sheaf::codec {
 
 Compression with_threads(Compression how, int64_t tasks) {
   constexpr int64_t most_threads = 3;
   if (how.threads == Compression::automatic_threads)
-    how.threads = static_cast<int32_t>(std::clamp<int64_t>(std::thread::hardware_concurrency() / tasks - 1, 0, most_threads));
+    how.threads = static_cast<int32_t>(
+        std::clamp<int64_t>(std::thread::hardware_concurrency() / tasks - 1, 0, most_threads));
   return how;
 }
 
-FrameQueue::~FrameQueue() {
+// The queue's pieces are in the caller's hands; a thread has one of them at a time, and writes its `out` and
+// `frame`.
+struct FrameQueue::Crew {
+  explicit Crew(const Compression& compression) : how(compression), process(forks()) {}
+  ~Crew();
+  void work();
+
+  const Compression how;
+  const int64_t process;  // forks() where the threads are
+  std::mutex mutex;       // guards what follows, and the frames of pieces
+  std::condition_variable changed;
+  std::deque<Piece*> to_do;
+  bool ends = false;
+  std::vector<std::thread> workers;
+};
+
+FrameQueue::Crew::~Crew() {
   {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-    to_do_.clear();
+    const std::lock_guard lock(mutex);
+    ends = true;
+    to_do.clear();
   }
-  changed_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  changed.notify_all();
+  for (std::thread& worker : workers) worker.join();
 }
 
-// A machine that gives no thread loses only time.
-void FrameQueue::start_threads() {
-  started_ = true;
-  try {
-    for (int32_t i = 0; i < how_.threads; ++i) workers_.emplace_back([this] { work(); });
-  } catch (const std::system_error&) {
-  }
-}
-
-void FrameQueue::work() {
-  FrameEncoder encoder(how_);
-  std::unique_lock lock(mutex_);
+void FrameQueue::Crew::work() {
+  FrameEncoder encoder(how);
+  std::unique_lock lock(mutex);
   for (;;) {
-    changed_.wait(lock, [&] { return ends_ || !to_do_.empty(); });
-    if (ends_) return;
-    Piece& piece = *to_do_.front();
-    to_do_.pop_front();
+    changed.wait(lock, [&] { return ends || !to_do.empty(); });
+    if (ends) return;
+    Piece& piece = *to_do.front();
+    to_do.pop_front();
     lock.unlock();
     std::span<const std::byte> frame;
     try {
@@ -47,13 +61,52 @@ void FrameQueue::work() {
     }
     lock.lock();
     piece.frame = frame;
-    if (frame.empty()) to_do_.push_front(&piece);
-    changed_.notify_all();
+    if (frame.empty()) to_do.push_front(&piece);
+    changed.notify_all();
     if (frame.empty()) return;
   }
 }
 
+FrameQueue::FrameQueue(const Compression& how) : how_(how), own_(how) {}
+
+FrameQueue::~FrameQueue() {
+  look_for_fork();
+  crew_.reset();
+}
+
+bool FrameQueue::has_threads() const { return crew_ != nullptr; }
+
+bool FrameQueue::full() const { return pieces_.size() >= (crew_ ? crew_->workers.size() : 0) + 1; }
+
+// A machine that gives no thread loses only time.
+void FrameQueue::start_threads() {
+  started_ = true;
+  auto crew = std::make_unique<Crew>(how_);
+  try {
+    for (int32_t i = 0; i < how_.threads; ++i) crew->workers.push_back(quiet_thread([c = crew.get()] { c->work(); }));
+  } catch (const std::system_error&) {
+  }
+  if (!crew->workers.empty()) crew_ = std::move(crew);
+}
+
+// In a child nobody works on the pieces, and nobody knows what the threads were writing when it came to be: a
+// lock may be held, a frame half there. What they could write to is left behind; the plain bytes, which they
+// only read, are compressed again.
+void FrameQueue::look_for_fork() {
+  if (!crew_ || crew_->process == forks()) return;
+  static_cast<void>(crew_.release());
+  for (std::unique_ptr<Piece>& piece : pieces_) {
+    auto again = std::make_unique<Piece>();
+    again->at = piece->at;
+    again->plain = piece->plain;
+    std::swap(again->memory, piece->memory);
+    static_cast<void>(piece.release());
+    piece = std::move(again);
+  }
+}
+
 void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> plain) {
+  look_for_fork();
   if (!started_ && how_.threads > 0 && plain.size() >= how_.frame) start_threads();
   std::unique_ptr<Piece> piece;
   if (spare_.empty()) {
@@ -64,7 +117,7 @@ void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> p
   }
   piece->at = at;
   piece->frame = {};
-  if (workers_.empty()) {
+  if (!crew_) {
     piece->frame = own_.encode(at, plain, piece->out);
     pieces_.push_back(std::move(piece));
     return;
@@ -73,28 +126,35 @@ void FrameQueue::push(const format::PlainPlace& at, std::span<const std::byte> p
   std::ranges::copy(plain, copy.begin());
   piece->plain = copy;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(crew_->mutex);
     pieces_.push_back(std::move(piece));
-    to_do_.push_back(pieces_.back().get());
+    crew_->to_do.push_back(pieces_.back().get());
   }
-  changed_.notify_all();
+  crew_->changed.notify_all();
 }
 
 std::optional<std::span<const std::byte>> FrameQueue::front(bool wait) {
+  look_for_fork();
   Piece& first = *pieces_.front();
-  if (workers_.empty()) return first.frame;
-  std::unique_lock lock(mutex_);
+  const auto encode = [&] { return own_.encode(first.at, first.plain, first.out); };
+  if (!crew_) {
+    if (first.frame.empty()) first.frame = encode();
+    return first.frame;
+  }
+  std::unique_lock lock(crew_->mutex);
   while (first.frame.empty()) {
     if (!wait) return std::nullopt;
-    if (const auto open = std::ranges::find(to_do_, &first); open != to_do_.end()) {  // better than to wait for it
-      to_do_.erase(open);
+    auto& to_do = crew_->to_do;
+    if (const auto open = std::ranges::find(to_do, &first);
+        open != to_do.end()) {  // better than to wait for it
+      to_do.erase(open);
       lock.unlock();
-      const auto frame = own_.encode(first.at, first.plain, first.out);
+      const auto frame = encode();
       lock.lock();
       first.frame = frame;
       break;
     }
-    changed_.wait(lock);
+    crew_->changed.wait(lock);
   }
   return first.frame;
 }

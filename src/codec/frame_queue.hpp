@@ -1,38 +1,38 @@
-// codec/frame_queue: plain pieces in, frames out, in the same order; compressed by threads of its own while the caller does
-// something else, or by the caller.
+// codec/frame_queue: plain pieces in, frames out, in the same order; compressed by threads of its own while
+// the caller does something else, or by the caller.
 //
-// Holds a plain piece and its frame for each thread and one more. One caller at a time.
+// Holds a plain piece and its frame for each thread and one more. One caller at a time. A forked child, in
+// which the threads are gone, goes on without: its queue holds the same pieces, and the caller compresses
+// them.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "codec/frame_coder.hpp"
 
 namespace sheaf::codec {
 
-// `how` with the number of threads that a task may start when `tasks` tasks share the machine's cores: if not given, as many
-// as find a core of their own, and 3 at most.
+// `how` with the number of threads that a task may start when `tasks` tasks share the machine's cores: if not
+// given, as many as find a core of their own, and 3 at most.
 Compression with_threads(Compression how, int64_t tasks);
 
 class FrameQueue {
  public:
-  // how.threads >= 0; they are started by the first whole frame, so that streams with little in them start none.
-  explicit FrameQueue(const Compression& how) : how_(how), own_(how) {}
+  // how.threads >= 0; they are started by the first whole frame, so that streams with little in them start
+  // none.
+  explicit FrameQueue(const Compression& how);
   ~FrameQueue();
   FrameQueue(const FrameQueue&) = delete;
   FrameQueue& operator=(const FrameQueue&) = delete;
 
   bool empty() const { return pieces_.empty(); }
-  bool has_threads() const { return !workers_.empty(); }
+  bool has_threads() const;
   // Whether push() has to wait for a pop().
-  bool full() const { return pieces_.size() >= workers_.size() + 1; }
+  bool full() const;
 
   // Adds a piece of at most how.frame bytes, which may be gone after the call. There must be room for it.
   void push(const format::PlainPlace& at, std::span<const std::byte> plain);
@@ -49,19 +49,16 @@ class FrameQueue {
     Scratch out;
     std::span<const std::byte> frame;  // empty: not done
   };
+  struct Crew;
   void start_threads();
-  void work();
+  void look_for_fork();
 
   const Compression how_;
   FrameEncoder own_;
-  std::mutex mutex_;  // guards what follows while there are threads
-  std::condition_variable changed_;
   std::deque<std::unique_ptr<Piece>> pieces_;
-  std::deque<Piece*> to_do_;
   std::vector<std::unique_ptr<Piece>> spare_;
-  std::vector<std::thread> workers_;
+  std::unique_ptr<Crew> crew_;  // the threads, and what they share with the caller; null: there are none
   bool started_ = false;
-  bool ends_ = false;
 };
 
 }  // namespace sheaf::codec

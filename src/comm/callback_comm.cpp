@@ -4,12 +4,13 @@
 #include <array>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "comm/agree.hpp"
 #include "comm/helpers.hpp"
@@ -20,18 +21,16 @@ namespace sheaf {
 namespace {
 
 // What can fail in a round; travels as a number.
-enum class Part : int64_t { none, barrier, bcastr, gatherr, gathervr, scatterr, scattervr, create, size, answer };
+enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, size, answer };
 
 struct Failure {
   Part part = Part::none;
   int64_t result = 0;
 
   std::string text() const {
-    static constexpr const char* names[] = {"",         "barrier",   "bcastr",
-                                            "gatherr",  "gathervr",  "scatterr",
-                                            "scattervr", "create_local_commgroup"};
+    static constexpr const char* names[] = {"", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup"};
     if (part == Part::size) return "messages of more than 2 GiB do not fit through the callbacks";
-    if (part == Part::answer) return "the messages of the tasks make no sense, or there is no memory for them";
+    if (part == Part::answer) return "the callbacks brought other messages than were sent, or there is no memory for them";
     return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " + std::to_string(result);
   }
 };
@@ -57,6 +56,7 @@ class CallbackHub final : public StarHub {
 
   std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
     if (dead_) throw *dead_;
+    if (size_ == 1) return answer({{mine.begin(), mine.end()}, {std::ssize(mine)}}).bytes;
     const Gathered calls = collect(mine);
     Gathered replies;
     if (is_root() && !calls.sizes.empty() && attempt([&] { replies = answer(calls); })) note(Part::answer, 0);
@@ -69,7 +69,8 @@ class CallbackHub final : public StarHub {
     if (dead_) throw *dead_;
     note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size, local.filenumber, local.numfiles));
     local_made_ = failure_.part != Part::create;
-    note(Part::barrier, call_.barrier(group_));
+    if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
+    if (size_ > 1) note(Part::barrier, call_.barrier(group_));
     // The next round tells everyone.
   }
 
@@ -84,59 +85,102 @@ class CallbackHub final : public StarHub {
     if (failed && failure_.part == Part::none) failure_ = {part, result};
   }
 
-  // Sizes as int counts; empty if they are no sizes or too much for int.
-  static std::vector<int> counts_of(std::span<const int64_t> sizes) {
+  // What the root and a task tell each other of a message before it travels.
+  struct Note {
+    int64_t length = -1;  // bytes
+    int64_t sum = 0;      // CRC32C
+  };
+  static constexpr int note_words = sizeof(Note) / sizeof(int64_t);
+  // Begun with something, so that zeros which nobody sent are no message either.
+  static Note note_of(std::span<const std::byte> message) { return {std::ssize(message), crc32c(0x53686561, message)}; }
+
+  // How a message of every task travels: in so many rounds of so many words for each task.
+  struct Rounds {
+    int64_t words = 0;  // of 8 bytes
+    int64_t count = 0;
+    bool sound = true;  // the lengths make sense; else nothing travels
+    int64_t window() const { return 8 * words; }  // bytes
+  };
+  static Rounds rounds_for(int64_t largest) {
+    const int64_t window = std::min(most_at_once, (largest + 7) / 8 * 8);
+    return {window / 8, largest == 0 ? 0 : (largest + window - 1) / window, true};
+  }
+
+  // Collective. From the longest message, which the root knows, the rounds that all make.
+  Rounds agree_on_rounds(std::span<const Note> notes) {
+    int64_t largest = 0;
     int64_t total = 0;
-    std::vector<int> counts;
-    for (const int64_t size : sizes) {
-      if (size < 0 || size > INT_MAX || (total += size) > INT_MAX) return {};
-      counts.push_back(static_cast<int>(size));
+    bool sound = true;
+    for (const Note& n : notes) {  // none but at the root
+      sound = sound && n.length >= 0 && n.length <= INT_MAX && (total += n.length) <= INT_MAX;
+      largest = sound ? std::max(largest, n.length) : 0;
     }
-    return counts;
+    note(Part::bcastr, call_.bcastr(&largest, group_, CommCallbacks::int64, 1, 0));
+    sound = sound && largest >= 0 && largest <= INT_MAX;
+    if (!sound) note(Part::size, 0);
+    return sound ? rounds_for(largest) : Rounds{0, 0, false};
+  }
+
+  // Of a message of `length` bytes, what travels in a round.
+  static std::span<const std::byte> part_of(std::span<const std::byte> message, const Rounds& rounds, int64_t round) {
+    const auto from = std::min<int64_t>(round * rounds.window(), std::ssize(message));
+    return message.subspan(static_cast<size_t>(from), static_cast<size_t>(std::min(rounds.window(), std::ssize(message) - from)));
   }
 
   // Contributions of all at the root; empty there if they could not be had.
   Gathered collect(std::span<const std::byte> mine) {
+    const auto all = is_root() ? static_cast<size_t>(size_) : 0;
+    Note own = note_of(mine);
+    std::vector<Note> notes(all);
+    note(Part::gatherr, call_.gatherr(&own, notes.data(), group_, CommCallbacks::int64, note_words, 0));
+    const Rounds rounds = agree_on_rounds(notes);
     Gathered calls;
-    calls.sizes.resize(is_root() ? static_cast<size_t>(size_) : 1, -1);
-    int64_t length = std::ssize(mine);
-    note(Part::gatherr, call_.gatherr(&length, calls.sizes.data(), group_, CommCallbacks::int64, 1, 0));
-    std::vector<int> counts;
-    int32_t go = 1;
-    if (is_root()) {
-      counts = counts_of(calls.sizes);
-      if (counts.empty()) note(Part::size, 0);
-      go = !counts.empty();
+    for (const Note& n : notes) calls.sizes.push_back(rounds.sound ? n.length : 0);
+    const std::vector<int64_t> offsets = calls.offsets();
+    calls.bytes.resize(static_cast<size_t>(offsets.back()));
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
+    std::vector<std::byte> joined(all * part.size());
+    for (int64_t round = 0; round < rounds.count; ++round) {
+      std::ranges::copy(part_of(mine, rounds, round), part.begin());
+      note(Part::gatherr, call_.gatherr(part.data(), joined.data(), group_, CommCallbacks::int64, static_cast<int>(rounds.words), 0));
+      for (size_t r = 0; r < all; ++r) {
+        const auto whole = std::span(calls.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
+        const auto to = part_of(whole, rounds, round);
+        std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
+      }
     }
-    note(Part::bcastr, call_.bcastr(&go, group_, CommCallbacks::int32, 1, 0));
-    if (!go) return {};
-    calls.bytes.resize(static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), int64_t{0})));
-    note(Part::gathervr, call_.gathervr(const_cast<std::byte*>(mine.data()), calls.bytes.data(), group_,
-                                        CommCallbacks::bytes, counts.data(), static_cast<int>(length), 0));
-    if (!is_root() || failure_.part != Part::none) return {};
+    for (size_t r = 0; rounds.sound && r < all; ++r)
+      if (note_of(std::span(calls.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]))).sum != notes[r].sum)
+        note(Part::answer, 0);
+    if (failure_.part != Part::none) return {};
     return calls;
   }
 
   // Piece r of the root's replies to task r.
-  std::vector<std::byte> hand_out(Gathered& replies) {
-    std::vector<int> counts;
-    if (is_root()) {
-      counts = counts_of(replies.sizes);
-      if (counts.empty()) {
-        if (!replies.sizes.empty()) note(Part::size, 0);
-        replies = {{}, std::vector<int64_t>(static_cast<size_t>(size_))};
-        counts.assign(static_cast<size_t>(size_), 0);
-      }
+  std::vector<std::byte> hand_out(const Gathered& replies) {
+    const auto all = is_root() ? static_cast<size_t>(size_) : 0;
+    const std::vector<int64_t> offsets = replies.offsets();
+    const auto reply_to = [&](size_t r) {
+      if (r >= replies.sizes.size()) return std::span<const std::byte>();
+      return std::span(replies.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(replies.sizes[r]));
+    };
+    std::vector<Note> notes;
+    for (size_t r = 0; r < all; ++r) notes.push_back(note_of(reply_to(r)));
+    Note own;
+    note(Part::scatterr, call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, note_words, 0));
+    const Rounds rounds = agree_on_rounds(notes);
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
+    std::vector<std::byte> joined(all * part.size());
+    std::vector<std::byte> reply;
+    for (int64_t round = 0; round < rounds.count; ++round) {
+      for (size_t r = 0; r < all; ++r)
+        std::ranges::copy(part_of(reply_to(r), rounds, round), joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
+      note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64, static_cast<int>(rounds.words), 0));
+      reply.insert(reply.end(), part.begin(), part.end());
     }
-    int64_t length = 0;
-    note(Part::scatterr, call_.scatterr(replies.sizes.data(), &length, group_, CommCallbacks::int64, 1, 0));
-    if (length < 0 || length > INT_MAX) {
-      note(Part::size, 0);
-      length = 0;
-    }
-    std::vector<std::byte> reply(static_cast<size_t>(length));
-    note(Part::scattervr, call_.scattervr(reply.data(), replies.bytes.data(), group_, CommCallbacks::bytes, counts.data(),
-                                          static_cast<int>(length), 0));
+    // What has not come, or came as something else, is an error of all.
+    if (own.length >= 0 && own.length <= std::ssize(reply)) reply.resize(static_cast<size_t>(own.length));
+    if (note_of(reply).sum != own.sum || std::ssize(reply) != own.length) note(Part::answer, 0);
     return reply;
   }
 
@@ -165,6 +209,10 @@ class CallbackHub final : public StarHub {
     }
     throw *dead_;
   }
+
+  // Bytes of a task in one call of gatherr or scatterr: with these alone, and numbers of 64 bits, programs in circulation have
+  // ever been called outside of mapped opens.
+  static constexpr int64_t most_at_once = 64 << 10;
 
   const CommCallbacks call_;
   void* const group_;

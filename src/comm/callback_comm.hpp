@@ -1,8 +1,13 @@
 // comm/callback_comm: tasks that talk through callbacks of the program (sion_generic.h).
 //
 // The callbacks offer a root and its group, nothing better, so everything goes through task 0 (comm/star_comm): a
-// collective is a gather, a scatter and an agreement, O(tasks) bytes at task 0. Programs whose groups are large
+// collective is a gather, a scatter and an agreement, and task 0 holds what all bring. Programs whose groups are large
 // should use MPI.
+//
+// Only barrier, bcastr, gatherr and scatterr are called, with numbers of 64 bits: first how much everybody has, then rounds of at
+// most 64 KiB for each task. Programs in circulation have faults in the other two, which never were called but in mapped opens
+// (gathervr, scattervr), and know no bytes. A group of one task calls nobody but create_group and free_group. Every message
+// travels with its checksum: one that a callback did not bring, or changed, is an error of all tasks.
 //
 // A callback that fails (returns anything but 0) must not hang the others. The task goes on with the round it is in, in
 // step with the rest; at its end the tasks agree on whether a callback has failed anywhere, and either none throws or all
@@ -18,7 +23,7 @@
 
 namespace sheaf {
 
-// The mandatory callbacks, as the generic interface has them. dtype: see int32, int64, bytes below.
+// The mandatory callbacks, as the generic interface has them. dtype: see int64 below.
 struct CommCallbacks {
   int (*barrier)(void* group) = nullptr;
   int (*bcastr)(void* data, void* group, int dtype, int nelem, int root) = nullptr;
@@ -30,9 +35,7 @@ struct CommCallbacks {
                       int numfiles) = nullptr;
   int (*free_group)(void* local) = nullptr;
 
-  static constexpr int int32 = 10;  // _SION_INT32, _SION_INT64, _SION_CHAR
-  static constexpr int int64 = 11;
-  static constexpr int bytes = 12;
+  static constexpr int int64 = 11;  // _SION_INT64
 };
 
 // Local. `group`: the program's, in which this task is `rank` of `size`; it must live as long as the Comm and those

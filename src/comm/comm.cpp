@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
+#include <climits>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/parse.hpp"
+#include "base/setting.hpp"
 #include "comm/helpers.hpp"
 
 namespace sheaf {
@@ -49,17 +51,16 @@ void count_collective(Traffic& traffic, int size, int64_t bytes) {
 int tasks_per_node(std::string_view topology) {
   constexpr std::string_view key = "node=";
   while (!topology.empty()) {
-    const size_t comma = topology.find(',');
-    const std::string_view word = topology.substr(0, comma);
-    topology = comma == std::string_view::npos ? std::string_view() : topology.substr(comma + 1);
-    if (!word.starts_with(key)) continue;
-    const std::string_view digits = word.substr(key.size());
-    int value = 0;
-    const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (failure != std::errc() || end != digits.data() + digits.size() || value <= 0)
+    const std::string_view word = take_word(topology);
+    if (!word.starts_with(key)) {
+      if (!word.empty()) tell_not_understood("SHEAF_TOPOLOGY", word, "node=K for nodes of K tasks each");
+      continue;
+    }
+    const auto value = parse_number(word.substr(key.size()));
+    if (!value || *value <= 0 || *value > INT_MAX)
       throw Error(Code::invalid_argument,
                   "topology '" + std::string(word) + "': the tasks per node must be a number > 0");
-    return value;
+    return static_cast<int>(*value);
   }
   return 0;
 }

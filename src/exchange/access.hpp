@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/export.hpp"
 #include "layout/type_map.hpp"
@@ -20,6 +21,7 @@ struct Access {
   int64_t to = 0;
   std::byte* address = nullptr;  // where displacement 0 of the memory type is; only read when writing to the file
   const layout::TypeMap* memory = nullptr;  // whose byte 0 is that at position `from`
+  std::shared_ptr<const void> types = nullptr;  // what the two above point to, where they were made for this access; else null
 
   int64_t bytes() const { return to - from; }
   int64_t offset_of(int64_t position) const { return displacement + filetype->offset_of(position); }

@@ -57,9 +57,12 @@ FileMemory* InPlace::reach(File& file, Extent range) {
 
 std::optional<Error> InPlace::carry_out(File& file, const Job& job, const Access& access, Tally& tally) {
   return attempt([&] {
-    const SharedRange others(file, access.low(), access.high() - access.low());
-    // Requests say what the matter is, and do what memory cannot. Others write in the gaps: they may not be read and written back.
-    if (!put(job, access, tally)) exchange::write_alone(file, access, {.sieving = Sieving::never, .locked = true}, tally);
+    bool put_there = false;
+    while_shared(file, access.low(), access.high() - access.low(), [&] {
+      // Requests say what the matter is, and do what memory cannot. Others write in the gaps: they may not be read and written back.
+      if (!std::exchange(put_there, true) && put(job, access, tally)) return;
+      exchange::write_alone(file, access, {.sieving = Sieving::never, .locked = true}, tally);
+    });
   });
 }
 

@@ -78,27 +78,47 @@ void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, 
   }
 }
 
+// Stream positions [from, to), piece by piece.
+void write_direct(File& file, const Access& access, int64_t from, int64_t to, Tally& tally) {
+  const std::byte* const memory = access.contiguous(from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(to - from, packed_bytes)));
+  const int64_t step = memory ? to - from : packed_bytes;
+  for (; from < to; from += step) {
+    const int64_t end = std::min(to, from + step);
+    if (!memory) pack(access, from, end, packed.data());
+    const std::byte* const stream = memory ? memory : packed.data();
+    in_requests(access, from, end, [&](int64_t offset, int64_t position, int64_t length) {
+      put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
+      return true;
+    });
+  }
+}
+
 void write_sieved(File& file, const Access& access, const Alone& how, Tally& tally) {
   ++tally.sieve_calls;
   std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   in_windows(access, access.from, access.to, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
     const auto window = std::span(memory).first(static_cast<size_t>(length));
-    const bool full = to - from == length;
-    const bool locks = !full && !how.locked;
-    const SharedRange shared(file, offset, full && !how.locked ? length : 0);
-    if (locks) file.lock(offset, length, true);
-    try {
-      if (!full) {
-        const size_t got = get(file, window, offset, tally);
-        std::ranges::fill(window.subspan(got), std::byte());
-      }
+    const auto fill_and_put = [&] {
       put_pieces(access, from, to, window.data(), offset);
       put(file, window, offset, tally);
-    } catch (...) {
-      if (locks) file.unlock(offset, length);
-      throw;
+    };
+    const bool full = to - from == length;
+    if (full) {
+      how.locked ? fill_and_put() : while_shared(file, offset, length, fill_and_put);
+      return true;
     }
-    if (locks) file.unlock(offset, length);
+    if (!how.locked && !file.lock(offset, length, true, Barred::tell).held) {
+      while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
+      return true;
+    }
+    const auto problem = attempt([&] {
+      const size_t got = get(file, window, offset, tally);
+      std::ranges::fill(window.subspan(got), std::byte());
+      fill_and_put();
+    });
+    if (!how.locked) file.unlock(offset, length);
+    if (problem) throw *problem;
     return true;
   });
 }
@@ -189,19 +209,6 @@ int64_t read_scattered(File& file, ScatteredFile& pieces, const Access& access, 
 
 }  // namespace
 
-SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(file), offset_(offset), length_(length) {
-  if (length == 0 || dynamic_cast<ScatteredFile*>(&file)) return;  // the latter are never read and written back
-  try {
-    file.lock(offset, length, false);
-    held_ = true;
-  } catch (const Error&) {
-  }
-}
-
-SharedRange::~SharedRange() {
-  if (held_) file_.unlock(offset_, length_);
-}
-
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
   const Clock clock(tally.file_ns);
   ++tally.requests;
@@ -216,8 +223,7 @@ void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tal
 }
 
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
-  const SharedRange shared(file, offset, std::ssize(data));
-  put(file, data, offset, tally);
+  while_shared(file, offset, std::ssize(data), [&] { put(file, data, offset, tally); });
 }
 
 size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) {
@@ -233,19 +239,9 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
   if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file)) return write_scattered(*pieces, access, tally);
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
-  const SharedRange shared(file, access.low(), how.locked ? 0 : access.high() - access.low());
-  const std::byte* const memory = access.contiguous(access.from);
-  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
-  const int64_t step = memory ? access.bytes() : packed_bytes;
-  for (int64_t from = access.from; from < access.to; from += step) {
-    const int64_t to = std::min(access.to, from + step);
-    if (!memory) pack(access, from, to, packed.data());
-    const std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
-    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
-      put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
-      return true;
-    });
-  }
+  const auto write = [&] { write_direct(file, access, access.from, access.to, tally); };
+  if (how.locked) return write();
+  while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
 int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {

@@ -2,13 +2,15 @@
 //
 // Pieces that are large, or far apart, are transferred one by one. Small ones that are close together are sieved: a range of
 // the file passes through memory as a whole; for writing it is read first, changed and written back, while nobody else
-// writes there (File::lock): who writes without reading first shares the range with others who do.
+// writes there (File::lock): who writes without reading first shares the range with others who do (exchange/shared_range). Where the
+// program itself has locked a part of it, pieces are written one by one.
 #pragma once
 
 #include <atomic>
 
 #include "comm/agree.hpp"
 #include "exchange/access.hpp"
+#include "exchange/shared_range.hpp"
 #include "exchange/tally.hpp"
 #include "storage/store.hpp"
 
@@ -31,7 +33,7 @@ struct Alone {
   WalkedTo* walked_to = nullptr;  // of the program; null: reads go through the caches
 };
 
-// Holds the range of an access, if `locks`, while `part` runs.
+// Holds the range of an access, if `locks`, while `part` runs. Throws what File::lock() throws if it does not come free.
 template <class Part>
 void under_lock(File& file, const Access& access, bool locks, bool exclusive, Part part) {
   if (!locks || access.bytes() <= 0) return part();
@@ -42,22 +44,6 @@ void under_lock(File& file, const Access& access, bool locks, bool exclusive, Pa
   file.unlock(low, length);
   if (problem) throw *problem;
 }
-
-// A range that this task writes, and nobody reads and writes back meanwhile: shared with others who write so. Where ranges
-// cannot be locked nobody does that.
-class SharedRange {
- public:
-  SharedRange(File& file, int64_t offset, int64_t length);  // bytes; none: nothing is held
-  SharedRange(const SharedRange&) = delete;
-  SharedRange& operator=(const SharedRange&) = delete;
-  ~SharedRange();
-
- private:
-  File& file_;
-  const int64_t offset_;
-  const int64_t length_;
-  bool held_ = false;
-};
 
 // Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.
 void write_alone(File& file, const Access& access, const Alone& how, Tally& tally);

@@ -14,10 +14,23 @@ constexpr int64_t worth_a_request = 4 << 10;
 
 using Gaps = std::vector<std::pair<int64_t, int64_t>>;
 
+// What lies between the gaps of a run, which begin and end within it.
+void write_between(File& file, std::span<const std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
+  int64_t from = 0;
+  const auto write_to = [&](int64_t to) {
+    put_shared(file, run.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)), offset + from, tally);
+  };
+  for (const auto& [gap, end] : gaps) {
+    write_to(gap);
+    from = end;
+  }
+  write_to(std::ssize(run));
+}
+
 void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
   ++tally.sieve_calls;
   const int64_t length = std::ssize(run);
-  file.lock(offset, length, true);
+  if (!file.lock(offset, length, true, Barred::tell).held) return write_between(file, run, offset, gaps, tally);
   const auto error = attempt([&] {
     std::vector<std::byte> old(run.size());
     const size_t got = get(file, old, offset, tally);

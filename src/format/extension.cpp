@@ -62,7 +62,10 @@ void put_extension(const Extension& e, std::span<std::byte, fixed_size> header) 
 std::optional<Extension> decode_extension(std::span<const std::byte> header, std::string_view path) {
   if (std::ssize(header) < fixed_size) return std::nullopt;
   const std::byte* p = header.data() + extension_offset;
-  if (std::memcmp(p, header_magic, sizeof header_magic) != 0) return std::nullopt;
+  if (std::memcmp(p, header_magic, sizeof header_magic) != 0) {
+    if (says_encoded(header)) damaged(path, "encoded, but the extension header that says how is not there");
+    return std::nullopt;
+  }
   if (get<uint64_t>(p + at_hash) != hash_of(header.first(extension_offset + at_hash)))
     damaged(path, "the header does not match its checksum");
   Extension e;
@@ -72,6 +75,7 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
     throw file_error(Code::unsupported, path,
                      "made by a newer version of the library (extensions " + std::to_string(version) + ", flags " +
                          std::to_string(e.flags) + "); use that version to read it");
+  if (says_encoded(header) && !e.compressed()) damaged(path, "encoded, but its extension header does not say how");
   e.codec = static_cast<Codec>(p[at_codec]);
   e.level = static_cast<int8_t>(p[at_level]);
   e.shuffle = static_cast<uint8_t>(p[at_shuffle]);
@@ -85,6 +89,7 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
 }
 
 bool says_compressed(std::span<const std::byte> header) {
+  if (says_encoded(header)) return true;
   if (std::ssize(header) < fixed_size) return false;
   const std::byte* p = header.data() + extension_offset;
   return std::memcmp(p, header_magic, sizeof header_magic) == 0 && (get<uint16_t>(p + at_flags) & flag_compressed);

@@ -60,12 +60,12 @@ inline bool extensible(std::string_view name) { return std::ssize(name) <= longe
 // Writes the extension into the fixed part of META1, whose other fields must be final; it hashes them.
 void put_extension(const Extension& extension, std::span<std::byte, fixed_size> header);
 
-// nullopt: a plain file. Throws damaged (wrong hash, impossible fields) or unsupported (a version or a flag of 256 or
-// more that is not known), naming `path`. `header` are the first bytes of the file, as decode_header takes them.
+// nullopt: a plain file. Throws damaged (wrong hash, impossible fields, the magic of encoded files without a flag that says how)
+// or unsupported (a version or a flag of 256 or more that is not known), naming `path`. `header` are the first bytes of the file, as decode_header takes them.
 std::optional<Extension> decode_extension(std::span<const std::byte> header, std::string_view path);
 
-// What an extension header that may be damaged says of its flag `compressed`; false without one. For readers who have it checked
-// later.
+// Whether streams consist of frames, by the magic, or the flag `compressed` of an extension header that may be damaged. For readers
+// who have it checked later.
 bool says_compressed(std::span<const std::byte> header);
 
 enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3, frames = 4 };

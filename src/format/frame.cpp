@@ -68,11 +68,6 @@ PlainPlace FrameTable::end() const {
   return frames_.empty() ? PlainPlace{} : PlainPlace{frames_.back().at.block, frames_.back().at.offset + frames_.back().used};
 }
 
-bool FrameTable::continues(const PlainPlace& at) const {
-  if (at == end()) return true;
-  return !frames_.empty() && at.offset == 0 && at.block == int64_t{frames_.back().at.block} + 1;
-}
-
 bool FrameTable::add(const FrameHead& head, int64_t stored) {
   const PlainPlace& at = head.at;
   if (!continues(at)) {
@@ -135,25 +130,41 @@ std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_siz
   return begin;
 }
 
+IndexDecoder::IndexDecoder(std::span<const std::byte, frame_head_size> bytes, int64_t stored) : stored_(stored) {
+  const auto head = decode_frame(bytes);
+  if (!head || head->kind != FrameHead::Kind::index) return;
+  good_ = true;
+  left_ = head->stored;
+  expected_ = head->sum;
+}
+
+void IndexDecoder::add(std::span<const std::byte> bytes, std::vector<Frame>& frames) {
+  sum_ = crc32c(sum_, bytes);
+  for (; good_ && !bytes.empty() && left_ > index_end_size; bytes = bytes.subspan(index_entry_size)) {
+    const std::byte* const p = bytes.data();
+    const Frame f{get<int64_t>(p), {get<int32_t>(p + 16), get<int64_t>(p + 8)}, get<uint32_t>(p + 20), get<uint32_t>(p + 24)};
+    good_ = f.stored >= least_ && f.size >= frame_head_size && f.size <= frame_head_size + largest_frame && f.size <= stored_ &&
+            f.stored <= stored_ - int64_t{f.size} &&
+            f.used <= largest_frame && f.at.offset >= 0 && f.at.offset <= INT64_MAX - int64_t{f.used} && continues(f.at, end_, first_);
+    if (!good_) return;
+    least_ = f.stored + f.size;
+    end_ = {f.at.block, f.at.offset + f.used};
+    first_ = false;
+    left_ -= index_entry_size;
+    frames.push_back(f);
+  }
+  left_ -= std::ssize(bytes);
+}
+
 std::optional<FrameTable> FrameTable::decode_index(std::span<const std::byte> bytes, int64_t stored) {
   if (std::ssize(bytes) < frame_head_size + index_end_size) return std::nullopt;
-  const auto head = decode_frame(bytes.first<frame_head_size>());
-  const auto payload = bytes.subspan(frame_head_size);
-  if (!head || head->kind != FrameHead::Kind::index || head->stored != payload.size() || head->sum != crc32c(0, payload))
-    return std::nullopt;
-  FrameTable table;
-  table.frames_.reserve(head->plain);
-  int64_t least = 0;  // where the next frame can be stored
-  for (uint32_t i = 0; i < head->plain; ++i) {
-    const std::byte* const p = payload.data() + i * index_entry_size;
-    const Frame f{get<int64_t>(p), {get<int32_t>(p + 16), get<int64_t>(p + 8)}, get<uint32_t>(p + 20), get<uint32_t>(p + 24)};
-    if (f.stored < least || f.size < frame_head_size || f.size > stored || f.stored > stored - int64_t{f.size} ||
-        f.used > largest_frame || f.at.offset < 0 || f.at.offset > INT64_MAX - int64_t{f.used} || !table.continues(f.at))
-      return std::nullopt;
-    least = f.stored + f.size;
-    table.frames_.push_back(f);
-  }
-  return table;
+  IndexDecoder decoder(bytes.first<frame_head_size>(), stored);
+  const auto rest = bytes.subspan(frame_head_size);
+  if (!decoder.good() || decoder.bytes_left() != std::ssize(rest)) return std::nullopt;
+  std::vector<Frame> frames;
+  decoder.add(rest, frames);
+  if (!decoder.is_whole()) return std::nullopt;
+  return FrameTable(std::move(frames));
 }
 
 }  // namespace sheaf::format

@@ -59,6 +59,34 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
+// Whether a frame at `at` can follow others that end at `end`; `first`: it has none before it.
+inline bool continues(const PlainPlace& at, const PlainPlace& end, bool first) {
+  return at == end || (!first && at.offset == 0 && at.block == int64_t{end.block} + 1);
+}
+
+// Takes an index apart that comes in pieces, so that nobody needs all of it.
+class IndexDecoder {
+ public:
+  // The first bytes of what should be an index, stored at `stored`.
+  explicit IndexDecoder(std::span<const std::byte, frame_head_size> head, int64_t stored);
+  // False: this is no index, or one that says what cannot be. What it has said is then of no use.
+  bool good() const { return good_; }
+  int64_t bytes_left() const { return left_; }
+  // The next bytes, at most bytes_left(), in pieces of whole entries (its end has the size of one). Appends their frames.
+  void add(std::span<const std::byte> bytes, std::vector<Frame>& frames);
+  // All has come, and is what was written.
+  bool is_whole() const { return good_ && left_ == 0 && sum_ == expected_; }
+
+ private:
+  int64_t stored_;
+  int64_t left_ = 0;
+  uint32_t sum_ = 0, expected_ = 0;
+  bool good_ = false;
+  int64_t least_ = 0;  // where the next frame can be stored
+  PlainPlace end_;
+  bool first_ = true;
+};
+
 // The frames of a task in the order of its plain data. Each begins where the one before ends, or with the next block.
 class FrameTable {
  public:
@@ -67,6 +95,8 @@ class FrameTable {
   bool add(const FrameHead& head, int64_t stored);
 
   const std::vector<Frame>& frames() const { return frames_; }
+  // Makes it a table of the frames behind these, which can then not be replaced.
+  void forget_first(size_t count) { frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count)); }
   bool empty() const { return frames_.empty(); }
   // Behind the last plain byte.
   PlainPlace end() const;
@@ -78,9 +108,12 @@ class FrameTable {
   std::optional<std::vector<std::byte>> encode_index(int64_t stored) const;
   // `bytes`: such a frame. Nothing if it is damaged or says what cannot be.
   static std::optional<FrameTable> decode_index(std::span<const std::byte> bytes, int64_t stored);
+  // Of frames that an IndexDecoder has found.
+  explicit FrameTable(std::vector<Frame> frames) : frames_(std::move(frames)) {}
+  FrameTable() = default;
 
  private:
-  bool continues(const PlainPlace& at) const;
+  bool continues(const PlainPlace& at) const { return format::continues(at, end(), empty()); }
   std::vector<Frame> frames_;
 };
 

@@ -7,8 +7,6 @@ namespace sheaf::format {
 
 namespace {
 
-constexpr char magic[4] = {'s', 'i', 'o', 'n'};
-
 enum Field : size_t {
   at_magic = 0,
   at_order = 4,
@@ -27,6 +25,10 @@ enum Field : size_t {
 
 [[noreturn]] void damaged(std::string_view path, const std::string& finding) {
   throw file_error(Code::damaged, path, finding);
+}
+
+bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
 
 template <class T>
@@ -63,7 +65,8 @@ std::array<std::byte, fixed_size> encode(const Header& h) {
   std::array<std::byte, fixed_size> bytes{};
   std::byte* p = bytes.data();
   const ByteOrder order = h.metadata_order;
-  std::memcpy(p + at_magic, magic, sizeof magic);
+  const std::string_view magic = h.encoded ? encoded_magic : plain_magic;
+  std::memcpy(p + at_magic, magic.data(), magic.size());
   p[at_order] = p[at_order + 3] = static_cast<std::byte>(h.metadata_order);
   p[at_order + 1] = p[at_order + 2] = static_cast<std::byte>(h.userdata_order);
   store<int32_t>(p + at_library, h.library, order);
@@ -79,13 +82,19 @@ std::array<std::byte, fixed_size> encode(const Header& h) {
   return bytes;
 }
 
+bool says_encoded(std::span<const std::byte> bytes) { return begins_with(bytes, encoded_magic); }
+
+bool begins_as_multifile(std::span<const std::byte> bytes) { return begins_with(bytes, plain_magic) || says_encoded(bytes); }
+
 Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   const std::byte* p = bytes.data();
-  if (bytes.size() < sizeof magic || std::memcmp(p, magic, sizeof magic) != 0)
-    throw file_error(Code::not_a_multifile, path, "not a SION multifile (it does not begin with \"sion\")");
+  if (!begins_as_multifile(bytes))
+    throw file_error(Code::not_a_multifile, path,
+                     "not a SION multifile (it begins neither with \"sion\" nor with the magic of encoded ones)");
   if (bytes.size() < static_cast<size_t>(fixed_size_v2)) damaged(path, "truncated inside the header");
 
   Header h;
+  h.encoded = says_encoded(bytes);
   const auto metadata = static_cast<uint8_t>(p[at_order]);
   const auto userdata = static_cast<uint8_t>(p[at_order + 1]);
   if (metadata > 1 || userdata > 1) damaged(path, "impossible byte-order word in the header");
@@ -99,6 +108,7 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   if (h.version < oldest_version || h.version > newest_version)
     throw file_error(Code::unsupported, path,
                      "file format version " + std::to_string(h.version) + " is not one of 2 to 5");
+  if (h.encoded && h.version != newest_version) damaged(path, "encoded, and of format version " + std::to_string(h.version));
   h.fsblksize = load<int32_t>(p + at_fsblksize, order);
   h.ntasks = load<int32_t>(p + at_ntasks, order);
   h.nfiles = load<int32_t>(p + at_nfiles, order);

@@ -15,6 +15,11 @@
 
 namespace sheaf::format {
 
+// What META1 begins with: of files that every reader of the format understands, and of those whose streams are encoded, which
+// only such readers may open that know the extensions.
+inline constexpr std::string_view plain_magic = "sion";
+inline constexpr std::string_view encoded_magic = "\x89SHF";
+
 inline constexpr int32_t newest_version = 5;
 inline constexpr int32_t oldest_version = 2;
 inline constexpr int32_t library_version = 1007;  // what the files of release 1.7.6 carry
@@ -39,7 +44,9 @@ struct Header {
   int64_t flag1 = flag_of(KeyvalMode::none);
   int64_t flag2 = 0;
   std::array<char, prefix_size> prefix{};  // NUL terminated
-  bool compressed = false;  // not of META1: streams consist of frames, as the extension header says (format/extension)
+  bool encoded = false;     // META1 begins with encoded_magic
+  bool compressed = false;  // not of META1: streams consist of frames, as the extension header says (format/extension). So
+                            // they do if encoded, and in files from before there was a magic for that
 
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 
@@ -75,11 +82,18 @@ struct Pointer {
   bool complete() const { return source == TableSource::file; }
 };
 
+// With the magic that `encoded` says.
 std::array<std::byte, fixed_size> encode(const Header& header);
+
+// Whether the first bytes of a file begin with encoded_magic.
+bool says_encoded(std::span<const std::byte> bytes);
 
 // `bytes` are the first bytes of the file, up to fixed_size of them. Throws not_a_multifile (too short, wrong
 // magic), unsupported (format version) or damaged (a field outside its limits), naming `path`.
+// Leaves `compressed` false.
 Header decode_header(std::span<const std::byte> bytes, std::string_view path);
+// Whether the bytes begin as a physical file does, of whatever version.
+bool begins_as_multifile(std::span<const std::byte> bytes);
 
 std::array<std::byte, pointer_size> encode(const Pointer& pointer, ByteOrder order);
 Pointer decode_pointer(std::span<const std::byte, pointer_size> bytes, ByteOrder order);

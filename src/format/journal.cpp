@@ -60,9 +60,13 @@ std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
   return bytes;
 }
 
+bool begins_as_journal(std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof magic && std::memcmp(bytes.data(), magic, sizeof magic) == 0;
+}
+
 std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path) {
   const std::byte* p = bytes.data();
-  if (bytes.size() < header_used || std::memcmp(p + at_magic, magic, sizeof magic) != 0 ||
+  if (bytes.size() < header_used || !begins_as_journal(bytes) ||
       load<uint64_t>(p + at_header_hash, order) != XXH3_64bits(p, at_header_hash))
     return std::nullopt;
   const auto found = load<uint32_t>(p + at_version, order);

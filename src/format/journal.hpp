@@ -20,7 +20,11 @@ inline constexpr int64_t journal_slot_size = 2 * journal_record_size;
 
 // In place of maxblocks while start_of_varheader is 0: there is a journal. -1 in either byte order.
 inline constexpr std::array<std::byte, 4> journal_mark{std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
-inline bool is_marked(const Pointer& p) { return p.varheader == 0 && p.maxblocks == -1; }
+// The same, and a task has gone on without: there may be more than the journal tells. Alike in either byte order, too.
+inline constexpr std::array<std::byte, 4> journal_gap_mark{std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe}};
+inline constexpr int32_t gap_marked = static_cast<int32_t>(0xfefefefe);
+inline bool has_journal_gap(const Pointer& p) { return p.varheader == 0 && p.maxblocks == gap_marked; }
+inline bool is_marked(const Pointer& p) { return p.varheader == 0 && (p.maxblocks == -1 || p.maxblocks == gap_marked); }
 
 inline std::string journal_name(std::string_view physical_file) { return std::string(physical_file) + ".journal"; }
 
@@ -52,6 +56,8 @@ constexpr int64_t slot_offset(int64_t slot) { return journal_header_size + journ
 uint64_t journal_seed(const JournalHeader& header);
 
 std::array<std::byte, journal_header_size> encode(const JournalHeader& header);
+// Whether the bytes begin as a journal does, of whatever version.
+bool begins_as_journal(std::span<const std::byte> bytes);
 // nullopt: not there, or not whole. Throws unsupported for a version that is not known, naming `path`.
 std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path);
 

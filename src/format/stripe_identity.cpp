@@ -1,5 +1,6 @@
 #include "format/stripe_identity.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -37,6 +38,15 @@ std::string to_bytes(const StripeIdentity& identity) {
   put(48, identity.size);
   put(sum_at, sum_of(at));
   return text;
+}
+
+IdentityState identity_state(std::span<const std::byte> bytes) {
+  if (stripe_identity_of(bytes)) return IdentityState::sound;
+  const auto begin = std::as_bytes(std::span(magic)).first(std::min(bytes.size(), magic.size()));
+  const bool ours = std::ranges::equal(bytes.first(begin.size()), begin);
+  if (ours && bytes.size() >= StripeIdentity::bytes) return IdentityState::damaged;
+  const bool zeros = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
+  return ours || zeros ? IdentityState::begun : IdentityState::foreign;
 }
 
 std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes) {

@@ -28,6 +28,15 @@ struct StripeIdentity {
   bool operator==(const StripeIdentity&) const = default;
 };
 
+// What a file is that should hold an identity, by its first bytes.
+enum class IdentityState : uint8_t {
+  sound,
+  damaged,  // of another version, or changed since it was written
+  begun,    // what is left if the writer died: nothing, zeros, or a begin
+  foreign,  // somebody else's
+};
+SHEAF_EXPORT IdentityState identity_state(std::span<const std::byte> bytes);
+
 SHEAF_EXPORT std::string to_bytes(const StripeIdentity& identity);
 
 // Nothing if these are not the bytes of an identity: too short, another magic or version, a wrong checksum or numbers that

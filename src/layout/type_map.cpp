@@ -143,11 +143,14 @@ TypeMap TypeMap::resized(int64_t lower_bound, int64_t extent) const {
   return map;
 }
 
-bool TypeMap::is_ordered(bool may_overlap) const {
-  if (!node_) return true;
-  if (true_lower_ < 0) return false;
-  if (may_overlap) return node_->ordered && extent_ >= node_->last;
-  return node_->disjoint && extent_ >= node_->high;
+bool TypeMap::rises(bool may_overlap) const {
+  return !node_ || (true_lower_ >= 0 && (may_overlap ? node_->ordered : node_->disjoint));
 }
+
+bool TypeMap::is_ordered(bool may_overlap) const {
+  return rises(may_overlap) && (!node_ || extent_ >= (may_overlap ? node_->last : node_->high));
+}
+
+TypeMap TypeMap::set_apart() const { return resized(lower_, node_ ? std::max(extent_, node_->high) : extent_); }
 
 }  // namespace sheaf::layout

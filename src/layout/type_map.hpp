@@ -79,9 +79,14 @@ class SHEAF_EXPORT TypeMap {
 
   // The bytes of any number of instances are one piece that begins at offset 0.
   bool is_contiguous() const { return pieces_ <= 1 && size_ == extent_ && true_lower_ == 0; }
-  // Displacements are not negative, never go back, and instances do not overlap: what a file type must fulfil (MPI 3.1,
+  // In one instance displacements are not negative, never go back and do not overlap: what a file type must fulfil (MPI 3.1,
   // section 13.3) for writing. For reading `may_overlap`: overlaps that do not go back are allowed.
+  bool rises(bool may_overlap = false) const;
+  // The same over any number of consecutive instances. One that spans more than its extent rises and is not ordered: a
+  // second instance begins in front of the first one's end.
   bool is_ordered(bool may_overlap = false) const;
+  // The same bytes with an extent that no instance spans beyond: ordered if this one rises.
+  TypeMap set_apart() const;
   // A number that equal type maps share, and different ones do not in practice.
   uint64_t fingerprint() const { return fingerprint_; }
 
@@ -92,7 +97,8 @@ class SHEAF_EXPORT TypeMap {
   // Where byte `position` >= 0 of the data of consecutive instances lies; size() > 0.
   int64_t offset_of(int64_t position) const;
 
-  // How many bytes of data of consecutive instances lie below `offset`; is_ordered() and size() > 0. Never more than 2^63-1.
+  // How many bytes of data of consecutive instances lie below `offset`; rises() and size() > 0. Never more than 2^63-1. Of a type
+  // whose extent is not positive, those of the first instance.
   int64_t bytes_below(int64_t offset) const;
 
   struct Node;  // private to the implementation

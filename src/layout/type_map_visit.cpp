@@ -160,8 +160,12 @@ int64_t TypeMap::offset_of(int64_t position) const {
 int64_t TypeMap::bytes_below(int64_t offset) const {
   offset -= origin_;
   if (offset <= 0 || !node_) return 0;
-  const int64_t i = extent_ > 0 ? (offset - 1) / extent_ : 0;
-  return i * size_ + below_in(*node_, offset - i * extent_);
+  if (extent_ <= 0) return below_in(*node_, offset);
+  // Instances that lie below as a whole, then those that begin below and end behind: one, unless they interleave.
+  int64_t i = offset > node_->high ? (offset - node_->high) / extent_ : 0;
+  int64_t below = i * size_;
+  for (; i * extent_ < offset; ++i) below += below_in(*node_, offset - i * extent_);
+  return below;
 }
 
 }  // namespace sheaf::layout

@@ -1,14 +1,16 @@
 // multifile/appended_file: a complete physical file to which somebody appends.
 //
 // The block table lies where the next round of chunks would begin. As long as nobody needs that round the file stays
-// complete, with the table it has; the first task that does marks it as unclosed before its first byte goes there.
-// Every task marks for itself, so tasks need not talk to each other.
+// complete, with the table it has; the first task that does marks it as unclosed before its first byte goes there,
+// as a file of which only its journal can tell. Every task marks for itself, so tasks need not talk to each other.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
 #include "format/header.hpp"
+#include "format/journal.hpp"
 #include "storage/forwarding_file.hpp"
 
 namespace sheaf {
@@ -21,7 +23,9 @@ class AppendedFile final : public ForwardingFile {
 
   void announce(int64_t offset) override {
     if (marked_ || offset < table_) return;
-    inner().write_at(std::array<std::byte, format::pointer_size>{}, mark_);
+    std::array<std::byte, format::pointer_size> unclosed{};
+    std::ranges::copy(format::journal_mark, unclosed.begin());
+    inner().write_at(unclosed, mark_);
     if (durable_) inner().sync();
     marked_ = true;
   }

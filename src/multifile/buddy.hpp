@@ -11,7 +11,7 @@
 
 #include "comm/comm.hpp"
 #include "multifile/facts.hpp"
-#include "storage/store.hpp"
+#include "storage/forwarding_store.hpp"
 
 namespace sheaf {
 
@@ -37,19 +37,16 @@ void restore_from_buddies(Store& store, Comm& all, Comm& local, const std::strin
 
 // For reading: files of the set `base` that cannot be opened, or whose metadata cannot be read, are replaced by views of
 // their copies. `inner` outlives the object. Throws what the original gives if there is no copy either.
-class BuddyStore final : public Store {
+class BuddyStore final : public ForwardingStore {
  public:
-  BuddyStore(Store& inner, std::string base, int levels) : inner_(inner), base_(std::move(base)), levels_(levels) {}
+  BuddyStore(Store& inner, std::string base, int levels) : ForwardingStore(inner), base_(std::move(base)), levels_(levels) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
   FileStatus status(const std::string& path) override;
-  void remove(const std::string& path) override { inner_.remove(path); }
-  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
 
  private:
   std::shared_ptr<File> open_copy(const std::string& path);
 
-  Store& inner_;
   std::string base_;
   int levels_;
 };

@@ -5,7 +5,7 @@
 #include "comm/agree.hpp"
 #include "exchange/rounds.hpp"
 #include "multifile/buddy.hpp"
-#include "multifile/new_file.hpp"
+#include "multifile/output_set.hpp"
 
 namespace sheaf {
 
@@ -60,16 +60,7 @@ class Restorer {
 
   // Under another name until it is complete; nothing of it is left after a failure.
   void move(int file, int64_t level) {
-    const std::string part = name(file) + ".part";
-    try {
-      make(file, level, part);
-    } catch (...) {
-      if (roots_.rank() == file) attempt([&] { store_.remove(part); });
-      throw;
-    }
-  }
-
-  void make(int file, int64_t level, const std::string& part) {
+    OutputSet output(store_, OutputSet::Existing::replace);
     const auto from = static_cast<int>(storing(file, level));
     const bool sends = roots_.rank() == from;
     const bool stores = roots_.rank() == file;
@@ -80,10 +71,7 @@ class Restorer {
         source = open_buddy(store_, base_, static_cast<int>(level), name(file));
         size = source->status().size;
       }
-      if (stores) {
-        target = store_.open(part, Access::create);
-        empty(*target);
-      }
+      if (stores) target = output.add(name(file));
     });
     agree(roots_, problem, std::span(&size, 1));
     problem = transfer(source.get(), target.get(), from, file, size);
@@ -91,7 +79,7 @@ class Restorer {
       if (!stores || problem) return;
       target->resize(size);
       target->close();
-      store_.rename(part, name(file));
+      output.commit();
     });
     agree(roots_, problem ? problem : finished);
   }

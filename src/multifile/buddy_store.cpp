@@ -164,16 +164,16 @@ std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
   if (!path.starts_with(base_)) return nullptr;
   for (int level = 0; level < levels_; ++level) {
     std::shared_ptr<File> view;
-    if (!attempt([&] { view = open_buddy(inner_, base_, level, path); })) return view;
+    if (!attempt([&] { view = open_buddy(inner(), base_, level, path); })) return view;
   }
   return nullptr;
 }
 
 std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
-  if (path.ends_with(format::journal_name(""))) return inner_.open(path, access);
+  if (path.ends_with(format::journal_name(""))) return inner().open(path, access);
   std::shared_ptr<File> file;
   const auto failed = attempt([&] {
-    file = inner_.open(path, access);
+    file = inner().open(path, access);
     if (access == Access::read) MetadataReader(*file).read_pointer();
   });
   if (!failed) return file;
@@ -184,7 +184,7 @@ std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
 }
 
 FileStatus BuddyStore::status(const std::string& path) {
-  FileStatus status = inner_.status(path);
+  FileStatus status = inner().status(path);
   if (!status.exists)
     if (const auto view = open_copy(path)) status = view->status();
   return status;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/warnings.hpp"
 #include "exchange/extent.hpp"
 #include "exchange/rounds.hpp"
 #include "multifile/buddy.hpp"
@@ -193,15 +194,16 @@ class Copier {
     const int to = (roots_.rank() - shift + groups) % groups;
     const int from = (roots_.rank() + shift) % groups;
     const Table table = swap_tables(to, from);
-    std::shared_ptr<File> target;
+    std::shared_ptr<File> target;  // null: this copy is not made
     problem_ = attempt([&] {
-      target = store_.open(format::physical_name(buddy_name(base_, level), from), Access::create);
-      empty(*target);
+      target = open_copy(format::physical_name(buddy_name(base_, level), from));
+      if (target) empty(*target);
     });
     agree_so_far();
-    problem_ = swap_data(to, from, table, *target);
+    problem_ = swap_data(to, from, table, target.get());
     agree_so_far();
     problem_ = attempt([&] {
+      if (!target) return;
       write_table(*target, table, own_, groups, from, base_, group_sizes_, level + 1);
       target->close();
     });
@@ -222,7 +224,17 @@ class Copier {
     return Table::of(theirs);
   }
 
-  std::optional<Error> swap_data(int to, int from, const Table& table, File& target) {
+  std::shared_ptr<File> open_copy(const std::string& name) {
+    try {
+      return create_file(store_, name, name, Naming::placed).file;
+    } catch (const Error& e) {
+      if (e.code() != Code::foreign) throw;
+      add_warning(std::string("a buddy copy is not made: ") + e.what());
+      return nullptr;
+    }
+  }
+
+  std::optional<Error> swap_data(int to, int from, const Table& table, File* target) {
     const std::vector<Extent> sent = own_.pieces();
     const std::vector<Extent> stored = table.pieces();
     int64_t steps = std::ssize(sent);
@@ -251,7 +263,7 @@ class Copier {
       return step;
     };
     const auto use = [&](int64_t k, const std::vector<int64_t>&) {
-      if (k < std::ssize(stored)) target.write_at(in[k % 2], place + stored[static_cast<size_t>(k)].offset);
+      if (target && k < std::ssize(stored)) target->write_at(in[k % 2], place + stored[static_cast<size_t>(k)].offset);
     };
     const auto unwritten = exchange::in_rounds(roots_, steps, prepare, use);
     return unread ? unread : unwritten;

@@ -1,33 +1,21 @@
 #include "multifile/collective_mode.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/parse.hpp"
+#include "base/setting.hpp"
 
 namespace sheaf {
 
 namespace {
 
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 int64_t count_of(std::string_view word, std::string_view value, int64_t least, int64_t most) {
-  const auto count = number(value);
+  const auto count = parse_number(value);
   if (!count || *count < least || *count > most)
     throw Error(Code::invalid_argument, "open mode: '" + std::string(word) + "' is impossible; expected a number from " +
                                             std::to_string(least) + " to " + std::to_string(most));
   return *count;
-}
-
-std::optional<int64_t> variable(const char* name) {
-  const char* const set = std::getenv(name);
-  return set ? number(set) : std::nullopt;
 }
 
 }  // namespace
@@ -68,15 +56,15 @@ std::string collective_environment() {
   const auto add = [&](std::string word, const std::string& value) {
     words += (words.empty() ? "" : ",") + std::move(word) + value;
   };
-  if (const auto tasks = variable("SION_COLLSIZE"); tasks && *tasks <= INT32_MAX)
+  if (const auto tasks = number_setting("SION_COLLSIZE", INT64_MIN, INT32_MAX))
     add("collective=", *tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks));
-  if (const auto collectors = variable("SION_COLLNUM"); collectors && *collectors > 0 && *collectors <= INT32_MAX)
+  if (const auto collectors = number_setting("SION_COLLNUM", INT64_MIN, INT32_MAX); collectors && *collectors > 0)
     add("collectors=", std::to_string(*collectors));
-  if (const auto level = variable("SION_COLLDEBUG"); level && *level > 0 && *level <= INT32_MAX)
+  if (const auto level = number_setting("SION_COLLDEBUG", INT64_MIN, INT32_MAX); level && *level > 0)
     add("colldebug=", std::to_string(*level));
   for (const auto& [name, word] : {std::pair{"SION_MSA_COLLECTOR_HOSTNAME_REGEX", "collector-hosts-basic="},
                                    std::pair{"SION_MSA_COLLECTOR_HOSTNAME_EREGEX", "collector-hosts="}})
-    if (const char* const set = std::getenv(name); set && *set) {
+    if (const char* const set = setting(name)) {
       std::string pattern = set;
       std::ranges::replace(pattern, ',', comma_in_words);
       add(word, pattern);

@@ -147,6 +147,7 @@ std::optional<Error> CollectiveWriter::write_large_ones() {
 }
 
 void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
+  if (!mine && is_collector() && journal()) mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
   if (!mine) mine = write_large_ones();
   if (!mine) mine = std::exchange(behind_, std::nullopt);
   HeldBytes& held = collected_->held();

@@ -4,6 +4,7 @@
 
 #include "layout/chunk_layout.hpp"
 #include "multifile/compressed_writer.hpp"
+#include "multifile/task_rows.hpp"
 
 namespace sheaf {
 
@@ -30,9 +31,11 @@ StoredStreams compress_streams(const Multifile& m, const codec::Compression& how
   CompressedWriter frames(stored, codec::with_threads(how, 1), target->path());
   std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_bytes, m.data_bytes() + 1)));
   StoredStreams result;
+  TaskRows rows(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
+    const TaskRow& row = rows.at(t);
     ReadStream plain;
-    plain.load(m.file_of(t).file, m.geometry(t), m.sizes_of(t), {}, m.sums_of(t));
+    plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
     // How long the chunk becomes is known when all of it is there; until then it has no end.
     const layout::ChunkGeometry chunk{start, room, room};
     stored.load(chunk, TaskBlocks::with_sums(piece), t);

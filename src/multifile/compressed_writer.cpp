@@ -22,7 +22,9 @@ constexpr size_t few_frames = 2;            // are found as fast without an inde
 // that are stored already stay; the next one replaces them for readers.
 class CompressedWriter::Sink final : public File {
  public:
-  Sink(WriteStream& stored, const Compression& how) : stored_(stored), frame_(how.frame), queue_(how) {}
+  // `plain`: the stream that writes here.
+  Sink(WriteStream& stored, const WriteStream& plain, const Compression& how)
+      : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
 
   void load(const layout::ChunkGeometry& chunks, Task task) {
     chunks_ = chunks;
@@ -37,6 +39,8 @@ class CompressedWriter::Sink final : public File {
 
   // Without the blocks. All that was stored is in the file then, so that parking the stored stream cannot fail.
   Task park() {
+    go_to(end_of_plain());
+    if (at_ < submitted_) submit_pending();  // takes back what a write that has failed left in frames
     store_all();
     stored_.flush();
     Task task;
@@ -88,9 +92,11 @@ class CompressedWriter::Sink final : public File {
     if (!queue_.has_threads()) store_all();
   }
 
-  // The program has completed a chunk: its frames are recorded when all of them are stored.
+  // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that has failed left
+  // behind the end of the chunk is no part of it.
   void announce(int64_t) override {
     if (given_up_) throw *given_up_;
+    go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;
     if (!pending_.empty() || submitted_ != at_) submit_pending();
     complete_ = frames_submitted_;
@@ -112,6 +118,7 @@ class CompressedWriter::Sink final : public File {
     throw file_error(Code::unsupported, path(), std::string("is compressed and cannot ") + what);
   }
 
+  PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
   PlainPlace next() const { return {at_.block, at_.offset + pending()}; }
 
   void go_to(const PlainPlace& place) {
@@ -172,6 +179,7 @@ class CompressedWriter::Sink final : public File {
   }
 
   WriteStream& stored_;
+  const WriteStream& plain_;
   const size_t frame_;
   codec::FrameQueue queue_;
   layout::ChunkGeometry chunks_;
@@ -192,7 +200,7 @@ class CompressedWriter::Sink final : public File {
 CompressedWriter::CompressedWriter(WriteStream& stored, const Compression& how, std::string_view path)
     : how_(how) {
   codec::require(how.codec, path);
-  sink_ = std::make_shared<Sink>(stored, how);
+  sink_ = std::make_shared<Sink>(stored, plain_, how);
   plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
 }
 
@@ -222,6 +230,7 @@ void CompressedWriter::flush() {
 }
 
 void CompressedWriter::finish() {
+  plain_.require_nothing_lost();
   flush();
   sink_->write_index();
 }

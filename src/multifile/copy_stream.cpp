@@ -111,20 +111,20 @@ void RangeCopier::write_buffer() {
   buffered_ = 0;
 }
 
-int64_t RangeCopier::add_stream(const Multifile& multifile, int64_t task, int64_t to) {
-  File& source = *multifile.file_of(task).file;
+int64_t RangeCopier::add_stream(const PhysicalFile& file, const TaskRow& row, int64_t to) {
+  File& source = *file.file;
   int64_t length = 0;
-  for_each_extent(multifile.geometry(task), multifile.sizes_of(task), [&](int64_t offset, int64_t bytes) {
+  for_each_extent(row.geometry, row.sizes, [&](int64_t offset, int64_t bytes) {
     add(source, offset, to + length, bytes);
     length += bytes;
   });
   return length;
 }
 
-int64_t copy_stream(const Multifile& m, int64_t task, File& target, int64_t to, WorkProgress& progress, uint32_t piece,
+int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to, WorkProgress& progress, uint32_t piece,
                     std::vector<uint32_t>* sums) {
   ReadStream stream;
-  stream.load(m.file_of(task).file, m.geometry(task), m.sizes_of(task), {}, m.sums_of(task));
+  stream.load(file.file, row.geometry, row.sizes, {}, row.sums);
   const std::span<std::byte> buffer = buffer_of_thread();
   const std::span<std::byte> pieces = buffer.first(piece == 0 ? buffer.size() : buffer.size() / piece * piece);
   int64_t length = 0;

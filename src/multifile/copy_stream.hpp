@@ -17,23 +17,22 @@ template <class Visit>
 void for_each_extent(const layout::ChunkGeometry& geometry, const BlockSizes& sizes, Visit visit) {
   int64_t begin = 0;
   int64_t end = 0;
-  for (int64_t b = 0; b < sizes.count; ++b) {
-    if (sizes[b] == 0) continue;
-    const int64_t offset = geometry.offset(b);
+  for_each_used(sizes, [&](int64_t block, int64_t bytes) {
+    const int64_t offset = geometry.offset(block);
     if (offset != end) {
       if (end > begin) visit(begin, end - begin);
       begin = offset;
     }
-    end = offset + sizes[b];
-  }
+    end = offset + bytes;
+  });
   if (end > begin) visit(begin, end - begin);
 }
 
-// Brings the stream of `task` to offset `to` of `target`, which must read as zero there, and compares it with its checksums, if
+// Brings the stream of a task of `file` to offset `to` of `target`, which must read as zero there, and compares it with its checksums, if
 // there are any, in the same pass; throws damaged. Stretches of zeros are left out. With `piece` > 0 the checksums of every
 // `piece` bytes (at most 512 KiB) of the stream, and of the rest, are put behind those in `sums`. Returns its bytes. Holds at
 // most 512 KiB per thread.
-int64_t copy_stream(const Multifile& multifile, int64_t task, File& target, int64_t to, WorkProgress& progress,
+int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to, WorkProgress& progress,
                     uint32_t piece = 0, std::vector<uint32_t>* sums = nullptr);
 
 // Copies ranges to one target, which must read as zero there, holes left out; ranges that are neighbours in both files are
@@ -48,8 +47,8 @@ class RangeCopier {
 
   // `length` bytes at `from` of `source` to `to` of the target. Errors of this and the other calls name the file.
   void add(File& source, int64_t from, int64_t to, int64_t length);
-  // The stream of `task`, to `to` and on. Returns its length.
-  int64_t add_stream(const Multifile& multifile, int64_t task, int64_t to);
+  // The stream of a task of `file`, to `to` and on. Returns its length.
+  int64_t add_stream(const PhysicalFile& file, const TaskRow& row, int64_t to);
   void finish();
 
  private:

@@ -9,6 +9,7 @@
 #include "multifile/open_mode.hpp"
 #include "multifile/output_set.hpp"
 #include "multifile/task_blocks.hpp"
+#include "multifile/task_rows.hpp"
 #include "multifile/work_threads.hpp"
 
 namespace sheaf {
@@ -65,7 +66,8 @@ std::vector<int64_t> chunks_for(const std::vector<int64_t>& lengths, const forma
 // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
 StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece, WorkProgress& progress) {
   StoredStreams result;
-  for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(m.sizes_of(t).total());
+  TaskRows all(m);
+  for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(all.at(t).sizes.total());
   result.sums.resize(result.lengths.size());
   const layout::FileLayout layout = layout::lay_out(chunks_for(result.lengths, header), header.fsblksize);
   constexpr int64_t bytes_of_share = 4 << 20;
@@ -75,12 +77,14 @@ StoredStreams copy_streams(const Multifile& m, const format::Header& header, Fil
       (m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
       [&](int64_t, int64_t first, WorkProgress& shared) {
         RangeCopier copier(file, shared);
+        TaskRows rows(m);
         for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
           const auto i = static_cast<size_t>(t);
+          const TaskRow& row = rows.at(t);
           if (piece > 0) {
-            copy_stream(m, t, file, layout.starts[i], shared, piece, &result.sums[i]);
+            copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &result.sums[i]);
           } else {
-            copier.add_stream(m, t, layout.starts[i]);
+            copier.add_stream(m.file_of(row), row, layout.starts[i]);
           }
         }
         copier.finish();
@@ -101,7 +105,8 @@ void write(const Multifile& m, const format::Header& header, const codec::Compre
   const std::vector<int64_t> chunks = chunks_for(streams.lengths, header);
   const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
   std::vector<int64_t> ranks;
-  for (int64_t t = 0; t < m.ntasks(); ++t) ranks.push_back(m.globalrank(t));
+  TaskRows rows(m);
+  for (int64_t t = 0; t < m.ntasks(); ++t) ranks.push_back(rows.at(t).globalrank);
   writer.write_ranks_and_sizes(0, ranks, chunks);
 
   const std::vector<int64_t> counts(chunks.size(), 1);
@@ -130,9 +135,9 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   const format::Header header = header_of_result(m, request);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   outputs.check(request.output);
-  check_keyval_records(m);
   progress.begin(m.data_bytes());
-  const auto file = outputs.add(request.output);
+  check_keyval_records(m, progress);
+  const auto file = outputs.add(request.output, m.files.front().path());
   progress.begin_output(0, request.output);
   write(m, header, request.compression, file, progress);
   file->close();

@@ -9,6 +9,7 @@ namespace sheaf {
 //   SION_BUFFERSIZE=N     buffer=N, or buffer=block for -1
 //   SION_KEYVALUE_MODE=X  keyval-default=inline|none|unknown|meta|hash, whichever X contains; nothing if none
 //   SHEAF_FLAGS=WORDS     the words
+// What is not understood leaves a warning (base/setting).
 std::string words_of_environment();
 
 }  // namespace sheaf

@@ -33,6 +33,7 @@ class FetchedFile : public File {
   int64_t next_data(int64_t offset) override { return real().next_data(offset); }
   int64_t next_hole(int64_t offset) override { return real().next_hole(offset); }
   int descriptor() const override { return file_ ? file_->descriptor() : -1; }
+  int open_again(bool writable) override { return real().open_again(writable); }
   const std::string& path() const override { return path_; }
   void close() override;
 

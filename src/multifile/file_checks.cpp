@@ -278,13 +278,28 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
   if (first >= end) return;
   if (!section || section->length != 8 * format::groups_of(size))
     throw file_error(Code::damaged, file_->path(), "the checksums of its mapping are missing, or the number of its entries is wrong");
-  const std::vector<uint64_t> found = hashes_of_mapping(*file_, header_, trailer_.pointer, first, end - first);
-  std::vector<std::byte> expected(8 * found.size());
-  read_whole(*file_, expected, section->offset + 8 * (first / group_tasks), "trailer");
-  for (size_t i = 0; i < found.size(); ++i)
-    if (load<uint64_t>(expected.data() + 8 * i, ByteOrder::little) != found[i])
-      throw file_error(Code::damaged, file_->path(), "entries of the mapping from task " +
-                       std::to_string(first + static_cast<int64_t>(i) * group_tasks) + " on do not match their checksum");
+  constexpr int64_t entries_at_once = 128 * group_tasks;  // 1 MiB
+  for (int64_t begin = first; begin < end; begin += entries_at_once) {
+    const auto found = hashes_of_mapping(*file_, header_, trailer_.pointer, begin, std::min(entries_at_once, end - begin));
+    std::vector<std::byte> expected(8 * found.size());
+    read_whole(*file_, expected, section->offset + 8 * (begin / group_tasks), "trailer");
+    for (size_t i = 0; i < found.size(); ++i)
+      if (load<uint64_t>(expected.data() + 8 * i, ByteOrder::little) != found[i])
+        throw file_error(Code::damaged, file_->path(), "entries of the mapping from task " +
+                         std::to_string(begin + static_cast<int64_t>(i) * group_tasks) + " on do not match their checksum");
+  }
+}
+
+std::pair<int64_t, int64_t> FileChecks::sums_of(int64_t group, const format::Group& own) {
+  const bool last = group + 1 == format::groups_of(header_.ntasks);
+  const int64_t end = last ? sums_in_file() : read_group(group + 1).first_sum;
+  if (own.first_sum < 0 || own.first_sum > end || end > sums_in_file()) wrong_sums(group);
+  return {own.first_sum, end};
+}
+
+void FileChecks::wrong_sums(int64_t group) const {
+  throw file_error(Code::damaged, file_->path(), "the checksums of the data of tasks " + std::to_string(group * group_tasks) +
+                   " and on do not match their own");
 }
 
 std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {
@@ -292,18 +307,42 @@ std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {
   const Section* const sums = trailer_.find(SectionKind::sums);
   for (int64_t task = first; task < first + count; task += group_tasks) {
     const int64_t group = task / group_tasks;
-    const bool last = group + 1 == format::groups_of(header_.ntasks);
     const format::Group own = read_group(group);
-    const int64_t end = last ? sums_in_file() : read_group(group + 1).first_sum;
-    bool right = own.first_sum >= 0 && own.first_sum <= end && end <= sums_in_file();
-    std::vector<std::byte> bytes(right ? static_cast<size_t>(4 * (end - own.first_sum)) : 0);
-    if (!bytes.empty()) read_whole(*file_, bytes, sums->offset + 4 * own.first_sum, "checksums");
-    if (!right || format::hash_of(bytes) != own.sums)
-      throw file_error(Code::damaged, file_->path(), "the checksums of the data of tasks " + std::to_string(task) +
-                       " and on do not match their own");
+    const auto [begin, end] = sums_of(group, own);
+    std::vector<std::byte> bytes(static_cast<size_t>(4 * (end - begin)));
+    if (!bytes.empty()) read_whole(*file_, bytes, sums->offset + 4 * begin, "checksums");
+    if (format::hash_of(bytes) != own.sums) wrong_sums(group);
     for (size_t i = 0; i < bytes.size(); i += 4) all.push_back(load<uint32_t>(&bytes[i], ByteOrder::little));
   }
   return all;
+}
+
+void FileChecks::check_sums() {
+  const Section* const sums = trailer_.find(SectionKind::sums);
+  std::vector<std::byte> bytes;
+  for (int64_t group = 0; group < format::groups_of(header_.ntasks); ++group) {
+    const format::Group own = read_group(group);
+    const auto [begin, end] = sums_of(group, own);
+    format::Hash hash;
+    for (int64_t at = 4 * begin; at < 4 * end; at += std::ssize(bytes)) {
+      bytes.resize(static_cast<size_t>(std::min(bytes_at_once, 4 * end - at)));
+      read_whole(*file_, bytes, sums->offset + at, "checksums");
+      hash.add(bytes);
+    }
+    if (hash.value() != own.sums) wrong_sums(group);
+  }
+}
+
+static void unlike_sum(File& file, int64_t bytes, const DataPlace& place) {
+  throw file_error(Code::damaged, file.path(), "the " + std::to_string(bytes) + " bytes from offset " + std::to_string(place.offset) +
+                   " on of block " + std::to_string(place.block) + " of task " + std::to_string(place.task) +
+                   " do not match their checksum");
+}
+
+void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place) {
+  std::array<std::byte, 4> expected;
+  read_whole(file, expected, sum_at, "checksums");
+  if (sum != load<uint32_t>(expected.data(), ByteOrder::little)) unlike_sum(file, bytes, place);
 }
 
 void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place,
@@ -318,10 +357,7 @@ void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const s
       const auto part = data.first(std::min<size_t>(piece, data.size()));
       const uint32_t sum = copy_to ? crc32c_copy(0, copy_to, part) : crc32c(0, part);
       if (copy_to) copy_to += part.size();
-      if (sum != load<uint32_t>(&some[i], ByteOrder::little))
-        throw file_error(Code::damaged, file.path(), "the " + std::to_string(part.size()) + " bytes from offset " +
-                         std::to_string(offset) + " on of block " + std::to_string(place.block) + " of task " +
-                         std::to_string(place.task) + " do not match their checksum");
+      if (sum != load<uint32_t>(&some[i], ByteOrder::little)) unlike_sum(file, std::ssize(part), {place.task, place.block, offset});
       data = data.subspan(part.size());
       offset += std::ssize(part);
     }

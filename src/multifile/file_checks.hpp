@@ -29,6 +29,9 @@ struct DataPlace {
 void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place,
                   std::byte* copy_to = nullptr);
 
+// The same for one piece of `bytes` bytes of which `sum` is the CRC32C: for those too large to hold.
+void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);
+
 // The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
 //   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.
 format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer, const format::Identity& identity,
@@ -48,6 +51,12 @@ class FileChecks {
   void check_mapping(int64_t first, int64_t count, int64_t size);
   // The data checksums of the same tasks, themselves checked.
   std::vector<uint32_t> read_sums(int64_t first, int64_t count);
+  // Checks all of them, one MiB at a time.
+  void check_sums();
+  // Number of data checksums before those of the first task of a group. Believed only after check_tasks().
+  int64_t sums_before(int64_t group) { return read_group(group).first_sum; }
+  // Bytes of data per checksum.
+  uint32_t piece() const { return piece_; }
 
   const format::Trailer& trailer() const { return trailer_; }
 
@@ -55,6 +64,9 @@ class FileChecks {
   FileChecks(File& file, const format::Header& header, format::Trailer trailer, uint32_t piece)
       : file_(&file), header_(header), trailer_(std::move(trailer)), piece_(piece) {}
   format::Group read_group(int64_t group);
+  // Where in the section those of a group are, [first, second), in numbers of checksums.
+  std::pair<int64_t, int64_t> sums_of(int64_t group, const format::Group& own);
+  [[noreturn]] void wrong_sums(int64_t group) const;
   int64_t sums_in_file() const;
 
   File* file_;

@@ -59,6 +59,22 @@ HoleTable read_holes(MetadataReader& reader) {
   return table;
 }
 
+void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& table) {
+  std::vector<int64_t> counts(table.counts.size());
+  std::vector<int64_t> sizes(counts.size());
+  reader.read_block_counts(p, 0, counts);
+  while (std::ssize(table.rounds) < p.maxblocks) table.rounds.emplace_back(counts.size());
+  for (int64_t round = 0; round < p.maxblocks; ++round) {
+    reader.read_block_sizes(p, round, 0, sizes);
+    for (size_t t = 0; t < counts.size(); ++t) {
+      if (round >= counts[t]) continue;
+      int64_t& used = table.rounds[static_cast<size_t>(round)][t];
+      used = round + 1 < counts[t] ? sizes[t] : std::max(used, sizes[t]);
+      table.counts[t] = std::max(table.counts[t], round + 1);
+    }
+  }
+}
+
 // Bytes of a chunk up to the last one that is not zero.
 static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<std::byte> buffer) {
   while (used > 0) {

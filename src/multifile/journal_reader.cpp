@@ -14,6 +14,8 @@ JournalReader::JournalReader(std::shared_ptr<File> file, int64_t ntasks, uint64_
 std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path, const format::Header& h,
                                                    const format::Extension& extension) {
   const std::string name = format::journal_name(path);
+  const FileStatus there = store.status(name);
+  if (!there.exists || there.is_directory || there.is_special) return nullptr;  // a pipe would be waited for
   std::shared_ptr<File> file;
   try {
     file = store.open(name, Access::read);
@@ -35,11 +37,18 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
     const int64_t n = std::min(count - done, slots_at_once);
     const int64_t slot = format::slot_number(ntasks_, round, first + done);
     const auto bytes = std::span(buffer_).first(static_cast<size_t>(format::journal_slot_size * n));
-    const size_t got = file_->read_at(bytes, format::slot_offset(slot));
+    const int64_t at = format::slot_offset(slot);
+    const bool hole = n == slots_at_once && file_->next_data(at) >= at + std::ssize(bytes);
+    const size_t got = hole ? 0 : file_->read_at(bytes, at);
+    if (got == 0) {
+      for (int64_t i = 0; i < n; ++i) visit(done + i, std::optional<format::JournalRecord>());
+      done += n;
+      continue;
+    }
     std::fill(bytes.begin() + static_cast<ptrdiff_t>(got), bytes.end(), std::byte{});
     for (int64_t i = 0; i < n; ++i) {
-      const auto at = bytes.subspan(static_cast<size_t>(format::journal_slot_size * i)).template first<format::journal_slot_size>();
-      const auto record = format::decode_slot(at, seed_, slot + i);
+      const auto own = bytes.subspan(static_cast<size_t>(format::journal_slot_size * i)).template first<format::journal_slot_size>();
+      const auto record = format::decode_slot(own, seed_, slot + i);
       found_ |= record.has_value();
       visit(done + i, record);
     }

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/warnings.hpp"
 #include "comm/agree.hpp"
-#include "layout/chunk_layout.hpp"
 
 namespace sheaf {
 
@@ -13,38 +13,55 @@ using format::JournalRecord;
 
 // False if the file has no identity that would tie records to it.
 bool JournalWriter::open(File& data) {
-  if (file_ || off_) return !off_;
-  std::array<std::byte, format::fixed_size> head;
-  const auto bytes = std::span(head).first(data.read_at(head, 0));
-  const format::Header h = format::decode_header(bytes, data.path());
-  const auto extension = format::decode_extension(bytes, data.path());
-  if (!extension) {
-    off_ = true;
-    return false;
-  }
-  // A complete file that is appended to counts as unclosed from its first record on.
-  data.announce(std::numeric_limits<int64_t>::max());
-  header_ = {extension->identity, h.ntasks, h.nfiles, h.filenumber, h.fsblksize,
-             layout::data_start(h.ntasks, h.fsblksize)};
-  seed_ = format::journal_seed(header_);
-  pointer_offset_ = h.pointer_offset();
-  const std::string name = format::journal_name(data.path());
-  std::shared_ptr<File> file;
-  try {
-    file = store_.open(name, Access::create);
-  } catch (const Error& e) {
-    throw Error(e.code(), std::string(e.what()) + " (the journal of '" + data.path() +
-                              "'; open mode journal=off writes without, and then a program that is killed loses the file)",
-                e.errno_value());
-  }
-  const auto wanted = format::encode(header_);
-  std::array<std::byte, format::journal_header_size> found;
-  if (file->read_at(found, 0) != found.size() || found != wanted) {
-    file->write_at(wanted, 0);
-    dirty_ = true;
-  }
-  file_ = std::move(file);
+  if (!key_.has_identity()) return false;
+  if (file_) return true;
+  if (!marked_) require_unfinished(data);
+  const format::JournalHeader header = key_.header();
+  OpenedJournal journal = open_journal(store_, data.path(), header);
+  seed_ = format::journal_seed(header);
+  counts_names_ = journal.file->status().links > 0;
+  dirty_ = journal.changed;
+  file_ = std::move(journal.file);
   return true;
+}
+
+// Runs `record`. What it throws is thrown, or ends the journal of this task.
+template <class Record>
+void JournalWriter::keep(File& data, Record&& record) {
+  if (finished_) throw *finished_;
+  // A complete file that is appended to counts as unclosed from its first record on, journal or not.
+  if (!file_ && !given_up_ && key_.has_identity()) data.announce(std::numeric_limits<int64_t>::max());
+  const auto failed = given_up_ ? std::nullopt : attempt(record);
+  if (finished_) throw *finished_;
+  if (failed && how_ != Journaling::wished)
+    throw Error(failed->code(), std::string(failed->what()) + " (the journal of '" + data.path() +
+                                    "', without which nothing can be found if the program dies; open mode journal=off writes without)",
+                failed->errno_value());
+  if (failed) give_up(data, *failed);
+  if (!given_up_) return;
+  // Again each time: tasks that do record put their own mark over it.
+  attempt([&] { with_file_itself(data, [&](File& file) { mark(file, format::journal_gap_mark); }); });
+  if (finished_) throw *finished_;
+}
+
+void JournalWriter::give_up(File& data, const Error& why) {
+  given_up_ = true;
+  add_warning("'" + data.path() + "' is written on without a journal (" + why.what() +
+              "): should the program die, what this task writes from now on is not found");
+}
+
+// Who makes a file complete removes its journal after that.
+void JournalWriter::require_journal(File& data) {
+  if (!counts_names_ || file_->status().links > 0) return;
+  with_file_itself(data, [&](File& file) { require_unfinished(file); });
+  throw file_error(Code::foreign, format::journal_name(data.path()), "was removed while the program is writing");
+}
+
+void JournalWriter::require_unfinished(File& data) {
+  auto problem = attempt([&] { sheaf::require_unfinished(data, key_.pointer_offset()); });
+  if (!problem) return;
+  if (problem->code() == Code::foreign) finished_ = problem;
+  throw *problem;
 }
 
 void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
@@ -52,30 +69,35 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
   if (deferred()) {
     if (!held_.empty() && held_.back().task == task && held_.back().block == block) held_.pop_back();
     held_.push_back(report);
-    if (!durable_ && holder_()) confirm(data);
+    if (how_ != Journaling::durable && holder_()) confirm(data);
     return;
   }
   settle();
-  if (!open(data)) return;
-  write(report);
-  if (!durable_) mark(data);
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
+    write(report);
+    if (how_ != Journaling::durable) mark(data, format::journal_mark);
+  });
 }
 
-// Whoever misses the journal of a file that is marked knows that it is lost. A complete file keeps its pointer instead.
-void JournalWriter::mark(File& data) {
-  if (marked_) return;
-  std::array<std::byte, format::pointer_size> found{};
-  data.read_at(found, pointer_offset_);
-  if (std::ranges::all_of(found, [](std::byte b) { return b == std::byte{}; })) data.write_at(format::journal_mark, pointer_offset_);
+// Whoever misses the journal of a file that is marked knows that it is lost.
+void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
+  const bool gap = with == format::journal_gap_mark;
+  if (marked_ && !gap) return;
+  require_unfinished(data);
+  std::array<std::byte, 4> found{};
+  data.read_at(found, key_.pointer_offset());
+  if (found != with && found != format::journal_gap_mark) data.write_at(with, key_.pointer_offset());
   marked_ = true;
 }
 
 // Where bytes are held for a collector they would come later than they should.
-void JournalWriter::mark_apart(File& data) {
-  File* const direct = deferred() ? holder_() : &data;
-  if (direct || marked_) return mark(direct ? *direct : data);
+template <class Act>
+void JournalWriter::with_file_itself(File& data, Act&& act) {
+  if (File* const direct = deferred() ? holder_() : &data) return act(*direct);
   const std::shared_ptr<File> own = store_.open(data.path(), Access::write);
-  mark(*own);
+  act(*own);
   own->close();
 }
 
@@ -95,13 +117,14 @@ std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& las
 }  // namespace
 
 void JournalWriter::write(const Report& r) {
-  const int64_t slot = format::slot_number(header_.ntasks, r.block, r.task);
+  const int64_t slot = format::slot_number(key_.ntasks, r.block, r.task);
   if (slot != slot_) {
     std::array<std::byte, format::journal_slot_size> found{};
     file_->read_at(found, format::slot_offset(slot));
     last_ = format::decode_slot(found, seed_, slot);
     slot_ = slot;
   }
+  if (given_up_ && !last_) return;  // only what is there is taken back
   const auto record = next_record(last_, r);
   if (!record) return;
   slot_ = -1;
@@ -115,13 +138,14 @@ void JournalWriter::write(const Report& r) {
 void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_t> counts,
                                const std::function<int64_t(size_t t, int64_t block)>& size_of) {
   constexpr size_t tasks_at_once = 16 << 10;
+  marked_ = true;  // a complete file keeps its pointer
   if (!open(data)) return;
   std::vector<std::byte> slots;
   for (size_t begin = 0; begin < counts.size(); begin += tasks_at_once) {
     const auto some = counts.subspan(begin, std::min(tasks_at_once, counts.size() - begin));
     for (int64_t block = 0; block < std::ranges::max(some); ++block) {
       slots.assign(some.size() * format::journal_slot_size, std::byte{});
-      const int64_t slot = format::slot_number(header_.ntasks, block, first + static_cast<int64_t>(begin));
+      const int64_t slot = format::slot_number(key_.ntasks, block, first + static_cast<int64_t>(begin));
       for (size_t t = 0; t < some.size(); ++t) {
         if (block >= some[t]) continue;
         JournalRecord record;
@@ -156,15 +180,17 @@ void JournalWriter::confirm(File& data) {
   come_back();
   if (held_.empty()) return;
   settle();
-  if (open(data)) {
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
     for (const Report& r : held_) write(r);
-    if (!durable_) mark_apart(data);
-  }
+    if (how_ != Journaling::durable) with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
+  });
   held_.clear();
 }
 
 int64_t JournalWriter::to_send() const {
-  return durable_ ? 0 : std::ranges::count_if(held_, &Report::finished);
+  return how_ == Journaling::durable ? 0 : std::ranges::count_if(held_, &Report::finished);
 }
 
 std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
@@ -182,11 +208,27 @@ void JournalWriter::come_back() {
   underway_.clear();
 }
 
-// Slots side by side are written at once, with the halves that stay: their owners write nothing else there any more.
+void JournalWriter::require_unfinished_file(File& data) {
+  if (finished_) throw *finished_;
+  if (!file_ || given_up_) return;
+  attempt([&] { require_journal(data); });
+  if (finished_) throw *finished_;
+}
+
 void JournalWriter::record(File& data, std::vector<Report> reports) {
   settle();
-  if (reports.empty() || !open(data)) return;
-  const auto slot_of = [&](const Report& r) { return format::slot_number(header_.ntasks, r.block, r.task); };
+  if (reports.empty()) return;
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
+    write_side_by_side(reports);
+    mark(data, format::journal_mark);
+  });
+}
+
+// Slots side by side are written at once, with the halves that stay: their owners write nothing else there any more.
+void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
+  const auto slot_of = [&](const Report& r) { return format::slot_number(key_.ntasks, r.block, r.task); };
   std::ranges::sort(reports, {}, slot_of);
   slot_ = -1;
   std::vector<std::byte> slots;
@@ -206,22 +248,19 @@ void JournalWriter::record(File& data, std::vector<Report> reports) {
     }
     if (changes) file_->write_at(slots, format::slot_offset(first));
   }
-  mark(data);
 }
 
 void JournalWriter::sync(File& data) {
+  if (unsynced_) throw *unsynced_;
   if (!dirty_) return;
-  file_->sync();
+  unsynced_ = attempt([&] { file_->sync(); });
+  if (unsynced_) throw *unsynced_;
   dirty_ = false;
-  mark_apart(data);
-}
-
-void remove_journal(Store& store, const std::string& physical_file) {
-  attempt([&] { store.remove(format::journal_name(physical_file)); });
+  if (!marked_) with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
 }
 
 void JournalWriter::close() {
-  if (const auto file = std::exchange(file_, nullptr)) file->close();
+  if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
   slot_ = -1;
 }
 

@@ -1,19 +1,28 @@
 // multifile/journal_writer: the records of one process in the journal of one physical file (docs/format.md, section 16).
 //
 // The journal is made by the first record of any task, so programs that neither flush nor leave a chunk pay nothing, and
-// nobody meets anybody. All tasks write the same header. Local; one thread at a time.
+// nobody meets anybody. All tasks write the same header. Where no journal can be made, or a record cannot be written, the task
+// goes on without (Journaling). Local; one thread at a time.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "format/journal.hpp"
-#include "storage/store.hpp"
+#include "multifile/journal_file.hpp"
 
 namespace sheaf {
+
+// What becomes of a call whose record cannot be made.
+enum class Journaling : uint8_t {
+  wished,    // it goes on: the first one adds a warning, the physical file is marked (format::journal_gap_mark), and nothing more
+             // is recorded. Records made before stay true.
+  required,  // it throws, and can be repeated
+  durable,   // the same, and records count once they are on disk, see sync()
+};
 
 class JournalWriter {
  public:
@@ -23,16 +32,17 @@ class JournalWriter {
     bool finished;
   };
 
-  // `store` outlives the object. durable: records count once they are on disk, see sync().
-  explicit JournalWriter(Store& store, bool durable = false) : store_(store), durable_(durable) {}
+  // `store` outlives the object.
+  JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
 
   // Says that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical file, which they
-  // must be. finished: nothing more goes there. Throws; then the record before still counts, and the call can be
-  // repeated. A file without identity has no journal: nothing happens.
+  // must be. finished: nothing more goes there. Throws what Journaling says; then the record before still counts. Throws
+  // `foreign`, now and ever after, if somebody else has made the file complete, or removed its journal. A file without identity has
+  // no journal: nothing happens.
   void report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished);
 
   // The same for all blocks of tasks first, first + 1, ... (`counts` of them each, size_of(t, block) bytes) in a journal that
-  // nobody else has written to yet.
+  // nobody else has written to yet, of a file that is complete and stays so until it is written to. Throws.
   void report_all(File& data, int64_t first, std::span<const int64_t> counts,
                   const std::function<int64_t(size_t t, int64_t block)>& size_of);
 
@@ -56,25 +66,34 @@ class JournalWriter {
   std::vector<Report> send(int64_t most);
   void arrived() { underway_.clear(); }
   void come_back();
+  // At the collector, before it writes for others. Throws `foreign` as report() does.
+  void require_unfinished_file(File& data);
   // At the collector: finished chunks of others, whose bytes are in `data`, the file itself. Throws as report() does.
   void record(File& data, std::vector<Report> reports);
 
-  // Returns when all records would survive a loss of power.
+  // Returns when all records would survive a loss of power. Once that has failed it always fails.
   void sync(File& data);
+  // Never throws: nothing is to come.
   void close();
 
  private:
   bool open(File& data);
+  template <class Record>
+  void keep(File& data, Record&& record);
+  void give_up(File& data, const Error& why);
+  void require_journal(File& data);
+  void require_unfinished(File& data);
   void write(const Report& report);
+  void write_side_by_side(std::vector<Report>& reports);
   void take_back();
-  void mark(File& data);
-  void mark_apart(File& data);
+  template <class Act>
+  void with_file_itself(File& data, Act&& act);
+  void mark(File& data, const std::array<std::byte, 4>& with);
 
   Store& store_;
+  const JournalKey key_;
   std::shared_ptr<File> file_;
-  format::JournalHeader header_;
   uint64_t seed_ = 0;
-  int64_t pointer_offset_ = 0;  // in the physical file
   int64_t slot_ = -1;                         // of the latest record; -1: none, or its state is not known
   std::optional<format::JournalRecord> last_;  // the record in it
   std::optional<Report> withdrawn_;           // block: first; still to be taken back
@@ -82,14 +101,13 @@ class JournalWriter {
   Holder holder_;  // none: nothing is kept
   std::vector<Report> held_;
   std::vector<Report> underway_;
-  const bool durable_;
-  bool marked_ = false;  // the file says that it has a journal
-  bool off_ = false;    // the file has no identity
-  bool dirty_ = false;  // records since the last sync
+  std::optional<Error> finished_;  // the file belongs to somebody else now
+  std::optional<Error> unsynced_;  // what sync() has failed with
+  const Journaling how_;
+  bool marked_ = false;    // the file says that it has a journal, or needs not
+  bool given_up_ = false;  // nothing more is recorded
+  bool dirty_ = false;     // records since the last sync
+  bool counts_names_ = false;  // the store can tell that the journal was removed
 };
-
-// Removes the journal of a file that is complete, or given up. One that stays behind does no harm: nobody reads the journal
-// of a complete file, and records belong to one file only. So nothing is thrown.
-void remove_journal(Store& store, const std::string& physical_file);
 
 }  // namespace sheaf

@@ -12,26 +12,18 @@ namespace {
 // Two values this close to each other are worth reading what lies between them.
 constexpr int64_t near_bytes = 2 << 10;
 
-std::vector<int64_t> ends_of(const BlockSizes& sizes) {
-  std::vector<int64_t> ends;
-  ends.reserve(static_cast<size_t>(sizes.count));
-  int64_t sum = 0;
-  for (int64_t b = 0; b < sizes.count; ++b) ends.push_back(sum += sizes[b]);
-  return ends;
-}
-
 }  // namespace
 
 KeyvalIndex::KeyvalIndex(ReadStream& stream, ByteOrder metadata_order, int64_t task, int64_t& kept_bytes)
     : stream_(stream),
       kept_bytes_(kept_bytes),
-      block_ends_(ends_of(stream.sizes())),
+      places_(stream.sizes()),
       scanner_(stream, metadata_order, stream.file().path(), task) {}
 
 KeyvalIndex::KeyvalIndex(const KeyvalIndex& other, ReadStream& stream, int64_t& kept_bytes)
     : stream_(stream),
       kept_bytes_(kept_bytes),
-      block_ends_(other.block_ends_),
+      places_(other.places_),
       scanner_(other.scanner_, stream),
       scan_place_(other.scan_place_),
       found_(other.found_),
@@ -119,7 +111,7 @@ void KeyvalIndex::release_kept(KeyEntry& entry) {
 
 // Nothing is left to be kept: the last record has been found.
 bool KeyvalIndex::knows_all() const {
-  return scanned_all_ || found_.position + found_.length == block_ends_.back();
+  return scanned_all_ || found_.position + found_.length == places_.total();
 }
 
 void KeyvalIndex::scan_all() {
@@ -185,9 +177,7 @@ inline bool KeyvalIndex::is_at_scan(int64_t position) const {
 }
 
 ReadPosition KeyvalIndex::place_of(int64_t position) const {
-  auto block = std::upper_bound(block_ends_.begin(), block_ends_.end(), position) - block_ends_.begin();
-  if (block == std::ssize(block_ends_) && block > 0) --block;
-  return {block, block == 0 ? position : position - block_ends_[static_cast<size_t>(block - 1)]};
+  return places_.find(stream_.sizes(), position);
 }
 
 // A value that the scan has left behind. One that is far from the last is fetched alone: reading ahead for it
@@ -216,7 +206,9 @@ bool KeyvalIndex::seek_record(uint64_t key, int64_t record, int64_t offset) {
 
 bool KeyvalIndex::seek_in_record(uint64_t key, int64_t offset) {
   KeyEntry* entry = find_record(key, 0);
-  return entry && seek_record(key, static_cast<int64_t>(entry->record), offset);
+  if (!entry) return false;
+  const bool finished = entry->offset == entry->length(entry->record) && find_record(key, entry->record + 1);
+  return seek_record(key, static_cast<int64_t>(entry->record) + finished, offset);
 }
 
 bool KeyvalIndex::seek_joined(uint64_t key, int64_t offset) {
@@ -245,6 +237,8 @@ std::optional<KeyvalRecord> KeyvalIndex::next_record() {
   if (next_record_ == order_.size() && !scan_next()) return std::nullopt;
   KeyEntry& entry = keys_[order_[next_record_++]];
   const size_t r = entry.visited++;
+  entry.record = r;
+  entry.offset = 0;
   return KeyvalRecord{entry.key, entry.length(r), entry.records[r].position};
 }
 

@@ -47,13 +47,13 @@ class KeyvalIndex {
 
   // Sets where the key is read next; false, and nothing changed, if there is no such byte.
   bool seek_record(uint64_t key, int64_t record, int64_t offset);
-  bool seek_in_record(uint64_t key, int64_t offset);  // the record the key stands in
+  bool seek_in_record(uint64_t key, int64_t offset);  // the record the key stands in; behind its end the next, if there is one
   bool seek_joined(uint64_t key, int64_t offset);     // in all values of the key, joined
   bool settle(uint64_t key);                          // stays; true if there is a byte left to read
 
   void scan_all();
 
-  // All records in write order; scans on as needed. Independent of the positions of the keys.
+  // All records in write order; scans on as needed. The key of the record is read next at the record's begin.
   void restart_records();
   std::optional<KeyvalRecord> next_record();
 
@@ -79,7 +79,7 @@ class KeyvalIndex {
 
   ReadStream& stream_;
   int64_t& kept_bytes_;
-  std::vector<int64_t> block_ends_;  // offsets in the stream of the task
+  StreamPlaces places_;
   KeyvalScanner scanner_;
   ReadPosition scan_place_;       // where the scanner left the stream
   KeyvalRecord found_;            // by the scanner, most recently

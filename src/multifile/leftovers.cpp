@@ -1,6 +1,7 @@
 #include "multifile/leftovers.hpp"
 
 #include "comm/agree.hpp"
+#include "multifile/lease.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/temporary_name.hpp"
 
@@ -45,7 +46,8 @@ std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
   for (const std::string& name : names) {
     const auto path = final_name(name);
     if (!path) continue;
-    Leftover leftover{front + name, front + *path, LeftoverState::damaged, 1, {}};
+    Leftover leftover{front + name, front + *path, LeftoverState::damaged, 1, {}, {}};
+    if (const LeaseView view = look_at_lease(store, leftover.temporary); view.holder == Holder::living) leftover.writer = view.job();
     for (const std::string& other : names)
       if (other == name || other.starts_with(name + ".")) leftover.files.push_back(front + other);
     look_into(store, leftover);

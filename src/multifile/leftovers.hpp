@@ -24,11 +24,12 @@ struct Leftover {
   std::string path;                // that it was to get
   LeftoverState state = LeftoverState::damaged;
   int32_t nfiles = 1;
-  std::vector<std::string> files;  // all that belongs to it: physical files and journals
+  std::vector<std::string> files;  // all that belongs to it: physical files, journals, the lease
+  std::string writer;              // the job that is writing it, known to live (multifile/lease); empty: none
 };
 
-// Among `names`, entries of `directory` ("" : the working directory). Nobody may be writing the files: one that is being
-// written looks the same.
+// Among `names`, entries of `directory` ("" : the working directory). One that a job on another machine is writing looks as if it
+// was left.
 std::vector<Leftover> find_leftovers(Store& store, const std::string& directory, const std::vector<std::string>& names);
 
 // Removes its files.

@@ -3,6 +3,7 @@
 
 #include "base/checked.hpp"
 #include "base/crc32c.hpp"
+#include "base/warnings.hpp"
 #include "comm/agree.hpp"
 #include "multifile/appended_file.hpp"
 #include "multifile/file_checks.hpp"
@@ -149,25 +150,41 @@ void MappedWriter::read_mapping() {
   agree(*comm_, problem);
 }
 
-// Collective. What the files hold already, which their journals must tell as soon as their block tables are overwritten.
+// Collective. What the files hold already, which their journals must tell as soon as their block tables are overwritten. Where
+// that cannot be written all go on without journals: what there is of them would say that other tasks are empty.
 void MappedWriter::write_old_slots() {
   if (!stream_.keeps_journal()) return;
-  agree(*comm_, attempt([&] {
-          for (const Segment& s : segments_)
-            if (s.first == 0) remove_journal(*store_, name_of(s.file));
-        }));
-  agree(*comm_, attempt([&] {
-          size_t row = 0;
-          for (const Segment& s : segments_) {
-            const auto file = store_->open(name_of(s.file), Access::write);
-            JournalWriter journal(*store_, facts_.durable);
-            journal.report_all(*file, s.first, std::span(old_->counts).subspan(row, static_cast<size_t>(s.count)),
-                               [&](size_t t, int64_t block) { return old_->block(row + t, block); });
-            row += static_cast<size_t>(s.count);
-            if (facts_.durable) journal.sync(*file);
-            journal.close();
-          }
-        }));
+  const auto remove_journals = [&] {
+    for (const Segment& s : segments_)
+      if (s.first == 0) remove_journal(*store_, name_of(s.file));
+  };
+  agree(*comm_, attempt(remove_journals));
+  size_t row = 0;
+  int64_t without = 0;
+  const auto problem = attempt([&] {
+    for (const Segment& s : segments_) {
+      const std::string name = name_of(s.file);
+      const auto file = store_->open(name, Access::write);
+      MetadataReader reader(*file);
+      const JournalKey key = JournalKey::of(reader.header(), reader.extension());
+      const auto unrecorded = attempt([&] {
+        JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
+        journal.report_all(*file, s.first, std::span(old_->counts).subspan(row, static_cast<size_t>(s.count)),
+                           [&](size_t t, int64_t block) { return old_->block(row + t, block); });
+        if (facts_.durable) journal.sync(*file);
+        journal.close();
+      });
+      if (unrecorded && facts_.durable) throw *unrecorded;
+      if (unrecorded && ++without == 1)
+        add_warning("'" + name + "' is appended to without a journal (" + unrecorded->what() +
+                    "): should the program die, the multifile cannot be read");
+      row += static_cast<size_t>(s.count);
+    }
+  });
+  agree(*comm_, problem, std::span(&without, 1));
+  if (!without) return;
+  attempt(remove_journals);
+  stream_.keep_journal(*store_, false, facts_.durable);
 }
 
 void MappedWriter::open_to_append() {
@@ -177,6 +194,7 @@ void MappedWriter::open_to_append() {
             if (f.own_tasks < f.file_tasks) file->expect_company(nullptr, Company::writing);
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();
+            f.key = JournalKey::of(reader.header(), reader.extension());
             f.file = throttled(
                 std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable), slots_);
           }

@@ -246,12 +246,10 @@ OpenTask MappedReader::open_task(size_t index) {
   const MappedTask& t = mine_.tasks[index];
   if (!plain_.empty()) {
     const PlainFile& plain = plain_file(index);
-    const BlockSizes sizes = plain.sizes_of(0);
-    return {t.task, facts_of_task(index), plain_[index], plain.geometry(0), {sizes.first, sizes.first + sizes.count},
+    return {t.task, facts_of_task(index), plain_[index], plain.geometry(0), plain.sizes_of(0).all(),
             index == current_ ? stream_.park() : positions_[index]};
   }
-  const BlockSizes sizes = block_sizes(index);
-  return {t.task, facts_of_task(index), mine_.files[t.file].file, t.geometry, {sizes.first, sizes.first + sizes.count},
+  return {t.task, facts_of_task(index), mine_.files[t.file].file, t.geometry, block_sizes(index).all(),
           index == current_ ? stream_.park() : positions_[index], sums_of(index)};
 }
 

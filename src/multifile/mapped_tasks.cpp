@@ -17,7 +17,7 @@ void MappedTasks::index() {
   std::ranges::sort(numbers);
   files.clear();
   for (const int32_t number : numbers) {
-    if (files.empty() || files.back().number != number) files.push_back({number, 0, 0, 0, nullptr, nullptr, nullptr});
+    if (files.empty() || files.back().number != number) files.emplace_back().number = number;
     ++files.back().own_tasks;
   }
   for (MappedTask& t : tasks)

@@ -30,6 +30,7 @@ struct MappedFile {
   int64_t own_tasks = 0;
   int64_t file_tasks = 0;
   int32_t fsblksize = 0;
+  JournalKey key;
   std::shared_ptr<File> file;
   std::unique_ptr<StdioHandle> handle;
   std::unique_ptr<JournalWriter> journal;

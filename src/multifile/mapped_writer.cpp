@@ -1,6 +1,8 @@
 #include "multifile/mapped_writer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
@@ -28,8 +30,11 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   facts_.compressed = mode.compression.on();
   stream_.keep_journal(store, mode.journal, mode.durable);
   if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name)) extension_ = mode.extension();
-  ntasks_ = std::ssize(request.tasks);
-  comm_->all_sum(std::span(&ntasks_, 1));
+  std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // and, of process 0, the identity
+  if (extension_ && comm_->rank() == 0) std::memcpy(&sums[1], extension_->identity.data(), sizeof(format::Identity));
+  comm_->all_sum(sums);
+  if (extension_) std::memcpy(extension_->identity.data(), &sums[1], sizeof(format::Identity));
+  ntasks_ = sums[0];
   mapping_entries_ = ntasks_;
   agree(*comm_, attempt([&] {
           check(request);
@@ -67,6 +72,7 @@ void MappedWriter::compress(const codec::Compression& how) {
 
 void MappedWriter::bind(const MappedFile& file) {
   stream_.bind(file.file, OpenMode::buffer_in_bytes(buffer_, file.fsblksize));
+  stream_.know_file(file.key);
 }
 
 void MappedWriter::load_first() {
@@ -88,7 +94,16 @@ void MappedWriter::enter(size_t index) {
 
 void MappedWriter::park() {
   if (compressed_) compressed_tasks_[current_] = compressed_->park();
-  blocks_[current_] = stream_.park();
+  TaskBlocks& parked = blocks_[current_] = stream_.park();
+  if (parked.new_overruns().empty()) return;
+  for (size_t i = 0; i < mine_.tasks.size(); ++i)
+    if (i != current_ && mine_.tasks[i].file == mine_.tasks[current_].file) overruns_.look(written(current_), written(i));
+  parked.see_overruns();
+}
+
+WrittenTask MappedWriter::written(size_t index, std::span<const uint32_t> sums) const {
+  const MappedTask& t = mine_.tasks[index];
+  return {t.task, t.place.file, t.geometry, blocks_[index], sums};
 }
 
 void MappedWriter::finish_frames() {
@@ -177,9 +192,11 @@ void MappedWriter::create_files(const MappedWriteRequest& request) {
           for (const MappedTask& t : mine_.tasks) {
             if (t.place.local_rank != 0) continue;
             const std::string name = name_of(t.place.file);
-            const bool existed = store_->status(name).exists;
-            mine_.files[t.file].file = store_->open(name, Access::create);
-            if (!existed) created_.push_back(name);
+            const bool renamed = !request.name_of && !request.stored_name.empty();
+            const std::string later = renamed ? format::physical_name(request.stored_name, t.place.file) : name;
+            NewFile opened = create_file(*store_, name, later, t.place.file == 0 || name_of_ ? Naming::given : Naming::placed);
+            mine_.files[t.file].file = std::move(opened.file);
+            if (!opened.existed) created_.push_back(name);
             block_sizes_[t.file] = choose_block_size(*mine_.files[t.file].file, request.fsblksize);
           }
         }));
@@ -208,7 +225,7 @@ void MappedWriter::commit() {
   const size_t own_file = mine_.tasks[current_].file;
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     MappedFile& file = mine_.files[f];
-    if (f != own_file && facts_.durable) file.file->sync();
+    if (f != own_file && facts_.durable) stream_.keep([&] { file.file->sync(); });
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
       if (!unreported_[i] || i == current_ || mine_.tasks[i].file != f) continue;
       const int64_t rank = mine_.tasks[i].place.local_rank;
@@ -216,7 +233,9 @@ void MappedWriter::commit() {
         stream_.report_parked(blocks_[i], rank);
         continue;
       }
-      if (!file.journal) file.journal = std::make_unique<JournalWriter>(*store_, facts_.durable);
+      if (!file.journal)
+        file.journal =
+            std::make_unique<JournalWriter>(*store_, file.key, facts_.durable ? Journaling::durable : Journaling::wished);
       file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
     }
     JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();

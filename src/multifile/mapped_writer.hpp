@@ -19,6 +19,7 @@
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
+#include "multifile/overruns.hpp"
 #include "multifile/write_stream.hpp"
 
 namespace sheaf {
@@ -97,6 +98,8 @@ class MappedWriter {
   void write_mapping(const Lead& lead);
   void finish();
   void finish_streams();
+  WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
+  void look_for_losses();
   int64_t mapping_of(int32_t file) const { return file == 0 ? mapping_entries_ : -1; }
   void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
   void read_begun_pieces(MappedReader& reader);
@@ -133,6 +136,8 @@ class MappedWriter {
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
   std::vector<std::vector<std::byte>> own_rows_;  // closing: what each task has written (row_of)
   std::vector<bool> unreported_;        // tasks parked since the last commit; empty: none
+  OwnOverruns overruns_;
+  std::optional<Error> losses_;         // closing: what tasks of this process have lost by writing behind a chunk themselves
   size_t current_ = 0;
   int64_t buffer_ = 0;  // as in the open mode
   WriteStream stream_;

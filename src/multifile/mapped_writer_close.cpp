@@ -94,13 +94,19 @@ void MappedWriter::close() {
 void MappedWriter::finish_streams() {
   finish_frames();
   if (const auto handle = stream_.release_handle()) handle->close();
-  if (!mine_.tasks.empty()) blocks_[current_] = stream_.park();
+  if (!mine_.tasks.empty()) park();
   for (MappedFile& f : mine_.files)
     if (f.handle) f.handle->close();
   for (size_t i = 0; i < mine_.tasks.size(); ++i) {
     const MappedTask& t = mine_.tasks[i];
-    const std::vector<uint32_t> sums = blocks_[i].take_sums(*mine_.files[t.file].file, t.geometry);
+    File& file = *mine_.files[t.file].file;
+    const std::vector<uint32_t> sums = blocks_[i].take_sums(file, t.geometry);
     own_rows_.push_back(row_of(blocks_[i], sums));
+    if (losses_) continue;
+    losses_ = attempt([&] {
+      require_tails(written(i), file.path());
+      overruns_.check(file, written(i, sums));
+    });
   }
   for (MappedFile& f : mine_.files) {
     if (facts_.durable) f.file->sync();
@@ -112,7 +118,8 @@ void MappedWriter::finish_streams() {
 void MappedWriter::finish() {
   auto problem = attempt([&] { finish_streams(); });
   const Gathered collected = collect_blocks();
-  agree(*comm_, problem);
+  int64_t overran = std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
+  agree(*comm_, problem, std::span(&overran, 1));
   const BlockTable table(collected, *rows_, old_.get());
   const SumsTable data(table, old_.get());
   const std::vector<SegmentEnd> ends = find_ends(table.counts, data.of_rows);
@@ -123,6 +130,7 @@ void MappedWriter::finish() {
     for (size_t s = 0; s < segments_.size(); ++s) {
       const auto file = store_->open(name_of(segments_[s].file), Access::read);
       MetadataReader reader(*file);
+      require_unfinished(*file, reader.header().pointer_offset(), old_ ? old_->pointers[s] : format::Pointer{});
       extensions[s] = reader.extension();
     }
   });
@@ -140,7 +148,7 @@ void MappedWriter::finish() {
         if (segments_[s].first == 0 && has_sums(s))
           change_file(segments_[s], [&](File& file, const format::Header& h) {
             // In one write: of two, a loss of power could leave the second.
-            MetadataWriter(file, h).write_pointer({stream_.keeps_journal() ? -1 : 0, 0});
+            MetadataWriter(file, h).write_pointer({-1, 0});
           });
     });
     agree(*comm_, problem);
@@ -177,9 +185,22 @@ void MappedWriter::finish() {
               change_file(segments_[s], [&](File& file, const format::Header& h) {
                 MetadataWriter(file, h).write_pointer(ends[s].pointer);
               });
-              if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file));
+              if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file), extensions[s] ? extensions[s]->identity : format::Identity{});
             }
         }));
+  if (overran) look_for_losses();
+}
+
+// Collective, when the files are complete: what else there is can be read.
+void MappedWriter::look_for_losses() {
+  std::vector<std::vector<uint32_t>> sums(own_rows_.size());
+  std::vector<WrittenTask> all;
+  for (size_t i = 0; i < own_rows_.size(); ++i) {
+    RowView(own_rows_[i]).copy_sums(sums[i]);
+    all.push_back(written(i, sums[i]));
+  }
+  const auto problem = check_neighbours(*comm_, all, [&](int32_t file) { return store_->open(name_of(file), Access::read); });
+  agree(*comm_, losses_ ? losses_ : problem);
 }
 
 // Collective. A record per task: row, length, and that many bytes as row_of() makes them.

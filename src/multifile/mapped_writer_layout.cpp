@@ -43,7 +43,9 @@ void MappedWriter::lay_out(const Gathered& collected) {
             MappedPlace place;
             std::memcpy(&place, answers.data() + k * sizeof place, sizeof place);
             t.geometry = place.geometry;
-            mine_.files[t.file].fsblksize = static_cast<int32_t>(place.fsblksize);
+            MappedFile& file = mine_.files[t.file];
+            file.fsblksize = static_cast<int32_t>(place.fsblksize);
+            file.key = JournalKey::of(header_of(file.number, file.file_tasks, file.fsblksize), extension_);
           }
         }));
 }

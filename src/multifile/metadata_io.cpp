@@ -13,12 +13,23 @@ using layout::Placement;
 
 namespace {
 
+int64_t regular_size(File& file) {
+  const FileStatus status = file.status();
+  if (status.is_special) throw file_error(Code::invalid_argument, file.path(), "is a device, not a regular file");
+  return status.size;
+}
+
 Header read_header(File& file) {
-  std::array<std::byte, format::fixed_size> bytes;
-  const size_t got = file.read_at(bytes, 0);
-  Header h = format::decode_header(std::span(bytes).first(got), file.path());
-  h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
-  return h;
+  try {
+    std::array<std::byte, format::fixed_size> bytes;
+    const size_t got = file.read_at(bytes, 0);
+    Header h = format::decode_header(std::span(bytes).first(got), file.path());
+    h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
+    return h;
+  } catch (const Error&) {
+    regular_size(file);  // is what there is to say about a device
+    throw;
+  }
 }
 
 int64_t block_sizes_offset(const Header& h, const Pointer& p, int64_t round) {
@@ -36,7 +47,7 @@ MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(fi
 }
 
 MetadataReader::MetadataReader(File& file, const Header& header)
-    : file_(file), file_size_(file.status().size), header_(header) {}
+    : file_(file), file_size_(regular_size(file)), header_(header) {}
 
 MetadataReader::MetadataReader(Store& store, File& file, NameOf name_of) : MetadataReader(file) {
   store_ = &store;
@@ -115,7 +126,7 @@ void MetadataReader::read_globalranks(int64_t first, std::span<int64_t> values) 
 }
 
 void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) {
-  read_array(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
+  read_stored_chunk_sizes(first, values);
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t& size = values[i];
     if (size < 0)
@@ -141,6 +152,14 @@ void MetadataReader::read_block_counts(const Pointer& p, int64_t first, std::spa
 void MetadataReader::read_block_sizes(const Pointer& p, int64_t round, int64_t first, std::span<int64_t> values) {
   if (!p.complete()) return recover_sizes(p, round, first, values);
   read_array(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
+}
+
+int64_t MetadataReader::empty_rounds(const Pointer& p, int64_t round, int64_t task) {
+  if (!p.complete()) return 0;
+  const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
+  const int64_t distance = 8 * int64_t{header_.ntasks};
+  const int64_t hole = std::min(file_.next_data(at), file_size_) - at;
+  return hole < 8 ? 0 : std::min<int64_t>((hole - 8) / distance + 1, p.maxblocks - round);
 }
 
 int64_t MetadataReader::read_mapping_size(const Pointer& p) {
@@ -205,7 +224,9 @@ void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values
 }
 
 void MetadataWriter::write_header(const std::optional<format::Extension>& extension) {
-  auto bytes = format::encode(header_);
+  Header h = header_;
+  h.encoded = extension && extension->compressed();
+  auto bytes = format::encode(h);
   const bool extends = extension && format::extensible(header_.name());
   if (extension && extension->compressed() && !extends)
     throw file_error(Code::invalid_argument, file_.path(), "cannot be compressed: its name has more than " +

@@ -49,6 +49,9 @@ class MetadataReader {
   // Whether that was because the journal is lost which the file had.
   bool journal_lost() const { return journal_lost_; }
 
+  // Whether a task has gone on without the journal: then that tells how each stream begins, but maybe not all of it.
+  bool has_journal_gap();
+
   // To be called before read_pointer().
   void set_checking(Checking checking) { checking_ = checking; }
   // What guards the rest of a complete file, opened at the first call. Null: nothing does, or it is not wanted.
@@ -59,9 +62,16 @@ class MetadataReader {
   // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format 3).
   void read_globalranks(int64_t first, std::span<int64_t> values);
   void read_chunk_sizes(int64_t first, std::span<int64_t> values);
+  // The same as they are in the file: before format 4 those that were asked for.
+  void read_stored_chunk_sizes(int64_t first, std::span<int64_t> values) {
+    read_array(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
+  }
   // Counts are checked to be 1..maxblocks.
   void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
   void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  // Rounds from this one on, maybe not all, in which the block of the task is empty because its size lies in a hole of the
+  // file: found without reading them. 0: that is not known.
+  int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
 
   // The mapping of a set; only where header().leads_set(). Size: total number of tasks of the set.
   int64_t read_mapping_size(const format::Pointer& p);
@@ -81,7 +91,9 @@ class MetadataReader {
   std::optional<format::Pointer> read_stored_pointer();
   bool open_journal();
   bool had_journal();
+  format::Pointer read_marks();
   [[noreturn]] void lost_journal();
+  std::string what_to_do() const;
   // Of a file that was not closed.
   format::Pointer recover_pointer();
   std::optional<format::Pointer> find_unmarked_table(int64_t skip);
@@ -110,7 +122,8 @@ class MetadataWriter {
  public:
   MetadataWriter(File& file, const format::Header& header) : file_(file), header_(header) {}
 
-  void write_header(const std::optional<format::Extension>& extension = {});  // the fixed part
+  // The fixed part, with the magic that goes with the extension.
+  void write_header(const std::optional<format::Extension>& extension = {});
   // One task's entries of META1 for tasks [first, first + n).
   void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
                              std::span<const int64_t> chunk_sizes);

@@ -3,6 +3,7 @@
 
 #include "multifile/file_checks.hpp"
 #include "multifile/journal_reader.hpp"
+#include "multifile/lease.hpp"
 #include "multifile/metadata_io.hpp"
 
 namespace sheaf {
@@ -22,10 +23,20 @@ bool MetadataReader::open_journal() {
   return journal_ || (own && (own->flags & format::flag_journal));
 }
 
-bool MetadataReader::had_journal() {
+Pointer MetadataReader::read_marks() {
   std::array<std::byte, format::pointer_size> bytes{};
   file_.read_at(bytes, header_.pointer_offset());
-  return format::is_marked(format::decode_pointer(bytes, header_.metadata_order));
+  return format::decode_pointer(bytes, header_.metadata_order);
+}
+
+bool MetadataReader::had_journal() { return format::is_marked(read_marks()); }
+bool MetadataReader::has_journal_gap() { return format::has_journal_gap(read_marks()); }
+
+// Repairs are for files that nobody writes any more.
+std::string MetadataReader::what_to_do() const {
+  const LeaseView view = store_ ? look_at_lease(*store_, file_.path()) : LeaseView{};
+  if (view.holder == Holder::living) return view.job() + " is writing it";
+  return "`sheaf repair` recovers what can be told from the file alone";
 }
 
 void MetadataReader::lost_journal() {
@@ -33,8 +44,7 @@ void MetadataReader::lost_journal() {
   throw file_error(Code::unclosed, file_.path(),
                    "the multifile was never closed, and its journal '" + format::journal_name(file_.path()) + "' is " +
                        (journal_ ? "another one or destroyed" : "missing") +
-                       ", which tells what its tasks had written (was the file copied or moved without it?); `sheaf repair` "
-                       "recovers what can be told from the file alone");
+                       ", which tells what its tasks had written (was the file copied or moved without it?); " + what_to_do());
 }
 
 Pointer MetadataReader::recover_pointer() {
@@ -44,8 +54,7 @@ Pointer MetadataReader::recover_pointer() {
     if (const auto stored = read_stored_pointer()) return *stored;
     if (!possible)
       throw file_error(Code::unclosed, file_.path(),
-                       "the multifile was never closed: its block table is missing, and there is no journal "
-                       "(`sheaf repair` recovers what can be told from the file alone)");
+                       "the multifile was never closed: its block table is missing, and there is no journal (" + what_to_do() + ")");
     if (had_journal()) {
       open_journal();  // it may have been made a moment ago, or the file completed
       if (!journal_)

@@ -1,11 +1,30 @@
-// multifile/new_file: how a new physical file begins: empty, and aligned to blocks of the file system.
+// multifile/new_file: how a new physical file begins: opened without harm to anything else, empty, and aligned to blocks of the
+// file system.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "storage/store.hpp"
 
 namespace sheaf {
+
+struct NewFile {
+  std::shared_ptr<File> file;
+  bool existed = false;  // and holds what it did: nothing is truncated
+};
+
+enum class Naming : uint8_t {
+  given,   // by a user: the file is wherever links lead
+  placed,  // by the library, beside a given name: a further file of a set, a copy
+};
+
+// Opens `path`, made if missing, with what it holds. Throws what the store throws; and `foreign` for a file that the library has
+// placed, as it has those with a temporary name (multifile/temporary_name), unless it is empty or a physical file of a multifile, a
+// regular file of one name that no link leads to. `later`: the name it will get when it is complete; a file that it replaces then may
+// be private, so nobody else may read the new one until then.
+NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming);
 
 inline constexpr int64_t largest_block_size = 32 << 20;
 inline constexpr int32_t fallback_block_size = 2 << 20;

@@ -1,10 +1,11 @@
 #include "multifile/open_mode.hpp"
 
-#include <charconv>
+#include <climits>
 #include <functional>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/parse.hpp"
 #include "base/random.hpp"
 #include "multifile/journal_writer.hpp"
 
@@ -14,28 +15,9 @@ namespace {
 
 using format::KeyvalMode;
 
-std::string_view trim(std::string_view s) {
-  const auto first = s.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) return {};
-  return s.substr(first, s.find_last_not_of(" \t\n") - first + 1);
-}
-
 [[noreturn]] void bad_value(std::string_view word, std::string_view expected) {
   throw Error(Code::invalid_argument,
               "open mode: '" + std::string(word) + "' is impossible; expected " + std::string(expected));
-}
-
-// A count of bytes, with an optional suffix k, M or G (powers of 1024).
-std::optional<int64_t> parse_bytes(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || value < 0) return std::nullopt;
-  const std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (suffix.empty()) return value;
-  if (suffix == "k" || suffix == "K") return value << 10;
-  if (suffix == "M") return value << 20;
-  if (suffix == "G") return value << 30;
-  return std::nullopt;
 }
 
 void set_files(OpenMode& m, std::string_view word, std::string_view value) {
@@ -73,9 +55,9 @@ void set_compression(codec::Compression& c, std::string_view word, std::string_v
   int level = c.codec == format::Codec::zstd ? codec::default_zstd_level : 0;
   bool sound = c.on() || name == "none";
   if (colon != std::string_view::npos) {
-    const std::string_view digits = value.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    sound &= error == std::errc() && end == digits.data() + digits.size() && c.codec == format::Codec::zstd;
+    const auto given = parse_number(value.substr(colon + 1));
+    sound &= given && *given >= INT_MIN && *given <= INT_MAX && c.codec == format::Codec::zstd;
+    if (sound) level = static_cast<int>(*given);
   }
   if (!sound || !codec::level_fits(c.codec, level))
     bad_value(word, "compress=zstd, compress=zstd:LEVEL with LEVEL from -100 to 22, compress=lz4 or compress=none");
@@ -117,6 +99,12 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     m.posix = false;
   } else if (word == "posix") {
     m.posix = true;
+  } else if (key == "fileptr") {
+    if (value != "file" && value != "stream") bad_value(word, "fileptr=file or fileptr=stream");
+    m.stream = value == "stream";
+  } else if (key == "term") {
+    if (value != "flush" && value != "default") bad_value(word, "term=flush or term=default");
+    m.term_flush = value == "flush";
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
   } else if (word == "buffered" || word == "compress") {
@@ -158,7 +146,7 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
 void parse_words(OpenMode& m, std::string_view list) {
   while (!list.empty()) {
     const size_t comma = list.find(',');
-    const std::string_view word = trim(list.substr(0, comma));
+    const std::string_view word = trimmed(list.substr(0, comma));
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
     if (word.empty()) continue;
     const size_t equals = word.find('=');
@@ -212,7 +200,7 @@ format::Identity new_identity() {
 }
 
 std::string_view known_words() {
-  return "r, w, append, ansi, posix, buffered, durable, atomic, journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
+  return "r, w, append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, term=default|flush, journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
          "files=auto|node|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, collectors=N, cmerge, "
          "collmsa, collector-hosts=EXPRESSION, buddy[=N]";
 }

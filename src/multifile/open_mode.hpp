@@ -37,7 +37,9 @@ struct OpenMode {
 
   Direction direction = Direction::none;
   bool append = false;     // write on at the ends of the streams of a complete multifile
+  bool term_flush = false;  // writing: SIGTERM flushes and records what was written before it ends the program
   bool posix = false;      // descriptors instead of FILE*
+  bool stream = false;     // the FILE* goes through the library instead of being one of the physical file
   bool durable = false;    // close returns when the data would survive a loss of power
   bool atomic = false;     // the file gets its name when its close has succeeded
   bool journal = true;     // keep a journal from which an unclosed file can be read

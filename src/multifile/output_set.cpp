@@ -16,6 +16,15 @@ std::string temporary_name(const std::string& name, int suffix) {
 
 }  // namespace
 
+FileStatus require_replaceable(Store& store, const std::string& name) {
+  FileStatus status = store.status(name);
+  if (status.is_directory)
+    throw file_error(Code::invalid_argument, name, "is a directory; give the name of a file");
+  if (status.is_special)
+    throw file_error(Code::invalid_argument, name, "is not a regular file and is not replaced");
+  return status;
+}
+
 OutputSet::~OutputSet() {
   for (size_t i = committed_; i < names_.size(); ++i) {
     try {
@@ -27,37 +36,39 @@ OutputSet::~OutputSet() {
 }
 
 std::string OutputSet::temporary(size_t number) const {
-  return temporary_name(names_[number].final, names_[number].suffix);
+  return temporary_name(names_[number].target, names_[number].suffix);
 }
 
-void OutputSet::check(const std::string& name) const {
-  const FileStatus status = store_.status(name);
-  if (!status.exists) return;
-  if (status.is_directory)
-    throw file_error(Code::invalid_argument, name, "is a directory; give the name of a file");
-  if (status.is_special)
-    throw file_error(Code::invalid_argument, name, "is not a regular file and is not replaced");
-  if (existing_ == Existing::refuse)
+void OutputSet::check(const std::string& name) const { look_at(name); }
+
+FileStatus OutputSet::look_at(const std::string& name) const {
+  const FileStatus status = require_replaceable(store_, name);
+  if (status.exists && existing_ == Existing::refuse)
     throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+  return status;
 }
 
-std::shared_ptr<File> OutputSet::add(const std::string& name) {
-  check(name);
-  for (int suffix = 0;; ++suffix) {
+std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string& original) {
+  const bool replaces = look_at(name).exists;
+  Name added{name, store_.target_of(name), replaces ? name : original};
+  for (;; ++added.suffix) {
     try {
-      auto file = store_.open(temporary_name(name, suffix), Access::fresh);
-      names_.push_back({name, suffix});
+      auto file = store_.open(temporary_name(added.target, added.suffix), Access::fresh);
+      names_.push_back(std::move(added));
+      if (!names_.back().like.empty()) store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
       return file;
     } catch (const Error& error) {
-      if (error.errno_value() != EEXIST || suffix == most_suffixes) throw;
+      if (error.errno_value() != EEXIST || added.suffix == most_suffixes) throw;
     }
   }
 }
 
 void OutputSet::commit() {
   for (; committed_ < names_.size(); ++committed_) {
-    check(names_[committed_].final);
-    store_.rename(temporary(committed_), names_[committed_].final);
+    const Name& name = names_[committed_];
+    check(name.final);
+    if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
+    store_.rename(temporary(committed_), name.target);
   }
 }
 

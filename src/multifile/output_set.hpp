@@ -2,7 +2,8 @@
 //
 // Each file is written under a temporary name in the directory of its final one ("NAME.part", or
 // "NAME.part1", ... if that exists). commit() renames them; an OutputSet that is destroyed before removes
-// them.
+// them. A file that is replaced leaves its mode, owner and the like to the new one, and symbolic links in
+// its place stay (Store::take_after, target_of).
 #pragma once
 
 #include <memory>
@@ -12,6 +13,9 @@
 #include "storage/store.hpp"
 
 namespace sheaf {
+
+// What is called `name` may be replaced by a file, or is not there. Throws invalid_argument for a directory, pipe or device.
+FileStatus require_replaceable(Store& store, const std::string& name);
 
 class OutputSet {
  public:
@@ -27,10 +31,11 @@ class OutputSet {
   void check(const std::string& name) const;
 
   // Checks, and creates the temporary file; the caller closes what it gets before commit(). Files are
-  // numbered in the order of add().
-  std::shared_ptr<File> add(const std::string& name);
+  // numbered in the order of add(). `original`: what the new file is a copy of, and takes after if it
+  // replaces none; empty: nothing.
+  std::shared_ptr<File> add(const std::string& name, const std::string& original = {});
   // Opens file `number` again, for writing.
-  std::shared_ptr<File> reopen(size_t number) { return store_.open(temporary(number), Access::write); }
+  std::shared_ptr<File> reopen(size_t number) { return store_.open(temporary(number), Access::beside); }
   size_t size() const { return names_.size(); }
 
   // Brings all files under their final names. If a rename fails, the files before it are there, the others
@@ -40,8 +45,11 @@ class OutputSet {
  private:
   struct Name {
     std::string final;
-    int suffix;
+    std::string target;  // where symbolic links lead
+    std::string like;    // the file to take after; empty: none
+    int suffix = 0;
   };
+  FileStatus look_at(const std::string& name) const;
   std::string temporary(size_t number) const;
 
   Store& store_;

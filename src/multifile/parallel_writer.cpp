@@ -1,6 +1,7 @@
 #include "multifile/parallel_writer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "layout/placement.hpp"
@@ -115,15 +116,22 @@ void ParallelWriter::number_local_groups() {
 // there before is given up only when every task has its file open.
 void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMode& mode,
                                std::shared_ptr<WriteSlots> slots) {
+  const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
   NewGroups groups;
   std::shared_ptr<File> file;
-  int64_t start[2] = {};  // block size, whether the file was there before
+  int64_t start[4] = {};  // block size, whether the file was there before, identity
+  std::optional<format::Extension> extension;  // at the first task
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
     const std::string name = name_of(request, facts_.filenumber);
-    start[1] = store().status(name).exists;
-    file = store().open(name, Access::create);
-    facts_.created = !start[1];
+    const bool renamed = !request.name_of && !request.stored_name.empty();
+    NewFile opened = create_file(store(), name, renamed ? format::physical_name(request.stored_name, facts_.filenumber) : name,
+                                 facts_.filenumber == 0 || facts_.named ? Naming::given : Naming::placed);
+    file = std::move(opened.file);
+    start[1] = opened.existed;
+    facts_.created = !opened.existed;
+    extension = mode.extension();
+    if (extension && format::extensible(stored_name)) std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
     start[0] = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
@@ -162,9 +170,10 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, groups);
     if (!problem) problem = unformed;
   }
-  lay_out(aligned, request.stored_name.empty() ? request.path : request.stored_name,
-          opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups),
-          local().rank() == 0 ? mode.extension() : std::nullopt);
+  JournalKey key{{}, local().size(), facts_.nfiles, facts_.filenumber, facts_.fsblksize};
+  std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
+  stream_.know_file(key);
+  lay_out(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups), extension);
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
@@ -293,6 +302,10 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
     collecting()->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, groups);
+  JournalKey key = stream_.journal_key();
+  key.fsblksize = facts_.fsblksize;
+  stream_.know_file(key);
+  stream_.release_journal();  // of the old layout
   lay_out(aligned, base, Existing::something, unformed, std::move(groups), extension);
 }
 

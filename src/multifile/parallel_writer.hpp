@@ -107,7 +107,8 @@ class ParallelWriter {
     }
   };
   void finish(std::vector<std::byte>& row);
-  std::vector<std::byte> finish_stream();
+  std::vector<std::byte> finish_stream(TaskBlocks& blocks);
+  void look_for_losses(const TaskBlocks& blocks, std::span<const std::byte> row);
   void report_row(std::span<const std::byte> row) noexcept;
   Table collect_table(std::span<const std::byte> row);
   void write_table(Table& table);

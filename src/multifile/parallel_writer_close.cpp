@@ -5,6 +5,7 @@
 #include "multifile/buddy.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/leaders.hpp"
+#include "multifile/overruns.hpp"
 #include "multifile/parallel_writer.hpp"
 
 namespace sheaf {
@@ -19,7 +20,8 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   const auto unsent = collective() ? collective()->finish() : std::nullopt;
   if (!problem) problem = unsent;
   if (collecting()) collecting()->writer.reset();
-  if (!problem) problem = attempt([&] { row = finish_stream(); });
+  TaskBlocks blocks;
+  if (!problem) problem = attempt([&] { row = finish_stream(blocks); });
   Table table = collect_table(row);
   const bool lead = facts_.filenumber == 0;
   const bool first = local().rank() == 0;
@@ -33,8 +35,8 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   step(!first && !gathers_mapping(), [&] { file().close(); });
 
   // Everybody learns whether files other than 0 are still to be completed, who completes file 0 and where it keeps the
-  // mapping.
-  int64_t values[6] = {!early && !lead, -1, 0, 0, 0, 0};
+  // mapping, and whether a program wrote behind a chunk itself.
+  int64_t values[7] = {!early && !lead, -1, 0, 0, 0, 0, !blocks.overruns().empty()};
   if (lead && first) {
     values[1] = task();
     values[2] = table.pointer.varheader;
@@ -60,6 +62,18 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
     comm_->barrier();  // files are completed by one task each, and read by others
     write_buddies(store(), *comm_, local(), facts_, path(), base, buddies);
   }
+  if (values[6]) look_for_losses(blocks, row);
+}
+
+// Collective, when the files are complete: what else there is can be read.
+void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const std::byte> row) {
+  std::vector<uint32_t> sums;
+  RowView(row).copy_sums(sums);
+  const layout::ChunkGeometry& chunks = stream_.geometry();
+  const WrittenTask mine{task(), facts_.filenumber, chunks, blocks, sums};
+  auto problem = check_neighbours(local(), std::span(&mine, 1), [&](int32_t) { return store().open(path(), Access::read); });
+  const auto own = attempt([&] { require_tails(mine, path()); });
+  agree(*comm_, own ? own : problem);
 }
 
 // After a close that has failed on some task: whoever opens the file finds all that this task has brought into it.
@@ -69,7 +83,7 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
     const auto unclosed = attempt([&] { MetadataReader(*data).read_pointer(); });
     if (!unclosed || unclosed->code() != Code::unclosed) return;
     if (facts_.durable) data->sync();
-    JournalWriter journal(store(), facts_.durable);
+    JournalWriter journal(store(), stream_.journal_key(), facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row);
     for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
       journal.report(*data, local().rank(), b, view.size_of(b), b + 1 < view.blocks());
@@ -80,9 +94,10 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
 }
 
 // What this task has written. All its bytes are on their way then.
-std::vector<std::byte> ParallelWriter::finish_stream() {
-  TaskBlocks blocks = stream_.park();
-  if (const auto handle = stream_.release_handle()) handle->close();
+std::vector<std::byte> ParallelWriter::finish_stream(TaskBlocks& blocks) {
+  const auto handle = stream_.release_handle();
+  blocks = stream_.park();
+  if (handle) handle->close();
   if (facts_.durable) stream_.sync();
   stream_.require_nothing_lost();
   return row_of(blocks, blocks.take_sums(file(), stream_.geometry()));
@@ -121,6 +136,7 @@ ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> r
 
 // Local, at a leader: its part of META2.
 void ParallelWriter::write_table(Table& table) {
+  require_unfinished(file(), stream_.journal_key().pointer_offset());
   const auto rounds = checked_mul(table.pointer.maxblocks, stream_.geometry().skip);
   const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
   table.pointer.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
@@ -206,7 +222,7 @@ void ParallelWriter::complete(const format::Pointer& p) {
   MetadataWriter(file(), h).write_pointer(p);
   if (facts_.durable) file().sync();
   file().close();
-  if (stream_.keeps_journal()) remove_journal(store(), path());
+  if (stream_.keeps_journal()) remove_journal(store(), path(), stream_.journal_key().identity);
 }
 
 }  // namespace sheaf

@@ -2,74 +2,46 @@
 
 #include <algorithm>
 
-#include "multifile/file_checks.hpp"
 #include "multifile/plain_file.hpp"
+#include "multifile/task_rows.hpp"
 
 namespace sheaf {
 
-layout::ChunkGeometry PhysicalFile::geometry(int64_t local_rank) const {
-  const auto t = static_cast<size_t>(local_rank);
-  return {layout.starts[t], layout.skip, chunk_sizes[t]};
-}
+int64_t PhysicalFile::skip() const { return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip(); }
 
-BlockSizes PhysicalFile::sizes_of(int64_t local_rank) const {
-  if (plain) return plain->sizes_of(static_cast<size_t>(local_rank));
-  const auto count = static_cast<int32_t>(block_counts[static_cast<size_t>(local_rank)]);
-  return {block_sizes.data() + local_rank, header.ntasks, count};
-}
+TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(local_rank); }
 
-PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking) {
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t most_held) {
   PhysicalFile f;
   f.file = store.open(path, Access::read);
-  MetadataReader reader(store, *f.file);
-  reader.set_checking(checking);
-  f.header = reader.header();
-  const auto n = static_cast<size_t>(f.header.ntasks);
-  f.pointer = reader.read_pointer();
-  f.extension = reader.extension();
-  if (FileChecks* const checks = reader.checks(f.pointer)) f.sums = checks->check_tasks(0, f.header.ntasks);
-
-  f.globalranks.resize(n);
-  f.chunk_sizes.resize(n);
-  reader.read_globalranks(0, f.globalranks);
-  reader.read_chunk_sizes(0, f.chunk_sizes);
-  try {
-    f.layout = layout::lay_out(f.chunk_sizes, f.header.fsblksize);
-  } catch (const Error&) {
-    reader.damaged("the chunk sizes add up to more than 2^63 bytes");
-  }
-  reader.check_pointer(f.pointer, f.layout.skip);
-
-  f.block_counts.resize(n);
-  f.block_sizes.resize(n * static_cast<size_t>(f.pointer.maxblocks));
-  reader.read_block_counts(f.pointer, 0, f.block_counts);
-  reader.read_block_sizes(f.pointer, 0, 0, f.block_sizes);
-  for (size_t t = 0; t < n; ++t) {
-    const auto task = static_cast<int64_t>(t);
-    const BlockSizes sizes = f.sizes_of(task);
-    for (int64_t b = 0; b < sizes.count; ++b) reader.check_block(f.pointer, f.geometry(task), task, b, sizes[b]);
-  }
+  auto reader = std::make_unique<MetadataReader>(store, *f.file);
+  reader->set_checking(checking);
+  f.header = reader->header();
+  f.pointer = reader->read_pointer();
+  f.extension = reader->extension();
+  f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, most_held);
   return f;
 }
 
-int64_t Multifile::ntasks() const {
-  return is_set() ? static_cast<int64_t>(mapping.size()) : files.front().header.ntasks;
+void Multifile::read_places(int64_t first, std::span<layout::Placement> places) const {
+  if (!is_set()) {
+    for (size_t i = 0; i < places.size(); ++i) places[i] = {0, static_cast<int32_t>(first + static_cast<int64_t>(i))};
+  } else if (mapping.empty()) {
+    files.front().table->read_mapping(first, places);
+  } else {
+    std::ranges::copy(std::span(mapping).subspan(static_cast<size_t>(first), places.size()), places.begin());
+  }
 }
 
 layout::Placement Multifile::place(int64_t task) const {
-  return is_set() ? mapping[static_cast<size_t>(task)] : layout::Placement{0, static_cast<int32_t>(task)};
+  layout::Placement place;
+  read_places(task, std::span(&place, 1));
+  return place;
 }
 
-layout::ChunkGeometry Multifile::geometry(int64_t task) const {
-  return file_of(task).geometry(place(task).local_rank);
-}
-
-BlockSizes Multifile::sizes_of(int64_t task) const { return file_of(task).sizes_of(place(task).local_rank); }
-
-SumsPlace Multifile::sums_of(int64_t task) const { return file_of(task).sums_of(place(task).local_rank); }
-
-int64_t Multifile::globalrank(int64_t task) const {
-  return file_of(task).globalranks[static_cast<size_t>(place(task).local_rank)];
+TaskRow Multifile::row(int64_t task) const {
+  const layout::Placement at = place(task);
+  return FileRows(files[static_cast<size_t>(at.file)], at.file).at(at.local_rank);
 }
 
 int64_t Multifile::maxblocks() const {
@@ -88,7 +60,8 @@ bool Multifile::compressed() const {
 
 int64_t Multifile::data_bytes() const {
   int64_t sum = 0;
-  for (int64_t t = 0; t < ntasks(); ++t) sum += sizes_of(t).total();
+  TaskRows rows(*this);
+  for (int64_t t = 0; t < ntasks(); ++t) sum += rows.at(t).sizes.total();
   return sum;
 }
 
@@ -98,12 +71,15 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
   if (!given.header.compressed || given.plain) return given;
   const auto stored = std::make_shared<const PhysicalFile>(std::move(given));
   std::vector<StoredTask> tasks;
-  for (int32_t t = 0; t < stored->header.ntasks; ++t)
-    tasks.push_back({task_of(t), stored->geometry(t), !stored->pointer.complete(), stored->sums_of(t)});
+  FileRows rows(*stored);
+  for (int32_t t = 0; t < stored->header.ntasks; ++t) {
+    const TaskRow& row = rows.at(t);
+    tasks.push_back({task_of(t), row.geometry, !stored->pointer.complete(), row.sums});
+  }
   PhysicalFile view;
-  view.plain = std::make_shared<PlainFile>(stored->file, std::move(tasks), [stored](ReadStream& stream, size_t t) {
-    const auto local_rank = static_cast<int64_t>(t);
-    stream.load(stored->file, stored->geometry(local_rank), stored->sizes_of(local_rank), {}, stored->sums_of(local_rank));
+  view.plain = std::make_shared<PlainFile>(stored->file, std::move(tasks), [stored, rows = FileRows(*stored)](ReadStream& stream, size_t t) mutable {
+    const TaskRow& row = rows.at(static_cast<int64_t>(t));
+    stream.load(stored->file, row.geometry, row.sizes, {}, row.sums);
   });
   view.file = view.plain;
   view.header = stored->header;
@@ -111,57 +87,78 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
   view.extension = stored->extension;
   view.pointer = stored->pointer;
   view.pointer.maxblocks = 0;
-  view.globalranks = stored->globalranks;
-  view.layout = stored->layout;
-  for (size_t t = 0; t < view.globalranks.size(); ++t) {
-    const layout::ChunkGeometry chunks = view.plain->geometry(t);
-    view.layout.starts[t] = chunks.start;
-    view.layout.skip = chunks.skip;
-    view.chunk_sizes.push_back(chunks.size);
-    view.block_counts.push_back(view.plain->sizes_of(t).count);
-    view.pointer.maxblocks = std::max(view.pointer.maxblocks, view.plain->sizes_of(t).count);
-  }
+  view.table = stored->table;
+  for (int32_t t = 0; t < view.header.ntasks; ++t)
+    view.pointer.maxblocks = std::max(view.pointer.maxblocks, view.plain->sizes_of(static_cast<size_t>(t)).count);
   return view;
+}
+
+// Throws damaged unless the mapping names tasks that there are, and the data of all can be counted.
+void check_set(const Multifile& m) {
+  const auto damaged = [&](const std::string& finding) { throw file_error(Code::damaged, m.path, finding); };
+  int64_t tasks = 0;
+  int64_t largest = 0;
+  for (const PhysicalFile& f : m.files) {
+    tasks += f.header.ntasks;
+    largest = std::max(largest, f.table->largest_task());
+  }
+  for_each_place(m, [&](int64_t first, std::span<const layout::Placement> places) {
+    for (size_t i = 0; i < places.size(); ++i)
+      if (const PhysicalFile& f = m.files[static_cast<size_t>(places[i].file)]; places[i].local_rank >= f.header.ntasks)
+        damaged("the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " +
+                std::to_string(places[i].local_rank) + " of '" + f.path() + "', which has only " + std::to_string(f.header.ntasks));
+  });
+  if (checked_mul(largest, m.ntasks())) return;
+  std::optional<int64_t> sum = 0;
+  TaskRows rows(m);
+  for (int64_t t = 0; sum && t < m.ntasks(); ++t) sum = checked_add(*sum, rows.at(t).sizes.total());
+  if (!sum) damaged("the tasks of the set are said to have more than 2^63 bytes");
 }
 
 }  // namespace
 
-void load_stream(ReadStream& stream, const Multifile& m, int64_t task) {
-  const PhysicalFile& f = m.file_of(task);
-  load_stream(stream, f.header, f.file, {task, m.geometry(task), !f.pointer.complete(), m.sums_of(task)}, m.sizes_of(task));
+void load_stream(ReadStream& stream, const Multifile& m, int64_t task, const TaskRow& row) {
+  const PhysicalFile& f = m.file_of(row);
+  load_stream(stream, f.header, f.file, {task, row.geometry, !f.pointer.complete(), row.sums}, row.sizes);
 }
 
 Multifile plain_view(Multifile multifile) {
+  if (!multifile.compressed()) return multifile;
   std::vector<std::vector<int64_t>> tasks(multifile.files.size());  // of each file, by local rank
   for (size_t f = 0; f < tasks.size(); ++f) tasks[f].assign(static_cast<size_t>(multifile.files[f].header.ntasks), -1);
-  for (int64_t t = 0; t < multifile.ntasks(); ++t) {
-    const layout::Placement at = multifile.place(t);
-    tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = t;
-  }
+  for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
+    for (const layout::Placement at : places) tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = first++;
+  });
   for (size_t f = 0; f < tasks.size(); ++f)
     multifile.files[f] =
         plain_view(std::move(multifile.files[f]), [&](int32_t local_rank) { return tasks[f][static_cast<size_t>(local_rank)]; });
   return multifile;
 }
 
-Multifile load_multifile(Store& store, const std::string& path, Checking checking) {
+Multifile load_multifile(Store& store, const std::string& path, Checking checking, int64_t most_held) {
   Multifile m;
   m.path = path;
-  m.files.push_back(load_physical_file(store, path, checking));
-  const format::Header& lead = m.files.front().header;
-  if (!lead.leads_set()) return m;
+  const auto load = [&](const std::string& name) {
+    m.files.push_back(load_physical_file(store, name, checking, most_held));
+    most_held -= m.files.back().table->bytes_held();
+  };
+  load(path);
+  if (!m.files.front().header.leads_set()) return m;
 
-  MetadataReader reader(store, *m.files.front().file, lead);
-  reader.set_checking(checking);
-  const int64_t ntasks = reader.read_mapping_size(m.files.front().pointer);
-  if (FileChecks* const checks = reader.checks(m.files.front().pointer)) checks->check_mapping(0, ntasks, ntasks);
-  m.mapping.resize(static_cast<size_t>(ntasks));
-  reader.read_mapping(m.files.front().pointer, 0, m.mapping);
-  if (m.mapping.empty()) reader.damaged("a set of several files with an empty mapping");
+  const TaskTable& lead = *m.files.front().table;
+  m.set_tasks = lead.read_mapping_size();
+  lead.check_mapping(m.set_tasks);
+  if (m.set_tasks == 0) throw file_error(Code::damaged, path, "a set of several files with an empty mapping");
+  if (const int64_t bytes = m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)); bytes <= most_held / 2) {
+    std::vector<layout::Placement> mapping(static_cast<size_t>(m.set_tasks));
+    lead.read_mapping(0, mapping);
+    m.mapping = std::move(mapping);
+    most_held -= bytes;
+  }
 
-  const int32_t nfiles = lead.nfiles;
+  const int32_t nfiles = m.files.front().header.nfiles;
   for (int32_t k = 1; k < nfiles; ++k) {
-    m.files.push_back(load_physical_file(store, format::physical_name(path, k), checking));
+    load(format::physical_name(path, k));
     const PhysicalFile& f = m.files.back();
     if (f.header.nfiles != nfiles || f.header.filenumber != k)
       throw file_error(Code::damaged, f.path(),
@@ -169,17 +166,7 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
                            ", not file " + std::to_string(k) + " of the set '" + path + "' of " +
                            std::to_string(nfiles));
   }
-  int64_t data_bytes = 0;
-  for (int64_t t = 0; t < ntasks; ++t) {
-    const layout::Placement at = m.mapping[static_cast<size_t>(t)];
-    const PhysicalFile& f = m.files[static_cast<size_t>(at.file)];
-    if (at.local_rank >= f.header.ntasks)
-      reader.damaged("the mapping sends task " + std::to_string(t) + " to task " + std::to_string(at.local_rank) +
-                     " of '" + f.path() + "', which has only " + std::to_string(f.header.ntasks));
-    const auto sum = checked_add(data_bytes, m.sizes_of(t).total());
-    if (!sum) reader.damaged("the tasks of the set are said to have more than 2^63 bytes");
-    data_bytes = *sum;
-  }
+  check_set(m);
   return m;
 }
 

@@ -1,5 +1,8 @@
-// multifile/physical_file: the whole metadata of one physical file, or of a set of them, in memory. For the serial
-// handles and the tools; parallel tasks read their own slices instead (multifile/parallel_reader.hpp).
+// multifile/physical_file: the metadata of one physical file, or of a set of them. For the serial handles and the tools; parallel
+// tasks read their own slices instead (multifile/parallel_reader.hpp).
+//
+// Metadata that take little are held, others are read again where they are asked for: whatever a file claims, memory is bounded
+// by what the loader says, plus a few MiB for whoever goes through the tasks (multifile/task_rows.hpp).
 #pragma once
 
 #include <memory>
@@ -7,48 +10,54 @@
 #include <vector>
 
 #include "multifile/metadata_io.hpp"
-#include "multifile/read_stream.hpp"
+#include "multifile/task_table.hpp"
 
 namespace sheaf {
 
 class PlainFile;
+
+// Bytes of metadata that are held.
+inline constexpr int64_t held_by_tools = 16 << 20;
+inline constexpr int64_t held_by_readers = 256 << 20;  // which go from task to task in any order
 
 struct PhysicalFile {
   std::shared_ptr<File> file;
   format::Header header;
   format::Pointer pointer;
   std::optional<format::Extension> extension;
-  layout::FileLayout layout;
-  std::vector<int64_t> globalranks;  // one per local task, as the next two
-  std::vector<int64_t> chunk_sizes;
-  std::vector<int64_t> block_counts;
-  std::vector<SumsPlace> sums;       // empty: the data have no checksums, or nobody wants to compare them
-  std::vector<int64_t> block_sizes;  // [block * ntasks + local task]; unused entries as stored (0 or -1)
-  std::shared_ptr<PlainFile> plain;  // in a plain view of a compressed file: where the sizes of blocks are, and `file`
+  std::shared_ptr<const TaskTable> table;
+  std::shared_ptr<PlainFile> plain;  // in a plain view of a compressed file: its blocks, and `file`
 
   const std::string& path() const { return file->path(); }
-  layout::ChunkGeometry geometry(int64_t local_rank) const;
-  BlockSizes sizes_of(int64_t local_rank) const;
-  SumsPlace sums_of(int64_t local_rank) const { return sums.empty() ? SumsPlace{} : sums[static_cast<size_t>(local_rank)]; }
+  int64_t skip() const;
+  // One task. Who wants many has FileRows.
+  TaskRow row(int64_t local_rank) const;
 };
 
-// Loads and checks everything. Memory: bounded by the size of the file. Throws what MetadataReader throws.
-PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking = Checking::on);
+// Loads and checks everything. Throws what MetadataReader throws.
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking = Checking::on,
+                                int64_t most_held = held_by_tools);
 
 // A multifile: the set that `path` leads, or the single physical file that `path` is.
 struct Multifile {
   std::string path;
   std::vector<PhysicalFile> files;
-  std::vector<layout::Placement> mapping;  // one per task of a set; empty for a single file
+  int64_t set_tasks = 0;                   // entries of the mapping of a set; 0 for a single file
+  std::vector<layout::Placement> mapping;  // all of them, or none: too much to hold
 
-  int64_t ntasks() const;
-  bool is_set() const { return !mapping.empty(); }
+  int64_t ntasks() const { return is_set() ? set_tasks : files.front().header.ntasks; }
+  bool is_set() const { return set_tasks > 0; }
+  // Places of tasks [first, first + places.size()).
+  void read_places(int64_t first, std::span<layout::Placement> places) const;
+
+  // One task. Who wants many has TaskRows.
   layout::Placement place(int64_t task) const;
   const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
-  layout::ChunkGeometry geometry(int64_t task) const;
-  BlockSizes sizes_of(int64_t task) const;
-  SumsPlace sums_of(int64_t task) const;
-  int64_t globalrank(int64_t task) const;
+  TaskRow row(int64_t task) const;
+  layout::ChunkGeometry geometry(int64_t task) const { return row(task).geometry; }
+  int64_t globalrank(int64_t task) const { return row(task).globalrank; }
+
+  const PhysicalFile& file_of(const TaskRow& row) const { return files[static_cast<size_t>(row.place.file)]; }
   int64_t maxblocks() const;  // largest of all files
   bool closed() const;        // else what is here is what the journals tell
   bool compressed() const;    // streams of a file are frames; false for a plain view
@@ -56,13 +65,26 @@ struct Multifile {
 };
 
 // Loads all physical files. Throws damaged if the files do not belong together.
-Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on);
+Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on, int64_t most_held = held_by_tools);
 
-// Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The multifile outlives its use.
-void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task);
+// Calls visit(first, places) for all tasks of a set, slice by slice.
+template <class Visit>
+void for_each_place(const Multifile& multifile, Visit&& visit) {
+  constexpr int64_t at_once = 128 << 10;  // 1 MiB
+  std::vector<layout::Placement> places;
+  for (int64_t first = 0; first < multifile.ntasks(); first += std::ssize(places)) {
+    places.resize(static_cast<size_t>(std::min(at_once, multifile.ntasks() - first)));
+    multifile.read_places(first, places);
+    visit(first, std::span<const layout::Placement>(places));
+  }
+}
+
+// Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The row outlives its use.
+void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task, const TaskRow& row);
 
 // The same multifile as if it were not compressed (multifile/plain_file). Chunk and block sizes, block counts and maxblocks
-// are those of the plain data; header and place of the block table stay. Throws damaged.
+// are those of the plain data; header and place of the block table stay. Holds about 200 bytes per task, and the frames
+// of all tasks. Throws damaged.
 Multifile plain_view(Multifile multifile);
 
 }  // namespace sheaf

@@ -1,85 +1,15 @@
 #include "multifile/plain_file.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace sheaf {
 
 using format::Frame;
-using format::frame_head_size;
-using format::FrameHead;
 using format::FrameTable;
-using format::index_end_size;
 using format::PlainPlace;
 
 namespace {
-
 constexpr int64_t stored_buffer = 4 << 10;  // whole frames are read past it
-
-std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t offset) {
-  return "task " + std::to_string(task.task) + " of '" + stored.file().path() + "': at offset " + std::to_string(offset) +
-         " of its stored bytes";
-}
-
-[[noreturn]] void damaged(const ReadStream& stored, const StoredTask& task, int64_t offset, const std::string& finding) {
-  throw Error(Code::damaged, place_of(stored, task, offset) + " " + finding);
-}
-
-std::vector<int64_t> ends_of(const BlockSizes& sizes) {
-  std::vector<int64_t> ends;
-  for (int64_t b = 0; b < sizes.count; ++b) ends.push_back(sizes[b] + (ends.empty() ? 0 : ends.back()));
-  return ends;
-}
-
-// To an offset in the stream: as seek_absolute(), but not past all blocks in front of it.
-bool go_to(ReadStream& stored, const std::vector<int64_t>& ends, int64_t offset) {
-  const auto block = std::ranges::upper_bound(ends, offset) - ends.begin();
-  if (block == std::ssize(ends)) return stored.seek_absolute(offset);
-  return stored.seek_block(block, offset - (block > 0 ? ends[static_cast<size_t>(block) - 1] : 0));
-}
-
-std::optional<FrameTable> read_index(ReadStream& stored, int64_t total) {
-  std::array<std::byte, index_end_size> end;
-  if (total < frame_head_size + index_end_size) return std::nullopt;
-  if (!stored.seek_absolute(total - index_end_size) || stored.read(end) < end.size()) return std::nullopt;
-  const auto begin = format::decode_index_end(end, total);
-  if (!begin) return std::nullopt;
-  std::vector<std::byte> bytes(static_cast<size_t>(total - *begin));
-  if (!stored.seek_absolute(*begin) || stored.read(bytes) < bytes.size()) return std::nullopt;
-  return FrameTable::decode_index(bytes, *begin);
-}
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
-}
-
-}  // namespace
-
-StoredFrames read_frames(ReadStream& stored, const StoredTask& task) {
-  const int64_t total = stored.sizes().total();
-  if (auto table = read_index(stored, total)) return {std::move(*table), true, total};
-  StoredFrames found;
-  const std::vector<int64_t> ends = ends_of(stored.sizes());
-  int64_t& at = found.stored_bytes;
-  while (at < total) {
-    std::array<std::byte, frame_head_size> bytes{};
-    go_to(stored, ends, at);
-    const size_t there = stored.read(bytes);
-    // Behind the end of what a program has written before it was killed there may be zeros, or nothing.
-    const bool cut = there < bytes.size();
-    if (task.unclosed && (cut || is_zero(bytes))) return found;
-    const auto head = cut ? std::nullopt : format::decode_frame(bytes);
-    if (!head) damaged(stored, task, at, "there is no frame");
-    if (head->size() > total - at) {
-      if (task.unclosed) return found;
-      damaged(stored, task, at, "the frame of " + std::to_string(head->size()) + " bytes is cut off");
-    }
-    if (head->kind == FrameHead::Kind::data && !found.table.add(*head, at))
-      damaged(stored, task, at, "the frame of offset " + std::to_string(head->at.offset) + " in block " +
-                                    std::to_string(head->at.block) + " does not follow the one before");
-    at += head->size();
-  }
-  return found;
 }
 
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
@@ -118,7 +48,7 @@ void PlainFile::choose(size_t index) {
   if (chosen_ == index) return;
   chosen_ = SIZE_MAX;
   load_(stored_, index);
-  ends_ = ends_of(stored_.sizes());
+  places_ = StreamPlaces(stored_.sizes());
   chosen_ = index;
 }
 
@@ -146,50 +76,27 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
     const Frame& frame = table.frames()[number];
     const auto begin = static_cast<size_t>(at.offset - frame.at.offset);
     const size_t n = std::min(out.size(), frame.used - begin);
-    const bool kept = plain_task_ == task && plain_frame_ == number;
-    if (n == frame.used && !kept) {
-      fetch(task, frame, out.first(n));
-    } else {
-      std::ranges::copy(plain_of(task, number).subspan(begin, n), out.begin());
-    }
+    copy_from_frame(task, number, begin, out.first(n));
     out = out.subspan(n);
     at.offset += static_cast<int64_t>(n);
   }
   return wanted;
 }
 
-// The first frame.used plain bytes of a frame.
-void PlainFile::fetch(size_t index, const Frame& frame, std::span<std::byte> out) {
-  choose(index);
-  const StoredTask& what = tasks_[index].what;
-  const std::span<std::byte> bytes = frame_.at_least(frame.size);
-  go_to(stored_, ends_, frame.stored);
-  if (stored_.read(bytes) < bytes.size()) damaged(stored_, what, frame.stored, "the frame is cut off");
-  const auto head = format::decode_frame(bytes.first<frame_head_size>());
-  if (!head || head->kind != FrameHead::Kind::data || head->size() != frame.size || head->plain < frame.used || head->at != frame.at)
-    damaged(stored_, what, frame.stored, "there is not the frame that the index has");
-  const auto where = place_of(stored_, what, frame.stored) + ", block " + std::to_string(head->at.block) + " offset " +
-                     std::to_string(head->at.offset) + ": the frame";
-  ++decoded_;
-  if (head->plain == out.size()) {
-    decoder_.decode(*head, bytes.subspan(frame_head_size), out, where);
-    return;
-  }
-  std::vector<std::byte> whole(head->plain);
-  decoder_.decode(*head, bytes.subspan(frame_head_size), whole, where);
-  std::copy_n(whole.begin(), out.size(), out.begin());
-}
-
-std::span<const std::byte> PlainFile::plain_of(size_t index, size_t number) {
+// Plain bytes of a frame, from its `begin`-th on. A frame of which something else may be wanted is kept.
+void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
   if (plain_task_ != index || plain_frame_ != number) {
+    choose(index);
+    const size_t bytes = frames_.read(stored_, places_, tasks_[index].what, frames(index).frames()[number]).plain;
+    ++decoded_;
+    if (bytes == out.size()) return frames_.decode(out);
     plain_task_ = SIZE_MAX;
-    const Frame& frame = frames(index).frames()[number];
-    plain_.resize(frame.used);
-    fetch(index, frame, plain_);
+    plain_.resize(bytes);
+    frames_.decode(plain_);
     plain_task_ = index;
     plain_frame_ = number;
   }
-  return plain_;
+  std::ranges::copy(std::span(plain_).subspan(begin, out.size()), out.begin());
 }
 
 void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file, const StoredTask& task,

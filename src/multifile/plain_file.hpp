@@ -14,31 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "codec/frame_coder.hpp"
-#include "format/frame.hpp"
 #include "format/header.hpp"
-#include "multifile/read_stream.hpp"
+#include "multifile/stored_frames.hpp"
 
 namespace sheaf {
-
-// What is in a stored stream.
-struct StoredFrames {
-  format::FrameTable table;
-  bool indexed = false;     // ends with an index of all frames
-  int64_t stored_bytes = 0;  // of whole frames: more only where something is missing behind them
-};
-
-// Where the stored streams are, and what messages call them.
-struct StoredTask {
-  int64_t task = 0;                // for messages
-  layout::ChunkGeometry geometry;  // of its chunks in the physical file
-  bool unclosed = false;           // the end of the stream may be missing
-  SumsPlace sums = {};             // of the stored bytes
-};
-
-// The frames of the stream that `stored` has loaded. Throws damaged, naming path, task and offset, for what is no frame, and
-// for a stream that ends inside one unless its file was not closed.
-StoredFrames read_frames(ReadStream& stored, const StoredTask& task);
 
 class PlainFile final : public File {
  public:
@@ -75,8 +54,7 @@ class PlainFile final : public File {
   void lay_out();
   size_t read_block(std::span<std::byte> data, int64_t offset);
   void choose(size_t index);
-  void fetch(size_t index, const format::Frame& frame, std::span<std::byte> out);
-  std::span<const std::byte> plain_of(size_t index, size_t number);
+  void copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out);
 
   std::shared_ptr<File> file_;
   std::vector<Task> tasks_;
@@ -87,10 +65,9 @@ class PlainFile final : public File {
 
   std::mutex mutex_;  // guards what follows
   ReadStream stored_;
-  std::vector<int64_t> ends_;       // of its blocks, in the stream
+  StreamPlaces places_;             // in it
   size_t chosen_ = SIZE_MAX;        // whose stream that is
-  codec::FrameDecoder decoder_;
-  codec::Scratch frame_;            // as stored
+  FrameReader frames_;
   std::vector<std::byte> plain_;    // of the frame below
   size_t plain_task_ = SIZE_MAX;
   size_t plain_frame_ = 0;

@@ -16,12 +16,6 @@ constexpr int64_t checked_at_once = 256 << 10;  // so that it is still in the ca
 constexpr int64_t walked_at_least = 8 << 20;     // more than a core's caches hold
 }
 
-int64_t BlockSizes::total() const {
-  int64_t sum = 0;
-  for (int64_t b = 0; b < count; ++b) sum += (*this)[b];
-  return sum;
-}
-
 void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position,
                       SumsPlace sums) {
   file_ = std::move(file);
@@ -44,8 +38,8 @@ int64_t ReadStream::sums_at(int64_t block, int64_t offset) const {
     return size <= piece() ? int64_t{size > 0} * 4 : 4 * format::sums_of_block(size, geometry_.size, piece());
   };
   int64_t at = sums_at_ + 4 * (offset / piece());
-  for (int64_t b = block_; b < block; ++b) at += bytes_of(b);
-  for (int64_t b = block_; b > block; --b) at -= bytes_of(b - 1);
+  for (int64_t b = sizes_.next_used(block_); b < block; b = sizes_.next_used(b + 1)) at += bytes_of(b);
+  for (int64_t b = sizes_.next_used(block); b < block_; b = sizes_.next_used(b + 1)) at -= bytes_of(b);
   return at;
 }
 
@@ -59,7 +53,7 @@ void ReadStream::move(int64_t block, int64_t offset) {
 }
 
 StdioHandle& ReadStream::share(bool with_stream) {
-  if (!handle()) attach(std::make_unique<StdioHandle>(file_->path(), false, with_stream));
+  if (!handle()) attach(std::make_unique<StdioHandle>(*file_, false, with_stream));
   return *handle();
 }
 
@@ -90,7 +84,7 @@ void ReadStream::learn_from_handle() {
 
 int64_t ReadStream::bytes_read() {
   int64_t sum = position();
-  for (int64_t b = 0; b < block_; ++b) sum += sizes_[b];
+  for (int64_t b = sizes_.next_used(0); b < block_; b = sizes_.next_used(b + 1)) sum += sizes_[b];
   return sum;
 }
 
@@ -100,7 +94,7 @@ int64_t ReadStream::available_in_block() {
 
 int64_t ReadStream::available(int64_t limit) {
   int64_t sum = available_in_block();
-  for (int64_t b = block_ + 1; b < sizes_.count && sum < limit; ++b) sum += sizes_[b];
+  for (int64_t b = sizes_.next_used(block_ + 1); b < sizes_.count && sum < limit; b = sizes_.next_used(b + 1)) sum += sizes_[b];
   return std::min(sum, limit);
 }
 
@@ -129,7 +123,8 @@ bool ReadStream::seek_block(int64_t block, int64_t offset) {
 
 bool ReadStream::seek_absolute(int64_t offset) {
   if (offset < 0) return false;
-  for (int64_t b = 0; b < sizes_.count; ++b) {
+  if (offset == 0) return seek_block(0, 0);
+  for (int64_t b = sizes_.next_used(0); b < sizes_.count; b = sizes_.next_used(b + 1)) {
     if (offset <= sizes_[b]) return seek_block(b, offset);
     offset -= sizes_[b];
   }
@@ -139,7 +134,10 @@ bool ReadStream::seek_absolute(int64_t offset) {
 bool ReadStream::seek_from_end(int64_t offset) {
   if (offset > 0 || sizes_.count == 0) return false;
   if (offset == 0) return seek_block(sizes_.count - 1, sizes_[sizes_.count - 1]);
-  return seek_absolute(sizes_.total() + offset);
+  if (!seek_absolute(sizes_.total() + offset)) return false;
+  // A border between blocks is the begin of the later one.
+  while (position() == sizes_[block_] && block_ + 1 < sizes_.count) seek_block(block_ + 1, 0);
+  return true;
 }
 
 size_t ReadStream::read(std::span<std::byte> out) {
@@ -167,7 +165,7 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
     const int64_t left = sizes_[block_] - fetched_;
     if (left <= 0) {
       if (block_ + 1 >= sizes_.count) break;
-      move(block_ + 1, 0);
+      move(std::min<int64_t>(sizes_.next_used(block_ + 1), sizes_.count - 1), 0);
       continue;
     }
     const auto want = static_cast<int64_t>(out.size() - done);

@@ -12,26 +12,12 @@
 #include <span>
 
 #include "layout/chunk_layout.hpp"
+#include "multifile/block_sizes.hpp"
 #include "multifile/write_stream.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
-
-// The recorded sizes of one task's blocks inside a larger table that somebody else owns.
-struct BlockSizes {
-  const int64_t* first = nullptr;
-  int32_t stride = 1;  // elements between the sizes of two blocks
-  int32_t count = 0;
-
-  int64_t operator[](int64_t block) const { return first[block * stride]; }
-  int64_t total() const;
-};
-
-struct ReadPosition {
-  int64_t block = 0;
-  int64_t offset = 0;  // inside the block
-};
 
 // Where a reader of a task's data finds their checksums.
 struct SumsPlace {

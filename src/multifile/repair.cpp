@@ -19,21 +19,24 @@ using format::Pointer;
 namespace {
 
 constexpr int64_t values_at_once = 1 << 20;
+constexpr size_t pieces_at_once = 64;  // summed up before somebody may end the work
 
 // One unclosed physical file, and its blocks as far as they can be told.
 class UnclosedFile {
  public:
-  UnclosedFile(Store& store, const std::string& path, bool by_holes)
+  UnclosedFile(Store& store, const std::string& path, const RepairRequest& request)
       : file_(store.open(path, Access::read)), reader_(store, *file_) {
     report_.path = path;
     report_.ntasks = reader_.header().ntasks;
+    const bool by_holes = request.holes;
     const auto unclosed = attempt([&] { pointer_ = reader_.read_pointer(); });
     if (unclosed && unclosed->code() != Code::unclosed) throw *unclosed;
     if (!unclosed && pointer_.complete()) {
       end_ = reader_.file_size();
-    } else if (unclosed || by_holes || (pointer_.source == format::TableSource::nothing && holds_data())) {
-      const bool unreported = !unclosed && !by_holes;
-      use_holes(unreported);
+    } else if (unclosed || by_holes || reader_.has_journal_gap() ||
+               (pointer_.source == format::TableSource::nothing && holds_data())) {
+      const bool unreported = !unclosed && !by_holes && pointer_.source == format::TableSource::nothing;
+      use_holes(unreported, unclosed || by_holes ? std::nullopt : std::optional(pointer_));
       if (reader_.journal_lost())
         report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) + "' is lost");
       if (unreported && report_.source == RepairSource::holes)
@@ -42,6 +45,7 @@ class UnclosedFile {
       report_.source = pointer_.source == format::TableSource::journal    ? RepairSource::journal
                        : pointer_.source == format::TableSource::unmarked ? RepairSource::table
                                                                           : RepairSource::nothing;
+      if (request.may_live && report_.source == RepairSource::journal) leave_room();
       end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
     }
     report_.blocks = pointer_.maxblocks;
@@ -62,10 +66,12 @@ class UnclosedFile {
     RangeCopier copier(target, progress);
     copier.add(*file_, 0, 0, bytes);
     copier.finish();
+    // Compressed files had the magic of plain ones once. What is written now has its own.
+    if (header().compressed && !header().encoded) MetadataWriter(target, header()).write_header(reader_.extension());
   }
 
   // Makes `target`, this file or a copy, complete.
-  void make_complete(File& target) {
+  void make_complete(File& target, WorkProgress& progress) {
     if (is_complete()) return;
     const format::Header& h = header();
     MetadataWriter writer(target, h);
@@ -77,15 +83,44 @@ class UnclosedFile {
       });
     }
     const int64_t mapping = write_mapping(writer);
-    if (!has_trailer_) write_trailer(target, mapping);
+    if (!has_trailer_) write_trailer(target, mapping, progress);
     target.sync();
+    check_result(target, mapping);
     writer.write_pointer(pointer_);
     target.sync();
+  }
+
+  std::optional<format::Identity> identity() {
+    const auto& extension = reader_.extension();
+    return extension ? std::optional(extension->identity) : std::nullopt;
   }
 
   void close() { file_->close(); }
 
  private:
+  // What is in `target` now, in front of the pointer: as long as that is not there, the journal counts.
+  void check_result(File& target, int64_t mapping) {
+    const Pointer complete{pointer_.maxblocks, pointer_.varheader};
+    MetadataReader found(target, header());
+    const auto require = [&](bool holds, const char* what) {
+      if (!holds) found.damaged(std::string("the repair has failed: ") + what + " cannot be read back as it was written");
+    };
+    if (report_.source != RepairSource::table) {
+      for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
+        std::vector<int64_t> values(counts.size());
+        found.read_block_counts(complete, first, values);
+        require(std::ranges::equal(values, counts), "the block table");
+        for (int64_t k = 0; k < complete.maxblocks; ++k) {
+          found.read_block_sizes(complete, k, first, values);
+          for (size_t t = 0; t < counts.size(); ++t) require(k >= counts[t] || values[t] == size_of(t, k), "the block table");
+        }
+      });
+    }
+    if (header().leads_set()) require(found.read_mapping_size(complete) == mapping, "the mapping");
+    const auto& extension = reader_.extension();
+    require(!extension || !extension->checksums() || matches_trailer(target, header(), complete, extension), "the trailer");
+  }
+
   // Anything but zeros. Blocks of the file system that were never written need not be holes.
   bool holds_data() {
     const int64_t size = file_->status().size;
@@ -100,7 +135,8 @@ class UnclosedFile {
     return false;
   }
 
-  void use_holes(bool unreported) {
+  // `recorded`: what the journal tells of.
+  void use_holes(bool unreported, const std::optional<Pointer>& recorded) {
     table_ = read_holes(reader_);
     report_.source = RepairSource::holes;
     pointer_.source = format::TableSource::nothing;
@@ -114,12 +150,22 @@ class UnclosedFile {
     }
     report_.unknown = table_->unknown;
     if (unreported) leave_out_zeros(reader_, *table_);
+    if (recorded && recorded->source == format::TableSource::journal) {
+      add_records(reader_, *recorded, *table_);
+      report_.unknown.emplace_back("what tasks have written that went on without the journal: that is told by the holes");
+    }
     const int64_t skip = lay_out().skip;
     pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
     const auto rounds = checked_mul(pointer_.maxblocks, skip);
     if (header().compressed) leave_out_cut_frames(0, table_->counts, table_->rounds);
     end_ = pointer_.varheader = must_fit(
         rounds ? checked_add(layout::data_start(report_.ntasks, header().fsblksize), *rounds) : rounds, "the multifile");
+  }
+
+  // A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
+  void leave_room() {
+    ++pointer_.maxblocks;
+    pointer_.varheader = must_fit(checked_add(pointer_.varheader, lay_out().skip), "the multifile");
   }
 
   layout::FileLayout lay_out() {
@@ -200,7 +246,7 @@ class UnclosedFile {
   }
 
   // The checksums of the data as they are: what was damaged since it was written cannot be told any more.
-  void write_trailer(File& target, int64_t mapping) {
+  void write_trailer(File& target, int64_t mapping, WorkProgress& progress) {
     const auto& extension = reader_.extension();
     if (!extension || !extension->checksums()) return;
     const format::Header& h = header();
@@ -215,7 +261,14 @@ class UnclosedFile {
           const int64_t bytes = std::min(size_of(t, b), chunks[task]);
           const auto pieces = static_cast<size_t>(format::sums_of_block(bytes, chunks[task], extension->piece));
           sums.resize(sums.size() + pieces);
-          sum_pieces(target, layout.starts[task] + b * layout.skip, bytes, extension->piece, std::span(sums).last(pieces));
+          const auto own = std::span(sums).last(pieces);
+          const int64_t at = layout.starts[task] + b * layout.skip;
+          for (size_t done = 0; done < pieces; done += pieces_at_once) {
+            const auto some = own.subspan(done, std::min(pieces_at_once, pieces - done));
+            const int64_t from = static_cast<int64_t>(done) * extension->piece;
+            sum_pieces(target, at + from, std::min(bytes - from, std::ssize(some) * extension->piece), extension->piece, some);
+            progress.advance(0);
+          }
         }
     });
     const Pointer complete{pointer_.maxblocks, pointer_.varheader};
@@ -270,23 +323,23 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   // File 0, which everybody reads first, is the last to be completed.
   for (int32_t k = nfiles - 1; k >= 0; --k) {
-    UnclosedFile file(store, format::physical_name(path, k), request.holes);
+    UnclosedFile file(store, format::physical_name(path, k), request);
     report.files.push_back(file.report());
     if (!request.dry_run) {
       if (copies) {
         const std::string name = format::physical_name(request.copy_to, k);
-        const auto target = outputs.add(name);
+        const auto target = outputs.add(name, file.report().path);
         progress.begin_output(k, name);
         file.copy(*target, progress);
-        file.make_complete(*target);
+        file.make_complete(*target, progress);
         target->close();
       } else {
         if (!file.is_complete()) {
           const auto target = store.open(file.report().path, Access::write);
-          file.make_complete(*target);
+          file.make_complete(*target, progress);
           target->close();
         }
-        remove_journal(store, file.report().path);
+        if (const auto identity = file.identity()) remove_journal(store, file.report().path, identity);
       }
     }
     file.close();

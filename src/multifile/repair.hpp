@@ -2,8 +2,8 @@
 //
 // What each task had flushed, and the chunks it had completed, is told by the journal (docs/format.md, section 16); without
 // one, or where nobody had told anything, by the holes of the sparse file, as far as they go. Order on disk: block table and
-// mapping, sync, then the pointer that makes the file complete, then the journal goes; so a repair that is killed can be
-// started again. Nobody else may write to the files meanwhile.
+// mapping, sync, a look at what is there now, then the pointer that makes the file complete, then the journal goes; so a repair
+// that is killed can be started again. Nobody else should write to the files meanwhile (multifile/lease tells).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct RepairRequest {
   bool replace = false;  // files of that name that exist
   bool dry_run = false;  // only find out
   bool holes = false;    // go by the holes although there is a journal
+  bool may_live = false;  // somebody may be writing all the same: the block table leaves room for the chunks that tasks may be in
 };
 
 enum class RepairSource : uint8_t {

@@ -5,11 +5,15 @@
 namespace sheaf {
 
 SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode& mode)
-    : multifile_(plain_view(load_multifile(store, path, mode.checking()))),
-      positions_(static_cast<size_t>(multifile_.ntasks())),
-      handles_(multifile_.files.size()) {
+    : multifile_(plain_view(load_multifile(store, path, mode.checking(), held_by_readers))), rows_(multifile_), handles_(multifile_.files.size()) {
   stream_.set_max_buffer(mode.read_buffer());
-  if (ntasks() > 0) stream_.load(multifile_.file_of(0).file, multifile_.geometry(0), multifile_.sizes_of(0), {}, multifile_.sums_of(0));
+  if (ntasks() == 0) return;
+  row_ = rows_.at(0);
+  load({});
+}
+
+void SerialReader::load(const ReadPosition& position) {
+  stream_.load(multifile_.file_of(row_).file, row_.geometry, row_.sizes, position, row_.sums);
 }
 
 void SerialReader::select(int64_t task) {
@@ -17,14 +21,15 @@ void SerialReader::select(int64_t task) {
     throw Error(Code::out_of_range, "'" + multifile_.path + "': there is no task " + std::to_string(task) + " of " +
                                         std::to_string(ntasks()));
   if (task == task_) return;
-  positions_[static_cast<size_t>(task_)] = stream_.park();
+  const TaskRow& next = rows_.at(task);
+  positions_[task_] = stream_.park();
   auto shared = stream_.release_handle();
   const bool sharing = shared != nullptr;
   const bool with_stream = sharing && shared->stream();
   handles_[file_index()] = std::move(shared);
   task_ = task;
-  stream_.load(multifile_.file_of(task).file, multifile_.geometry(task), multifile_.sizes_of(task),
-               positions_[static_cast<size_t>(task)], multifile_.sums_of(task));
+  row_ = next;
+  load(parked(task));
   if (!sharing) return;
   if (auto& own = handles_[file_index()]) {
     stream_.attach(std::move(own));
@@ -41,7 +46,12 @@ FileFacts SerialReader::facts() const {
 }
 
 ReadPosition SerialReader::position_of(int64_t task) {
-  return task == task_ ? stream_.park() : positions_[static_cast<size_t>(task)];
+  return task == task_ ? stream_.park() : parked(task);
+}
+
+ReadPosition SerialReader::parked(int64_t task) const {
+  const auto at = positions_.find(task);
+  return at == positions_.end() ? ReadPosition{} : at->second;
 }
 
 namespace {
@@ -84,21 +94,22 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
 TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) : task_(task) {
   stream_.set_max_buffer(mode.read_buffer());
   auto file = find_task(store, path, task, mode.checking(), local_rank_, ntasks_);
-  MetadataReader reader(store, *file);
+  const auto tables = std::make_shared<SharedReader>();
+  tables->reader = std::make_unique<MetadataReader>(store, *file);
+  MetadataReader& reader = *tables->reader;
   reader.set_checking(mode.checking());
   header_ = reader.header();
-  const format::Pointer p = reader.read_pointer();
+  const format::Pointer p = tables->pointer = reader.read_pointer();
   unclosed_ = !p.complete();
   const layout::ChunkGeometry geometry = read_geometry(reader, p, local_rank_);
-  sizes_ = read_blocks_of_task(reader, p, geometry, local_rank_);
+  blocks_ = BlocksOfTask(tables, geometry, local_rank_);
   reader.read_globalranks(local_rank_, std::span(&globalrank_, 1));
   SumsPlace sums;
   if (FileChecks* const checks = reader.checks(p)) {
     const int64_t group = group_begin(local_rank_);
     sums = checks->check_tasks(group, std::min(format::group_tasks, header_.ntasks - group))[static_cast<size_t>(local_rank_ - group)];
   }
-  const BlockSizes sizes{sizes_.data(), 1, static_cast<int32_t>(sizes_.size())};
-  load_stream(stream_, header_, std::move(file), {task, geometry, unclosed_, sums}, sizes);
+  load_stream(stream_, header_, std::move(file), {task, geometry, unclosed_, sums}, blocks_.sizes());
 }
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "multifile/facts.hpp"
@@ -11,6 +12,7 @@
 #include "multifile/physical_file.hpp"
 #include "multifile/plain_file.hpp"
 #include "multifile/read_stream.hpp"
+#include "multifile/task_rows.hpp"
 
 namespace sheaf {
 
@@ -18,6 +20,8 @@ namespace sheaf {
 class SerialReader {
  public:
   SerialReader(Store& store, const std::string& path, const OpenMode& mode);
+  SerialReader(const SerialReader&) = delete;
+  SerialReader& operator=(const SerialReader&) = delete;
 
   const Multifile& multifile() const { return multifile_; }
   int64_t ntasks() const { return multifile_.ntasks(); }
@@ -30,11 +34,16 @@ class SerialReader {
   ReadPosition position_of(int64_t task);
 
  private:
-  size_t file_index() const { return static_cast<size_t>(multifile_.place(task_).file); }
+  size_t file_index() const { return static_cast<size_t>(row_.place.file); }
+
+  void load(const ReadPosition& position);
+  ReadPosition parked(int64_t task) const;
 
   Multifile multifile_;
+  TaskRows rows_;
+  TaskRow row_;  // of the current task
   ReadStream stream_;
-  std::vector<ReadPosition> positions_;  // parked; the entry of the current task is stale
+  std::unordered_map<int64_t, ReadPosition> positions_;  // of tasks that were left, but for the current one
   // What the program shares of each physical file; the entry of the current one is in the stream. Once the program
   // has one, every task that becomes current gets one.
   std::vector<std::unique_ptr<StdioHandle>> handles_;
@@ -69,7 +78,7 @@ class TaskReader {
   int64_t globalrank_ = 0;
   bool unclosed_ = false;
   format::Header header_;
-  std::vector<int64_t> sizes_;  // of the blocks as they are stored
+  BlocksOfTask blocks_;  // as they are stored
   ReadStream stream_;
 };
 

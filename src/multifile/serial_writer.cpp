@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "multifile/file_checks.hpp"
-#include "multifile/new_file.hpp"
 
 namespace sheaf {
 
@@ -24,18 +23,17 @@ void check(const SerialWriteRequest& request) {
 }  // namespace
 
 // Opens without truncating: a name that turns out to be unusable has lost nothing.
-SerialWriter::OpenedFile SerialWriter::open_for_writing(Store& store, const SerialWriteRequest& request) {
+NewFile SerialWriter::open_for_writing(Store& store, const SerialWriteRequest& request) {
   check(request);
   format::physical_name(request.path, 0);
-  const bool existed = store.status(request.path).exists;
-  return {store.open(request.path, Access::create), existed};
+  return create_file(store, request.path, request.stored_name.empty() ? request.path : request.stored_name, Naming::given);
 }
 
 SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
     : SerialWriter(store, request, mode, open_for_writing(store, request)) {}
 
 SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode,
-                           const OpenedFile& opened)
+                           const NewFile& opened)
     : durable_(mode.durable), extension_(mode.extension()) {
   File& file = *opened.file;
   try {
@@ -69,6 +67,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
   }
   stream_.bind(opened.file, OpenMode::buffer_in_bytes(mode.buffer_bytes, header_.fsblksize));
   stream_.keep_journal(store, mode.journal, mode.durable);
+  stream_.know_file(JournalKey::of(header_, extension_));
   stream_.load(geometry(0), TaskBlocks::with_sums(piece()), 0);
   if (compressed_) compressed_->load({}, 0, geometry(0));
 }
@@ -85,7 +84,7 @@ void SerialWriter::select(int64_t task) {
                                         std::to_string(ntasks()));
   if (task == task_) return;
   if (compressed_) compressed_tasks_[static_cast<size_t>(task_)] = compressed_->park();
-  tasks_[static_cast<size_t>(task_)] = stream_.park();
+  park();
   if (stream_.keeps_journal()) {
     unreported_.resize(tasks_.size());
     unreported_[static_cast<size_t>(task_)] = true;
@@ -95,6 +94,38 @@ void SerialWriter::select(int64_t task) {
   if (compressed_) compressed_->load(std::move(compressed_tasks_[static_cast<size_t>(task)]), task, geometry(task));
 }
 
+void SerialWriter::park() {
+  TaskBlocks& parked = tasks_[static_cast<size_t>(task_)] = stream_.park();
+  if (parked.new_overruns().empty()) return;
+  const layout::ChunkGeometry chunks = geometry(task_);
+  for (int64_t t = 0; t < ntasks(); ++t)
+    if (const layout::ChunkGeometry other = geometry(t); t != task_)
+      overruns_.look({task_, 0, chunks, parked}, {t, 0, other, tasks_[static_cast<size_t>(t)]});
+  parked.see_overruns();
+}
+
+SerialWriter::Sums SerialWriter::take_sums() {
+  Sums sums{{}, {0}};
+  for (int64_t t = 0; t < ntasks(); ++t) {
+    const auto own = tasks_[static_cast<size_t>(t)].take_sums(file(), geometry(t));
+    sums.all.insert(sums.all.end(), own.begin(), own.end());
+    sums.begins.push_back(sums.all.size());
+  }
+  return sums;
+}
+
+// Where the program wrote behind a chunk itself.
+std::optional<Error> SerialWriter::look_for_losses(const Sums& sums) {
+  return attempt([&] {
+    for (size_t t = 0; t < tasks_.size(); ++t) {
+      const layout::ChunkGeometry chunks = geometry(static_cast<int64_t>(t));
+      const auto own = std::span(sums.all).subspan(sums.begins[t], sums.begins[t + 1] - sums.begins[t]);
+      const WrittenTask written{static_cast<int64_t>(t), 0, chunks, tasks_[t], own};
+      require_tails(written, path());
+      overruns_.check(file(), written);
+    }
+  });
+}
 
 void SerialWriter::commit() {
   if (compressed_ && ntasks() > 0)
@@ -130,8 +161,9 @@ void SerialWriter::finish() {
     compressed_->finish();
   }
   if (ntasks() > 0) {
-    tasks_[static_cast<size_t>(task_)] = stream_.park();
-    if (const auto handle = stream_.release_handle()) handle->close();
+    const auto handle = stream_.release_handle();
+    park();
+    if (handle) handle->close();
   }
   File& file = stream_.file();
   if (durable_) stream_.sync();
@@ -147,25 +179,24 @@ void SerialWriter::finish() {
   const auto rounds = checked_mul(p.maxblocks, layout_.skip);
   p.varheader = must_fit(rounds ? checked_add(layout_.data_start, *rounds) : rounds, "the multifile");
 
+  require_unfinished(file, header_.pointer_offset());
   MetadataWriter writer(file, header_);
   write_block_table(
       writer, p, 0, counts, [&](size_t t, int64_t block) { return tasks_[t].size_of(block); }, 0);
   writer.write_mapping_size(p, 0);
-  if (extension_ && extension_->checksums()) write_trailer(p);
+  const Sums sums = take_sums();
+  if (extension_ && extension_->checksums()) write_trailer(p, sums.all);
+  const auto losses = look_for_losses(sums);
   if (durable_) file.sync();
   writer.write_pointer(p);
   if (durable_) file.sync();
   if (stream_.journal()) stream_.journal()->close();
   file.close();
-  if (stream_.keeps_journal()) remove_journal(stream_.store(), file.path());
+  if (stream_.keeps_journal()) remove_journal(stream_.store(), file.path(), stream_.journal_key().identity);
+  if (losses) throw *losses;  // what else there is can be read
 }
 
-void SerialWriter::write_trailer(const format::Pointer& p) {
-  std::vector<uint32_t> sums;
-  for (int64_t t = 0; t < ntasks(); ++t) {
-    const auto own = tasks_[static_cast<size_t>(t)].take_sums(stream_.file(), geometry(t));
-    sums.insert(sums.end(), own.begin(), own.end());
-  }
+void SerialWriter::write_trailer(const format::Pointer& p, std::span<const uint32_t> sums) {
   const format::Trailer plan = plan_trailer(header_, p, extension_->identity, std::ssize(sums), 0);
   TrailerWriter writer(stream_.file(), header_, plan, extension_->piece);
   writer.write_groups(0, ntasks(), 0, sums);

@@ -10,7 +10,9 @@
 #include "multifile/compressed_writer.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
+#include "multifile/new_file.hpp"
 #include "multifile/open_mode.hpp"
+#include "multifile/overruns.hpp"
 #include "multifile/write_stream.hpp"
 
 namespace sheaf {
@@ -56,14 +58,17 @@ class SerialWriter {
   layout::ChunkGeometry geometry(int64_t task) const;
 
  private:
-  struct OpenedFile {
-    std::shared_ptr<File> file;
-    bool existed;
-  };
-  SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode, const OpenedFile& opened);
-  static OpenedFile open_for_writing(Store& store, const SerialWriteRequest& request);
+  SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode, const NewFile& opened);
+  static NewFile open_for_writing(Store& store, const SerialWriteRequest& request);
   void finish();
-  void write_trailer(const format::Pointer& pointer);
+  void park();
+  struct Sums {
+    std::vector<uint32_t> all;    // data checksums of one task after the other
+    std::vector<size_t> begins;   // of each task's, and their end
+  };
+  Sums take_sums();
+  std::optional<Error> look_for_losses(const Sums& sums);
+  void write_trailer(const format::Pointer& pointer, std::span<const uint32_t> sums);
   uint32_t piece() const { return extension_ ? extension_->piece : 0; }
 
   format::Header header_;
@@ -74,6 +79,7 @@ class SerialWriter {
   layout::FileLayout layout_;
   std::vector<TaskBlocks> tasks_;  // parked states; the entry of the current task is stale
   std::vector<bool> unreported_;   // tasks parked since the last commit; empty: none
+  OwnOverruns overruns_;
   WriteStream stream_;
   std::unique_ptr<CompressedWriter> compressed_;    // null: what is written is what is stored
   std::vector<CompressedWriter::Task> compressed_tasks_;  // as tasks_

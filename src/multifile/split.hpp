@@ -23,7 +23,7 @@ struct SplitRequest {
 };
 
 // Final name of the output for a task; of a key-value multifile: the part in front of "_KEY".
-std::string split_name(const SplitRequest& request, const Multifile& multifile, int64_t task);
+std::string split_name(const SplitRequest& request, int64_t task, const TaskRow& row);
 // Name of the output for one key of a task. Keys are printed as signed numbers.
 std::string split_name(const std::string& name_of_task, uint64_t key);
 

@@ -71,16 +71,15 @@ class KeyOutputs {
 
 }  // namespace
 
-void split_keyval(const Multifile& m, int64_t task, const std::string& name, OutputSet& outputs,
+void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, const std::string& name, OutputSet& outputs,
                   WorkProgress& progress) {
-  const PhysicalFile& source = m.file_of(task);
   ReadStream stream;
   stream.set_max_buffer(buffer_bytes);
-  stream.load(source.file, m.geometry(task), m.sizes_of(task), {}, m.sums_of(task));
+  stream.load(source.file, row.geometry, row.sizes, {}, row.sums);
   KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
   KeyOutputs keys(outputs, name, task, progress);
   std::vector<std::byte> buffer(static_cast<size_t>(buffer_bytes));
-  const bool checked = m.sums_of(task).piece > 0;  // what is to be compared with checksums has to be read
+  const bool checked = row.sums.piece > 0;  // what is to be compared with checksums has to be read
 
   while (const auto record = records.next()) {
     KeyOutput& out = keys.of(record->key);

@@ -8,8 +8,8 @@
 
 namespace sheaf {
 
-// Adds one output per key of the task, in the order of first appearance, named split_name(name, key).
-void split_keyval(const Multifile& multifile, int64_t task, const std::string& name, OutputSet& outputs,
+// Adds one output per key of a task of `file`, in the order of first appearance, named split_name(name, key).
+void split_keyval(const PhysicalFile& file, int64_t task, const TaskRow& row, const std::string& name, OutputSet& outputs,
                   WorkProgress& progress);
 
 }  // namespace sheaf

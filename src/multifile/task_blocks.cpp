@@ -99,17 +99,16 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
   if (!past) return pieces > 0 ? std::vector{running} : std::vector<uint32_t>{};
   Past& p = *past;
   std::vector<uint32_t> sums = std::move(p.sums);
-  std::vector<Pieces> unknown = std::move(p.unknown);
   if (p.shared || position != high) {
-    unknown.push_back({count() - 1, 0, pieces});
+    p.unknown.push_back({count() - 1, 0, pieces});
   } else if (used % piece != 0) {
     sums.push_back(running);
   }
   sums.resize(static_cast<size_t>(p.current_sums + pieces));
   int64_t block = p.first_block;
   int64_t begin = 0;  // of the block's sums
-  std::ranges::sort(unknown, {}, &Pieces::block);
-  for (const Pieces& u : unknown) {
+  std::ranges::sort(p.unknown, {}, &Pieces::block);
+  for (const Pieces& u : p.unknown) {
     for (; block < u.block; ++block) begin += format::sums_of_block(size_of(block), geometry.size, piece);
     const int64_t size = std::min(size_of(block), geometry.size);
     const int64_t end = std::min(u.last, format::sums_of_block(size, geometry.size, piece));
@@ -121,6 +120,16 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
   return sums;
 }
 
+std::optional<int64_t> TaskBlocks::find_sums(const Pieces& pieces, int64_t chunk_size) const {
+  if (piece == 0) return std::nullopt;
+  if (!past) return pieces.first;
+  const auto overlaps = [&](const Pieces& u) { return u.block == pieces.block && u.first < pieces.last && pieces.first < u.last; };
+  if (pieces.block < past->first_block || std::ranges::any_of(past->unknown, overlaps)) return std::nullopt;
+  int64_t begin = 0;
+  for (int64_t b = past->first_block; b < pieces.block; ++b) begin += format::sums_of_block(size_of(b), chunk_size, piece);
+  return begin + pieces.first;
+}
+
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums) {
   constexpr int64_t most_at_once = 512 << 10;
   const int64_t at_once = std::max<int64_t>(1, most_at_once / piece) * piece;
@@ -128,7 +137,11 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   for (size_t next = 0; next < sums.size();) {
     auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));
     // Behind the end of the file there will be zeros once its block table is written.
-    std::ranges::fill(data.subspan(file.read_at(data, offset)), std::byte{});
+    const size_t found = file.read_at(data, offset);
+    if (found < data.size() && file.status().size > offset + static_cast<int64_t>(found))
+      throw Error(Code::io, "'" + file.path() + "': reading ended at offset " + std::to_string(offset + static_cast<int64_t>(found)) +
+                                ", where the file does not");
+    std::ranges::fill(data.subspan(found), std::byte{});
     offset += std::ssize(data);
     bytes -= std::ssize(data);
     for (; !data.empty() && next < sums.size(); ++next) {

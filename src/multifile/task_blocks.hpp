@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct TaskBlocks {
     int64_t first;
     int64_t last;
   };
+  // What the program wrote behind chunk `chunk` itself (multifile/overruns).
+  struct Overrun {
+    int64_t chunk;
+    int64_t bytes;
+    int64_t kept;  // of these, in the chunks that follow
+  };
   // What tasks have that wrote more than a piece.
   struct Past {
     std::vector<int64_t> finished;  // sizes of the blocks before the current one
@@ -31,6 +38,8 @@ struct TaskBlocks {
     int64_t first_block = 0;        // the sums begin with this one (appending)
     std::vector<Pieces> unknown;    // whose sums are not what is in the file
     bool shared = false;            // the program writes to the current block itself: none of its sums are known
+    std::vector<Overrun> overruns;
+    size_t overruns_seen = 0;       // of these, by see_overruns()
   };
 
   std::unique_ptr<Past> past;
@@ -86,6 +95,13 @@ struct TaskBlocks {
   // The checksums of all blocks from past->first_block on, in the order of the format. Everything is in `file`; what is not
   // known is read back.
   std::vector<uint32_t> take_sums(File& file, const layout::ChunkGeometry& geometry);
+  // Number of the first checksum of `pieces` among these; nothing if one of them was read back.
+  std::optional<int64_t> find_sums(const Pieces& pieces, int64_t chunk_size) const;
+
+  std::span<const Overrun> overruns() const { return past ? std::span<const Overrun>(past->overruns) : std::span<const Overrun>(); }
+  std::span<const Overrun> new_overruns() const { return past ? overruns().subspan(past->overruns_seen) : overruns(); }
+  void see_overruns() { past->overruns_seen = past->overruns.size(); }
+  Overrun& add_overrun(int64_t bytes) { return make_past().overruns.emplace_back(Overrun{count() - 1, bytes, 0}); }
 
  private:
   Past& make_past();

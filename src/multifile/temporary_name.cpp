@@ -1,10 +1,13 @@
 #include "multifile/temporary_name.hpp"
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "format/header.hpp"
+#include "multifile/copy_stream.hpp"
+#include "multifile/output_set.hpp"
 
 namespace sheaf {
 
@@ -28,19 +31,47 @@ std::optional<std::string> final_name(std::string_view temporary) {
   return std::string(temporary.substr(0, at));
 }
 
+namespace {
+
+// A link may lead to another file system, into which a file cannot be renamed.
+void move(Store& store, const std::string& from, const std::string& to, const std::string& target) {
+  try {
+    return store.rename(from, target);
+  } catch (const Error& error) {
+    if (error.errno_value() != EXDEV || target == to) throw;
+  }
+  WorkProgress nobody;
+  OutputSet outputs(store, OutputSet::Existing::replace);
+  const auto source = store.open(from, Access::read);
+  const auto copy = outputs.add(target, from);
+  const int64_t size = source->status().size;
+  RangeCopier copier(*copy, nobody);
+  copier.add(*source, 0, 0, size);
+  copier.finish();
+  if (copy->status().size < size) copy->resize(size);  // it ends in a hole
+  copy->sync();
+  copy->close();
+  outputs.commit();
+  store.remove(from);
+}
+
+}  // namespace
+
 void rename_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles, bool durable) {
-  if (nfiles > 1 && store.status(path).exists) store.remove(path);
+  const std::string target = store.target_of(path);
+  store.take_after(temporary, path, Making::done);
+  if (nfiles > 1 && store.status(path).exists) store.remove(target);
   for (int32_t k = nfiles - 1; k >= 0; --k) {
     const std::string from = format::physical_name(temporary, k);
+    const std::string to = format::physical_name(path, k);
     // One that is not there was renamed by a call before.
     if (k > 0 && !store.status(from).exists) continue;
-    store.rename(from, format::physical_name(path, k));
+    if (k > 0) store.take_after(from, to, Making::done);
+    move(store, from, to, k > 0 ? store.target_of(to) : target);
   }
   if (!durable) return;
-  // An open that may create brings the directory to disk with the file (storage/posix_file).
-  const auto file = store.open(path, Access::create);
-  file->sync();
-  file->close();
+  store.sync_name(path);
+  if (target != path) store.sync_name(target);
 }
 
 }  // namespace sheaf

@@ -21,7 +21,8 @@ std::string temporary_name(std::string_view path);
 std::optional<std::string> final_name(std::string_view temporary);
 
 // Gives the complete set of `nfiles` physical files its name, file 0 last, so that a reader finds the old multifile, none,
-// or the new one. A set that is replaced first loses its file 0. Throws; what is still to be renamed keeps its
+// or the new one; files that are replaced leave their mode, owner and the like, and symbolic links in their places stay
+// (Store::take_after, target_of). A set that is replaced first loses its file 0. Throws; what is still to be renamed keeps its
 // temporary name, and the call can be repeated. durable: returns when the names would survive a loss of power.
 void rename_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles, bool durable);
 

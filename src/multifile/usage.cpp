@@ -4,6 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "multifile/file_checks.hpp"
+#include "multifile/task_rows.hpp"
 
 namespace sheaf {
 
@@ -15,58 +16,82 @@ void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
   sum = (bytes ? checked_add(sum, *bytes) : std::nullopt).value_or(INT64_MAX);
 }
 
-void add_task(Usage& u, const BlockSizes& sizes, int64_t chunk, int64_t rounds, int64_t fsblksize) {
-  grow(u.chunk_bytes, chunk, sizes.count);
-  for (int64_t b = 0; b < sizes.count; ++b) {
-    const int64_t size = sizes[b];
-    u.data_bytes += size;
+void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
+  const int64_t chunk = row.stored_chunk;
+  grow(u.chunk_bytes, chunk, row.sizes.count);
+  int64_t total = 0;
+  int64_t used = 0;
+  for_each_used(row.sizes, [&](int64_t, int64_t size) {
+    ++used;
+    total += size;
     if (size == chunk) {
       u.full_bytes += size;
       ++u.full_chunks;
-    } else if (size > 0) {
+    } else {
       u.partly_bytes += size;
       ++u.partly_chunks;
-    } else {
-      grow(u.empty_bytes, chunk, 1);
-      ++u.empty_chunks;
     }
     u.fsblocks_full += size / fsblksize;
     u.fsblocks_partly += size % fsblksize != 0;
     u.fsblocks_partly_bytes += size % fsblksize;
+  });
+  u.data_bytes += total;
+  const int64_t unused = row.sizes.count - used;
+  if (chunk == 0) u.full_chunks += unused;
+  const int64_t empty = rounds - row.sizes.count + (chunk == 0 ? 0 : unused);
+  grow(u.empty_bytes, chunk, empty);
+  u.empty_chunks += empty;
+}
+
+// Reads entries of a mapping field that is no more than that of a single file.
+template <class Visit>
+void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
+  std::vector<layout::Placement> places;
+  for (int64_t first = 0; first < entries; first += std::ssize(places)) {
+    places.resize(static_cast<size_t>(std::min<int64_t>(128 << 10, entries - first)));
+    f.table->read_mapping(first, places);
+    for (const layout::Placement& at : places) visit(at);
   }
-  grow(u.empty_bytes, chunk, rounds - sizes.count);
-  u.empty_chunks += rounds - sizes.count;
+}
+
+// Whether they name each task once: kept in bits, of so many tasks at a time.
+bool is_permutation(const PhysicalFile& f, int64_t entries) {
+  constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
+  std::vector<bool> seen;
+  bool right = true;
+  for (int64_t from = 0; right && from < entries; from += tasks_at_once) {
+    seen.assign(static_cast<size_t>(std::min(tasks_at_once, entries - from)), false);
+    read_entries(f, entries, [&](layout::Placement at) {
+      right = right && at.local_rank < entries;
+      const int64_t i = at.local_rank - from;
+      if (!right || i < 0 || i >= std::ssize(seen)) return;
+      right = !seen[static_cast<size_t>(i)];
+      seen[static_cast<size_t>(i)] = true;
+    });
+  }
+  return right;
 }
 
 }  // namespace
 
 Usage usage_of(const Multifile& m) {
-  std::vector<std::vector<int64_t>> chunks;
-  for (const PhysicalFile& f : m.files) chunks.push_back(stored_chunk_sizes(f));
   Usage u;
   const int64_t rounds = m.maxblocks();
   const int64_t fsblksize = m.files.front().header.fsblksize;
+  TaskRows rows(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
-    const layout::Placement at = m.place(t);
-    add_task(u, m.sizes_of(t), chunks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)],
-             rounds, fsblksize);
+    const int64_t before = u.data_bytes;
+    add_task(u, rows.at(t), rounds, fsblksize);
+    const int64_t bytes = u.data_bytes - before;
+    if (t == 0 || bytes > u.largest.bytes) u.largest = {t, bytes};
+    if (t == 0 || bytes < u.smallest.bytes) u.smallest = {t, bytes};
   }
   return u;
 }
 
-std::vector<int64_t> stored_chunk_sizes(const PhysicalFile& f) {
-  if (f.header.version >= 4) return f.chunk_sizes;
-  std::vector<int64_t> sizes(f.chunk_sizes.size());
-  const auto bytes = std::as_writable_bytes(std::span(sizes));
-  if (f.file->read_at(bytes, f.header.chunksizes_offset()) != bytes.size())
-    throw file_error(Code::damaged, f.path(), "truncated inside the chunk sizes");
-  if (f.header.metadata_order != native_order) format::decode(bytes, f.header.metadata_order, sizes);
-  return sizes;
-}
-
-std::optional<std::vector<layout::Placement>> stored_mapping(const Multifile& m, size_t file) {
+std::optional<int64_t> stored_mapping_size(const Multifile& m, size_t file) {
   const PhysicalFile& f = m.files[file];
-  if (file == 0 && m.is_set()) return m.mapping;
+  if (file == 0 && m.is_set()) return m.set_tasks;
   if (!f.pointer.complete()) return std::nullopt;
   const int64_t at = f.pointer.varheader + layout::meta2_size(f.header.ntasks, f.pointer.maxblocks);
   const int64_t rest = f.file->status().size - at;
@@ -81,17 +106,17 @@ std::optional<std::vector<layout::Placement>> stored_mapping(const Multifile& m,
   f.file->read_at(bytes, at);
   const int64_t size = load<int32_t>(bytes.data(), f.header.metadata_order);
   if (size != 0 && (size != f.header.ntasks || rest < 4 + 8 * size)) return std::nullopt;
-  std::vector<layout::Placement> entries(static_cast<size_t>(size));
-  std::vector<char> seen(entries.size());
-  try {
-    reader.read_mapping(f.pointer, 0, entries);
-  } catch (const Error&) {
-    return std::nullopt;
+  bool right = false;
+  const auto unreadable = attempt([&] { right = is_permutation(f, size); });
+  return right && !unreadable ? std::optional(size) : std::nullopt;
+}
+
+void for_each_stored_entry(const Multifile& m, size_t file, const std::function<void(layout::Placement)>& visit) {
+  if (file == 0 && m.is_set()) {
+    for_each_place(m, [&](int64_t, std::span<const layout::Placement> places) { std::ranges::for_each(places, visit); });
+  } else {
+    read_entries(m.files[file], stored_mapping_size(m, file).value_or(0), visit);
   }
-  for (const layout::Placement& e : entries)
-    if (e.local_rank >= size || std::exchange(seen[static_cast<size_t>(e.local_rank)], 1))
-      return std::nullopt;
-  return entries;
 }
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -19,16 +20,20 @@ struct Usage {
   int64_t empty_bytes = 0, empty_chunks = 0;    // their sizes, rounds that the task does not count included
   int64_t fsblocks_full = 0, fsblocks_partly = 0;  // file-system blocks touched, every chunk by itself
   int64_t fsblocks_partly_bytes = 0;               // data in the partly used ones
+  struct Task {
+    int64_t task = 0;
+    int64_t bytes = 0;
+  };
+  Task largest, smallest;  // the first of several; of a multifile with tasks
 };
 
 Usage usage_of(const Multifile& multifile);
 
-// Chunk sizes as stored, one per local task: before format 4 they are not those that places follow from.
-std::vector<int64_t> stored_chunk_sizes(const PhysicalFile& file);
-
 // The mapping field behind the block table: of the leader of a set, or of a single file, where readers ignore
-// it. Empty vector: present, without entries. Nothing: absent.
-std::optional<std::vector<layout::Placement>> stored_mapping(const Multifile& multifile, size_t file);
+// it. Its number of entries; nothing: there is none.
+std::optional<int64_t> stored_mapping_size(const Multifile& multifile, size_t file);
+// Visits its entries.
+void for_each_stored_entry(const Multifile& multifile, size_t file, const std::function<void(layout::Placement)>& visit);
 
 // flag1 as stored; format 2 has none: 0.
 inline int64_t stored_flag1(const format::Header& header) { return header.version == 2 ? 0 : header.flag1; }

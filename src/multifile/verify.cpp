@@ -1,17 +1,15 @@
 #include "multifile/verify.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
+#include <utility>
 
-#include "comm/agree.hpp"
-#include "multifile/file_checks.hpp"
 #include "multifile/keyval_check.hpp"
-#include "multifile/work_threads.hpp"
+#include "multifile/lease.hpp"
+#include "multifile/task_rows.hpp"
+#include "multifile/verify_data.hpp"
 
 namespace sheaf {
-
-namespace {
 
 FileState state_of(Code code) {
   switch (code) {
@@ -30,7 +28,15 @@ FileState state_of(Code code) {
   }
 }
 
+namespace {
+
+constexpr size_t most_findings = 100;  // of a file
+
 void add_finding(FileReport& report, FileState state, std::string message) {
+  if (report.findings.size() == most_findings) {
+    if (!std::exchange(report.more, true)) report.notes.push_back("there are more findings than these " + std::to_string(most_findings));
+    return;
+  }
   if (report.findings.empty()) report.state = state;
   report.findings.push_back({state, std::move(message)});
 }
@@ -53,10 +59,12 @@ void guarded(FileReport& report, Check check) {
 void look_for_overruns(const PhysicalFile& f, FileReport& report) {
   int64_t overruns = 0;
   int64_t first_task = 0;
+  FileRows rows(f);
   for (int64_t t = 0; t < f.header.ntasks; ++t) {
-    const BlockSizes sizes = f.sizes_of(t);
-    for (int64_t b = 0; b < sizes.count; ++b)
-      if (sizes[b] > f.chunk_sizes[static_cast<size_t>(t)] && overruns++ == 0) first_task = t;
+    const TaskRow& row = rows.at(t);
+    for_each_used(row.sizes, [&](int64_t, int64_t bytes) {
+      if (bytes > row.geometry.size && overruns++ == 0) first_task = t;
+    });
   }
   if (overruns == 0) return;
   const std::string text = std::to_string(overruns) +
@@ -68,69 +76,84 @@ void look_for_overruns(const PhysicalFile& f, FileReport& report) {
     report.notes.push_back(text);
 }
 
-void check_file(const PhysicalFile& f, FileReport& report) {
+void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
   if (!f.pointer.complete())
     add_finding(report, FileState::unclosed,
-                "'" + report.path + "': was never closed; its journal tells what is there (`sheaf repair` makes it complete)");
+                "'" + report.path + "': was never closed; its journal tells what is there (" +
+                    advice_on_unclosed(store, report.path) + ")");
   report.ntasks = f.header.ntasks;
-  report.checksums = !f.sums.empty() || (f.header.ntasks == 0 && f.extension && f.extension->checksums());
-  for (int64_t t = 0; t < f.header.ntasks; ++t) report.data_bytes += f.sizes_of(t).total();
+  report.checksums = f.table->has_sums();
+  report.data_bytes = f.table->data_bytes();
   const int64_t mode = f.header.flag1 >> 32;
   if (f.header.version >= 5 && mode != 0 && mode != 50 && mode != 51)
     add_finding(report, "unknown key-value mode " + std::to_string(mode));
+  if (f.header.compressed && !f.header.encoded)
+    report.notes.emplace_back(
+        "compressed, with the magic of plain files, as once usual: programs that know only those take its frames for data "
+        "(`sheaf defrag` writes a file that they refuse)");
   if (f.header.ntasks == 0) report.notes.emplace_back("the multifile has no tasks");
   look_for_overruns(f, report);
 }
 
-std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report) {
+// Takes what the file's tables hold off `most_held`.
+std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report, int64_t& most_held) {
   FileReport& file = report.files.emplace_back();
   file.path = path;
   std::optional<PhysicalFile> loaded;
   guarded(file, [&] {
-    loaded = load_physical_file(store, path);
-    check_file(*loaded, file);
+    loaded = load_physical_file(store, path, Checking::on, most_held);
+    most_held -= loaded->table->bytes_held();
+    check_file(store, *loaded, file);
   });
   return loaded;
 }
 
-// The mapping of the set against the files that could be loaded.
-void check_mapping(const std::vector<std::optional<PhysicalFile>>& files,
-                   const std::vector<layout::Placement>& mapping, FileReport& report) {
-  if (mapping.empty()) add_finding(report, "a set of several files with an empty mapping");
-  std::vector<std::vector<bool>> named(files.size());
-  for (size_t k = 0; k < files.size(); ++k)
-    if (files[k]) named[k].resize(static_cast<size_t>(files[k]->header.ntasks));
-  for (size_t t = 0; t < mapping.size(); ++t) {
-    const auto [file, local_rank] = mapping[t];
-    const auto k = static_cast<size_t>(file);
-    if (!files[k]) continue;
-    const std::string text = "the mapping sends task " + std::to_string(t) + " to task " +
-                             std::to_string(local_rank) + " of file " + std::to_string(file);
-    if (local_rank >= files[k]->header.ntasks)
-      add_finding(report, text + ", which has only " + std::to_string(files[k]->header.ntasks));
-    else if (named[k][static_cast<size_t>(local_rank)])
-      add_finding(report, text + ", as another task before");
-    else
-      named[k][static_cast<size_t>(local_rank)] = true;
-    if (report.findings.size() > 20) return;
+// The mapping of the set against the files that could be loaded: which tasks are named is kept in bits, of so many tasks at a
+// time.
+void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile, FileReport& report) {
+  constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
+  constexpr size_t most_wrong = 20;
+  std::vector<int64_t> begins{0};  // of the tasks of each file among all
+  for (const auto& file : files) begins.push_back(begins.back() + (file ? file->header.ntasks : 0));
+  std::vector<bool> named;
+  for (int64_t from = 0; from == 0 || from < begins.back(); from += tasks_at_once) {
+    named.assign(static_cast<size_t>(std::clamp<int64_t>(begins.back() - from, 0, tasks_at_once)), false);
+    for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
+      for (size_t i = 0; i < places.size() && report.findings.size() <= most_wrong; ++i) {
+        const auto [file, local_rank] = places[i];
+        const auto k = static_cast<size_t>(file);
+        if (!files[k]) continue;
+        const auto text = [&, local = local_rank, number = file] {
+          return "the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " + std::to_string(local) +
+                 " of file " + std::to_string(number);
+        };
+        const int64_t at = begins[k] + local_rank - from;
+        if (local_rank >= files[k]->header.ntasks) {
+          if (from == 0) add_finding(report, text() + ", which has only " + std::to_string(files[k]->header.ntasks));
+        } else if (at >= 0 && at < std::ssize(named)) {
+          if (named[static_cast<size_t>(at)]) add_finding(report, text() + ", as another task before");
+          named[static_cast<size_t>(at)] = true;
+        }
+      }
+    });
+    if (report.findings.size() > most_wrong) return;
   }
 }
 
 void check_set(Store& store, const std::string& path, std::vector<std::optional<PhysicalFile>>& files,
-               VerifyReport& report, Multifile& multifile) {
+               VerifyReport& report, Multifile& multifile, int64_t most_held) {
   const format::Header lead = files.front()->header;
+  const TaskTable& table = *files.front()->table;
   guarded(report.files.front(), [&] {
-    MetadataReader reader(store, *files.front()->file, lead);
-    const format::Pointer p = files.front()->pointer;
-    const int64_t entries = reader.read_mapping_size(p);
-    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(0, entries, entries);
-    multifile.mapping.resize(static_cast<size_t>(entries));
-    reader.read_mapping(p, 0, multifile.mapping);
+    multifile.set_tasks = table.read_mapping_size();
+    table.check_mapping(multifile.set_tasks);
+    if (multifile.set_tasks == 0) add_finding(report.files.front(), "a set of several files with an empty mapping");
+    for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // is it all there?
   });
   constexpr int32_t most_missing = 20;
   int32_t missing = 0;
   for (int32_t k = 1; k < lead.nfiles && missing < most_missing; ++k) {
-    files.push_back(load(store, format::physical_name(path, k), report));
+    files.push_back(load(store, format::physical_name(path, k), report, most_held));
     FileReport& file = report.files.back();
     missing += !files.back();
     if (files.back() && (files.back()->header.nfiles != lead.nfiles || files.back()->header.filenumber != k))
@@ -142,80 +165,7 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
       file.notes.push_back("was written by another open than '" + path + "': their identities differ");
   }
   if (report.files.front().findings.empty() && missing < most_missing)
-    check_mapping(files, multifile.mapping, report.files.front());
-}
-
-// Bytes of one task that can be read and, where there are checksums, match them. What is wrong is reported with `say`.
-template <class Say>
-void read_task(const PhysicalFile& f, int64_t task, std::span<std::byte> buffer, WorkProgress& progress, Say&& say) {
-  const layout::ChunkGeometry g = f.geometry(task);
-  const BlockSizes sizes = f.sizes_of(task);
-  ReadStream places;  // of the checksums
-  places.load(f.file, g, sizes, {}, f.sums_of(task));
-  for (int64_t b = 0; b < sizes.count; ++b) {
-    places.seek_block(b, 0);
-    const int64_t checked = places.checked_size(b);
-    for (int64_t at = 0; at < sizes[b];) {
-      const int64_t end = at < checked ? checked : sizes[b];
-      const auto piece = buffer.first(static_cast<size_t>(std::min(end - at, std::ssize(buffer))));
-      size_t got = 0;
-      const auto failed = attempt([&] { got = f.file->read_at(piece, g.offset(b) + at); });
-      if (failed) say(state_of(failed->code()), failed->what());
-      if (got < piece.size())
-        return say(FileState::damaged, "'" + f.path() + "': data of task " + std::to_string(task) + " at offset " +
-                                           std::to_string(g.offset(b) + at) + " cannot be read");
-      const auto check = [&](std::span<const std::byte> part, int64_t from) {
-        return attempt([&] { check_pieces(*f.file, places.sums_at(b, from), places.piece(), part, {task, b, from}); });
-      };
-      const auto unlike = at < checked ? check(piece, at) : std::nullopt;
-      if (unlike && unlike->code() != Code::damaged) {
-        say(state_of(unlike->code()), unlike->what());
-      } else if (unlike) {
-        for (size_t done = 0; done < piece.size(); done += places.piece()) {  // which ones?
-          const auto part = piece.subspan(done, std::min<size_t>(places.piece(), piece.size() - done));
-          if (const auto wrong = check(part, at + static_cast<int64_t>(done))) say(state_of(wrong->code()), wrong->what());
-        }
-      }
-      at += std::ssize(piece);
-      progress.advance(std::ssize(piece));
-    }
-  }
-}
-
-// On all cores: tasks are dealt out in shares of neighbours.
-void read_everything(const PhysicalFile& f, FileReport& report, WorkProgress& progress) {
-  constexpr size_t most_findings = 100;
-  constexpr int64_t buffer_bytes = 1 << 20;  // so that it is in the cache when it is checked; a multiple of all pieces but the largest
-  const int64_t at_once = f.extension ? std::max<int64_t>(buffer_bytes, f.extension->piece) : buffer_bytes;
-  const int64_t piece = f.extension && f.extension->piece > 0 ? f.extension->piece : 1;
-  const int64_t share = std::max<int64_t>(1, f.header.ntasks / 256);
-  std::mutex mutex;
-  const auto say = [&](FileState state, const std::string& message) {
-    const std::lock_guard lock(mutex);
-    if (report.findings.size() < most_findings) add_finding(report, state, message);
-  };
-  on_threads(
-      (f.header.ntasks + share - 1) / share, progress, [&](int64_t i) { return i * share; },
-      [&](int64_t, int64_t first, WorkProgress& shared) {
-        std::vector<std::byte> buffer(static_cast<size_t>(at_once / piece * piece));
-        for (int64_t t = first; t < std::min<int64_t>(first + share, f.header.ntasks); ++t) read_task(f, t, buffer, shared, say);
-      });
-  if (f.sums.empty()) return;
-  guarded(report, [&] {
-    MetadataReader reader(*f.file, f.header);
-    for (int64_t task = 0; task < f.header.ntasks; task += format::group_tasks)
-      reader.checks(f.pointer)->read_sums(task, std::min<int64_t>(format::group_tasks, f.header.ntasks - task));
-  });
-}
-
-// Every frame of a task, or as far as the first that is damaged.
-void decompress(const Multifile& m, int64_t task) {
-  if (!m.file_of(task).header.compressed) return;
-  ReadStream stream;
-  stream.set_max_buffer(0);
-  load_stream(stream, m, task);
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min<int64_t>(stream.sizes().total(), 4 << 20)));
-  while (!buffer.empty() && stream.read(buffer) == buffer.size()) {}
+    check_mapping(files, multifile, report.files.front());
 }
 
 }  // namespace
@@ -245,24 +195,39 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
   report.path = path;
   Multifile multifile;
   multifile.path = path;
+  int64_t most_held = held_by_tools;
   std::vector<std::optional<PhysicalFile>> files;
-  files.push_back(load(store, path, report));
-  if (files.front() && files.front()->header.leads_set()) check_set(store, path, files, report, multifile);
+  files.push_back(load(store, path, report, most_held));
+  if (files.front()) multifile.files.push_back(*files.front());
+  if (files.front() && files.front()->header.leads_set()) check_set(store, path, files, report, multifile, most_held);
 
   int64_t total = 0;
   for (const FileReport& file : report.files) total = checked_add(total, file.data_bytes).value_or(INT64_MAX);
   if (read_data) progress.begin(total);
   const bool complete = report.ok();
-  for (size_t k = 0; read_data && k < files.size(); ++k)
-    if (files[k]) read_everything(*files[k], report.files[k], progress);
+  for (size_t k = 0; read_data && k < files.size(); ++k) {
+    if (!files[k]) continue;
+    FileReport& file = report.files[k];
+    guarded(file, [&] {
+      check_data(*files[k], progress, [&](FileState state, const std::string& message) { add_finding(file, state, message); });
+    });
+  }
   if (!complete) return report;
 
+  multifile.files.clear();
   for (auto& file : files) multifile.files.push_back(std::move(*file));
-  for (int64_t t = 0; read_data && t < multifile.ntasks(); ++t)
-    guarded(report.files[static_cast<size_t>(multifile.place(t).file)], [&] { decompress(multifile, t); });
-  for (int64_t t = 0; t < multifile.ntasks(); ++t)
-    guarded(report.files[static_cast<size_t>(multifile.place(t).file)],
-            [&] { for_each_record(multifile, t, [](const KeyvalRecord&) {}); });
+  const auto for_each_task = [&](auto&& check) {
+    TaskRows rows(multifile);
+    for (int64_t t = 0; t < multifile.ntasks(); ++t) {
+      const TaskRow& row = rows.at(t);
+      guarded(report.files[static_cast<size_t>(row.place.file)], [&] { check(t, row); });
+    }
+  };
+  guarded(report.files.front(), [&] {
+    if (read_data && multifile.compressed()) for_each_task([&](int64_t t, const TaskRow& row) { check_frames(multifile, t, row); });
+    if (has_records(multifile))
+      for_each_task([&](int64_t t, const TaskRow& row) { for_each_record(multifile, t, row, [](const KeyvalRecord&) {}); });
+  });
   return report;
 }
 

@@ -23,6 +23,8 @@ enum class FileState : uint8_t {
   foreign,     // no multifile, or of an unknown version
 };
 
+// The state that an error of this kind shows.
+FileState state_of(Code code);
 // Lower-case name of a state. Static storage.
 const char* name_of(FileState state);
 
@@ -34,7 +36,8 @@ struct Finding {
 struct FileReport {
   std::string path;
   FileState state = FileState::complete;  // the first finding's
-  std::vector<Finding> findings;
+  std::vector<Finding> findings;  // at most 100
+  bool more = false;              // there were more
   std::vector<std::string> notes;
   int64_t ntasks = 0;
   int64_t data_bytes = 0;  // recorded
@@ -47,7 +50,7 @@ struct VerifyReport {
   bool ok() const;
 };
 
-// `read_data` false: metadata only. Throws only what `progress` throws.
+// `read_data` false: metadata only. Throws only what `progress` throws. Memory: at most 64 MiB, whatever the files claim.
 VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress);
 
 }  // namespace sheaf

@@ -54,7 +54,7 @@ StdioHandle& WriteStream::share(bool with_stream) {
   if (!handle()) {
     flush_buffer();
     give_room_back();
-    attach(std::make_unique<StdioHandle>(file_->path(), true, with_stream));
+    attach(std::make_unique<StdioHandle>(*file_, true, with_stream));
   }
   return *handle();
 }
@@ -87,7 +87,7 @@ void WriteStream::learn_position(int64_t in_file) {
   if (position < 0)
     throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved to offset " +
                                         std::to_string(in_file) + ", in front of the current chunk of the task");
-  if (position > geometry_.size && position > blocks_.high) overrun_ = 1;
+  if (position > geometry_.size) return take_in(position - geometry_.size);
   blocks_.position = position;
   blocks_.high = std::max(blocks_.high, position);
 }
@@ -101,6 +101,7 @@ void WriteStream::begin_next_chunk() {
   flush_buffer();
   give_room_back();
   file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
+  if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
   report(true);
   blocks_.finish_block(geometry_.size);
@@ -266,6 +267,7 @@ void WriteStream::flush() {
 }
 
 void WriteStream::commit() {
+  require_nothing_lost();
   flush();
   if (durable_) sync();
   report(false);
@@ -296,7 +298,7 @@ void WriteStream::report_parked(const TaskBlocks& blocks, int64_t local_rank) {
 JournalWriter* WriteStream::make_journal() {
   if (!journal_on_) return nullptr;
   auto& journal = attached().journal;
-  if (!journal) journal = std::make_unique<JournalWriter>(*store_, durable());
+  if (!journal) journal = std::make_unique<JournalWriter>(*store_, journal_key_, durable() ? Journaling::durable : Journaling::wished);
   return journal.get();
 }
 
@@ -311,15 +313,6 @@ void WriteStream::attach(std::unique_ptr<JournalWriter> journal) {
 // Records of a write that has failed must be gone before other bytes take the place of its own.
 void WriteStream::settle() {
   if (journal()) journal()->settle();
-}
-
-void WriteStream::sync() {
-  try {
-    file_->sync();
-  } catch (const Error& e) {
-    if (!attached().lost) attached().lost = e;
-    throw;
-  }
 }
 
 void WriteStream::require_nothing_lost() const {

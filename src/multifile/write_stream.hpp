@@ -46,6 +46,9 @@ class WriteStream {
     journal_on_ = on;
     durable_ = durable;
   }
+  // The physical file that bind() has named, as its journal must know it.
+  void know_file(const JournalKey& key) { journal_key_ = key; }
+  const JournalKey& journal_key() const { return journal_key_; }
   // From now on tasks that are loaded have checksums of so many bytes each.
   void keep_sums(uint32_t piece) { blocks_.piece = piece; }
   uint32_t piece() const { return blocks_.piece; }
@@ -73,7 +76,7 @@ class WriteStream {
   // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit none.
   void ensure_free_space(int64_t bytes);
 
-  // A place to come back to, as long as nothing in front of it changes.
+  // A place to come back to, as long as nothing in front of it changes. `high` counts what is still buffered: it was accepted.
   struct Mark {
     int64_t chunk;
     int64_t position;
@@ -81,7 +84,7 @@ class WriteStream {
   };
   Mark mark() {
     learn_from_handle();
-    return {chunk(), position(), blocks_.high};
+    return {chunk(), position(), blocks().high};
   }
   // Forgets what was written behind the mark.
   void return_to(const Mark& mark);
@@ -95,10 +98,25 @@ class WriteStream {
   void record_progress();
   // Records in the journal how far a parked task of the same file has come.
   void report_parked(const TaskBlocks& blocks, int64_t local_rank);
-  // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as lost.
-  void sync();
-  // Throws what sync() has failed with: what was to be kept then may not be on disk, whatever succeeded later.
+  // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as lost: what was to be
+  // kept then may not be on disk, whatever succeeds later.
+  void sync() { keep([&] { file_->sync(); }); }
+  // The same for what belongs to the stream elsewhere: `act` throws if it could not be made durable.
+  template <class Act>
+  void keep(Act&& act) {
+    try {
+      act();
+    } catch (const Error& e) {
+      lose(e);
+      throw;
+    }
+  }
+  // Throws if data count as lost, by keep() or lose(). So do commit() and, of a durable stream, every write that leaves a chunk.
   void require_nothing_lost() const;
+  // Bytes that the program counts as written are lost: the close must fail.
+  void lose(const Error& why) {
+    if (!attached().lost) attached().lost = why;
+  }
   File& file() const { return *file_; }
   // The journal of the file; null if there is none, or nothing was recorded yet.
   JournalWriter* journal() const { return attached_ ? attached_->journal.get() : nullptr; }
@@ -125,7 +143,8 @@ class WriteStream {
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
   int64_t bytes_written() const;
   int64_t buffer_capacity() const { return capacity(); }
-  // True once after the program wrote beyond its chunk through the handle.
+  // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to further chunks
+  // (multifile/overruns): every call but window() and handle() looks whether it did. What cannot be moved is an error.
   bool take_overrun() {
     const bool overrun = overrun_;
     overrun_ = 0;
@@ -158,6 +177,7 @@ class WriteStream {
   void fill(std::span<const std::byte> data);
   void learn_from_handle();
   void learn_position(int64_t in_file);
+  void take_in(int64_t tail);
   void move_handle();
   void begin_next_chunk();
   void put(std::span<const std::byte> piece);
@@ -180,6 +200,7 @@ class WriteStream {
   std::unique_ptr<std::byte[]> buffer_;
   std::shared_ptr<File> file_;
   Store* store_ = nullptr;
+  JournalKey journal_key_;
   std::unique_ptr<Attached> attached_;
   layout::ChunkGeometry geometry_;
   TaskBlocks blocks_;  // its position is that of the first byte in the buffer

@@ -1,27 +1,15 @@
 #include "sharedfile/hints.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
+#include <iterator>
 #include <optional>
+
+#include "base/parse.hpp"
+#include "base/setting.hpp"
 
 namespace sheaf {
 
 namespace {
-
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t";
-  const size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
 
 bool set_choice(Choice& choice, std::string_view value) {
   if (value == "enable" || value == "true" || value == "1") return choice = Choice::enable, true;
@@ -30,23 +18,16 @@ bool set_choice(Choice& choice, std::string_view value) {
   return false;
 }
 
-bool set_number(int64_t& place, std::string_view value, int64_t least) {
-  const auto found = number(value);
-  if (!found || *found < least) return false;
-  place = *found;
+bool set_positive(int64_t& place, std::optional<int64_t> value) {
+  if (!value || *value < 1) return false;
+  place = *value;
   return true;
 }
+bool set_count(int64_t& place, std::string_view value) { return set_positive(place, parse_number(value)); }
+bool set_bytes(int64_t& place, std::string_view value) { return set_positive(place, parse_bytes(value)); }
 
 const char* word_of(Choice choice) {
   return choice == Choice::enable ? "enable" : choice == Choice::disable ? "disable" : "automatic";
-}
-
-// Takes the next word off a list with commas.
-std::string_view take_word(std::string_view& list) {
-  const size_t comma = list.find(',');
-  const std::string_view word = trimmed(list.substr(0, comma));
-  list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-  return word;
 }
 
 struct Entry {  // of a config_list
@@ -59,7 +40,7 @@ Entry take_entry(std::string_view& list) {
   const size_t colon = word.rfind(':');
   if (colon == std::string_view::npos) return {word};
   const std::string_view most = trimmed(word.substr(colon + 1));
-  return {trimmed(word.substr(0, colon)), most == "*" ? -1 : std::max<int64_t>(number(most).value_or(1), 0)};
+  return {trimmed(word.substr(0, colon)), most == "*" ? -1 : std::max<int64_t>(parse_number(most).value_or(1), 0)};
 }
 
 std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
@@ -77,24 +58,36 @@ constexpr Optimisation optimisations[] = {
 
 bool Hints::set(std::string_view key, std::string_view value) {
   value = trimmed(value);
-  if (key == "cb_nodes") return set_number(aggregators, value, 1);
-  if (key == "cb_buffer_size") return set_number(buffer_size, value, 1);
+  if (key == "cb_nodes") return set_count(aggregators, value);
+  if (key == "cb_buffer_size") return set_bytes(buffer_size, value);
   if (key == "romio_cb_write") return set_choice(collective_write, value);
   if (key == "romio_cb_read") return set_choice(collective_read, value);
   if (key == "romio_ds_write") return set_choice(sieve_write, value);
   if (key == "romio_ds_read") return set_choice(sieve_read, value);
-  if (key == "ind_wr_buffer_size") return set_number(sieve_write_size, value, 1);
-  if (key == "ind_rd_buffer_size") return set_number(sieve_read_size, value, 1);
-  if (key == "striping_unit") return set_number(striping_unit, value, 1);
-  if (key == "striping_factor") return set_number(striping_factor, value, 1);
+  if (key == "ind_wr_buffer_size") return set_bytes(sieve_write_size, value);
+  if (key == "ind_rd_buffer_size") return set_bytes(sieve_read_size, value);
+  if (key == "striping_unit") return set_bytes(striping_unit, value);
+  if (key == "striping_factor") return set_count(striping_factor, value);
   if (key == "romio_no_indep_rw") return no_independent = value == "true", value == "true" || value == "false";
   if (key == "cb_config_list") {
     config_list = std::string(value);
     return true;
   }
   if (key == "sheaf_data_exchange") return alltoall = value == "alltoall", alltoall || value == "messages";
-  if (key == "sheaf_block_size") return set_number(block_size, value, 1);
+  if (key == "sheaf_block_size") return set_bytes(block_size, value);
   return false;
+}
+
+const char* Hints::expected(std::string_view key) {
+  for (const char* const count : {"cb_nodes", "striping_factor"})
+    if (key == count) return "a number from 1 on";
+  for (const char* const bytes : {"cb_buffer_size", "ind_wr_buffer_size", "ind_rd_buffer_size", "striping_unit", "sheaf_block_size"})
+    if (key == bytes) return "bytes from 1 on, as 65536, 64k or 1M";
+  for (const char* const choice : {"romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read"})
+    if (key == choice) return "enable, disable or automatic";
+  if (key == "romio_no_indep_rw") return "true or false";
+  if (key == "sheaf_data_exchange") return "alltoall or messages";
+  return nullptr;
 }
 
 int64_t Hints::allowed_on(std::string_view host) const {
@@ -116,7 +109,8 @@ bool Hints::names_hosts() const {
 
 void Hints::apply_environment() {
   const auto apply = [&](const char* variable, const char* key) {
-    if (const char* const value = std::getenv(variable)) set(key, value);
+    const char* const value = setting(variable);
+    if (value && !set(key, value)) tell_not_understood(variable, value, expected(key));
   };
   apply("SHEAF_CB_NODES", "cb_nodes");
   apply("SHEAF_CB_BUFFER_SIZE", "cb_buffer_size");
@@ -126,12 +120,18 @@ void Hints::apply_environment() {
   apply("SHEAF_DS_READ", "romio_ds_read");
   apply("SHEAF_BLOCK_SIZE", "sheaf_block_size");
   apply("SHEAF_DATA_EXCHANGE", "sheaf_data_exchange");
-  const char* const off = std::getenv("SHEAF_MPIIO_OFF");
+  const char* const off = setting("SHEAF_MPIIO_OFF");
   std::string_view words = off ? off : "";
   while (!words.empty()) {
     const std::string_view word = take_word(words);
-    for (const Optimisation& one : optimisations)
-      if (one.word == word) this->*one.used = false;
+    const auto one = std::ranges::find(optimisations, word, &Optimisation::word);
+    if (one != std::end(optimisations)) {
+      this->*one->used = false;
+    } else if (!word.empty()) {
+      std::string known;
+      for (const Optimisation& other : optimisations) known.append(known.empty() ? "" : ", ").append(other.word);
+      tell_not_understood("SHEAF_MPIIO_OFF", word, "words of " + known);
+    }
   }
 }
 

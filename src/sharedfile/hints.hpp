@@ -48,7 +48,9 @@ struct SHEAF_EXPORT Hints {
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);
-  // Takes over what the environment of this process says. Local.
+  // What `set` understands for a key, in words; null for keys that it does not know, or whose values it takes as they are.
+  static const char* expected(std::string_view key);
+  // Takes over what the environment of this process says, and leaves warnings of what it does not understand (base/setting). Local.
   void apply_environment();
   // How many aggregators config_list allows on a host: entries "host", "host:n", "host:*" and the same with * for all hosts
   // that have no entry of their own; no number means 1, no entry 0. Negative: any number.

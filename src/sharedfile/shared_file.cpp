@@ -11,27 +11,17 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_pointer.hpp"
+#include "sharedfile/transfer_hints.hpp"
 
 namespace sheaf {
 
 namespace {
 
-using exchange::Alone;
-using exchange::Sieving;
 using exchange::Tally;
-using exchange::Together;
-
-Sieving sieving(Choice choice) {
-  return choice == Choice::enable ? Sieving::always : choice == Choice::disable ? Sieving::never : Sieving::automatic;
-}
-Together::Way way(Choice choice) {
-  return choice == Choice::enable    ? Together::Way::always
-         : choice == Choice::disable ? Together::Way::never
-                                     : Together::Way::automatic;
-}
 
 class OpenFile final : public SharedFile {
  public:
@@ -74,12 +64,13 @@ class OpenFile final : public SharedFile {
     lane_.transfers.renew_memory();
     agree(comm(), problem, facts);
     expect_company();
+    file_->expect_lockers(size());
     block_ = std::max<int64_t>(facts[0], 1);
-    lane_.transfers.take_up_memory(together(true, lane_));
+    lane_.transfers.take_up_memory(how_together(true, lane_));
     if (habit_ && *habit_ == size()) lane_.transfers.expect_apart();
     individual_ = facts[1];
     shared_base_ = facts[1];
-    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id);
+    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size());
   }
 
   void close() override {
@@ -206,8 +197,7 @@ class OpenFile final : public SharedFile {
     Tally tally;
     const auto access = access_of(view, position, from, true);
     const auto failed = attempt([&] {
-      const Alone alone{sieving(hints_.sieve_write), hints_.sieve_write_size, atomic_};
-      exchange::under_lock(*file_, access, atomic_, true, [&] { exchange::write_alone(*file_, access, alone, tally); });
+      exchange::under_lock(*file_, access, atomic_, true, [&] { exchange::write_alone(*file_, access, how_alone(true), tally); });
     });
     count(tally, access, &Statistics::independent_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
     if (failed) throw *failed;
@@ -219,8 +209,7 @@ class OpenFile final : public SharedFile {
     const auto access = access_of(view, position, to, false);
     int64_t done = 0;
     const auto failed = attempt([&] {
-      const Alone alone{sieving(hints_.sieve_read), hints_.sieve_read_size, atomic_, &walked_to_};
-      exchange::under_lock(*file_, access, atomic_, false, [&] { done = exchange::read_alone(*file_, access, alone, tally); });
+      exchange::under_lock(*file_, access, atomic_, false, [&] { done = exchange::read_alone(*file_, access, how_alone(false), tally); });
     });
     count(tally, access, &Statistics::independent_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
@@ -231,7 +220,7 @@ class OpenFile final : public SharedFile {
     exchange::Access access;
     const auto problem = problem_of([&] { access = access_of(view, position, from, true); });
     Tally tally;
-    const auto failed = attempt([&] { lane.transfers.write(*file_, access, together(true, lane), problem, tally); });
+    const auto failed = attempt([&] { lane.transfers.write(*file_, access, how_together(true, lane), problem, tally); });
     count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
     if (failed) throw *failed;
     return access.bytes();
@@ -242,7 +231,7 @@ class OpenFile final : public SharedFile {
     const auto problem = problem_of([&] { access = access_of(view, position, to, false); });
     Tally tally;
     int64_t done = 0;
-    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, together(false, lane), problem, tally); });
+    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, how_together(false, lane), problem, tally); });
     count(tally, access, &Statistics::collective_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
     return done;
@@ -252,9 +241,9 @@ class OpenFile final : public SharedFile {
     Tally tally;
     take_refused();  // all learn of this one
     if (writes) {
-      lane.transfers.write(*file_, {}, together(true, lane), problem, tally);
+      lane.transfers.write(*file_, {}, how_together(true, lane), problem, tally);
     } else {
-      lane.transfers.read(*file_, {}, together(false, lane), problem, tally);
+      lane.transfers.read(*file_, {}, how_together(false, lane), problem, tally);
     }
   }
 
@@ -317,7 +306,7 @@ class OpenFile final : public SharedFile {
     if (view.etype_size <= 0) refuse("with an elementary type without data");
     if (view.filetype.size() <= 0) refuse("with a file type without data");
     if (view.filetype.size() % view.etype_size != 0) refuse("whose file type is no multiple of its elementary type");
-    if (!view.filetype.is_ordered(!mode_.write)) refuse("whose file type goes back, overlaps itself or begins before 0");
+    if (!view.filetype.rises(!mode_.write)) refuse("whose file type goes back, overlaps itself or begins before 0");
   }
 
   template <class Byte>
@@ -333,35 +322,27 @@ class OpenFile final : public SharedFile {
     access.address = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(memory.address));
     access.memory = &memory.type;
     if (access.bytes() > 0) {
-      const auto instances = checked_mul(access.to / view.filetype.size() + 1, view.filetype.extent());
+      const auto instances = checked_mul(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent());
       must_fit(instances ? checked_add(*instances, view.displacement) : std::nullopt, "the end of a transfer");
     }
-    return access;
+    return in_order(std::move(access), writes, path_);
   }
 
-  Together together(bool writes, const Lane& lane) const {
-    Together how;
-    how.exchange = way(writes ? hints_.collective_write : hints_.collective_read);
-    how.alone.sieving = sieving(writes ? hints_.sieve_write : hints_.sieve_read);
-    how.alone.buffer = writes ? hints_.sieve_write_size : hints_.sieve_read_size;
+  exchange::Alone how_alone(bool writes) const {
+    exchange::Alone how = alone(hints_, writes);
+    how.locked = atomic_;
+    how.walked_to = &walked_to_;
+    return how;
+  }
+
+  exchange::Together how_together(bool writes, const Lane& lane) const {
+    exchange::Together how = together(hints_, writes);
     how.alone.walked_to = &walked_to_;
     how.serial = atomic_;
-    how.aggregators = hints_.aggregators;
     how.per_node = per_node_;
     how.on_nodes = on_nodes_;
-    how.stripes = hints_.striping_factor;
-    how.buffer = hints_.buffer_size;
     how.block = block();
-    how.aligned = hints_.aligned;
-    how.allreduce = hints_.allreduce;
-    how.alltoall = hints_.alltoall;
-    how.pset = hints_.pset;
-    how.shared = hints_.shared;
-    how.overlap = hints_.overlap;
-    how.reuse = hints_.reuse;
-    how.direct = hints_.direct;
-    how.place = hints_.place;
-    how.ahead = hints_.ahead && &lane == &lane_;  // close() asks no other lane what went wrong
+    how.ahead = how.ahead && &lane == &lane_;  // close() asks no other lane what went wrong
     return how;
   }
 

@@ -86,8 +86,8 @@ class SHEAF_EXPORT SharedFile {
   virtual bool atomic() const = 0;
 
   // --- view and pointers ------------------------------------------------------------------------------------------
-  // Collective. Sets both pointers to 0. Throws invalid_argument if a view cannot be: displacement < 0, file type not ordered
-  // (overlaps count if the file is open for writing) or without data, size no multiple of the etype. This task's view then stays.
+  // Collective. Sets both pointers to 0. Throws invalid_argument if a view cannot be: displacement < 0, file type that goes back
+  // within an instance (or overlaps itself, if the file is open for writing) or without data, size no multiple of the etype. This task's view then stays.
   // Agreed::now: on all tasks, whose views stay too. Agreed::at_transfer: on that task only, which waits for nobody; the next
   // collective transfer throws it on all, unless all have set another view before.
   enum class Agreed : uint8_t { now, at_transfer };

@@ -1,10 +1,12 @@
 #include "sharedfile/shared_pointer.hpp"
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/byte_order.hpp"
 #include "base/checked.hpp"
+#include "storage/beside.hpp"
 
 namespace sheaf {
 
@@ -19,15 +21,35 @@ std::string beside(const std::string& path, uint64_t id) {
 
 }  // namespace
 
-SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id) : store_(store), path_(beside(path, id)) {}
+SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks)
+    : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks) {}
+
+// Its first 8 bytes say whose it is; all tasks write the same.
+void SharedPointer::open() {
+  if (file_) return;
+  std::shared_ptr<File> file;
+  try {
+    file = store_.open(path_, Access::fresh);
+  } catch (const Error& e) {
+    if (e.errno_value() != EEXIST) throw;
+    file = open_beside(store_, path_, data_);
+  }
+  uint64_t found = 0;
+  file->read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
+  const bool begun = found != 0;
+  if (begun && found != id_) throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
+  if (!begun) file->write_at(std::as_bytes(std::span(&id_, 1)), 0);
+  file_ = std::move(file);
+  file_->expect_lockers(tasks_);
+}
 
 template <class Change>
 int64_t SharedPointer::change(Change next) {
   const std::lock_guard lock(mutex_);
-  if (!file_) file_ = store_.open(path_, Access::create);
+  open();
   used_ = true;
   constexpr int64_t length = sizeof(int64_t);
-  const int64_t at = views_ * length;
+  const int64_t at = (1 + views_) * length;
   file_->lock(at, length, true);
   try {
     int64_t position = 0;
@@ -63,7 +85,15 @@ void SharedPointer::close() {
 }
 
 void SharedPointer::remove() {
-  if (store_.status(path_).exists) store_.remove(path_);
+  if (!store_.status(path_).exists) return;
+  try {
+    open();
+  } catch (const Error& e) {
+    if (e.code() == Code::foreign) return;  // ours is gone
+    throw;
+  }
+  close();
+  store_.remove(path_);
 }
 
 }  // namespace sheaf

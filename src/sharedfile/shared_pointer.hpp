@@ -1,7 +1,7 @@
 // sharedfile/shared_pointer: the file pointer that all tasks share.
 //
-// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes for each view that the file has
-// had, changed under a lock. So any task can move it at any time, whatever the others do, and on whatever node they are; and a
+// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes that say which open it belongs to,
+// then 8 for each view that the file has had, changed under a lock. So any task can move it at any time, whatever the others do, and on whatever node they are; and a
 // new view, whose pointer is 0, needs no word with the others.
 #pragma once
 
@@ -17,10 +17,11 @@ namespace sheaf {
 
 class SharedPointer {
  public:
-  // `id`: the same on all tasks, another for every open. Local, touches nothing.
-  SharedPointer(Store& store, const std::string& path, uint64_t id);
+  // `id`: the same on all `tasks` of the file, another for every open. Local, touches nothing.
+  SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks);
 
-  // The position, which moves on by `bytes`. Thread-safe; other tasks are excluded.
+  // The position, which moves on by `bytes`. Thread-safe; other tasks are excluded. Throws what File::lock() throws if they do not
+  // come to an end.
   int64_t claim(int64_t bytes);
   void set(int64_t position);
 
@@ -36,9 +37,13 @@ class SharedPointer {
  private:
   template <class Change>
   int64_t change(Change next);
+  void open();
 
   Store& store_;
+  const std::string data_;
   const std::string path_;
+  const uint64_t id_;
+  const int64_t tasks_;
   std::mutex mutex_;
   std::shared_ptr<File> file_;
   int64_t views_ = 0;  // before the present one

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/printable.hpp"
+
 namespace sheaf {
 
 namespace {
@@ -57,7 +59,7 @@ void add(Statistics& to, const exchange::Tally& from) {
 
 std::string Statistics::text(const std::string& path, int tasks) const {
   const auto n = [](int64_t value) { return std::to_string(value); };
-  std::string out = "sheaf: " + path + ", " + n(tasks) + " tasks\n";
+  std::string out = "sheaf: " + printable(path) + ", " + n(tasks) + " tasks\n";
   out += "  writes: " + n(independent_writes) + " independent, " + n(collective_writes) + " collective, " + n(bytes_written) + " bytes\n";
   out += "  reads:  " + n(independent_reads) + " independent, " + n(collective_reads) + " collective, " + n(bytes_read) + " bytes\n";
   out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" + n(file_bytes_written) +

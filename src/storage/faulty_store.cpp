@@ -65,7 +65,11 @@ class FaultyFile final : public File {
     inner_->resize(size);
   }
 
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inner_->lock(offset, length, exclusive); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return inner_->lock(offset, length, exclusive, barred);
+  }
+  void expect_lockers(int64_t tasks) override { inner_->expect_lockers(tasks); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner_->try_lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
   int writers_at_once() override { return inner_->writers_at_once(); }
   void allocate(int64_t size) override {
@@ -93,6 +97,11 @@ class FaultyFile final : public File {
   int64_t next_data(int64_t offset) override {
     ledger_->require(Operation::next_data, path(), offset);
     return inner_->next_data(offset);
+  }
+
+  int open_again(bool writable) override {
+    ledger_->require(Operation::open, path());
+    return inner_->open_again(writable);
   }
 
   // One kind with next_data: both are one lseek.
@@ -129,7 +138,7 @@ class FaultyFile final : public File {
 
 }  // namespace
 
-FaultyStore::FaultyStore(Store& inner, FaultPlan plan) : inner_(inner), ledger_(std::make_shared<Ledger>()) {
+FaultyStore::FaultyStore(Store& inner, FaultPlan plan) : ForwardingStore(inner), ledger_(std::make_shared<Ledger>()) {
   set_plan(std::move(plan));
 }
 
@@ -137,22 +146,22 @@ FaultyStore::~FaultyStore() = default;
 
 std::shared_ptr<File> FaultyStore::open(const std::string& path, Access access) {
   ledger_->require(Operation::open, path);
-  return std::make_shared<FaultyFile>(inner_.open(path, access), ledger_);
+  return std::make_shared<FaultyFile>(inner().open(path, access), ledger_);
 }
 
 FileStatus FaultyStore::status(const std::string& path) {
   ledger_->require(Operation::status, path);
-  return inner_.status(path);
+  return inner().status(path);
 }
 
 void FaultyStore::remove(const std::string& path) {
   ledger_->require(Operation::remove, path);
-  inner_.remove(path);
+  inner().remove(path);
 }
 
 void FaultyStore::rename(const std::string& from, const std::string& to) {
   ledger_->require(Operation::rename, from);
-  inner_.rename(from, to);
+  inner().rename(from, to);
 }
 
 }  // namespace sheaf

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/store.hpp"
+#include "storage/forwarding_store.hpp"
 
 namespace sheaf {
 
@@ -40,6 +40,7 @@ struct OperationRecord {
 // Which operations fail, and how. The default lets all succeed.
 struct FaultPlan {
   int64_t fail_at = -1;           // number of the operation, among those that match, counted from 0; -1: none
+  std::vector<int64_t> also_at = {};  // numbers of further operations that fail
   bool from_then_on = false;      // every later matching operation fails too
   int errno_value = EIO;          // what the failing operation reports
   bool half_first = false;        // a failing read, write or copy moves the first half of its bytes
@@ -55,7 +56,7 @@ struct FaultPlan {
 //
 // Safe for use from several threads. `inner` must outlive this object and its files; files may outlive this
 // object.
-class FaultyStore final : public Store {
+class FaultyStore final : public ForwardingStore {
  public:
   explicit FaultyStore(Store& inner, FaultPlan plan = {});
   ~FaultyStore() override;
@@ -64,10 +65,7 @@ class FaultyStore final : public Store {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
-    return inner_.join_slots(name, count);
-  }
+  void sync_name(const std::string& path) override { Store::sync_name(path); }  // an open, a sync and a close
 
   // Replaces the plan and counts its operations from 0. The other counters go on.
   void set_plan(FaultPlan plan);
@@ -87,7 +85,6 @@ class FaultyStore final : public Store {
   class Ledger;  // private to the implementation
 
  private:
-  Store& inner_;
   const std::shared_ptr<Ledger> ledger_;
 };
 

@@ -18,6 +18,7 @@ class ForwardingFile : public File {
   void resize(int64_t size) override { inner_->resize(size); }
   void sync() override { inner_->sync(); }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
+  int open_again(bool writable) override { return inner_->open_again(writable); }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }
 

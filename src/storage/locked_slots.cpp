@@ -114,7 +114,7 @@ std::shared_ptr<WriteSlots> make_locked_slots(int count) {
 }
 
 std::shared_ptr<WriteSlots> join_locked_slots(const std::string& name, int count) {
-  const int fd = open_descriptor(name, Access::write);
+  const int fd = open_descriptor(name, Access::beside);
   try {
     return std::make_shared<LockedSlots>(name, fd, count);
   } catch (...) {

@@ -85,7 +85,8 @@ FileStatus MemoryStore::Inode::status() const {
           .size = size_,
           .block_size = block_size_,
           .allocated = static_cast<int64_t>(pages_.size()) * page_size_,
-          .is_special = false};
+          .is_special = false,
+          .links = removed ? 0 : 1};
 }
 
 }  // namespace sheaf

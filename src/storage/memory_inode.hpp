@@ -1,6 +1,7 @@
 // storage/memory_inode: the bytes of one file of a MemoryStore, as a sorted map of pages.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@ struct MemoryStore::Inode {
   FileStatus status() const;
 
   RangeLocks locks;
+  std::atomic<bool> removed = false;  // it has no name any more
 
  private:
   const int64_t block_size_;

@@ -40,7 +40,14 @@ class MemoryFile final : public File {
     require_range(path_, offset, 0);
     return inode().next_hole(offset);
   }
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inode().locks.lock(offset, length, exclusive); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred) override {
+    const Looks looks;
+    if (!inode().locks.lock(offset, length, exclusive, lock_patience(lockers_, length)))
+      throw not_locked(path_, offset, length, "another task", looks.waited());
+    return {};
+  }
+  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inode().locks.try_lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inode().locks.unlock(offset, length); }
   const std::string& path() const override { return path_; }
   void close() override { inode_.reset(); }
@@ -54,6 +61,7 @@ class MemoryFile final : public File {
   const std::string path_;
   std::shared_ptr<MemoryStore::Inode> inode_;
   const bool writable_;
+  int64_t lockers_ = 1;
 };
 
 }  // namespace
@@ -64,12 +72,14 @@ MemoryStore::~MemoryStore() = default;
 
 std::shared_ptr<File> MemoryStore::open(const std::string& path, Access access) {
   const std::lock_guard lock(mutex_);
-  if (directories_.contains(path))
+  if (directories_.contains(path)) {
+    if (access == Access::beside) throw file_error(Code::foreign, path, "is a directory");
     throw os_error("cannot open", path, access == Access::fresh ? EEXIST : EISDIR);
+  }
   auto found = files_.find(path);
   if (found != files_.end() && access == Access::fresh) throw os_error("cannot create", path, EEXIST);
   if (found == files_.end()) {
-    if (path.empty() || access == Access::read || access == Access::write)
+    if (path.empty() || (access != Access::create && access != Access::fresh))
       throw os_error("cannot open", path, ENOENT);
     found = files_.emplace(path, std::make_shared<Inode>(block_size_, page_size_)).first;
   }
@@ -86,7 +96,7 @@ FileStatus MemoryStore::status(const std::string& path) {
 
 void MemoryStore::remove(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  find(path, "cannot remove");
+  find(path, "cannot remove")->removed = true;
   files_.erase(path);
 }
 
@@ -94,8 +104,11 @@ void MemoryStore::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(mutex_);
   auto inode = find(from, "cannot rename");
   if (directories_.contains(to)) throw os_error("cannot rename to '" + to + "' the file", from, EISDIR);
+  if (from == to) return;
   files_.erase(from);
-  files_[to] = std::move(inode);
+  auto& named = files_[to];
+  if (named) named->removed = true;
+  named = std::move(inode);
 }
 
 void MemoryStore::add_directory(const std::string& path) {

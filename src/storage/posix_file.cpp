@@ -44,13 +44,27 @@ int flags_of(Access access) {
       return O_RDWR | O_CREAT | O_CLOEXEC;
     case Access::fresh:
       return O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+    case Access::beside:
+      return O_RDWR | O_NOFOLLOW | O_CLOEXEC;
   }
   return O_RDONLY | O_CLOEXEC;
 }
 
 const char* failed_open(Access access) {
   if (access == Access::read) return "cannot open";
-  return access == Access::write ? "cannot open for writing" : "cannot create";
+  return access == Access::write || access == Access::beside ? "cannot open for writing" : "cannot create";
+}
+
+// What makes a file another one's, by the errno of its open or by what it is; null: nothing.
+const char* foreign_by(int error) {
+  if (error == ELOOP) return "is a symbolic link";
+  if (error == EISDIR) return "is a directory";
+  return error == ENXIO || error == ENODEV ? "is no regular file" : nullptr;
+}
+const char* foreign_by(const struct stat& found) {
+  if (S_ISDIR(found.st_mode)) return foreign_by(EISDIR);
+  if (!S_ISREG(found.st_mode)) return foreign_by(ENXIO);
+  return found.st_nlink > 1 ? "has other names (hard links)" : nullptr;
 }
 
 // Throws unless a transfer of `length` bytes at `offset` is complete. `verb` is "read" or "write".
@@ -61,16 +75,10 @@ void require_success(const char* verb, const std::string& path, int64_t offset, 
                    path, error);
 }
 
-// Best effort: a directory that may be entered but not read cannot be synced by anyone.
-void sync_directory_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (fd < 0) return;
-  const int error = uninterrupted([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
-  ::close(fd);
-  if (error == EIO || error == ENOSPC || error == EDQUOT)
-    throw os_error("cannot sync directory", directory, error);
+// Throws invalid_argument for what knows no positions.
+void require_positions(const std::string& path, const struct stat& found) {
+  const char* const what = S_ISFIFO(found.st_mode) ? "pipe" : S_ISSOCK(found.st_mode) ? "socket" : nullptr;
+  if (what) throw Error(Code::invalid_argument, "'" + path + "': is a " + what + ", not a regular file", ESPIPE);
 }
 
 // Removes the first `bytes` bytes from the list that starts at `first`; returns the new first element.
@@ -85,25 +93,61 @@ size_t skip(std::span<iovec> list, size_t first, size_t bytes) {
 
 }  // namespace
 
-int open_descriptor(const std::string& path, Access access) {
-  const int fd = uninterrupted([&] { return ::open(path.c_str(), flags_of(access), 0666); });
-  if (fd < 0) throw os_error(failed_open(access), path, errno);
-  struct stat found;
-  if (::fstat(fd, &found) == 0 && S_ISDIR(found.st_mode)) {
-    ::close(fd);
-    throw os_error(failed_open(access), path, EISDIR);
+int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory) {
+  const int base = base_of(directory);
+  return open_descriptor(path, access,
+                         {[&](int flags) { return uninterrupted([&] { return ::openat(base, path.c_str(), flags, 0666); }); },
+                          [&](struct stat& found) { return ::fstatat(base, path.c_str(), &found, 0) == 0; }});
+}
+
+// An open may wait without end for the other side of a pipe or device, and for somebody who has a lease on a regular file.
+int open_descriptor(const std::string& path, Access access, const Opening& how) {
+  const auto open = [&](int more) { return how.open(flags_of(access) | O_NOCTTY | more); };
+  struct stat found {};
+  int fd = open(O_NONBLOCK);
+  if (fd < 0) {
+    const int error = errno;
+    if (const char* const why = access == Access::beside ? foreign_by(error) : nullptr) throw file_error(Code::foreign, path, why);
+    if ((error == ENXIO || error == EWOULDBLOCK) && how.status(found)) require_positions(path, found);
+    if (error == EWOULDBLOCK && access != Access::beside && S_ISREG(found.st_mode)) fd = open(0);
+    if (fd < 0) throw os_error(failed_open(access), path, error);
   }
+  try {
+    const bool known = ::fstat(fd, &found) == 0;
+    if (const char* const why = known && access == Access::beside ? foreign_by(found) : nullptr)
+      throw file_error(Code::foreign, path, why);
+    if (known) require_positions(path, found);
+    if (S_ISDIR(found.st_mode)) throw os_error(failed_open(access), path, EISDIR);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  ::fcntl(fd, F_SETFL, 0);
   return fd;
 }
 
-PosixFile::PosixFile(const std::string& path, Access access)
+PosixFile::PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory)
     : path_(path),
-      fd_(open_descriptor(path, access)),
+      directory_(std::move(directory)),
+      fd_(open_descriptor(path, access, directory_.get())),
+      writable_(access != Access::read),
+      name_unsynced_(access == Access::create || access == Access::fresh) {}
+
+PosixFile::PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory, Opening how)
+    : path_(path),
+      how_(std::move(how)),
+      directory_(std::move(directory)),
+      fd_(open_descriptor(path, access, how_)),
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 
 PosixFile::~PosixFile() {
   if (fd_ >= 0) ::close(fd_);
+}
+
+int PosixFile::open_again(bool writable) {
+  const Access access = writable ? Access::write : Access::read;
+  return how_.open ? open_descriptor(path_, access, how_) : open_descriptor(path_, access, directory_.get());
 }
 
 void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
@@ -254,7 +298,7 @@ void PosixFile::resize(int64_t size) {
 
 void PosixFile::sync() {
   if (uninterrupted([&] { return ::fsync(fd_); }) != 0) throw os_error("cannot sync", path_, errno);
-  if (name_unsynced_) sync_directory_of(path_);
+  if (name_unsynced_) sync_directory_of(path_, directory_.get());
   name_unsynced_ = false;
 }
 

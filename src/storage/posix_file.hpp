@@ -2,7 +2,10 @@
 // of the descriptor means nothing and threads need no lock.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,18 +14,27 @@
 #include "storage/range_locks.hpp"
 #include "storage/store.hpp"
 #include "storage/turn.hpp"
+#include "storage/working_directory.hpp"
 
 namespace sheaf {
 
 // A new descriptor, closed on exec; the caller owns it. Throws not_found, permission, io (EEXIST, EISDIR,
-// ...) as the operating system refuses; a directory is refused for any access. Created files get mode 0666
-// less umask.
-int open_descriptor(const std::string& path, Access access);
+// ...) as the operating system refuses; a directory, pipe or socket is refused for any access, without waiting. Created files
+// get mode 0666 less umask. A relative path counts from `directory`; null: from the current one.
+int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory = nullptr);
+
+// The same for who finds files in another way than by their names.
+struct Opening {
+  std::function<int(int flags)> open;        // a descriptor; negative with errno
+  std::function<bool(struct stat&)> status;  // of what would be opened; false: not known
+};
+int open_descriptor(const std::string& path, Access access, const Opening& how);
 
 class PosixFile final : public File {
  public:
   // Throws what open_descriptor() throws.
-  PosixFile(const std::string& path, Access access);
+  PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory = nullptr);
+  PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory, Opening how);
   ~PosixFile() override;
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -59,16 +71,21 @@ class PosixFile final : public File {
 
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File exclude each
   // other here, also where they only read.
-  void lock(int64_t offset, int64_t length, bool exclusive) override;
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override;
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override;
   void unlock(int64_t offset, int64_t length) override;
+  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
   void allocate(int64_t size) override;
   int writers_at_once() override;
   int descriptor() const override { return fd_; }
+  int open_again(bool writable) override;
   const std::string& path() const override { return path_; }
   void close() override;
 
  private:
   std::string path_;
+  Opening how_;  // empty: by the path
+  std::shared_ptr<const WorkingDirectory> directory_;  // that path_ counts from
   int fd_;
   bool writable_;
   bool name_unsynced_;
@@ -86,6 +103,7 @@ class PosixFile final : public File {
   LargePages large_pages_;
   SharedWord* words_ = nullptr;  // of those who take turns
   RangeLocks locks_;
+  int64_t lockers_ = 1;
   std::mutex turn_;  // of the threads that write through this File
 };
 

@@ -13,11 +13,20 @@ bool RangeLocks::is_free(const Held& wanted) const {
   });
 }
 
-void RangeLocks::lock(int64_t offset, int64_t length, bool exclusive) {
+bool RangeLocks::lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience) {
   const Held wanted{offset, length, exclusive};
   std::unique_lock lock(mutex_);
-  freed_.wait(lock, [&] { return is_free(wanted); });
+  const bool free = freed_.wait_for(lock, patience, [&] { return is_free(wanted); });
+  if (free) held_.push_back(wanted);
+  return free;
+}
+
+bool RangeLocks::try_lock(int64_t offset, int64_t length, bool exclusive) {
+  const Held wanted{offset, length, exclusive};
+  const std::lock_guard lock(mutex_);
+  if (!is_free(wanted)) return false;
   held_.push_back(wanted);
+  return true;
 }
 
 void RangeLocks::unlock(int64_t offset, int64_t length) {

@@ -39,7 +39,11 @@ class RecordingFile final : public ForwardingFile {
   int32_t border() override { return inner().border(); }
   bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inner().lock(offset, length, exclusive); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return inner().lock(offset, length, exclusive, barred);
+  }
+  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner().try_lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
   int writers_at_once() override { return inner().writers_at_once(); }
 
@@ -55,33 +59,31 @@ class RecordingFile final : public ForwardingFile {
 
 }  // namespace
 
-RecordingStore::RecordingStore(Store& inner) : inner_(inner), tape_(std::make_shared<Tape>()) {}
+RecordingStore::RecordingStore(Store& inner) : ForwardingStore(inner), tape_(std::make_shared<Tape>()) {}
 RecordingStore::~RecordingStore() = default;
 
 std::shared_ptr<File> RecordingStore::open(const std::string& path, Access access) {
   const std::lock_guard lock(tape_->mutex);
-  const bool existed = inner_.status(path).exists;
-  auto inner = inner_.open(path, access);
-  const size_t number = existed ? tape_->number_of(path, inner_) : tape_->created(path);
-  return std::make_shared<RecordingFile>(std::move(inner), number, tape_);
+  const bool existed = inner().status(path).exists;
+  auto file = inner().open(path, access);
+  const size_t number = existed ? tape_->number_of(path, inner()) : tape_->created(path);
+  return std::make_shared<RecordingFile>(std::move(file), number, tape_);
 }
-
-FileStatus RecordingStore::status(const std::string& path) { return inner_.status(path); }
 
 void RecordingStore::remove(const std::string& path) {
   const std::lock_guard lock(tape_->mutex);
-  if (!inner_.status(path).is_directory && inner_.status(path).exists) tape_->number_of(path, inner_);
-  inner_.remove(path);
+  if (!inner().status(path).is_directory && inner().status(path).exists) tape_->number_of(path, inner());
+  inner().remove(path);
   tape_->removed(path);
 }
 
 void RecordingStore::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(tape_->mutex);
   for (const auto& path : {from, to}) {
-    const auto found = inner_.status(path);
-    if (found.exists && !found.is_directory) tape_->number_of(path, inner_);
+    const auto found = inner().status(path);
+    if (found.exists && !found.is_directory) tape_->number_of(path, inner());
   }
-  inner_.rename(from, to);
+  inner().rename(from, to);
   tape_->renamed(from, to);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "storage/forwarding_store.hpp"
 #include "storage/memory_store.hpp"
 
 namespace sheaf {
@@ -15,19 +16,15 @@ namespace sheaf {
 //
 // Safe for use from several threads; calls that change something happen one at a time. `inner` must outlive
 // this object and its files; files may outlive this object.
-class RecordingStore final : public Store {
+class RecordingStore final : public ForwardingStore {
  public:
   explicit RecordingStore(Store& inner);
   ~RecordingStore() override;
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
-  FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
-    return inner_.join_slots(name, count);
-  }
+  void sync_name(const std::string& path) override { Store::sync_name(path); }  // a change
 
   // Number of changes so far.
   size_t length() const;
@@ -51,7 +48,6 @@ class RecordingStore final : public Store {
   class Tape;  // private to the implementation
 
  private:
-  Store& inner_;
   const std::shared_ptr<Tape> tape_;
 };
 

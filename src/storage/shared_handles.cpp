@@ -14,19 +14,19 @@ namespace sheaf {
 class SharedHandles::Table {
  public:
   struct Key {
-    std::string path;
+    std::string place;
     bool writable;
   };
   // A key to look for, which copies nothing.
   struct Sought {
-    std::string_view path;
+    std::string_view place;
     bool writable;
   };
   struct Order {
     using is_transparent = void;
     template <class A, class B>
     bool operator()(const A& a, const B& b) const {
-      return std::pair<std::string_view, bool>(a.path, a.writable) < std::pair<std::string_view, bool>(b.path, b.writable);
+      return std::pair<std::string_view, bool>(a.place, a.writable) < std::pair<std::string_view, bool>(b.place, b.writable);
     }
   };
   struct Entry {
@@ -37,9 +37,9 @@ class SharedHandles::Table {
   std::mutex mutex;  // held during opens as well: two tasks that open a path at once get one File
   std::map<Key, Entry, Order> open;
 
-  void forget(const std::string& path) {
+  void forget(const std::string& place) {
     for (const bool writable : {false, true}) {
-      const auto entry = open.find(Sought{path, writable});
+      const auto entry = open.find(Sought{place, writable});
       if (entry != open.end()) open.erase(entry);
     }
   }
@@ -47,8 +47,8 @@ class SharedHandles::Table {
 
 class SharedHandles::Handle final : public ForwardingFile {
  public:
-  Handle(std::shared_ptr<File> inner, bool writable, std::shared_ptr<Table> table)
-      : ForwardingFile(std::move(inner)), table_(std::move(table)), writable_(writable) {}
+  Handle(std::shared_ptr<File> inner, std::string place, bool writable, std::shared_ptr<Table> table)
+      : ForwardingFile(std::move(inner)), table_(std::move(table)), place_(std::move(place)), writable_(writable) {}
   ~Handle() override {
     const std::lock_guard lock(table_->mutex);
     leave_table();
@@ -64,7 +64,11 @@ class SharedHandles::Handle final : public ForwardingFile {
     auto* const shared = dynamic_cast<Handle*>(&target);
     inner().copy_to(shared != nullptr ? shared->inner() : target, offset, target_offset, length);
   }
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inner().lock(offset, length, exclusive); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return inner().lock(offset, length, exclusive, barred);
+  }
+  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner().try_lock(offset, length, exclusive); }
   void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
   void allocate(int64_t size) override { inner().allocate(size); }
   int writers_at_once() override { return inner().writers_at_once(); }
@@ -94,24 +98,28 @@ class SharedHandles::Handle final : public ForwardingFile {
  private:
   // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
   void leave_table() {
-    const auto entry = table_->open.find(Table::Sought{inner().path(), writable_});
+    const auto entry = table_->open.find(Table::Sought{place_, writable_});
     if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
   }
 
   const std::shared_ptr<Table> table_;
+  const std::string place_;  // what the name stood for when it was opened
   int64_t holders_ = 1;  // opens without their close; guarded by the table's mutex
   const bool writable_;
   bool company_ = false;  // guarded by the table's mutex
 };
 
-SharedHandles::SharedHandles(Store& inner) : inner_(inner), table_(std::make_shared<Table>()) {}
+SharedHandles::SharedHandles(Store& inner) : ForwardingStore(inner), table_(std::make_shared<Table>()) {}
+SharedHandles::SharedHandles(std::shared_ptr<Store> inner, const SharedHandles& beside)
+    : ForwardingStore(*inner), kept_(std::move(inner)), table_(beside.table_) {}
 SharedHandles::~SharedHandles() = default;
 
 std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access) {
   const bool writable = access != Access::read;
+  const std::string place = inner().place_of(path);
   const std::lock_guard lock(table_->mutex);
   if (access != Access::fresh) {
-    const auto entry = table_->open.find(Table::Sought{path, writable});
+    const auto entry = table_->open.find(Table::Sought{place, writable});
     if (entry != table_->open.end()) {
       if (auto handle = entry->second.handle.lock()) {
         handle->join();
@@ -120,24 +128,24 @@ std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access
     }
   }
   // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
-  auto inner = inner_.open(path, access);
-  const auto entry = table_->open.insert_or_assign(Table::Key{path, writable}, Table::Entry{}).first;
-  auto handle = std::make_shared<Handle>(std::move(inner), writable, table_);
+  auto file = inner().open(path, access);
+  const auto entry = table_->open.insert_or_assign(Table::Key{place, writable}, Table::Entry{}).first;
+  auto handle = std::make_shared<Handle>(std::move(file), place, writable, table_);
   entry->second = {handle.get(), handle};
   return handle;
 }
 
 void SharedHandles::remove(const std::string& path) {
   const std::lock_guard lock(table_->mutex);
-  inner_.remove(path);
-  table_->forget(path);
+  inner().remove(path);
+  table_->forget(inner().place_of(path));
 }
 
 void SharedHandles::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(table_->mutex);
-  inner_.rename(from, to);
-  table_->forget(from);
-  table_->forget(to);
+  inner().rename(from, to);
+  table_->forget(inner().place_of(from));
+  table_->forget(inner().place_of(to));
 }
 
 size_t SharedHandles::open_files() const {

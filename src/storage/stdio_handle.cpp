@@ -14,20 +14,19 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "storage/posix_file.hpp"
 #include "storage/posix_transfer.hpp"
 #include "storage/range.hpp"
 
 namespace sheaf {
 
-StdioHandle::StdioHandle(const std::string& path, bool writable, bool with_stream)
-    : path_(path), fd_(open_descriptor(path, writable ? Access::write : Access::read)) {
+StdioHandle::StdioHandle(File& file, bool writable, bool with_stream)
+    : path_(file.path()), fd_(file.open_again(writable)) {
   if (!with_stream) return;
   own_ = ::fdopen(fd_, writable ? "r+" : "r");
   if (own_ == nullptr) {
     const int error = errno;
     ::close(fd_);
-    throw os_error("cannot make a stream of", path, error);
+    throw os_error("cannot make a stream of", path_, error);
   }
   if (writable) witness_ = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
 }

@@ -12,6 +12,8 @@
 #include <span>
 #include <string>
 
+#include "storage/store.hpp"
+
 namespace sheaf {
 
 // One descriptor of its own, with or without a stream on it (to write a stream, two). All positions are bytes from the start of the
@@ -19,13 +21,14 @@ namespace sheaf {
 // fflush, as ever. One thread at a time. Failures throw sheaf::Error with path and errno.
 class StdioHandle {
  public:
-  // Opens an existing file, for reading and writing if `writable`; never truncates.
-  StdioHandle(const std::string& path, bool writable, bool with_stream);
+  // Opens `file` again (File::open_again), for reading and writing if `writable`; never truncates. Needs it no longer.
+  StdioHandle(File& file, bool writable, bool with_stream);
   ~StdioHandle();  // closes silently what close() or forget() did not release
   StdioHandle(const StdioHandle&) = delete;
   StdioHandle& operator=(const StdioHandle&) = delete;
 
   FILE* stream() const { return own_; }   // nullptr if there is none; owned by this object
+  FILE* stream_in_use() const { return second_ != nullptr ? second_ : own_; }
   int descriptor() const { return fd_; }  // -1 after close() and forget()
 
   // Where the program's next byte goes or comes from. Pending output of the stream is written, read-ahead is
@@ -67,8 +70,6 @@ class StdioHandle {
   FILE* second_stream() const { return second_; }
 
  private:
-  FILE* stream_in_use() const { return second_ != nullptr ? second_ : own_; }
-
   void flush_own();
   void flush_second();
 

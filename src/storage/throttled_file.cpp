@@ -31,7 +31,11 @@ class ThrottledFile final : public ForwardingFile {
   bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
   void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
   void announce(int64_t offset) override { inner().announce(offset); }
-  void lock(int64_t offset, int64_t length, bool exclusive) override { inner().lock(offset, length, exclusive); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return inner().lock(offset, length, exclusive, barred);
+  }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner().try_lock(offset, length, exclusive); }
+  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
   void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
   void allocate(int64_t size) override { inner().allocate(size); }
   int writers_at_once() override { return inner().writers_at_once(); }

@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "base/glance.hpp"
-#include "storage/posix_transfer.hpp"
+#include "storage/posix_locks.hpp"
+#include "storage/range_lock.hpp"
 
 namespace sheaf {
 
@@ -24,21 +25,21 @@ constexpr off_t turn_byte = INT64_MAX - 1;
 constexpr off_t next_byte = INT64_MAX - 2;
 
 constexpr useconds_t pause = 300;     // microseconds between two looks of the next one
-constexpr int most_looks = 100;       // then it insists
+constexpr int most_looks = 100;       // at a shared word, then it goes ahead
 constexpr long first_nap = 100'000;   // nanoseconds before the second look at a shared word
 constexpr long longest_nap = 1'000'000;
 constexpr long nap = 100'000'000;     // nanoseconds that others sleep before they look themselves
 constexpr int most_naps = 10;         // then they pass the next one
+constexpr std::chrono::nanoseconds most_waiting{most_naps * nap};  // of all, where there are no words to sleep on; then they go ahead
 constexpr int most_yields = 1000;     // of one who waits awake
 constexpr std::chrono::microseconds core_unwanted{50};  // it comes back within this time if those who have it only look as well
 
-bool lock(int fd, int command, short type, off_t byte) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = byte;
-  range.l_len = 1;
-  return uninterrupted([&] { return ::fcntl(fd, command, &range); }) == 0;
+bool lock(int fd, short type, off_t byte) { return try_lock_range(fd, type, byte, 1) == 0; }
+
+// Whether this byte is no turn's, but in a range that the program has locked for itself: nobody knows until when.
+bool is_barred(int fd, off_t byte) {
+  const auto bar = find_bar(fd, F_WRLCK, byte, 1);
+  return bar && (bar->of_program() || bar->from != byte || bar->to != byte + 1);
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ void Turn::wait_awake() {
 
 bool Turn::try_words() { return words_[0].exchange(1, std::memory_order_acquire) == 0; }
 
-bool Turn::try_locks() { return lock(fd_, F_OFD_SETLK, F_WRLCK, turn_byte); }
+bool Turn::try_locks() { return lock(fd_, F_WRLCK, turn_byte); }
 
 // The place of the next one is a mutex: 0 free, 1 taken, 2 taken and others sleep.
 void Turn::take_words() {
@@ -103,14 +104,21 @@ void Turn::take_words() {
   if (next.exchange(0) == 2) wake(next, 1);
 }
 
+// The others look for the place of the next one ever more seldom, and nobody for ever: a lock of the program's may come in between,
+// which wakes nobody when it goes.
 void Turn::take_locks() {
-  const bool next = lock(fd_, F_OFD_SETLKW, F_WRLCK, next_byte);
-  for (int looks = 0; next && !mine_ && looks < most_looks; ++looks) {
-    mine_ = try_locks();
-    if (!mine_) ::usleep(pause);
+  bool next = false;
+  for (const Looks looks; looks.waited() < most_waiting && !is_barred(fd_, turn_byte);) {
+    if (!next) next = lock(fd_, F_WRLCK, next_byte);
+    if (next) mine_ = try_locks();
+    if (mine_) break;
+    if (next) {
+      ::usleep(pause);
+    } else {
+      looks.rest();
+    }
   }
-  if (!mine_) mine_ = lock(fd_, F_OFD_SETLKW, F_WRLCK, turn_byte);
-  if (next) lock(fd_, F_OFD_SETLK, F_UNLCK, next_byte);
+  if (next) lock(fd_, F_UNLCK, next_byte);
 }
 
 void last_turn_taken(SharedWord* words) {
@@ -123,7 +131,7 @@ Turn::~Turn() {
   if (words_) {
     words_[0].store(0, std::memory_order_release);
   } else {
-    lock(fd_, F_OFD_SETLK, F_UNLCK, turn_byte);
+    lock(fd_, F_UNLCK, turn_byte);
   }
 }
 

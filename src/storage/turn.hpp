@@ -23,8 +23,8 @@ void last_turn_taken(SharedWord* words);
 // sleep, looks now and then. Threads who share an open file need `among_threads`; they count as one task.
 //
 // Where the tasks share memory, the turn is a word of it: two atomic operations. Elsewhere it is a record lock on a byte
-// that no multifile reaches. A turn only saves time: who cannot get it goes ahead in the end, so that nobody waits for a
-// task that has died. With Wait::no, the turn is taken if it is free at once. With Wait::awake, for tasks that may compute between
+// that no multifile reaches; the program may have locked it with all the rest of the file, then there are no turns. A turn only saves
+// time: who cannot get it goes ahead in the end, so that nobody waits for a task that has died or was stopped. With Wait::no, the turn is taken if it is free at once. With Wait::awake, for tasks that may compute between
 // two writes, the one who waits leaves its core to others for a while, and then goes ahead without the turn: in the lock of the inode it
 // would only spin, while they have something to do. Where they have not, one of those who wait goes there at once, as the next one. That
 // needs `words`.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "stripedfile/listener_names.hpp"
 #include "stripedfile/service.hpp"
 
 namespace sheaf::sfio {
@@ -31,8 +32,9 @@ class DirectLink final : public Link {
       throw Error(Code::not_found, "host '" + host + "' is not this machine ('" + roots_.name +
                                        "'); start I/O listeners, or name with SHEAF_SFIO_ROOT a directory that has one "
                                        "directory for every host");
+    auto service = std::make_unique<Service>(store_, root_of_host(roots_.root, host), room);
     facts_.push_back({host, static_cast<int>(facts_.size()), room});
-    services_.push_back(std::make_unique<Service>(store_, roots_.root.empty() ? "" : roots_.root + "/" + host, room));
+    services_.push_back(std::move(service));
     return static_cast<int>(facts_.size()) - 1;
   }
 

@@ -30,6 +30,13 @@ std::string names_of(const std::vector<ListenerFacts>& listeners) {
 
 }  // namespace
 
+std::string root_of_host(const std::string& root, const std::string& host) {
+  if (root.empty()) return {};
+  if (host.empty() || host == "." || host == ".." || host.find('/') != std::string::npos || host.find('\0') != std::string::npos)
+    throw Error(Code::invalid_argument, "'" + host + "' is no name of a host: there is no directory for it beneath '" + root + "'");
+  return root + "/" + host;
+}
+
 int find_listener(const std::vector<ListenerFacts>& listeners, const std::string& host, int occurrence) {
   if (const auto number = number_of(host); number && *number >= 0 && *number < std::ssize(listeners)) return *number;
   const auto short_name = [](const std::string& name) { return name.substr(0, name.find('.')); };

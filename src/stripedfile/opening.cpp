@@ -48,7 +48,7 @@ std::vector<FoundSubfile> look(Link& link, const StripeName& name) {
   std::vector<FoundSubfile> found;
   for (size_t i = 0; i < answers.size(); ++i) {
     const auto& v = answers[i].values;
-    found.push_back({listeners[i], v[0] != 0, v[1] != 0, v[2], v[3], v[4], v[5] != 0,
+    found.push_back({listeners[i], v[0] != 0, v[1] != 0, v[2], v[3], v[4], v[5] != 0, v[6] != 0,
                      format::stripe_identity_of(std::as_bytes(std::span(answers[i].words())))});
   }
   return found;
@@ -100,8 +100,52 @@ std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>
   return file;
 }
 
-// Subfile 0 decides which file this is; then all others at once.
+namespace {
+
+Question commit(const SubfileHandle& subfile, bool complete) {
+  Request request;
+  request.kind = Kind::commit;
+  request.handle = subfile.handle;
+  request.about = subfile.path;
+  request.values[0] = complete;
+  return {subfile.listener, std::move(request)};
+}
+
+// Whether a listener has answered, and has left nothing that it made.
+bool left_nothing(const Answer& answer) {
+  return answer.code == 0 ? answer.values[0] == 0 : answer.values[0] == 0 && answer.values[1] == 1;
+}
+
+}  // namespace
+
 void StripedFile::open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found) {
+  Made state = Made::goes;
+  const auto failed = attempt([&] { ask_for_all(name, mode, found, state); });
+  if (!failed) return;
+  give_up(state);
+  throw *failed;
+}
+
+// Closes what is open, and has removed what was made; subfile 0, without which there is no file, last.
+void StripedFile::give_up(Made state) {
+  const auto question = [&](const SubfileHandle& subfile, bool goes) {
+    Request request;
+    request.kind = Kind::close;
+    request.handle = subfile.handle;
+    request.about = subfile.path;
+    request.values = {-1, goes};
+    return Question{subfile.listener, std::move(request)};
+  };
+  if (subfiles_.empty()) return;
+  std::vector<Question> questions;
+  for (size_t i = 1; i < subfiles_.size(); ++i) questions.push_back(question(subfiles_[i], state != Made::stays));
+  const bool all_gone = std::ranges::all_of(ask(*link_, std::move(questions), OnError::keep), left_nothing);
+  ask(*link_, {question(subfiles_[0], state == Made::goes && all_gone)}, OnError::keep);
+  subfiles_.clear();
+}
+
+// Subfile 0 decides which file this is; then all others at once.
+void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found, Made& state) {
   StripeIdentity identity;
   identity.file = new_file_id();
   identity.unit = stripes_.unit;
@@ -129,20 +173,42 @@ void StripedFile::open_subfiles(const StripeName& name, OpenMode mode, const std
   std::optional<Error> failed;
   for (size_t i = 0; i < answers.size(); ++i) {
     if (!failed) failed = error_of(*link_, found[i + 1].listener, answers[i]);
+    if (answers[i].code != 0 && !left_nothing(answers[i])) state = Made::in_part;
     take(i + 1, answers[i]);
   }
-  if (!failed && !made->complete && mode != OpenMode::read)
-    failed = attempt([&] { ask_all(Kind::commit, [](int) { return 0; }, OnError::raise); });
-  if (!failed) return;
-  ask_all(Kind::close, [](int) { return -1; }, OnError::keep);
-  throw *failed;
+  if (failed) throw *failed;
+  if (made->complete || mode == OpenMode::read) return;
+  // Subfile 0 last: as long as it is incomplete, others may be missing.
+  questions.clear();
+  for (size_t i = 1; i < subfiles_.size(); ++i) questions.push_back(commit(subfiles_[i], true));
+  ask(*link_, std::move(questions));
+  const auto uncommitted = attempt([&] { ask(*link_, {commit(subfiles_[0], true)}); });
+  if (!uncommitted) return;
+  // It may say so all the same. If that cannot be changed, the file is whole, and stays.
+  if (attempt([&] { ask(*link_, {commit(subfiles_[0], false)}); })) state = Made::stays;
+  throw *uncommitted;
 }
+
+namespace {
+
+// Before anything is changed: throws damaged if one of the files that a name stands for is somebody else's.
+void require_own(Link& link, const StripeName& name) {
+  const std::vector<FoundSubfile> found = look(link, name);
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!found[i].is_own)
+      throw Error(Code::damaged, place_of(link, name, i, found[i].listener) +
+                                     " is no subfile of a striped file, or has lost its identity (.sfio); nothing was changed");
+}
+
+}  // namespace
 
 void rename_striped(Link& link, const StripeName& from, const StripeName& to) {
   const std::lock_guard hold(link.lock());
   const std::vector<int> listeners = listeners_of(link, from);
   if (listeners != listeners_of(link, to))
     throw Error(Code::invalid_argument, "cannot rename '" + from.given + "' to '" + to.given + "': the hosts differ");
+  require_own(link, from);
+  require_own(link, to);
   std::vector<Question> questions;
   for (size_t i = 0; i < listeners.size(); ++i) {
     Request request;
@@ -157,6 +223,7 @@ void rename_striped(Link& link, const StripeName& from, const StripeName& to) {
 bool remove_striped(Link& link, const StripeName& name) {
   const std::lock_guard hold(link.lock());
   const std::vector<int> listeners = listeners_of(link, name);
+  require_own(link, name);
   // Subfile 0 last: as long as it is there the file counts as damaged, not as none.
   const auto question = [&](size_t i) {
     Request request;

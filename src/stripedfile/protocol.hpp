@@ -24,11 +24,11 @@ using exchange::Extent;
 enum class Kind : int32_t {
   look,    // path: what is there? -> values exists, has identity, size, block size, allocated, is directory; identity
   open,    // path, identity wanted, values {mode, is the file id a suggestion} -> values {handle}; identity
-  commit,  // handle: all subfiles have been made
+  commit,  // handle, values {all subfiles have been made}
   size,    // handle -> values {bytes of the subfile, block size, allocated}
   resize,  // handle, values {bytes}
   sync,    // handle
-  close,   // handle, values {logical size, -1: not known}
+  close,   // handle, values {logical size, -1: not known; 1: the open has failed, what it made goes} -> values {it did not}
   write,   // sections, data
   read,    // sections -> values {bytes missing}, data
   remove,  // path -> values {was there}
@@ -89,7 +89,9 @@ inline constexpr size_t counted_kinds = 8;
 using ErrorCounts = std::array<int64_t, counted_kinds>;
 
 struct Answer {
-  int32_t code = 0;  // sheaf::Code; ok: values and text are what the request asked for, else text is the message
+  // sheaf::Code; ok: values and text are what the request asked for. Else text is the message, and values {something is left of
+  // what was made and could not be removed, 1}; without an answer, {0, 0}.
+  int32_t code = 0;
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};
   int32_t text_length = 0;

@@ -1,15 +1,28 @@
 #include "stripedfile/service.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "comm/agree.hpp"
 #include "exchange/access_list.hpp"
+#include "storage/beneath.hpp"
 
 namespace sheaf::sfio {
 
-Service::Service(Store& store, std::string root, int64_t largest) : store_(store), root_(std::move(root)), largest_(largest) {}
+Service::Service(Store& store, std::string root, int64_t largest)
+    : confined_(root.empty() ? nullptr : store_beneath(store, std::move(root))), store_(confined_ ? *confined_ : store), largest_(largest) {}
+
+namespace {
+
+// The system sees a name only up to a zero: that of an identity would be the name of its subfile.
+void require_name(const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos)
+    throw Error(Code::invalid_argument, "'" + path + "' is no name of a subfile", EINVAL);
+}
+
+}  // namespace
 
 // What clients have not closed stays as it is on disk: written, and marked as open.
 Service::~Service() = default;
@@ -51,9 +64,14 @@ size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte
 
 Answer Service::carry_out(const Request& request, std::span<const MemoryRun> memory) {
   ++counts_.requests;
+  left_ = false;
   Answer answer;
   const auto failed = attempt([&] { answer = dispatch(request, memory); });
-  return failed ? answer_of(*failed) : answer;
+  if (failed) {
+    answer = answer_of(*failed);
+    answer.values = {left_, 1};
+  }
+  return answer;
 }
 
 // A disk may take so long that the task gives up and uses the memory for something else: what it brings goes there only afterwards.
@@ -112,15 +130,18 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
 
 Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memory) {
   Answer answer;
+  const bool names_files = request.kind == Kind::look || request.kind == Kind::open || request.kind == Kind::remove || request.kind == Kind::rename;
+  if (names_files) require_name(request.path);
+  if (request.kind == Kind::rename) require_name(request.more);
   switch (request.kind) {
     case Kind::look:
-      return look(root_ + request.path);
+      return look(request.path);
     case Kind::open:
       return open(request);
     case Kind::commit: {
       Subfile& subfile = writable(request.handle);
-      subfile.identity.complete = true;
-      keep_identity(subfile.path, subfile.identity, Access::write);
+      subfile.identity.complete = request.values[0] != 0;
+      keep_identity(subfile.path, subfile.identity, Access::beside);
       break;
     }
     case Kind::size: {
@@ -139,6 +160,7 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
       break;
     case Kind::close:
       close(request);
+      answer.values[0] = left_;
       break;
     case Kind::write:
       write(request, memory);
@@ -147,9 +169,9 @@ Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memo
       answer.values[0] = read(request, memory);
       break;
     case Kind::remove:
-      return remove(root_ + request.path);
+      return remove(request.path);
     case Kind::rename:
-      rename(root_ + request.path, root_ + request.more);
+      rename(request.path, request.more);
       break;
     case Kind::lock:
     case Kind::lock_shared:
@@ -181,7 +203,7 @@ Service::Subfile& Service::writable(int64_t handle) {
   if (!subfile.writable) throw file_error(Code::wrong_mode, subfile.path, "is open for reading only");
   if (subfile.identity.size != format::StripeIdentity::open_size) {
     subfile.identity.size = format::StripeIdentity::open_size;
-    keep_identity(subfile.path, subfile.identity, Access::write);
+    keep_identity(subfile.path, subfile.identity, Access::beside);
   }
   return subfile;
 }

@@ -32,7 +32,8 @@ struct ServiceCounts {
 
 class SHEAF_EXPORT Service {
  public:
-  // `root` stands in front of all paths. largest: bytes that one read may ask for. `store` must outlive the service.
+  // Paths of requests are those beneath the directory `root`, which none can leave (storage/beneath); "": any. largest: bytes
+  // that one read may ask for. `store` must outlive the service.
   Service(Store& store, std::string root, int64_t largest);
   ~Service();
   Service(const Service&) = delete;
@@ -64,11 +65,18 @@ class SHEAF_EXPORT Service {
     int users = 0;
     int64_t size_at_close = 0;  // the largest logical size that a user has closed with
     bool size_unknown = false;  // a user could not find out
+    bool made_data = false;      // by an open here
+    bool made_identity = false;
+    bool kept = false;           // a user has closed it, and not because its open had failed
   };
   struct Looked {
     FileStatus data;
     bool has_identity_file = false;
+    format::IdentityState state = format::IdentityState::foreign;  // of that
     std::optional<format::StripeIdentity> identity;
+
+    // A subfile, or what is left of one: not a file of somebody else.
+    bool is_own() const;
   };
 
   // A range that a client holds.
@@ -98,8 +106,11 @@ class SHEAF_EXPORT Service {
   Answer open(const Request& request);
   Answer opened(int64_t handle);
   int64_t share_found(const std::string& path, const Looked& found, const Request& request);
-  void make(const std::string& path, const format::StripeIdentity& identity);
+  int64_t make(const Request& request, const Looked& found, const format::StripeIdentity& identity);
+  void discard(Subfile& subfile);
   int64_t share(const std::string& path, bool writable, const format::StripeIdentity& identity);
+  // Throws damaged unless there is nothing, or only what is_own().
+  void require_own(const std::string& path, const Looked& found);
   void check_identity(const std::string& path, const Looked& found, const format::StripeIdentity& wanted);
   void close(const Request& request);
   void finish(Subfile& subfile);
@@ -112,7 +123,8 @@ class SHEAF_EXPORT Service {
 
   Subfile& subfile_of(int64_t handle);
   Subfile& writable(int64_t handle);
-  void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access);
+  // opened: set as soon as the file is there.
+  void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access, bool* opened = nullptr);
 
   template <class Call>
   auto counted(Counted kind, Call call) {
@@ -124,8 +136,8 @@ class SHEAF_EXPORT Service {
     }
   }
 
+  std::shared_ptr<Store> confined_;  // null: no root
   Store& store_;
-  std::string root_;
   int64_t largest_;
   std::map<int64_t, std::shared_ptr<Subfile>> handles_;
   std::map<std::pair<std::string, bool>, std::weak_ptr<Subfile>> in_use_;
@@ -134,6 +146,7 @@ class SHEAF_EXPORT Service {
   std::deque<Borrowed> borrowed_;
   std::vector<std::byte> aside_;  // what is read before it goes to lent memory or to many places
   ErrorCounts errors_{};
+  bool left_ = false;  // by the request in hand: something that it should have removed
   bool ended_ = false;
   ServiceCounts counts_;
 };

@@ -3,10 +3,13 @@
 #include <array>
 #include <cstring>
 
+#include "comm/agree.hpp"
+#include "storage/beside.hpp"
 #include "stripedfile/service.hpp"
 
 namespace sheaf::sfio {
 
+using format::IdentityState;
 using format::StripeIdentity;
 
 namespace {
@@ -15,9 +18,11 @@ std::string identity_path(const std::string& path) { return path + std::string(i
 
 }  // namespace
 
-void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access) {
-  const auto file = counted(access == Access::write ? Counted::open : Counted::creat,
-                            [&] { return store_.open(identity_path(path), access); });
+void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access, bool* opened) {
+  const auto file = counted(access == Access::fresh ? Counted::creat : Counted::open, [&] {
+    return access == Access::fresh ? store_.open(identity_path(path), access) : open_beside(store_, identity_path(path), path);
+  });
+  if (opened) *opened = true;
   const std::string bytes = to_bytes(identity);
   counted(Counted::write, [&] { file->write_at(std::as_bytes(std::span(bytes)), 0); });
   counted(Counted::close, [&] { file->close(); });
@@ -30,47 +35,100 @@ Service::Looked Service::look_at(const std::string& path) {
   if (!found.has_identity_file) return found;
   const auto file = counted(Counted::open, [&] { return store_.open(identity_path(path), Access::read); });
   std::array<std::byte, StripeIdentity::bytes> bytes;
-  const size_t got = counted(Counted::read, [&] { return file->read_at(bytes, 0); });
+  const auto read = std::span(bytes).first(counted(Counted::read, [&] { return file->read_at(bytes, 0); }));
   file->close();
-  found.identity = format::stripe_identity_of(std::span(bytes).first(got));
+  found.state = format::identity_state(read);
+  found.identity = format::stripe_identity_of(read);
   return found;
+}
+
+bool Service::Looked::is_own() const {
+  if (!has_identity_file) return !data.exists;
+  if (state == IdentityState::begun) return data.size == 0 && !data.is_special;
+  return state != IdentityState::foreign;
+}
+
+void Service::require_own(const std::string& path, const Looked& found) {
+  if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
+  if (found.is_own()) return;
+  const std::string why = !found.has_identity_file                    ? "there is no '" + identity_path(path) + "'"
+                          : found.state == IdentityState::foreign ? "'" + identity_path(path) + "' is no identity"
+                                                                  : "'" + identity_path(path) + "' is empty";
+  throw file_error(Code::damaged, path,
+                   "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
 }
 
 Answer Service::look(const std::string& path) {
   const Looked found = look_at(path);
   Answer answer;
   answer.values = {found.data.exists, found.has_identity_file, found.data.size, found.data.block_size,
-                   found.data.allocated, found.data.is_directory};
+                   found.data.allocated, found.data.is_directory, found.is_own()};
   if (found.identity) answer.set_text(to_bytes(*found.identity));
   return answer;
 }
 
-void Service::make(const std::string& path, const StripeIdentity& identity) {
-  keep_identity(path, identity, Access::create);
-  counted(Counted::creat, [&] { store_.open(path, Access::create)->close(); });
+// Makes a subfile, or what is missing of one, and opens it. If that fails nothing is left that was not there.
+int64_t Service::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
+  const std::string& path = request.path;
+  Subfile made;
+  made.path = path;
+  made.identity = identity;
+  int64_t handle = 0;
+  const auto failed = attempt([&] {
+    const auto access = [](bool exists) { return exists ? Access::beside : Access::fresh; };
+    if (!found.identity)
+      keep_identity(path, identity, access(found.has_identity_file), found.has_identity_file ? nullptr : &made.made_identity);
+    counted(Counted::creat, [&] {
+      const auto file = store_.open(path, access(found.data.exists));
+      made.made_data = !found.data.exists;
+      file->close();
+    });
+    Looked now = found;
+    now.data.exists = now.has_identity_file = true;
+    now.identity = identity;
+    handle = share_found(path, now, request);
+  });
+  if (failed) {
+    discard(made);
+    throw *failed;
+  }
+  Subfile& subfile = subfile_of(handle);
+  subfile.made_data = subfile.made_data || made.made_data;
+  subfile.made_identity = subfile.made_identity || made.made_identity;
+  return handle;
+}
+
+// What an open has made of which nothing has come, unless somebody else has begun to use it.
+void Service::discard(Subfile& subfile) {
+  const bool used = std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
+  if (used || subfile.removed) return;
+  if (!subfile.made_data && !subfile.made_identity) return;
+  const auto failed = attempt([&] {
+    const Looked found = look_at(subfile.path);
+    if (found.data.size > 0 || (found.identity && found.identity->file != subfile.identity.file)) return;
+    if (subfile.made_data && found.data.exists) counted(Counted::unlink, [&] { store_.remove(subfile.path); });
+    if (subfile.made_identity && found.has_identity_file) counted(Counted::unlink, [&] { store_.remove(identity_path(subfile.path)); });
+  });
+  left_ = left_ || failed;
 }
 
 Answer Service::open(const Request& request) {
-  const std::string path = root_ + request.path;
+  const std::string& path = request.path;
   const auto mode = static_cast<OpenMode>(request.values[0]);
   const Looked found = look_at(path);
   const auto wanted = format::stripe_identity_of(std::as_bytes(std::span(request.more)));
   if (!wanted) throw file_error(Code::invalid_argument, path, "was asked for without an identity");
   const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
+  if (makes && found.has_identity_file && !found.data.exists) require_own(path, found);
   if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file)) throw os_error("cannot create", path, EEXIST);
+  if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
   // Nothing is there, or an identity that was never written to its end; or an empty file from elsewhere.
   if (makes && !found.identity && !found.data.is_directory &&
-      (found.has_identity_file ? !found.data.exists : found.data.size == 0)) {
-    make(path, *wanted);
-    Looked made;
-    made.data.exists = made.has_identity_file = true;
-    made.identity = *wanted;
-    return opened(share_found(path, made, request));
-  }
+      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists : found.data.size == 0))
+    return opened(make(request, found, *wanted));
   if (!found.data.exists) {
-    if (makes && found.identity && !found.identity->complete)
-      counted(Counted::creat, [&] { store_.open(path, Access::create)->close(); });
-    else if (found.has_identity_file)
+    if (makes && found.identity && !found.identity->complete) return opened(make(request, found, *found.identity));
+    if (found.has_identity_file)
       throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
     else
       throw os_error("cannot open", path, ENOENT);
@@ -93,7 +151,7 @@ int64_t Service::share_found(const std::string& path, const Looked& found, const
   const bool writable = static_cast<OpenMode>(request.values[0]) != OpenMode::read;
   if (identity.unit == 0 && wanted.unit != 0 && writable) {
     identity.unit = wanted.unit;
-    keep_identity(path, identity, Access::write);
+    keep_identity(path, identity, Access::beside);
   }
   return share(path, writable, identity);
 }
@@ -148,9 +206,12 @@ void Service::close(const Request& request) {
   if (handles_.empty()) borrowed_.clear();
   subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
   if (request.values[0] < 0) subfile->size_unknown = true;
+  if (request.values[1] == 0) subfile->kept = true;
   if (--subfile->users > 0) return;
   in_use_.erase({subfile->path, subfile->writable});
-  finish(*subfile);
+  const auto failed = attempt([&] { finish(*subfile); });
+  if (!subfile->kept) discard(*subfile);
+  if (failed) throw *failed;
 }
 
 // The last user is gone: the subfile gets the length that the logical file needs, then its identity says so.
@@ -161,12 +222,13 @@ void Service::finish(Subfile& subfile) {
     const int64_t full = layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;
-    keep_identity(subfile.path, identity, Access::write);
+    keep_identity(subfile.path, identity, Access::beside);
   }
   counted(Counted::close, [&] { subfile.file->close(); });
 }
 
 Answer Service::remove(const std::string& path) {
+  require_own(path, look_at(path));
   Answer answer;
   for (const std::string& name : {path, identity_path(path)}) {
     if (!store_.status(name).exists) continue;
@@ -179,6 +241,8 @@ Answer Service::remove(const std::string& path) {
 }
 
 void Service::rename(const std::string& from, const std::string& to) {
+  require_own(from, look_at(from));
+  require_own(to, look_at(to));
   store_.rename(from, to);
   store_.rename(identity_path(from), identity_path(to));
   for (const auto& [handle, subfile] : handles_) {

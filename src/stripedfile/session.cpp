@@ -1,26 +1,23 @@
 #include "stripedfile/session.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/parse.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "stripedfile/listener_names.hpp"
 
 namespace sheaf::sfio {
 
 namespace {
 
-// A whole number with an optional suffix K, M or G.
 int64_t positive(const char* variable, std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
-  const int shift = suffix == "K" ? 10 : suffix == "M" ? 20 : suffix == "G" ? 30 : 0;
-  if (error != std::errc() || number <= 0 || number > INT64_MAX >> 40 || (shift == 0 && !suffix.empty()))
-    throw Error(Code::invalid_argument, std::string(variable) + " is '" + std::string(text) + "'; expected a number > 0");
-  return number << shift;
+  const auto number = parse_bytes(trimmed(text));
+  if (!number || *number <= 0)
+    throw Error(Code::invalid_argument, std::string(variable) + " is '" + std::string(text) + "'; expected a number > 0, as 65536, 64k or 1M");
+  return *number;
 }
 
 std::vector<std::string> split(std::string_view text, char at) {
@@ -134,7 +131,7 @@ const ListenerFacts& own_facts(const Roster& roster, int task) {
 }
 
 std::unique_ptr<Service> make_service(Store& store, const ListenerFacts& facts, const SessionOptions& options) {
-  return std::make_unique<Service>(store, options.root.empty() ? "" : options.root + "/" + facts.name, facts.room);
+  return std::make_unique<Service>(store, root_of_host(options.root, facts.name), facts.room);
 }
 
 void say_goodbye(Link& link) {

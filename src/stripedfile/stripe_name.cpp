@@ -1,10 +1,10 @@
 #include "stripedfile/stripe_name.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/parse.hpp"
 
 namespace sheaf {
 
@@ -15,19 +15,10 @@ namespace {
                                           "; expected \"host,path;host,path;...\"");
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 int64_t unit_of(std::string_view name, std::string_view digits) {
-  int64_t unit = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), unit);
-  if (error != std::errc() || end != digits.data() + digits.size() || unit <= 0)
-    refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
-  return unit;
+  const auto unit = parse_number(digits);
+  if (!unit || *unit <= 0) refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
+  return *unit;
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct FoundSubfile {
   int64_t block_size = 0;
   int64_t allocated = 0;
   bool is_directory = false;
+  bool is_own = true;  // false: not a file of ours, which nobody may remove or replace
   std::optional<format::StripeIdentity> identity;
 };
 // Asks all listeners at once. Throws what they or the link throw.
@@ -45,8 +46,9 @@ struct StripedStatus {
 
 class SHEAF_EXPORT StripedFile {
  public:
-  // Opens. name.unit 0: the file's own, for a new one 64 KiB. A new file is made as a whole or, if that fails, what was
-  // made of it stays, marked as incomplete, and the next open that may make files goes on with it.
+  // Opens. name.unit 0: the file's own, for a new one 64 KiB. A new file is made as a whole or, if that fails, what this
+  // call has made of it is removed again, unless somebody else uses it by now. Where that cannot be done, because a listener is
+  // gone or its disk fails, subfile 0 stays too, marked as incomplete, and the next open that may make files goes on with it.
   // Throws not_found (also a single missing subfile), mismatch (another stripe unit, order or number, subfiles of
   // different files), damaged (short subfile, lost identity), io with EEXIST for `fresh`.
   static std::unique_ptr<StripedFile> open(std::shared_ptr<Link> link, const StripeName& name, OpenMode mode);
@@ -86,8 +88,9 @@ class SHEAF_EXPORT StripedFile {
   std::shared_ptr<void> lend(const LentMemory& memory);
 
   // Waits until no other task or thread holds a part of the range, or all of them share it; the first subfile's listener
-  // keeps the books, without a session the operating system. A lock ends with unlock_range() of the same range or close().
-  void lock_range(int64_t offset, int64_t length, bool exclusive);
+  // keeps the books, without a session the operating system. As File::lock() (storage/store.hpp). A lock ends with unlock_range() of the same range or close().
+  LockResult lock_range(int64_t offset, int64_t length, bool exclusive, Barred barred);
+  void expect_lockers(int64_t tasks) { lockers_ = tasks; }
   void unlock_range(int64_t offset, int64_t length);
 
   // Once, by one of the tasks that share it. The file is released even if it throws.
@@ -96,15 +99,25 @@ class SHEAF_EXPORT StripedFile {
  private:
   StripedFile(std::shared_ptr<Link> link, std::string name) : link_(std::move(link)), name_(std::move(name)) {}
 
+  // What becomes of what a failed open has made.
+  enum class Made : uint8_t {
+    goes,
+    in_part,  // something is left on a listener: subfile 0 stays, so that the next open goes on
+    stays,    // all is there
+  };
+
   static std::unique_ptr<StripedFile> open_found(const std::shared_ptr<Link>& link, const StripeName& name, OpenMode mode,
                                                  int64_t unit_of_new);
   void open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found);
+  void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found, Made& state);
+  void give_up(Made state);
   std::vector<Answer> ask_all(Kind kind, const std::function<int64_t(int)>& value, OnError on_error);
 
   std::shared_ptr<Link> link_;
   std::string name_;
   layout::Stripes stripes_;
   std::vector<SubfileHandle> subfiles_;
+  int64_t lockers_ = 1;
 };
 
 // Removes what there is of a striped file; true if there was anything.

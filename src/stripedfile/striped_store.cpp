@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "comm/host_name.hpp"
+#include "storage/posix_store.hpp"
 #include "storage/range.hpp"
 #include "storage/scattered.hpp"
 #include "stripedfile/direct_link.hpp"
@@ -71,7 +72,10 @@ class StoredFile final : public File, public ScatteredFile {
 
   void sync() override { file().sync(); }
 
-  void lock(int64_t offset, int64_t length, bool exclusive) override { file().lock_range(offset, length, exclusive); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return file().lock_range(offset, length, exclusive, barred);
+  }
+  void expect_lockers(int64_t tasks) override { file().expect_lockers(tasks); }
   void unlock(int64_t offset, int64_t length) override { file().unlock_range(offset, length); }
 
   // Holes of subfiles are not told.
@@ -121,6 +125,7 @@ OpenMode mode_of(Access access) {
     case Access::read:
       return OpenMode::read;
     case Access::write:
+    case Access::beside:
       return OpenMode::write;
     case Access::create:
       return OpenMode::make;
@@ -186,21 +191,6 @@ class StripedStore final : public Store {
   Store* others_;
 };
 
-// Asks for the right store in every call.
-class AnyStore final : public Store {
- public:
-  std::shared_ptr<File> open(const std::string& path, Access access) override { return store_for(path)->open(path, access); }
-  FileStatus status(const std::string& path) override { return store_for(path)->status(path); }
-  void remove(const std::string& path) override { store_for(path)->remove(path); }
-  void rename(const std::string& from, const std::string& to) override {
-    store_for(is_stripe_path(to) ? to : from)->rename(from, to);
-  }
-  std::shared_ptr<WriteSlots> make_slots(int count) override { return posix_store().make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
-    return posix_store().join_slots(name, count);
-  }
-};
-
 struct Stores {
   std::mutex mutex;
   std::shared_ptr<Store> session;
@@ -214,11 +204,68 @@ Stores& stores() {
   return *all;
 }
 
-void ensure_own_link(Stores& all) {
-  if (all.link) return;
+HostRoots roots() {
   const char* const root = std::getenv("SHEAF_SFIO_ROOT");
-  all.link = direct_link(posix_store(), {root ? root : "", host_name()});
+  return {root ? root : "", host_name()};
 }
+
+void ensure_own_link(Stores& all) {
+  if (!all.link) all.link = direct_link(posix_store(), roots());
+}
+
+// Whether a subfile's place depends on the directory that is current, if this task reaches it itself.
+bool counts_from_directory(const std::string& path) {
+  const std::string root = roots().root;
+  if (!root.empty()) return !root.starts_with('/');
+  return std::ranges::any_of(parse_stripe_name(path).subfiles, [](const SubfilePlace& p) { return !p.path.starts_with('/'); });
+}
+
+// Asks for the right store in every call.
+class AnyStore final : public Store {
+ public:
+  explicit AnyStore(std::shared_ptr<Store> files, std::shared_ptr<const WorkingDirectory> directory = nullptr)
+      : files_(std::move(files)), directory_(std::move(directory)) {}
+
+  std::shared_ptr<File> open(const std::string& path, Access access) override { return of(path)->open(path, access); }
+  FileStatus status(const std::string& path) override { return of(path)->status(path); }
+  void remove(const std::string& path) override { of(path)->remove(path); }
+  void rename(const std::string& from, const std::string& to) override {
+    of(is_stripe_path(to) ? to : from)->rename(from, to);
+  }
+  std::string place_of(const std::string& path) override {
+    return !is_stripe_path(path) ? files_->place_of(path) : directory_ ? directory_->identity() + "/" + path : path;
+  }
+  std::string target_of(const std::string& path) override { return of(path)->target_of(path); }
+  void take_after(const std::string& path, const std::string& like, Making making) override {
+    if (is_stripe_path(path) == is_stripe_path(like)) of(path)->take_after(path, like, making);
+  }
+  void sync_name(const std::string& path) override { of(path)->sync_name(path); }
+  std::shared_ptr<WriteSlots> make_slots(int count) override { return files_->make_slots(count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override { return files_->join_slots(name, count); }
+
+  const WorkingDirectory* directory() const { return directory_.get(); }
+
+ private:
+  std::shared_ptr<Store> of(const std::string& path) {
+    if (!is_stripe_path(path)) return files_;
+    auto& all = stores();
+    const std::lock_guard hold(all.mutex);
+    if (all.session) return all.session;
+    if (directory_ && counts_from_directory(path)) {
+      // Files may outlive this object.
+      const auto keep_files = [files = files_](Link* link) { delete link; };
+      if (!own_) own_ = make_striped_store({direct_link(*files_, roots()).release(), keep_files}, files_.get());
+      return own_;
+    }
+    ensure_own_link(all);
+    if (!all.own) all.own = make_striped_store(all.link, &posix_store());
+    return all.own;
+  }
+
+  const std::shared_ptr<Store> files_;
+  const std::shared_ptr<const WorkingDirectory> directory_;  // null: that of each call
+  std::shared_ptr<Store> own_;  // reaches subfiles whose paths count from the directory
+};
 
 }  // namespace
 
@@ -240,18 +287,25 @@ std::shared_ptr<Link> own_link() {
 }  // namespace sfio
 
 Store& any_store() {
-  static auto* const store = new sfio::AnyStore;
+  static auto* const store = new sfio::AnyStore({std::shared_ptr<Store>(), &posix_store()});
   return *store;
 }
 
-std::shared_ptr<Store> store_for(const std::string& path) {
-  if (!is_stripe_path(path)) return {std::shared_ptr<Store>(), &posix_store()};
-  auto& all = sfio::stores();
-  const std::lock_guard hold(all.mutex);
-  if (all.session) return all.session;
-  sfio::ensure_own_link(all);
-  if (!all.own) all.own = sfio::make_striped_store(all.link, &posix_store());
-  return all.own;
+std::shared_ptr<Store> any_store_for(const std::string& path) {
+  if (!path.starts_with('/')) return any_store_here();
+  return {std::shared_ptr<Store>(), &any_store()};
+}
+
+std::shared_ptr<Store> any_store_here() {
+  static std::mutex mutex;
+  static std::weak_ptr<sfio::AnyStore> latest;
+  auto directory = WorkingDirectory::now();
+  const std::lock_guard lock(mutex);
+  if (const auto known = latest.lock(); known && known->directory() == directory.get()) return known;
+  auto files = std::make_shared<PosixStore>(directory);
+  auto store = std::make_shared<sfio::AnyStore>(std::move(files), std::move(directory));
+  latest = store;
+  return store;
 }
 
 }  // namespace sheaf

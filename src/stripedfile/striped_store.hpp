@@ -13,21 +13,24 @@
 
 namespace sheaf {
 
-// The store for a path: the operating system's, or for `sfio:` names that of the running session of I/O listeners; without a
-// session, one in which this task reaches the subfiles itself (direct_link.hpp; SHEAF_SFIO_ROOT). Lives until exit or the end
-// of the session.
-SHEAF_EXPORT std::shared_ptr<Store> store_for(const std::string& path);
-
-// Both at once: every call goes to the store that its path asks for when it is made. For programs' paths, which may be
-// either. Lives until exit.
+// The operating system's files and striped ones: every call goes to the store that its path asks for when it is made. `sfio:` names
+// go to the running session of I/O listeners; without a session, this task reaches the subfiles itself (direct_link.hpp;
+// SHEAF_SFIO_ROOT). Relative names count from the directory that is current at each call. Lives until exit.
 SHEAF_EXPORT Store& any_store();
+
+// The same, with relative names that count from the directory that is current now, as those of posix_store_here(): for what is open
+// while a program runs on. That holds for subfiles that this task reaches itself; listeners have directories of their own.
+SHEAF_EXPORT std::shared_ptr<Store> any_store_here();
+
+// The same for who uses `path`, and names that begin with it: any_store() if it is absolute.
+SHEAF_EXPORT std::shared_ptr<Store> any_store_for(const std::string& path);
 
 namespace sfio {
 
 // Any path that is no `sfio:` name goes to `others`, which must outlive the store; null: refused.
 SHEAF_EXPORT std::shared_ptr<Store> make_striped_store(std::shared_ptr<Link> link, Store* others);
 
-// What store_for() answers with from now on; null: no session.
+// Where `sfio:` names go from now on; null: no session.
 SHEAF_EXPORT void set_session_store(std::shared_ptr<Store> store);
 
 // The link without a session. One for the process.

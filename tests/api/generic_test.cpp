@@ -120,8 +120,9 @@ TEST_F(Generic, WhatTasksWriteTheyRead) {
       task.end->freed = &freed;
       read(task, file, n);
       EXPECT_EQ(freed, 1) << "the local group is freed at close";
-      for (const char* callback : {"create", "barrier", "bcastr", "gatherr", "gathervr", "scatterr", "scattervr"})
-        EXPECT_GT(task.end->count[callback], 0) << callback;
+      EXPECT_GT(task.end->count["create"], 0);
+      for (const char* callback : {"barrier", "bcastr", "gatherr", "scatterr"})
+        EXPECT_EQ(task.end->count[callback] > 0, tasks > 1) << callback << ": a group of one calls nobody";
     });
     const int sid = open(file);
     for (int task = 0; task < tasks; ++task) {

@@ -17,6 +17,7 @@ void expect_invalid(int sid) {
   FILE* fp = nullptr;
   EXPECT_EQ(sion_fwrite(&byte, 1, 1, sid), 0u);
   EXPECT_EQ(sion_fread(&byte, 1, 1, sid), 0u);
+  EXPECT_EQ(sion_fprintf(sid, "%d", 1), -1);
   EXPECT_EQ(sion_feof(sid), -1);
   EXPECT_EQ(sion_bytes_avail_in_block(sid), -1);
   EXPECT_EQ(sion_bytes_avail_in_chunk(sid), -1);

@@ -111,7 +111,7 @@ TEST_F(OpenMP, OutsideAParallelRegionIsATeamOfOne) {
 TEST_F(OpenMP, ThreadsShareOneDescriptor) {
   const long before = open_descriptors();
   const auto sids = open_all(path("a"), 5);
-  EXPECT_EQ(open_descriptors(), before + 1);
+  EXPECT_EQ(open_descriptors(), before + 2) << "that of the file, and of its lease";
   EXPECT_EQ(close_all(sids, 5), std::vector<int>(5, 1));
 }
 
@@ -135,6 +135,31 @@ TEST_F(OpenMP, EachThreadHasAStreamOfItsOwn) {
   }
 #pragma omp parallel num_threads(3)
   read(file, 0);
+}
+
+// Real streams of the file, or such that go through the library: a good close means that nothing is missing.
+TEST_F(OpenMP, ThreadsPrintBeyondTheirChunks) {
+  const std::string file = path("a");
+  for (const std::string mode : {"wb,fileptr=stream", "wb"}) {
+    std::array<int, 3> closed{};
+#pragma omp parallel num_threads(3)
+    {
+      const int thread = omp_get_thread_num();
+      sion_int64 chunk = 64;
+      sion_int32 block = 64;
+      int rank = 0;
+      FILE* stream = nullptr;
+      const int sid = sion_paropen_omp(file.c_str(), mode.c_str(), &chunk, &block, &rank, &stream, nullptr);
+      const auto data = content(thread, 0, length_of(thread));
+      EXPECT_EQ(std::fwrite(data.data(), 1, data.size(), stream), data.size());
+      closed[static_cast<size_t>(thread)] = sion_parclose_omp(sid);
+    }
+    EXPECT_EQ(closed, (std::array<int, 3>{closed[0], closed[0], closed[0]}));
+    EXPECT_TRUE(closed[0] == 1 || mode == "wb");
+    if (closed[0] != 1) continue;
+#pragma omp parallel num_threads(3)
+    read(file, 0);
+  }
 }
 
 TEST_F(OpenMP, TwoTeamsAtOnceDoNotMix) {

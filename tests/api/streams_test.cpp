@@ -204,14 +204,55 @@ TEST_F(Overrun, IsReportedByTheNextCallWithTheTaskThatDidIt) {
 TEST_F(Overrun, CanBeRead) {
   int sid = overrun(path("a"));
   EXPECT_EQ(sion_get_bytes_written(sid), 80);
-  EXPECT_EQ(sion_fwrite(content(1, 80, 10).data(), 1, 10, sid), 10u);  // goes into a new chunk
+  EXPECT_EQ(sion_fwrite(content(1, 80, 10).data(), 1, 10, sid), 10u);  // goes behind what was moved
   EXPECT_EQ(sion_close(sid), 1);
   sid = open(path("a"));
   EXPECT_EQ(sion_seek(sid, 1, 0, 0), 1);
-  EXPECT_EQ(sion_bytes_avail_in_block(sid), 80);
+  EXPECT_EQ(sion_bytes_avail_in_block(sid), 64);
   Bytes found(90);
   EXPECT_EQ(sion_fread(found.data(), 1, 90, sid), 90u);
   EXPECT_EQ(found, content(1, 0, 90));
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
+TEST_F(Overrun, LinesBehindAChunkAreKept) {
+  FILE* fp = nullptr;
+  int sid = create(path("a"), {4096, 4096}, 4096, &fp);
+  std::string wanted;
+  for (int i = 0; i < 300; ++i) {
+    const std::string line = "line " + std::to_string(i) + " of a program that knows no chunks\n";
+    EXPECT_EQ(std::fprintf(fp, "%s", line.c_str()), static_cast<int>(line.size()));
+    wanted += line;
+  }
+  EXPECT_EQ(sion_close(sid), 1);
+  sid = open(path("a"));
+  std::string found(wanted.size() + 1, ' ');
+  found.resize(sion_fread(found.data(), 1, found.size(), sid));
+  EXPECT_EQ(found, wanted);
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
+TEST_F(Overrun, OverWhatATaskHasWrittenFailsTheCloseAndEveryTaskCanBeRead) {
+  FILE* fp = nullptr;
+  int sid = create(path("a"), {64, 64, 64}, 64, &fp);
+  EXPECT_EQ(sion_seek(sid, 2, SION_CURRENT_BLK, SION_CURRENT_POS), 1);
+  EXPECT_EQ(sion_fwrite(content(2, 0, 10).data(), 1, 10, sid), 10u);
+  EXPECT_EQ(sion_seek_fp(sid, 1, SION_CURRENT_BLK, SION_CURRENT_POS, &fp), 1);
+  EXPECT_EQ(std::fwrite(content(1, 0, 80).data(), 1, 80, fp), 80u);
+  EXPECT_NE(said([&] { EXPECT_EQ(sion_close(sid), 0); })
+                .find("task 1 wrote 16 bytes behind its chunk 0, at offset 1280, through its own stream, over 10 bytes of task 2"),
+            std::string::npos)
+      << sheaf_last_error();
+  sid = open(path("a"));
+  for (const auto& [task, bytes] : std::vector<std::pair<int, size_t>>{{0, 0}, {1, 80}, {2, 10}}) {
+    EXPECT_EQ(sion_seek(sid, task, 0, 0), 1);
+    Bytes found(100);
+    found.resize(sion_fread(found.data(), 1, found.size(), sid));
+    EXPECT_EQ(found.size(), bytes);
+    if (task == 1) {
+      EXPECT_EQ(found, content(1, 0, 80));
+    }
+  }
   EXPECT_EQ(sion_close(sid), 1);
 }
 

@@ -10,7 +10,7 @@ from tool_case import ToolCase, payload
 NAME = "n0,/a.dat;n1,/a.dat;n2,/b.dat;"
 
 
-class Stripe(ToolCase):
+class StripeCase(ToolCase):
     def setUp(self):
         super().setUp()
         self.root = self.dir / "root"
@@ -28,6 +28,8 @@ class Stripe(ToolCase):
     def made(self, unit=100):
         self.stripe("import", NAME, self.dir / "plain", "--unit", unit)
 
+
+class Stripe(StripeCase):
     def test_subfiles_hold_their_stripes_and_nothing_else(self):
         self.made()
         units = [self.data[i:i + 100] for i in range(0, len(self.data), 100)]
@@ -88,6 +90,47 @@ class Stripe(ToolCase):
         self.refused("host,path", "ls", "nonsense")
         self.refused("unit", "import", NAME, self.dir / "plain", "--unit", 0, status=2)
         self.fail_on("not this machine", "sheaf", "stripe", "ls", NAME)
+
+
+class Foreign(StripeCase):
+    """Files that are no subfiles, and names that lead out of the root."""
+
+    def setUp(self):
+        super().setUp()
+        (self.dir / "secret").write_bytes(b"kept")
+        (self.root / "n0" / "notes").write_bytes(b"kept")
+        (self.root / "n0" / "link").symlink_to(self.dir / "secret")
+
+    def kept(self):
+        self.assertEqual((self.dir / "secret").read_bytes(), b"kept")
+        self.assertEqual((self.root / "n0" / "notes").read_bytes(), b"kept")
+
+    def test_names_do_not_lead_out_of_the_root(self):
+        before = sorted(str(p) for p in self.dir.rglob("*"))
+        for name in ("n0,/../../secret;", "n0,../../secret;", "n0,/link;", "../..,/secret;", "..,/secret;"):
+            part = name[:-1].split(",")[0 if name.startswith("..") else 1]
+            for command in ("ls", "check", "cat", "rm"):
+                self.refused(part, command, name)
+            self.refused(part, "import", name, self.dir / "plain")
+            self.refused(part, "import", name, self.dir / "plain", "--force")
+        self.refused("names may not have '..' in them", "ls", "n0,/../../secret;")
+        self.refused("leads out of", "ls", "n0,/link;")
+        self.kept()
+        self.assertEqual(sorted(str(p) for p in self.dir.rglob("*")), before)
+
+    def test_rm_removes_nothing_but_subfiles(self):
+        self.refused("is no subfile of a striped file", "rm", "n0,/notes;")
+        self.made()
+        self.refused("nothing was changed", "rm", NAME + "n0,/notes;")
+        self.refused("nothing was changed", "import", "n1,/a.dat;n0,/notes;", self.dir / "plain", "--force")
+        self.kept()
+        self.assertEqual(self.stripe("cat", NAME), self.data)
+
+    def test_a_file_in_the_place_of_an_identity_stays(self):
+        (self.root / "n0" / "new.sfio").write_bytes(b"notes")
+        self.refused("is no identity", "import", "n0,/new;", self.dir / "plain")
+        self.assertEqual((self.root / "n0" / "new.sfio").read_bytes(), b"notes")
+        self.assertFalse((self.root / "n0" / "new").exists())
 
 
 if __name__ == "__main__":

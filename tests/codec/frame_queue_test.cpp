@@ -2,6 +2,8 @@
 #include "codec/frame_queue.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace sheaf::codec {
 namespace {
@@ -46,6 +48,61 @@ TEST_P(FrameQueueOf, ThreadsEndsWithPiecesInIt) {
   for (int i = 0; i < 20; ++i) {
     FrameQueue queue(how);
     for (int in = 0; !queue.full(); ++in) queue.push({in, 0}, piece(in, 10000));
+  }
+}
+
+// Whether what is in the queue comes out as it went in, numbers from `out` on.
+bool drain(FrameQueue& queue, int out) {
+  for (; !queue.empty(); ++out) {
+    const auto frame = queue.front(true);
+    const auto head = format::decode_frame(frame->first<format::frame_head_size>());
+    Bytes plain(head->plain);
+    FrameDecoder().decode(*head, frame->subspan(format::frame_head_size), plain, "a frame");
+    if (plain != piece(out, 10000)) return false;
+    queue.pop();
+  }
+  return true;
+}
+
+TEST_P(FrameQueueOf, ThreadsGoesOnInAForkedChild) {
+  Compression how{format::Codec::zstd, 3, 0, 10000, GetParam()};
+  FrameQueue queue(how);
+  int in = 0;
+  for (int round = 0; round < 60; ++round) {
+    const int first = in;
+    do queue.push({in, 0}, piece(in, 10000));
+    while (++in % 7 != round % 7 && !queue.full());
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      int next = in;
+      for (; !queue.full(); ++next) queue.push({next, 0}, piece(next, 10000));
+      const bool right = drain(queue, first);
+      queue.push({0, 0}, piece(0, 10000));
+      ::_exit(right && drain(queue, 0) ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "the child hung, or its frames are wrong";
+    ASSERT_TRUE(drain(queue, first));
+    if (HasFailure()) break;
+  }
+}
+
+TEST_P(FrameQueueOf, ThreadsEndsInAForkedChild) {
+  Compression how{format::Codec::zstd, 3, 0, 10000, GetParam()};
+  for (int round = 0; round < 30; ++round) {
+    auto queue = std::make_unique<FrameQueue>(how);
+    for (int in = 0; !queue->full(); ++in) queue->push({in, 0}, piece(in, 10000));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      queue.reset();
+      ::_exit(0);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
   }
 }
 

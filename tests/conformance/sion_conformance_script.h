@@ -11,6 +11,8 @@
  *   files FILE ...         mapped only: physical file of each task, its local rank in there and the process that
  *   lranks LRANK ...       writes it
  *   owners PROCESS ...
+ *   written BYTES ...      append only: what each task's stream has, where its content goes on; and how many records
+ *   records COUNT ...
  *   via fwrite             `write` calls sion_fwrite (default)
  *   via file | fd          `write` calls sion_ensure_free_space and then fwrite or write(2) on the exported
  *                          FILE* or descriptor
@@ -22,6 +24,8 @@
  *   refuse RANK BYTES      sion_ensure_free_space, which must return 0
  *   record RANK KEY BYTES  sion_fwrite_key
  *   collwrite BYTES ...    parallel only: one sion_coll_fwrite, a size for each task
+ *   flush RANK             sion_flush
+ *   die                    the program ends without closing, when all tasks have come here
  *
  * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py; byte q of the value of a
  * task's i-th record is f((key mod 256) + i, q). */
@@ -36,7 +40,7 @@
 
 #include "sion.h"
 
-enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE, OP_RECORD, OP_COLLWRITE };
+enum op_kind { OP_WRITE, OP_ENSURE, OP_REFUSE, OP_RECORD, OP_COLLWRITE, OP_FLUSH, OP_DIE };
 
 struct op {
   enum op_kind kind;
@@ -52,7 +56,8 @@ struct script {
   int ntasks, numfiles;
   sion_int32 fsblksize;
   sion_int64* chunks;
-  int *globalranks, *groups, *files, *lranks, *owners;
+  sion_int64* written;
+  int *globalranks, *groups, *files, *lranks, *owners, *records;
   struct op* ops;
   size_t nops;
 };
@@ -117,6 +122,8 @@ static inline void next_word(char* target, size_t room, char** state, int line) 
 static inline void set_tasks(struct script* script, int ntasks) {
   script->ntasks = ntasks;
   script->chunks = allocate((size_t)ntasks, sizeof *script->chunks);
+  script->written = allocate((size_t)ntasks, sizeof *script->written);
+  script->records = allocate((size_t)ntasks, sizeof *script->records);
   script->globalranks = allocate((size_t)ntasks, sizeof *script->globalranks);
   script->groups = allocate((size_t)ntasks, sizeof *script->groups);
   script->files = allocate((size_t)ntasks, sizeof *script->files);
@@ -126,8 +133,8 @@ static inline void set_tasks(struct script* script, int ntasks) {
 }
 
 static inline int op_kind_of(const char* word) {
-  static const char* const names[] = {"write", "ensure", "refuse", "record", "collwrite"};
-  for (int kind = 0; kind < 5; kind++)
+  static const char* const names[] = {"write", "ensure", "refuse", "record", "collwrite", "flush", "die"};
+  for (int kind = 0; kind < 7; kind++)
     if (!strcmp(word, names[kind])) return kind;
   return -1;
 }
@@ -141,7 +148,9 @@ static inline void parse_op(struct script* script, enum op_kind kind, char** sta
     for (int rank = 0; rank < script->ntasks; rank++) op->sizes[rank] = next_number(state, line);
     return;
   }
+  if (kind == OP_DIE) return;
   op->rank = next_rank(script, state, line);
+  if (kind == OP_FLUSH) return;
   if (kind == OP_RECORD) {
     const char* word = strtok_r(NULL, " ", state);
     if (!word)
@@ -184,6 +193,10 @@ static inline struct script parse_script(char* text) {
         const long long value = next_number(&state, line);
         if (!strcmp(word, "chunks"))
           script.chunks[rank] = value;
+        else if (!strcmp(word, "written"))
+          script.written[rank] = value;
+        else if (!strcmp(word, "records"))
+          script.records[rank] = (int)value;
         else if (!strcmp(word, "globalranks"))
           script.globalranks[rank] = (int)value;
         else if (!strcmp(word, "groups"))
@@ -205,6 +218,8 @@ static inline void free_script(struct script* script) {
   for (size_t i = 0; i < script->nops; i++) free(script->ops[i].sizes);
   free(script->ops);
   free(script->chunks);
+  free(script->written);
+  free(script->records);
   free(script->globalranks);
   free(script->groups);
   free(script->files);
@@ -258,6 +273,10 @@ static inline void apply_op(const struct script* script, const struct op* op, in
     case OP_REFUSE:
       if (sion_ensure_free_space(sid, bytes)) fail(op->line, "the space was not refused");
       break;
+    case OP_FLUSH:
+      if (sion_flush(sid) != SION_SUCCESS) fail(op->line, "the flush failed");
+      break;
+    case OP_DIE: break; /* the programs know what they have to do before */
   }
   free(data);
 }

@@ -7,6 +7,8 @@ int main(void) {
   struct script script = parse_script(text);
   struct progress* done = allocate((size_t)script.ntasks, sizeof *done);
   int nfiles = 1;
+  for (int task = 0; task < script.ntasks; task++)
+    done[task] = (struct progress){script.written[task], script.records[task]};
   FILE* fileptr = NULL;
   const int sid =
       sion_open(script.name, script.mode, &script.ntasks, &nfiles, &script.chunks, &script.fsblksize,
@@ -15,6 +17,7 @@ int main(void) {
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
     if (op->kind == OP_COLLWRITE) fail(op->line, "collwrite needs sion_paropen_mpi");
+    if (op->kind == OP_DIE) _exit(0);
     if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS)) fail(op->line, "sion_seek failed");
     apply_op(&script, op, op->rank, sid, &done[op->rank]);
   }

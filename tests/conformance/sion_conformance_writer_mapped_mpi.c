@@ -25,6 +25,13 @@ static char* share_description(const char* path, int rank) {
   return text;
 }
 
+/* Ends this process as if it had been killed, but for what mpirun says about it. */
+static void die(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  _exit(0);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank;
@@ -41,6 +48,7 @@ int main(int argc, char** argv) {
   struct progress* done = allocate(most, sizeof *done);
   int mine = 0;
   for (int task = script.ntasks; task-- > 0;) {
+    done[task] = (struct progress){script.written[task], script.records[task]};
     if (script.owners[task] != rank) continue;
     ranks[mine] = task;
     files[mine] = script.files[task];
@@ -55,6 +63,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
     if (op->kind == OP_COLLWRITE) fail(op->line, "collwrite needs sion_paropen_mpi");
+    if (op->kind == OP_DIE) die();
     if (script.owners[op->rank] != rank) continue;
     if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS)) fail(op->line, "the task cannot be selected");
     apply_op(&script, op, op->rank, sid, &done[op->rank]);

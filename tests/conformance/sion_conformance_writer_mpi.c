@@ -24,6 +24,13 @@ static char* share_description(const char* path, int rank) {
   return text;
 }
 
+/* Ends this process as if it had been killed, but for what mpirun says about it. */
+static void die(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  _exit(0);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, processes;
@@ -45,9 +52,10 @@ int main(int argc, char** argv) {
   if (sid < 0) fail(0, "sion_paropen_mpi failed");
   if (globalrank != rank || !newfname) fail(0, "sion_paropen_mpi returned a wrong rank or no file name");
 
-  struct progress done = {0, 0};
+  struct progress done = {script.written[rank], script.records[rank]};
   for (size_t i = 0; i < script.nops; i++) {
     const struct op* op = &script.ops[i];
+    if (op->kind == OP_DIE) die();
     if (op->kind == OP_COLLWRITE || op->rank == rank) apply_op(&script, op, rank, sid, &done);
   }
   if (sion_parclose_mpi(sid) != SION_SUCCESS) fail(0, "sion_parclose_mpi failed");

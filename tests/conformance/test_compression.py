@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-from sheaf_format import FormatError, Multifile  # noqa: E402
+from sheaf_format import FormatError, Multifile, describe, verify  # noqa: E402
+from sheaf_format.hashing import xxh3  # noqa: E402
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 LIBRARY = BIN.parent / "lib" / "libsheaf.so"
@@ -72,6 +73,9 @@ class Compression(unittest.TestCase):
                     blocks = multifile.plain_blocks(0)
                     self.assertTrue(all(len(block) <= 4096 for block in blocks))
                     stored = b"".join(multifile.stream(0))
+                    self.assertTrue(multifile.files[0].header.encoded)
+                    self.assertTrue(describe(multifile)["encoded"])
+                self.assertEqual(path.read_bytes()[:4], b"\x89SHF")
                 self.assertNotEqual(stored, tasks[0])
                 self.assertTrue(stored.startswith(b"SFrm"))
 
@@ -89,6 +93,30 @@ class Compression(unittest.TestCase):
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertIn(b"task 0 of", done.stdout)
 
+    def test_an_encoded_file_says_how_or_is_damaged(self) -> None:
+        path = self.dir / "a.sion"
+        self.library.write(path, "compress=zstd,checksums=off", [content(0, 5000)], 5000)
+        whole = path.read_bytes()
+
+        def change(at: int, data: bytes) -> None:
+            changed = bytearray(whole)
+            changed[at:at + len(data)] = data
+            changed[1068:1076] = xxh3(bytes(changed[:1068])).to_bytes(8, "little")
+            path.write_bytes(changed)
+
+        change(0, b"sion")  # as it was written before there was a magic for it
+        self.assertEqual(tool("cat", path).stdout, content(0, 5000))
+        self.assertIn(b"note: compressed, with the magic of plain files", tool("verify", path).stdout)
+        for at, data in ((1012, b"none"), (1023, b"\0"), (16, b"\4")):
+            change(at, data)
+            done = tool("cat", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"encoded", done.stderr)
+            with self.assertRaisesRegex(FormatError, "encoded"), Multifile(str(path)) as multifile:
+                verify(multifile.files[0])
+        change(1012, b"none")
+        self.assertEqual(tool("cat", "--ignore-checksums", path).stdout, content(0, 5000))
+
     def test_tools_tell_both_sizes_and_write_plain_data(self) -> None:
         path = self.dir / "a.sion"
         tasks = [content(0, 20000), content(1, 100)]
@@ -105,6 +133,7 @@ class Compression(unittest.TestCase):
         self.assertEqual(info["plain_bytes"], 20100)
         self.assertLess(info["data_bytes"], 10000)
         self.assertIn(b"frames of 2048 bytes", tool("info", path).stdout)
+        self.assertIn(b"5, encoded, written by", tool("info", path).stdout)
         for options, compressed in (((), True), (("--decompress",), False)):
             packed = self.dir / f"packed{compressed}.sion"
             self.assertEqual(tool("defrag", *options, path, packed).returncode, 0)

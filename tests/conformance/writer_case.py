@@ -33,6 +33,8 @@ class Case:
     groups: Sequence[int] | None = None
     places: Sequence[tuple[int, int]] | None = None
     owners: Sequence[int] | None = None
+    written: Sequence[int] | None = None
+    records: Sequence[int] | None = None
     name: str = "case.sion"
     words: list[str] = field(init=False)
 
@@ -57,6 +59,9 @@ class Case:
             lines.append(("files", *(file for file, _ in self.places)))
             lines.append(("lranks", *(lrank for _, lrank in self.places)))
             lines.append(("owners", *self.owners))
+        if self.written is not None and self.records is not None:
+            lines.append(("written", *self.written))
+            lines.append(("records", *self.records))
         return "".join(" ".join(map(str, line)) + "\n" for line in [*lines, *self.operations])
 
     def _places(self) -> list[tuple[int, int]]:
@@ -100,6 +105,10 @@ class Case:
                 for lrank in group:
                     collectors[ranks[lrank]] = ranks[group[0]] if merge else ranks[lrank]
         return final, collectors
+
+    def collectors(self) -> list[int]:
+        """The rank in whose stream the bytes of a collective call of each task land."""
+        return self._layout(self._places(), self.fsblksize)[1] if "cmerge" in self.words else list(range(self.ntasks))
 
     def expected(self, fsblksize: int | None = None) -> dict[str, bytes]:
         """Name and bytes of every file there must be. `fsblksize` replaces an automatic one."""

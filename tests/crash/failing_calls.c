@@ -3,7 +3,7 @@
    FAILING_SHORT=1      every transfer is first interrupted (EINTR) and then short
    FAILING_AT=K         the K-th call (from 0) fails with the number FAILING_ERRNO; with FAILING_ON=1 all later ones too
    FAILING_COUNT=PATH   the number of calls is written there at the end
-   Files are known by the descriptors that open() gave. */
+   Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails, see failing_calls_begin(). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,6 +26,10 @@ static atomic_long calls, transfers;
 static const char *directory, *count_path;
 static long fail_at = -1;
 static int fail_errno = EIO, fail_on, shorten;
+#define MOST_FAILURES 8
+static long chosen[MOST_FAILURES];
+static int number_chosen;
+static char own_directory[4096];
 
 __attribute__((constructor)) static void begin(void) {
   const char *text;
@@ -48,10 +52,27 @@ __attribute__((destructor)) static void end(void) {
 static int below(const char *path) { return directory && path && strncmp(path, directory, strlen(directory)) == 0; }
 static int known(int fd) { return fd >= 0 && fd < MOST_DESCRIPTORS && atomic_load(&watched[fd]); }
 
+/* From now on the calls with the numbers at[0..count-1], counted from 0, on files below `path` fail with `error`. Not while another
+   thread makes calls. failing_calls_end() lets all succeed again and returns how many there were. */
+void failing_calls_begin(const char *path, const long *at, int count, int error) {
+  snprintf(own_directory, sizeof own_directory, "%s", path);
+  directory = own_directory;
+  number_chosen = count < MOST_FAILURES ? count : MOST_FAILURES;
+  memcpy(chosen, at, (size_t)number_chosen * sizeof *at);
+  fail_errno = error;
+  atomic_store(&calls, 0);
+}
+long failing_calls_end(void) {
+  number_chosen = 0;
+  return atomic_load(&calls);
+}
+
 /* 1: this call is to fail, errno is set. */
 static int fails(void) {
   const long number = atomic_fetch_add(&calls, 1);
-  if (fail_at < 0 || number < fail_at || (number > fail_at && !fail_on)) return 0;
+  int fails = fail_at >= 0 && number >= fail_at && (number == fail_at || fail_on);
+  for (int i = 0; i < number_chosen; ++i) fails |= number == chosen[i];
+  if (!fails) return 0;
   errno = fail_errno;
   return 1;
 }
@@ -68,6 +89,11 @@ static size_t allowed(size_t count) {
   static __typeof__(&name) real;        \
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
 
+static int watch(int fd) {
+  if (fd >= 0 && fd < MOST_DESCRIPTORS) atomic_store(&watched[fd], 1);
+  return fd;
+}
+
 int open64(const char *path, int flags, ...) {
   REAL(open64);
   va_list more;
@@ -75,10 +101,17 @@ int open64(const char *path, int flags, ...) {
   const mode_t mode = va_arg(more, mode_t);
   va_end(more);
   if (!below(path)) return real(path, flags, mode);
-  if (fails()) return -1;
-  const int fd = real(path, flags, mode);
-  if (fd >= 0 && fd < MOST_DESCRIPTORS) atomic_store(&watched[fd], 1);
-  return fd;
+  return fails() ? -1 : watch(real(path, flags, mode));
+}
+
+int openat64(int base, const char *path, int flags, ...) {
+  REAL(openat64);
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = va_arg(more, mode_t);
+  va_end(more);
+  if (!below(path)) return real(base, path, flags, mode);
+  return fails() ? -1 : watch(real(base, path, flags, mode));
 }
 
 int close(int fd) {
@@ -144,4 +177,6 @@ SIMPLE(int, fallocate64, (int fd, int mode, off64_t at, off64_t length), (fd, mo
 SIMPLE(int, fsync, (int fd), (fd), known(fd))
 SIMPLE(off64_t, lseek64, (int fd, off64_t at, int whence), (fd, at, whence), known(fd))
 SIMPLE(int, rename, (const char *from, const char *to), (from, to), below(from))
+SIMPLE(int, renameat, (int from_base, const char *from, int to_base, const char *to), (from_base, from, to_base, to), below(from))
 SIMPLE(int, unlink, (const char *path), (path), below(path))
+SIMPLE(int, unlinkat, (int base, const char *path, int flags), (base, path, flags), below(path))

@@ -42,7 +42,8 @@ class SystemCalls(unittest.TestCase):
         out = self.scratch / f"told-{path.parent.name}"
         result = self.run_with([*PROGRAM, "write", path, words, PIECE, count, every, 0, out], settings)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(pathlib.Path(f"{out}.0").read_text())
+        # Without its journal a program goes on, and is told that what it flushes would not be found.
+        return {**json.loads(pathlib.Path(f"{out}.0").read_text()), "warned": "without a journal" in result.stderr}
 
     def read(self, path: pathlib.Path, settings: dict | None = None) -> int:
         result = self.run_with([*PROGRAM, "read", path, PIECE], settings or {})
@@ -103,7 +104,7 @@ class SystemCalls(unittest.TestCase):
                 elif "atomic" in words:
                     if (own / "a").exists():  # the last step was done, and something failed behind it
                         self.assertEqual(self.read(own / "a"), told["pieces"] * PIECE)
-                elif told["opened"]:
+                elif told["opened"] and not told["warned"]:
                     self.assertGreaterEqual(self.read(own / "a"), told["flushed"] * PIECE)
                 shutil.rmtree(own)
 

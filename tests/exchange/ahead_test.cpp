@@ -48,8 +48,9 @@ class SlowFile final : public ForwardingFile {
     inner().write_at(data.subspan(half), offset + static_cast<int64_t>(half));
     ++watch_.requests_of[rank_];
   }
-  void lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/) override {
+  LockResult lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/, Barred) override {
     while (std::exchange(watch_.locked, true)) yield();
+    return {};
   }
   void unlock(int64_t /*offset*/, int64_t /*length*/) override { watch_.locked = false; }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {

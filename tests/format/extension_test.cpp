@@ -90,6 +90,26 @@ TEST(Extension, FindsEveryFlippedBitOfTheFixedPart) {
   }
 }
 
+TEST(Extension, IsThereWithItsFlagIfTheFileIsEncoded) {
+  Header h;
+  h.fsblksize = 512;
+  h.encoded = true;
+  auto bytes = encode(h);
+  EXPECT_TRUE(says_compressed(bytes));
+  EXPECT_EQ(code_of([&] { decode_extension(bytes, "x.sion"); }), Code::damaged);
+  put_extension(sample(), bytes);
+  EXPECT_EQ(decode_extension(bytes, "x.sion"), sample());
+  Extension plain = sample();
+  plain.flags &= static_cast<uint16_t>(~flag_compressed);
+  put_extension(plain, bytes);
+  EXPECT_EQ(code_of([&] { decode_extension(bytes, "x.sion"); }), Code::damaged);
+  h.encoded = false;
+  bytes = encode(h);
+  EXPECT_FALSE(says_compressed(bytes));
+  put_extension(sample(), bytes);  // as files were before there was a magic
+  EXPECT_TRUE(says_compressed(bytes));
+}
+
 TEST(Extension, OfANewerVersionIsRefusedAndSmallUnknownFlagsAreIgnored) {
   Extension e = sample();
   e.flags |= 512;

@@ -136,6 +136,23 @@ TEST(Header, RefusesUnknownKeyValueModes) {
   EXPECT_EQ(decode_header(with_mode(0, 5), "x").keyval(), KeyvalMode::none);
 }
 
+TEST(Header, OfEncodedFilesHasAMagicOfItsOwn) {
+  Header h = sample();
+  EXPECT_EQ(std::memcmp(bytes_of(h).data(), "sion", 4), 0);
+  EXPECT_FALSE(decode_header(bytes_of(h), "x").encoded);
+  h.encoded = true;
+  Bytes bytes = bytes_of(h);
+  EXPECT_EQ(std::memcmp(bytes.data(), "\x89SHF", 4), 0);
+  EXPECT_TRUE(decode_header(bytes, "x").encoded);
+  EXPECT_FALSE(decode_header(bytes, "x").compressed);
+  store<int32_t>(bytes.data() + 16, 4, native_order);
+  EXPECT_EQ(code_of(bytes), Code::damaged);
+  store<int32_t>(bytes.data() + 16, 6, native_order);
+  EXPECT_EQ(code_of(bytes), Code::unsupported);
+  bytes[0] = std::byte{};
+  EXPECT_EQ(code_of(bytes), Code::not_a_multifile);
+}
+
 TEST(Header, CutsThePrefixAtItsSize) {
   Header h;
   h.set_name(std::string(2000, 'n'));

@@ -48,7 +48,9 @@ void decode_parts(Recipe recipe, bool sound) {
   std::ranges::copy(recipe.bytes(format::extension_size), header.begin() + format::extension_offset);
   std::ranges::copy(recipe.bytes(format::longest_extended_name), header.begin() + fields_size);
   if (sound) {
-    std::memcpy(header.data(), "sion", 4);
+    const bool encoded = header[0] == std::byte{1};
+    std::memcpy(header.data(), encoded ? "\x89SHF" : "sion", 4);
+    if (encoded) header[format::extension_offset + 11] |= std::byte{1};  // the flag `compressed`
     for (size_t i = 4; i < 8; ++i) header[i] &= std::byte{1};
     std::memcpy(header.data() + format::extension_offset, "\x89Sheaf\r\n\x01\0", 10);
     store<uint64_t>(&header[header.size() - 8], format::hash_of(std::span(header).first(header.size() - 8)), ByteOrder::little);

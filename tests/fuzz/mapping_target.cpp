@@ -7,7 +7,7 @@
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
 #include "multifile/file_checks.hpp"
-#include "multifile/physical_file.hpp"
+#include "multifile/task_rows.hpp"
 
 namespace sheaf::fuzz {
 
@@ -83,8 +83,16 @@ void fuzz_mapping(std::span<const std::byte> input) {
   const auto unloaded = attempt([&] { whole = load_physical_file(store, "m"); });
   require(!unloaded || !made.is_sound(), "a sound file can be loaded");
   if (!whole || made.overlapping()) return;
-  require(whole->globalranks == made.ranks && whole->chunk_sizes == made.final_chunks(), "the arrays of a loaded file");
-  if (known(made, whole->pointer)) require(whole->block_counts == made.counts, "block counts of a loaded file");
+  std::vector<int64_t> ranks, chunks, counts;
+  FileRows rows(*whole);
+  for (int64_t t = 0; t < whole->header.ntasks; ++t) {
+    const TaskRow& row = rows.at(t);
+    ranks.push_back(row.globalrank);
+    chunks.push_back(row.geometry.size);
+    counts.push_back(row.sizes.count);
+  }
+  require(ranks == made.ranks && chunks == made.final_chunks(), "the arrays of a loaded file");
+  if (known(made, whole->pointer)) require(counts == made.counts, "block counts of a loaded file");
 }
 
 }  // namespace sheaf::fuzz

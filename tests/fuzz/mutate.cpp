@@ -1,6 +1,7 @@
 #include "fuzz/mutate.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 
 #include "base/checked.hpp"
@@ -90,7 +91,8 @@ class Mutation {
   }
 
   void change_header() {
-    switch (below(9)) {
+    switch (below(10)) {
+      case 9: if (file_->head.size() > 4) std::memcpy(file_->head.data(), below(2) ? "sion" : "\x89SHF", 4); return;
       case 0: files_.options = static_cast<uint8_t>(random_()); return;
       case 1: if (file_->head.size() > 8) file_->head[4 + below(4)] = static_cast<std::byte>(below(3)); return;
       case 2: file_->tail_at = std::max(static_cast<int64_t>(new_value(static_cast<uint64_t>(file_->tail_at)) >> 2), std::ssize(file_->head)); return;

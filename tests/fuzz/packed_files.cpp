@@ -41,8 +41,8 @@ int64_t PackedFiles::bytes() const {
   return sum;
 }
 
-bool PackedFiles::holes_hold_metadata() const {
-  const int64_t there = 64 * bytes();
+bool PackedFiles::holes_hold_metadata(int64_t most) const {
+  const int64_t there = 64 * bytes() + most;
   for (const PackedFile& file : files) {
     if (file.tail.empty()) continue;
     PackedFile f = file;

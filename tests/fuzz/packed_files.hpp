@@ -36,9 +36,9 @@ struct PackedFiles {
   bool option(int number) const { return (options >> (4 + number) & 1) != 0; }  // 0..3
 
   int64_t bytes() const;  // without the holes
-  // True if a header claims more metadata than there are bytes outside the holes. A reader may hold metadata in memory, as
-  // the size of the file allows; with holes that may be anything.
-  bool holes_hold_metadata() const;
+  // True if a header claims more metadata than there are bytes outside the holes, and `most` bytes inside. Readers go through
+  // all of it, and some hold it.
+  bool holes_hold_metadata(int64_t most = 0) const;
 };
 
 PackedFiles unpack(std::span<const std::byte> bytes);

@@ -104,6 +104,7 @@ void reseal(PackedFile& f) {
 void strip(PackedFile& f) {
   if (!has_extension(f)) return;
   *f.find(format::extension_offset, 1) = std::byte{};
+  std::memcpy(f.find(0, 4), "sion", 4);
   const std::byte* const footer = find_footer(f);
   if (!footer) return;
   Bytes& end = last_part(f);

@@ -9,7 +9,7 @@ namespace sheaf::fuzz {
 // META1. As far as the file has any and its bytes are there; not the checksums of data.
 void reseal(PackedFile& file);
 
-// Makes it a file without extensions: takes the magic of the extension header, and the trailer.
+// Makes it a file without extensions: takes the magic of the extension header, and the trailer; an encoded one gets the plain magic.
 void strip(PackedFile& file);
 
 }  // namespace sheaf::fuzz

@@ -8,6 +8,7 @@
 
 #include "fuzz/packed_files.hpp"
 #include "support/keyval_model.hpp"
+#include "support/magic.hpp"
 #include "support/mapped.hpp"
 
 namespace {
@@ -85,7 +86,56 @@ void save_files(const fs::path& directory, const std::string& name, const Memory
   save(directory / "files" / name, fuzz::pack(fuzz::take_files(store, options)));
 }
 
+// One physical file whose tables lie in a hole but for the block counts.
+fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts, int64_t behind = 0) {
+  fuzz::PackedFile f;
+  h.fsblksize = 1;
+  h.set_name("m");
+  const auto append = [](Bytes& bytes, const auto& from) {
+    const auto more = std::as_bytes(std::span(from));
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  auto head = format::encode(h);
+  if (counts.empty()) format::put_extension({.flags = format::flag_journal}, head);
+  append(f.head, head);
+  if (!counts.empty()) {
+    f.head.resize(f.head.size() + 16 * counts.size());  // global ranks and chunk sizes
+    append(f.head, format::encode(p, native_order));
+    append(f.head, counts);
+  }
+  f.tail = Bytes(8);
+  f.tail_at = counts.empty() ? format::fixed_size + 16 * int64_t{h.ntasks}
+                             : p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) + 4 + behind;
+  if (behind > 0) {  // a mapping, of which only the last two entries are no hole
+    f.head.resize(static_cast<size_t>(p.varheader + layout::meta2_size(h.ntasks, p.maxblocks)));
+    append(f.head, std::array{static_cast<int32_t>(behind / 8 + 1)});
+  }
+  return f;
+}
+
+void save_claims(const fs::path& to) {
+  const auto one = [&](const std::string& name, std::vector<fuzz::PackedFile> files) {
+    fuzz::PackedFiles packed;
+    packed.files = std::move(files);
+    save(to / "files" / name, fuzz::pack(packed));
+  };
+  const auto header = [](int32_t ntasks, int32_t nfiles = 1, int32_t number = 0) {
+    format::Header h;
+    h.ntasks = ntasks;
+    h.nfiles = nfiles;
+    h.filenumber = number;
+    return h;
+  };
+  const auto pointer = [](int64_t ntasks, int32_t blocks) { return format::Pointer{blocks, layout::data_start(ntasks, 1)}; };
+  const std::vector<int64_t> ones{1, 1, 1};
+  one("claims-tasks", {claims(header(400'000), {}, {})});
+  one("claims-rounds", {claims(header(3), pointer(3, 300'000), ones)});
+  one("claims-blocks", {claims(header(3), pointer(3, 300'000), std::vector<int64_t>{1, 300'000, 200'000})});
+  one("claims-mapping", {claims(header(3, 2), pointer(3, 1), ones, 7 << 20), claims(header(3, 2, 1), pointer(3, 1), ones)});
+}
+
 void write_own(const fs::path& to) {
+  save_claims(to);
   const auto one = [&](const std::string& name, const test::Program& p, uint8_t options, const std::string& words = "w") {
     MemoryStore serial, parallel;
     if (p.nfiles == 1) {
@@ -118,6 +168,10 @@ void write_own(const fs::path& to) {
     save_files(to, "version-" + std::to_string(version), store);
   }
   one("compressed", program({16, 5, 330}, 16, 1, 200), 1, "w,compress=zstd,shuffle=4,frame=1k");
+  MemoryStore compressed;
+  test::write_serially(compressed, "m", program({16, 5, 330}, 16, 1, 200), 0, "w,compress=lz4,shuffle=4,frame=1k");
+  test::give_plain_magic(compressed, "m");
+  save_files(to, "compressed-plain-magic", compressed, 1);
   MemoryStore unclosed;
   test::write_serially(unclosed, "m", program({16, 32}, 16, 1, 20));
   unclosed.open("m", Access::write)->resize(format::fixed_size + 32);
@@ -140,7 +194,7 @@ void write_own(const fs::path& to) {
     writer.stream().write(test::content(0, 0, 7000));
     writer.close();
     const Multifile m = load_multifile(frames, "m");
-    Bytes input(1 + static_cast<size_t>(m.sizes_of(0).total()));
+    Bytes input(1 + static_cast<size_t>(m.row(0).sizes.total()));
     m.files.front().file->read_at(std::span(input).subspan(1), m.geometry(0).start);
     save(to / "streams" / (std::string(words).find("zstd") != std::string::npos ? "zstd" : "lz4"), input);
   }

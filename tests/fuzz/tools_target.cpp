@@ -69,7 +69,7 @@ void split_all(MemoryStore& store, const Multifile& m, const Contents& contents)
   if (problem) return require(store.paths() == before, "a failed split leaves nothing");
   if (has_records(m)) return;
   for (const auto& [task, expected] : contents.tasks) {
-    Bytes found = store.contents(split_name(request, m, task));
+    Bytes found = store.contents(split_name(request, task, m.row(task)));
     require(std::ssize(found) == expected.length, "length of a part");
     found.resize(expected.bytes.size());
     require(found == expected.bytes, "bytes of a part");

@@ -196,7 +196,7 @@ TEST(TypeMap, CoversTheBytesOfTheDatatype) {
 }
 
 TEST(TypeMap, KnowsWhetherItNeverGoesBack) {
-  int ordered = 0, overlapping = 0;
+  int ordered = 0, overlapping = 0, interleaved = 0;
   for (uint32_t seed = 0; seed < 6000; ++seed) {
     SCOPED_TRACE(seed);
     Types types(seed);
@@ -207,14 +207,19 @@ TEST(TypeMap, KnowsWhetherItNeverGoesBack) {
     ASSERT_TRUE(!rises || map.is_ordered(true));
     ordered += rises;
     overlapping += !rises && map.is_ordered(true);
-    if (!rises || all.empty()) continue;
-    for (int64_t offset = 0; offset < all.back() + 3 && model.extent() > 0; ++offset) {
-      const auto below = std::ranges::lower_bound(all, offset) - all.begin();
-      ASSERT_TRUE(below == std::ssize(all) || map.bytes_below(offset) == below) << offset;
-    }
+    const auto one = repeated(model, 1);
+    const bool one_rises = std::ranges::adjacent_find(one, std::greater_equal<int64_t>()) == one.end() && (one.empty() || one[0] >= 0);
+    ASSERT_EQ(map.rises(), one_rises);
+    ASSERT_TRUE(!one_rises || map.set_apart().is_ordered());
+    interleaved += one_rises && !rises;
+    if (!one_rises || all.empty() || model.extent() <= 0) continue;
+    // A fourth instance would begin at 3 extents.
+    for (int64_t offset = 0; offset < 3 * model.extent() + one[0]; ++offset)
+      ASSERT_EQ(map.bytes_below(offset), std::ranges::count_if(all, [&](int64_t at) { return at < offset; })) << offset;
   }
   EXPECT_GT(ordered, 1000);
   EXPECT_GT(overlapping, 10);
+  EXPECT_GT(interleaved, 10);
 }
 
 TEST(TypeMap, RegularTypesStaySmall) {

@@ -263,6 +263,7 @@ void empty_records_at_the_end() {
       require(sion_fread_key_iterator_next(sid, &key, &length) == 1 && key == k && length == 0, "the empty records");
     require(sion_fread_key_iterator_next(sid, &key, &length) == 0, "no more");
     char back[10];
+    require(sion_fread_key(back, 7, 1, 10, sid) == 0 && sion_seek_key(sid, 7, 0, 0) == 1, "the iterator has gone to an empty record");
     require(sion_fread_key(back, 7, 1, 10, sid) == 5 && sion_fread_key(back, 9, 1, 1, sid) == 0, "values");
     sion_key_stat_t stat;
     require(sion_key_get_stat(sid, 7, &stat) == 1 && stat.num_blocks == 2 && stat.total_size == 5, "statistics");

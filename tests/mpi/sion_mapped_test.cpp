@@ -260,7 +260,13 @@ void duplicates() {
   check_task(single, one, false);
   for (int t = 0; t < tasks; ++t) require((sion_seek(single, t, 0, 0) == 1) == (t == one), "tasks of a duplicate");
   require(sion_get_bytes_read(sid) == 10, "the original stays");
-  require(sion_dup(sid, SION_DUP_RANK, tasks, 0) == -1 && sion_dup(-1, SION_DUP_ALL, 0, 0) == -1, "no such task or handle");
+  require(sion_dup(-1, SION_DUP_ALL, 0, 0) == -1, "no such handle");
+  for (const int rank_given : {tasks, -1, SION_CURRENT_RANK}) {  // no task of this process
+    const int current = sion_dup(sid, SION_DUP_RANK, rank_given, 0);
+    require(current >= 0 && sion_get_bytes_read(current) == 10, "a duplicate stays at the current task");
+    check_task(current, one, false);
+    require(sion_dedup(current) == 1, "release");
+  }
   require(sion_dup(all, SION_DUP_ALL, 0, 0) == -1, "a duplicate of a duplicate");
   require(sion_dedup(sid) == 0 && sion_dedup(-1) == -1, "no duplicate");
   require(sion_parclose_mapped_mpi(all) == 0 && sion_parclose_mpi(all) == 0 && sion_close(all) == 0, "the closes refuse it");
@@ -283,11 +289,13 @@ void duplicates() {
   require(sion_dup(out, SION_DUP_ALL, 0, 0) == -1, "of a handle that writes");
   require(sion_parclose_mpi(out) == 1, "close");
   const int in = parallel("rb");
-  const int copy = sion_dup(in, SION_DUP_RANK, me, 0);
-  require(sion_dup(in, SION_DUP_RANK, me + 1, 0) == -1, "of another task");
-  check_task(copy, me, false);
+  for (const int rank_given : {me, me + 1, -1, SION_CURRENT_RANK}) {  // there is one task whatever is asked for
+    const int copy = sion_dup(in, SION_DUP_RANK, rank_given, 0);
+    check_task(copy, me, false);
+    require(sion_dedup(copy) == 1, "release");
+  }
   check_task(in, me, false);
-  require(sion_dedup(copy) == 1 && sion_parclose_mpi(in) == 1, "release and close");
+  require(sion_parclose_mpi(in) == 1, "close");
 }
 
 // A multifile is written in parallel and appended to in parallel, mapped by the last rank, and serially.

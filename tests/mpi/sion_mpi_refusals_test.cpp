@@ -1,4 +1,6 @@
 // MPI opens that must fail: the same outcome on every rank, nobody hangs, nothing on disk changes.
+#include <sys/stat.h>
+
 #include <climits>
 #include <functional>
 
@@ -93,6 +95,15 @@ void bad_files() {
   Open place;
   place.file = directory;
   require(place() == -1, "a directory");
+  // Nobody is at the other end of the pipe.
+  Open pipe;
+  pipe.file = path("pipe");
+  if (me == 0) require(mkfifo(pipe.file.c_str(), 0666) == 0, "mkfifo");
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (const char* mode : {"rb", "wb", "wb,collective,collsize=2", "wb,atomic", "append"}) {
+    pipe.mode = mode;
+    require(pipe() == -1, std::string("a pipe: ") + mode);
+  }
   Open set;
   set.files = size;
   write_all(set);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int rank, tasks, wrong;
 static char path[512];
@@ -67,6 +68,56 @@ static void handlers(void) {
   MPI_File_close(&file);
 }
 
+static void forgiving(MPI_File *file, int *code, ...) {
+  (void)file;
+  *code = MPI_SUCCESS;
+}
+
+/* What a handler leaves behind is returned; the message tells where and why. */
+static void what_failures_say(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR), none = MPI_FILE_NULL;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  int code = MPI_File_open(MPI_COMM_WORLD, "/nonexistent/x", MPI_MODE_RDONLY, MPI_INFO_NULL, &none);
+  CHECK(class_of(code) == MPI_ERR_NO_SUCH_FILE && MPI_Error_string(code, text, &length) == MPI_SUCCESS);
+  CHECK(strstr(text, "/nonexistent/x") && (size_t)length == strlen(text));
+  MPI_Datatype twice;
+  const int lengths[2] = {4, 4}, places[2] = {0, 2};
+  MPI_Type_indexed(2, lengths, places, MPI_BYTE, &twice);
+  MPI_Type_commit(&twice);
+  code = MPI_File_set_view(file, 0, MPI_BYTE, twice, "native", MPI_INFO_NULL);
+  CHECK(class_of(code) == MPI_ERR_IO && MPI_Error_string(code, text, &length) == MPI_SUCCESS);
+  CHECK(strstr(text, path) && strstr(text, "extent 6"));
+  MPI_Type_free(&twice);
+  MPI_Errhandler handler;
+  MPI_File_create_errhandler(forgiving, &handler);
+  MPI_File_set_errhandler(file, handler);
+  MPI_Errhandler_free(&handler);
+  CHECK(MPI_File_seek(file, -5, MPI_SEEK_SET) == MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_close(&file) == MPI_SUCCESS);
+}
+
+/* A file type that spans more than its extent, as Open MPI makes of a structure with resized members. */
+static void views_that_span_more(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Datatype pieces, type;
+  const int lengths[2] = {4, 4}, places[2] = {0, 20};
+  char bytes[16], back[16] = "";
+  MPI_Type_indexed(2, lengths, places, MPI_BYTE, &pieces);
+  MPI_Type_create_resized(pieces, 0, 8, &type);
+  MPI_Type_commit(&type);
+  memset(bytes, 'a' + rank, sizeof bytes);
+  CHECK(MPI_File_set_view(file, 1000 * rank, MPI_BYTE, type, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all(file, 0, bytes, 16, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at_all(file, 0, back, 16, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS && memcmp(bytes, back, 16) == 0);
+  CHECK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_read_at(file, 1000 * rank + 28, back, 4, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS && memcmp(bytes, back, 4) == 0);
+  CHECK(MPI_File_close(&file) == MPI_SUCCESS);
+  MPI_Type_free(&pieces);
+  MPI_Type_free(&type);
+}
+
 static void modes(void) {
   MPI_File file = MPI_FILE_NULL;
   char byte = 'x';
@@ -88,6 +139,14 @@ static void modes(void) {
   MPI_File_close(&file);
   CHECK(class_of(MPI_File_delete(path, MPI_INFO_NULL)) == MPI_ERR_NO_SUCH_FILE);
   CHECK(class_of(MPI_File_close(&file)) == MPI_ERR_FILE);
+  /* Nobody is at the other end of the pipe. */
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) CHECK(mkfifo(path, 0666) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) == MPI_ERR_BAD_FILE);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file)) == MPI_ERR_BAD_FILE);
+  if (rank == 0) CHECK(MPI_File_delete(path, MPI_INFO_NULL) == MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* One task with a bad argument: all fail, none hangs. */
@@ -384,6 +443,8 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   snprintf(path, sizeof path, "%s/behaviour", argc > 1 ? argv[1] : ".");
   handlers();
+  what_failures_say();
+  views_that_span_more();
   modes();
   one_fails();
   pointers();

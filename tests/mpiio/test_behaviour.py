@@ -56,6 +56,18 @@ class Behaviour(Programs):
                     said = self.run_under(mpi, tasks, [program, os.path.join(self.where, "file"), block], environment=environment)
                     self.assertIn("all right", said)
 
+    def test_tasks_that_change_their_directories(self):
+        """Shared pointers, files that are deleted and statistics are those of the files that were opened."""
+        for mpi in MPIS:
+            program = self.build(f"mpicc.{mpi}", "directories.c")
+            for tasks in TASKS[mpi]:
+                with self.subTest(mpi=mpi, tasks=tasks):
+                    root = os.path.join(self.where, f"{mpi}{tasks}")
+                    os.mkdir(root)
+                    said = self.run_under(mpi, tasks, [program, root], environment={"SHEAF_STATS": "json:stats.json"})
+                    self.assertIn("all right", said)
+                    self.assertEqual(sorted(os.listdir(root)), sorted(["shared.io", "stats.json", *(f"own{n}" for n in range(tasks))]))
+
     def test_fortran(self):
         for mpi in MPIS:
             for binding in (1, 2, 3):

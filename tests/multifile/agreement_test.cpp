@@ -77,11 +77,12 @@ TEST(Agreement, TheMessageNamesTheTaskThatFailed) {
 
 // --- writing --------------------------------------------------------------------------------------------------
 
-// Codes of opening `p` for writing through a store that holds a file "a" and "a.000001"; both must keep their bytes.
+// Codes of opening `p` for writing through a store that holds a set "a" and "a.000001", not a sound one; both must keep their bytes.
 std::vector<Code> codes_of_refused_open(const Program& p, const std::function<void(ParallelWriteRequest&, Comm&)>& change,
                                         const std::string& words = "w") {
   MemoryStore store;
-  const auto old = content(77, 0, 5000);
+  auto old = content(77, 0, 5000);
+  std::ranges::copy(std::as_bytes(std::span("sion", 4)), old.begin());
   store.set_contents("a", old);
   store.set_contents("a.000001", old);
   SharedHandles shared(store);
@@ -158,7 +159,7 @@ TEST(Agreement, NewChunkSizesAfterAWriteOnOneTaskAreRefusedOnAll) {
     if (code != Code::ok) throw Error(code, "");
   });
   EXPECT_EQ(codes, all(Code::wrong_mode));
-  EXPECT_EQ(SerialReader(store, "a", mode_of("r")).multifile().sizes_of(4).total(), 1);
+  EXPECT_EQ(SerialReader(store, "a", mode_of("r")).multifile().row(4).sizes.total(), 1);
 }
 
 TEST(Writing, NewChunkSizesBeforeTheFirstByte) {

@@ -27,8 +27,9 @@ void expect_sound(Store& store, const std::string& path = "a") {
 // What the file says of a task, against what the task has written.
 void expect_sums(const Multifile& m, int64_t task, std::span<const std::byte> stream) {
   const PhysicalFile& f = m.file_of(task);
-  const SumsPlace place = m.sums_of(task);
-  const BlockSizes sizes = m.sizes_of(task);
+  const TaskRow row = m.row(task);
+  const SumsPlace& place = row.sums;
+  const BlockSizes& sizes = row.sizes;
   int64_t at = place.at;
   for (int64_t b = 0; b < sizes.count; ++b) {
     for (int64_t done = 0; done < sizes[b]; at += 4) {

@@ -9,6 +9,7 @@
 #include "multifile/split.hpp"
 #include "multifile/verify.hpp"
 #include "storage/faulty_store.hpp"
+#include "support/magic.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test {
@@ -161,7 +162,7 @@ TEST(Compression, ToolsWritePlainDataOrKeepFrames) {
   request.prefix = "part.";
   split(store, m, request, progress);
   for (int64_t t = 0; t < p.ntasks(); ++t)
-    EXPECT_EQ(store.contents(split_name(request, m, t)), content(t, 0, p.expected(t).total()));
+    EXPECT_EQ(store.contents(split_name(request, t, m.row(t))), content(t, 0, p.expected(t).total()));
   for (const bool plain : {false, true}) {
     DefragRequest defragged;
     defragged.output = plain ? "plain.sion" : "frames.sion";
@@ -173,6 +174,87 @@ TEST(Compression, ToolsWritePlainDataOrKeepFrames) {
     for (int64_t t = 0; t < p.ntasks(); ++t) lengths.push_back(p.expected(t).total());
     check_tasks_hold(store, defragged.output, lengths);
   }
+}
+
+void check_magic(const MemoryStore& store, const std::string& words, bool encoded) {
+  for (const std::string& path : store.paths()) EXPECT_EQ(is_encoded(store, path), encoded) << words << ": " << path;
+}
+
+TEST(Compression, EveryPhysicalFileHasTheMagicOfEncodedOnes) {
+  for (const std::string how : {"compress=zstd", "compress=lz4,checksums=off,journal=off", "compress=none"}) {
+    const bool encoded = how != "compress=none";
+    for (const std::string words : {"w,", "w,durable,", "w,collective,collsize=2,", "w,atomic,"}) {
+      Program p = random_program(1005);
+      p.nfiles = std::min<int32_t>(2, static_cast<int32_t>(p.ntasks()));
+      MemoryStore parallel;
+      write_in_parallel(parallel, "a.sion", p, 0, words + how);
+      check_magic(parallel, words + how, encoded);
+    }
+    MemoryStore serial, mapped;
+    write_one(serial, "w," + how, content(0, 0, 1000));
+    check_magic(serial, how, encoded);
+    write_mapped(mapped, "a.sion", random_mapped(7), 0, "w," + how);
+    check_magic(mapped, how, encoded);
+  }
+}
+
+TEST(Compression, ToolsGiveTheMagicOfWhatTheyWrite) {
+  for (const bool once : {false, true}) {
+    MemoryStore store;
+    write_one(store, "w,compress=zstd,frame=4k", content(0, 0, 50000));
+    if (once) give_plain_magic(store, "a.sion");
+    check_tasks_hold(store, "a.sion", {50000});
+    const auto before = store.contents("a.sion");
+    WorkProgress progress;
+    {
+      const Multifile m = load_multifile(store, "a.sion");
+      DefragRequest request;
+      request.output = "frames.sion";
+      defrag(store, m, request, progress);
+      request.output = "plain.sion";
+      request.plain = true;
+      defrag(store, m, request, progress);
+      request.output = "other.sion";
+      request.plain = false;
+      request.compression = parse_open_mode("w,compress=lz4").compression;
+      defrag(store, m, request, progress);
+    }
+    RepairRequest copy;
+    copy.copy_to = "copy.sion";
+    repair(store, "a.sion", copy, progress);
+    for (const char* path : {"frames.sion", "plain.sion", "other.sion", "copy.sion"}) {
+      EXPECT_EQ(is_encoded(store, path), path != std::string("plain.sion")) << path;
+      EXPECT_TRUE(verify(store, path, true, progress).ok()) << path;
+      EXPECT_TRUE(verify(store, path, true, progress).files[0].notes.empty()) << path;
+      check_tasks_hold(store, path, {50000});
+    }
+    EXPECT_EQ(store.contents("a.sion"), before);
+    EXPECT_EQ(verify(store, "a.sion", true, progress).files[0].notes.size(), once ? 1U : 0U);
+  }
+}
+
+// Whatever is done to it in place: its header stays as it is.
+TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
+  MemoryStore store;
+  write_one(store, "w,compress=zstd,frame=1k", content(0, 0, 5000));
+  give_plain_magic(store, "a.sion");
+  {
+    MappedWriter more(store, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
+    more.stream().write(content(0, 5000, 4000));
+    more.close();
+  }
+  EXPECT_FALSE(is_encoded(store, "a.sion"));
+  check_tasks_hold(store, "a.sion", {9000});
+  {
+    MappedWriter dies(store, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
+    dies.stream().write(content(0, 9000, 3000));
+    dies.commit();
+  }
+  WorkProgress progress;
+  repair(store, "a.sion", {}, progress);
+  EXPECT_FALSE(is_encoded(store, "a.sion"));
+  EXPECT_TRUE(verify(store, "a.sion", true, progress).ok());
+  check_tasks_hold(store, "a.sion", {12000});
 }
 
 TEST(Compression, VerifyDecompressesEverything) {
@@ -220,16 +302,16 @@ TEST(Compression, MakesFilesSmaller) {
   MemoryStore store;
   const auto data = content(0, 0, 1 << 20);
   write_one(store, "w,compress=zstd", data);
-  EXPECT_LT(load_multifile(store, "a.sion").sizes_of(0).total(), std::ssize(data) / 4);
+  EXPECT_LT(load_multifile(store, "a.sion").row(0).sizes.total(), std::ssize(data) / 4);
   const Multifile plain = plain_view(load_multifile(store, "a.sion"));
-  EXPECT_EQ(plain.sizes_of(0).total(), std::ssize(data));
+  EXPECT_EQ(plain.row(0).sizes.total(), std::ssize(data));
 }
 
 TEST(Compression, OfNoiseCostsNoMoreThanTheHeads) {
   MemoryStore store;
   const auto data = noise(1 << 20);
   write_one(store, "w,compress=lz4", data);
-  EXPECT_LE(load_multifile(store, "a.sion").sizes_of(0).total(), std::ssize(data) + 4 * (40 + 32) + 72);
+  EXPECT_LE(load_multifile(store, "a.sion").row(0).sizes.total(), std::ssize(data) + 4 * (40 + 32) + 72);
   SerialReader reader(store, "a.sion", mode_of("r"));
   std::vector<std::byte> found(data.size());
   EXPECT_EQ(reader.stream().read(found), data.size());
@@ -244,7 +326,8 @@ TEST(Compression, ARangeDecompressesOnlyItsFrames) {
   PlainFile& file = *plain.files.front().plain;
   ReadStream stream;
   stream.set_max_buffer(0);
-  stream.load(plain.files.front().file, plain.geometry(0), plain.sizes_of(0), {});
+  const TaskRow row = plain.row(0);
+  stream.load(plain.files.front().file, row.geometry, row.sizes, {});
   for (const int64_t at : {700000, 5, 1048000, 300 << 10, (300 << 10) - 1}) {
     const int64_t before = file.frames_decoded();
     std::vector<std::byte> found(500);
@@ -263,7 +346,7 @@ TEST(Compression, FramesAreFoundWithoutTheIndex) {
   write_one(store, "w,compress=zstd,frame=4k,checksums=off", data);
   const Multifile m = load_multifile(store, "a.sion");
   auto bytes = store.contents("a.sion");
-  const auto end = static_cast<size_t>(m.geometry(0).start + m.sizes_of(0).total());
+  const auto end = static_cast<size_t>(m.geometry(0).start + m.row(0).sizes.total());
   for (const size_t back : {1u, 20u, 100u, 700u}) {
     auto changed = bytes;
     changed[end - back] ^= std::byte{1};
@@ -282,7 +365,7 @@ TEST(Compression, FlippedBitsAreToldWithPathTaskAndOffset) {
   const Multifile m = load_multifile(store, "a.sion");
   const auto bytes = store.contents("a.sion");
   const auto begin = static_cast<size_t>(m.geometry(0).start);
-  const auto end = begin + static_cast<size_t>(m.sizes_of(0).total());
+  const auto end = begin + static_cast<size_t>(m.row(0).sizes.total());
   int told = 0;
   for (size_t at = begin; at < end; ++at) {
     auto changed = bytes;

@@ -278,7 +278,7 @@ TEST_F(Damage, RandomBytesNeverCrash) {
 TEST_F(Damage, BlocksLargerThanTheirChunk) {
   put("a.000001", meta2("a.000001") + 8 * 3, int64_t{70});
   SerialReader reader(store, "a", mode_of("r"));
-  EXPECT_EQ(reader.multifile().sizes_of(2)[0], 70);
+  EXPECT_EQ(reader.multifile().row(2).sizes[0], 70);
   std::vector<std::byte> found(70);
   reader.select(2);
   EXPECT_EQ(reader.stream().read(found), 70u);

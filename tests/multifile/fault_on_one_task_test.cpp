@@ -17,28 +17,22 @@ int64_t length_of(int64_t task) { return calls * piece_of(task); }
 
 using Body = std::function<void(Comm&, Store&, Outcomes&)>;
 
-// What is left can be opened, is unclosed, or is no multifile; what it holds is right, and whole where all went well.
-void check_written(MemoryStore& memory, const Outcomes& outcomes, const std::function<int64_t(int64_t)>& length = length_of) {
-  if (const auto refused = attempt([&] { SerialReader(memory, "a", mode_of("r")); })) {
-    EXPECT_TRUE(outcomes.any_failed()) << refused->what();
-    return;
-  }
-  SerialReader all(memory, "a", mode_of("r"));
-  EXPECT_TRUE(outcomes.any_failed() || !all.facts().unclosed);
-  for (int t = 0; t < tasks; ++t) {
-    all.select(t);
-    std::vector<std::byte> found(static_cast<size_t>(length(t)) + 1);
-    found.resize(all.stream().read(found));
-    EXPECT_EQ(found, content(t, 0, std::ssize(found))) << "task " << t;
-    EXPECT_LE(std::ssize(found), length(t));
-    if (!outcomes.any_failed()) {
-      EXPECT_EQ(std::ssize(found), length(t)) << "task " << t;
-    }
-  }
-  WorkProgress quiet;
-  if (!all.facts().unclosed) {
-    EXPECT_TRUE(verify(memory, "a", true, quiet).ok());
-  }
+// A close that succeeds has all that was accepted. What is left otherwise can be opened, is unclosed, or is no multifile, and what it
+// holds is right.
+void check_written(MemoryStore& memory, const Outcomes& outcomes) {
+  if (outcomes.succeeded("close")) return outcomes.accepted.expect_all_in(memory);
+  EXPECT_TRUE(outcomes.any_failed());
+  outcomes.accepted.expect_beginnings_in(memory, false, true);
+}
+
+// One call, which goes on where the last one that was accepted has ended.
+template <class Write>
+void write(Outcomes& outcomes, int me, Write&& write) {
+  const auto data = content(me, std::ssize(outcomes.accepted.of(me)), piece_of(me));
+  outcomes.own(me, [&] {
+    write(std::span<const std::byte>(data));
+    outcomes.accepted.accept(me, data);
+  });
 }
 
 Body parallel_writing(const std::string& words, int nfiles, bool flushes) {
@@ -55,13 +49,10 @@ Body parallel_writing(const std::string& words, int nfiles, bool flushes) {
     };
     if (!outcomes.all(me, "open", open)) return;
     for (int call = 0; call < calls; ++call) {
-      const auto data = content(me, call * piece_of(me), piece_of(me));
-      if (writer->collective()) {
-        // A call that is no round tells a failure to its own task first; the others hear of it in the next round.
-        if (!outcomes.own(me, [&] { writer->write_collectively(data, std::nullopt); })) continue;
-      } else if (!outcomes.own(me, [&] { writer->stream().write(data); })) {
-        break;
-      }
+      // A collective call that is no round tells a failure to its own task first; the others hear of it in the next round.
+      write(outcomes, me, [&](std::span<const std::byte> data) {
+        writer->collective() ? writer->write_collectively(data, std::nullopt) : writer->stream().write(data);
+      });
       if (flushes && call == 2) outcomes.own(me, [&] { writer->commit(); });
     }
     outcomes.all(me, "close", [&] { writer->close(); });
@@ -75,8 +66,7 @@ Body mapped_writing(const std::string& words) {
     std::optional<MappedWriter> writer;
     if (!outcomes.all(me, "open", [&] { writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", 2, 64, mine}, shared_mode_of(comm, "w" + words, 300)); }))
       return;
-    for (int call = 0; call < calls; ++call)
-      if (!outcomes.own(me, [&] { writer->stream().write(content(me, call * piece_of(me), piece_of(me))); })) break;
+    for (int call = 0; call < calls; ++call) write(outcomes, me, [&](std::span<const std::byte> data) { writer->stream().write(data); });
     outcomes.all(me, "close", [&] { writer->close(); });
   };
 }
@@ -88,14 +78,16 @@ Body appending(const std::string& words) {
     std::optional<MappedWriter> writer;
     const auto open = [&] { writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append" + words, 300)); };
     if (!outcomes.all(me, "open", open)) return;
-    for (int call = 0; call < calls; ++call)
-      if (!outcomes.own(me, [&] { writer->stream().write(content(me, length_of(me) + call * 300, 300)); })) break;
+    outcomes.accepted.accept(me, content(me, 0, length_of(me)));
+    for (int call = 0; call < calls; ++call) write(outcomes, me, [&](std::span<const std::byte> data) { writer->stream().write(data); });
     outcomes.all(me, "close", [&] { writer->close(); });
   };
 }
 
+// An open that has failed leaves the file as it was.
 void check_appended(MemoryStore& memory, const Outcomes& outcomes) {
-  check_written(memory, outcomes, [](int64_t t) { return length_of(t) + calls * 300; });
+  if (outcomes.succeeded("open")) return check_written(memory, outcomes);
+  for (int64_t t = 0; t < tasks; ++t) EXPECT_EQ(streams_of(memory)[static_cast<size_t>(t)], content(t, 0, length_of(t)));
 }
 
 template <class Reader>
@@ -141,20 +133,13 @@ std::function<void(MemoryStore&)> written(const std::string& words, int nfiles) 
   };
 }
 
-void check_whole(MemoryStore& memory, const Outcomes& outcomes) { check_written(memory, outcomes); }
-
-// A program that goes on after a call has failed may have a hole in its stream: only what the library says is compared.
-void check_successful(MemoryStore& memory, const Outcomes& outcomes) {
-  if (!outcomes.any_failed()) check_written(memory, outcomes);
-}
-
-// All in the stream of task 0, call by call.
+// All in the stream of task 0, call by call; a call is accepted of all tasks or of none.
 void check_merged(MemoryStore& memory, const Outcomes& outcomes) {
-  if (outcomes.any_failed()) return;
+  if (!outcomes.succeeded("close")) return;
   std::vector<std::byte> expected;
-  for (int call = 0; call < calls; ++call)
+  for (int64_t call = 0; call < std::ssize(outcomes.accepted.of(0)) / piece_of(0); ++call)
     for (int64_t t = 0; t < tasks; ++t) {
-      const auto piece = content(t, call * piece_of(t), piece_of(t));
+      const auto piece = std::span(outcomes.accepted.of(t)).subspan(static_cast<size_t>(call * piece_of(t)), static_cast<size_t>(piece_of(t)));
       expected.insert(expected.end(), piece.begin(), piece.end());
     }
   EXPECT_EQ(streams_of(memory), (std::vector<std::vector<std::byte>>{expected, {}, {}, {}}));
@@ -182,19 +167,19 @@ std::vector<FaultyProgram> programs() {
   };
   for (const int nfiles : {1, 2}) {
     const std::string files = nfiles == 1 ? "OneFile" : "TwoFiles";
-    writes("Write" + files, parallel_writing("", nfiles, true), check_whole);
-    writes("WriteDurable" + files, parallel_writing(",durable", nfiles, true), check_whole);
-    writes("WriteCompressed" + files, parallel_writing(compressed, nfiles, true), check_whole);
-    writes("WritePlain" + files, parallel_writing(plain, nfiles, true), check_whole);
+    writes("Write" + files, parallel_writing("", nfiles, true), check_written);
+    writes("WriteDurable" + files, parallel_writing(",durable", nfiles, true), check_written);
+    writes("WriteCompressed" + files, parallel_writing(compressed, nfiles, true), check_written);
+    writes("WritePlain" + files, parallel_writing(plain, nfiles, true), check_written);
   }
-  writes("WriteCollectivelyTwoGroups", parallel_writing(",collective,collsize=2", 1, true), check_successful);
-  writes("WriteCollectivelyOneGroup", parallel_writing(",collective,collsize=4", 1, true), check_successful);
-  writes("WriteCollectivelyDurable", parallel_writing(",collective,collsize=2,durable", 2, true), check_successful);
-  writes("WriteCollectivelyCompressed", parallel_writing(",collective" + compressed, 1, true), check_successful);
+  writes("WriteCollectivelyTwoGroups", parallel_writing(",collective,collsize=2", 1, true), check_written);
+  writes("WriteCollectivelyOneGroup", parallel_writing(",collective,collsize=4", 1, true), check_written);
+  writes("WriteCollectivelyDurable", parallel_writing(",collective,collsize=2,durable", 2, true), check_written);
+  writes("WriteCollectivelyCompressed", parallel_writing(",collective" + compressed, 1, true), check_written);
   writes("WriteMerged", parallel_writing(",collective,collsize=4,cmerge", 1, true), check_merged);
   writes("WriteWithCopies", parallel_writing(",buddy=1", 2, false), check_copies, true);
-  writes("WriteMapped", mapped_writing(""), check_whole);
-  writes("WriteMappedCompressed", mapped_writing(compressed), check_whole);
+  writes("WriteMapped", mapped_writing(""), check_written);
+  writes("WriteMappedCompressed", mapped_writing(compressed), check_written);
   const auto appends = [&](const std::string& name, const std::string& words, const std::string& more) {
     add({.name = name, .notices = false, .make = written(words, 2), .body = appending(more), .check = check_appended});
   };

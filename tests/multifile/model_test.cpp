@@ -199,7 +199,7 @@ class World {
     split(store_, multifile, request, quiet);
     const Streams& expected = model_.at(path);
     for (int64_t t = 0; t < std::ssize(expected.lengths); ++t) {
-      const std::string name = split_name(request, multifile, t);
+      const std::string name = split_name(request, t, multifile.row(t));
       require(store_.contents(name) == expected.bytes(t, 0, expected.lengths[static_cast<size_t>(t)]), "bytes of " + name);
       store_.remove(name);
     }

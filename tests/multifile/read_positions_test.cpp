@@ -30,7 +30,11 @@ struct PositionModel {
   }
   bool seek_from_end(int64_t e) {
     if (e > 0) return false;
-    return e == 0 ? seek_block(std::ssize(sizes) - 1, sizes.back()) : seek_absolute(total() + e);
+    if (e == 0) return seek_block(std::ssize(sizes) - 1, sizes.back());
+    if (!seek_absolute(total() + e)) return false;
+    while (next_block_at_end()) {  // a border is the begin of the later block
+    }
+    return true;
   }
   bool next_block_at_end() {
     if (offset < sizes[static_cast<size_t>(block)] || block + 1 == std::ssize(sizes)) return false;
@@ -140,6 +144,7 @@ TEST(Positions, ExampleOfTheInterface) {
   EXPECT_EQ(at(stream.seek_absolute(634)), Place(false, 2, 21));
   EXPECT_EQ(at(stream.seek_from_end(0)), Place(true, 3, 0));
   EXPECT_EQ(at(stream.seek_from_end(-1)), Place(true, 2, 20));
+  EXPECT_EQ(at(stream.seek_from_end(-21)), Place(true, 2, 0)) << "the border of two blocks is the begin of the later one";
   EXPECT_EQ(at(stream.seek_from_end(-633)), Place(true, 0, 0));
   EXPECT_EQ(at(stream.seek_from_end(-634)), Place(false, 0, 0));
   EXPECT_EQ(at(stream.seek_from_end(1)), Place(false, 0, 0));

@@ -52,6 +52,9 @@ int main() {
 
 
 class ClassicLines(InstalledCase):
+    def test_the_patterns_of_file_are_there(self):
+        self.assertEqual((self.prefix / "share/misc/sheaf.magic").read_bytes(), (ROOT / "packaging/sheaf.magic").read_bytes())
+
     def test_serial_programs(self):
         clients = [("gcc -std=c99 -Wall -Werror", "x.c", C_SERIAL, "--c"), ("g++ -Wall", "x.cpp", CXX_SERIAL, "--cxx")]
         if shutil.which("clang-16"):

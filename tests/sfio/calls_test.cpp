@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -32,7 +33,11 @@ void require(bool holds, const char* what, int line) {
 
 void barrier() { MPI_Barrier(sfio_comm()); }
 
-std::string root() { return std::getenv("SHEAF_SFIO_ROOT"); }
+// Where it was when the program began.
+std::string root() {
+  static const std::string absolute = std::filesystem::absolute(std::getenv("SHEAF_SFIO_ROOT"));
+  return absolute;
+}
 
 // A name over `subfiles` subfiles on all listeners in turn; `path` without number where a listener has one only.
 std::string name_of(const std::string& path, int subfiles) {
@@ -337,6 +342,8 @@ int main(int argc, char** argv) {
     REQUIRE(sfio_listeners() > 0);
     if (me == 0)
       for (int i = 0; i < sfio_listeners(); ++i) mkdir((root() + "/" + sfio_listener_name(i)).c_str(), 0777);
+    REQUIRE(!root().empty());
+    if (std::getenv("SFIO_TEST_LEAVES")) REQUIRE(chdir("/") == 0);
     barrier();
     paper_figure_four();
     all_ways(200, sfio_listeners(), 100'003);

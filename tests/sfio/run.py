@@ -56,6 +56,11 @@ class Sfio(unittest.TestCase):
         self.calls(1, SHEAF_SFIO="thread")
         self.calls(2, SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
 
+    def test_a_relative_root_is_that_of_the_start(self):
+        root = os.path.relpath(self.root)
+        self.calls(2, SHEAF_SFIO="thread", SHEAF_SFIO_ROOT=root, SFIO_TEST_LEAVES="1")
+        self.calls(2, SHEAF_SFIO="listeners=1", SHEAF_SFIO_ROOT=root, SFIO_TEST_LEAVES="1")
+
     def test_a_thread_on_every_node(self):
         self.calls(3, SHEAF_SFIO="thread=node", SHEAF_TOPOLOGY="node=2", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
 

@@ -322,6 +322,28 @@ TEST_P(StoreContract, ThreadsShareAFile) {
   }
 }
 
+TEST_P(StoreContract, OpensWhatLiesBesideAnotherFileOnlyIfItIsThere) {
+  EXPECT_EQ(error_of([&] { store->open(store / "a", Access::beside); }).code(), Code::not_found);
+  EXPECT_FALSE(store->status(store / "a").exists);
+  fresh("a", "abc")->close();
+  const auto file = store->open(store / "a", Access::beside);
+  file->write_at(bytes("x"), 1);
+  EXPECT_EQ(read_text(*file, 0, 9), "axc");
+}
+
+TEST_P(StoreContract, TellsThatAnOpenFileWasRemoved) {
+  if (store.striped) GTEST_SKIP() << "subfiles are not counted";
+  const auto file = fresh("a");
+  const auto replaced = fresh("b");
+  EXPECT_EQ(file->status().links, 1);
+  EXPECT_TRUE(file->status().is_own);
+  store->rename(store / "a", store / "b");
+  EXPECT_EQ(file->status().links, 1);
+  EXPECT_EQ(replaced->status().links, 0);
+  store->remove(store / "b");
+  EXPECT_EQ(file->status().links, 0);
+}
+
 template <class Decorator>
 std::function<void(Subject&)> over_memory() {
   return [](Subject& s) {

@@ -4,12 +4,17 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <thread>
 
+#include "storage/beside.hpp"
 #include "storage/posix_transfer.hpp"
 #include "testing.hpp"
 
@@ -21,6 +26,41 @@ class PosixStoreTest : public ::testing::Test {
   TemporaryDirectory directory;
   Store& store = posix_store();
 };
+
+TEST_F(PosixStoreTest, WhatOnlySeemsToLieBesideAnotherFileIsForeign) {
+  const std::string other = directory / "other";
+  store.open(other, Access::fresh)->write_at(bytes("abc"), 0);
+  const auto refused = [&](const std::string& name) {
+    const Error e = error_of([&] { store.open(directory / name, Access::beside); });
+    EXPECT_NE(std::string(e.what()).find(directory / name), std::string::npos) << e.what();
+    return e.code();
+  };
+  ASSERT_EQ(::symlink(other.c_str(), (directory / "link").c_str()), 0);
+  ASSERT_EQ(::symlink((directory / "nothing").c_str(), (directory / "dangling").c_str()), 0);
+  ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
+  ASSERT_EQ(::mkdir((directory / "directory").c_str(), 0700), 0);
+  for (const char* const name : {"link", "dangling", "fifo", "directory"}) EXPECT_EQ(refused(name), Code::foreign) << name;
+  for (const char* const name : {"link", "dangling", "fifo", "directory"})
+    EXPECT_EQ(error_of([&] { store.open(directory / name, Access::fresh); }).errno_value(), EEXIST) << name;
+  ASSERT_EQ(::link(other.c_str(), (directory / "name").c_str()), 0);
+  EXPECT_EQ(refused("name"), Code::foreign);
+  EXPECT_EQ(refused("other"), Code::foreign);
+  ::unlink((directory / "name").c_str());
+  EXPECT_EQ(read_text(*store.open(other, Access::beside), 0, 9), "abc");
+  EXPECT_FALSE(store.status(directory / "nothing").exists);
+}
+
+TEST_F(PosixStoreTest, WhatBelongsToAnotherUserIsForeignUnlessItsNeighbourDoes) {
+  if (::geteuid() != 0) GTEST_SKIP() << "files are given away by root only";
+  const std::string file = directory / "file", beside = directory / "beside";
+  for (const auto& name : {file, beside}) store.open(name, Access::fresh)->close();
+  EXPECT_NO_THROW(open_beside(store, beside, file));
+  ASSERT_EQ(::chown(beside.c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(store.status(beside).is_own);
+  EXPECT_EQ(error_of([&] { open_beside(store, beside, file); }).code(), Code::foreign);
+  ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_NO_THROW(open_beside(store, beside, file));
+}
 
 TEST(MoveAll, ContinuesShortAndInterruptedCalls) {
   std::deque<int> script{3, -EINTR, 1, -EINTR, -EINTR, 6};
@@ -158,6 +198,45 @@ TEST_F(PosixStoreTest, StatusBelowAFileIsNothingAndOtherObstaclesAreErrors) {
   EXPECT_EQ(error_of([&] { store.open(directory / "a/b", Access::create); }).code(), Code::not_found);
   EXPECT_EQ(error_of([&] { store.open(directory / "no/b", Access::create); }).code(), Code::not_found);
   EXPECT_EQ(error_of([&] { store.status(directory / std::string(300, 'x')); }).errno_value(), ENAMETOOLONG);
+}
+
+// Nobody is at the other end of the pipe, or ever will be.
+TEST_F(PosixStoreTest, PipesAndSocketsAreRefusedWithoutWaiting) {
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0666), 0);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = directory / "socket";
+  std::ranges::copy(name, address.sun_path);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  for (const Access access : {Access::read, Access::write, Access::create})
+    for (const std::string kind : {"pipe", "socket"}) {
+      const auto error = error_of([&] { store.open(directory / kind, access); });
+      EXPECT_EQ(error.code(), Code::invalid_argument);
+      EXPECT_NE(std::string(error.what()).find("is a " + kind + ", not a regular file"), std::string::npos) << error.what();
+    }
+  EXPECT_EQ(error_of([&] { store.open(directory / "pipe", Access::fresh); }).errno_value(), EEXIST);
+  ::close(socket);
+}
+
+TEST_F(PosixStoreTest, DescriptorsThatProgramsGetWaitAsUsual) {
+  EXPECT_EQ(::fcntl(store.open(directory / "a", Access::fresh)->descriptor(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+// Somebody who has a lease on the file, as file servers do, is asked for it and has time to give it back.
+TEST_F(PosixStoreTest, AFileWithALeaseIsWaitedFor) {
+  const std::string path = directory / "a";
+  store.open(path, Access::fresh);
+  const int holder = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ::signal(SIGIO, SIG_IGN);
+  if (::fcntl(holder, F_SETLEASE, F_RDLCK) != 0) GTEST_SKIP() << "no leases here";
+  std::jthread gives_back([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::fcntl(holder, F_SETLEASE, F_UNLCK);
+  });
+  EXPECT_NO_THROW(store.open(path, Access::write));
+  gives_back.join();
+  ::close(holder);
 }
 
 TEST_F(PosixStoreTest, SyncOfANewFileWorksWithAndWithoutADirectoryInItsName) {

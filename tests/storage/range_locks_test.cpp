@@ -2,10 +2,14 @@
 #include "storage/range_locks.hpp"
 
 #include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -14,6 +18,8 @@
 
 namespace sheaf {
 namespace {
+
+constexpr std::chrono::milliseconds for_long{60'000};
 
 // Whether `locking` has to wait until `free` is called.
 template <class Locking, class Free>
@@ -33,25 +39,37 @@ bool waits(Locking locking, Free free) {
 TEST(RangeLocks, ExcludeWhoOverlaps) {
   RangeLocks locks;
   const auto other = [&](int64_t offset, int64_t length, bool exclusive) {
-    return waits([&] { locks.lock(offset, length, exclusive); locks.unlock(offset, length); }, [&] { locks.unlock(10, 10); });
+    return waits([&] { EXPECT_TRUE(locks.lock(offset, length, exclusive, for_long)); locks.unlock(offset, length); },
+                 [&] { locks.unlock(10, 10); });
   };
-  locks.lock(10, 10, true);
+  const auto lock = [&](bool exclusive) { ASSERT_TRUE(locks.lock(10, 10, exclusive, for_long)); };
+  lock(true);
   EXPECT_TRUE(other(19, 5, true));
-  locks.lock(10, 10, true);
+  lock(true);
   EXPECT_TRUE(other(0, 11, false));
-  locks.lock(10, 10, true);
+  lock(true);
   EXPECT_FALSE(other(20, INT64_MAX - 20, true));
-  locks.lock(10, 10, true);
+  lock(true);
   EXPECT_FALSE(other(0, 10, true));
-  locks.lock(10, 10, false);
+  lock(false);
   EXPECT_FALSE(other(0, 100, false));
-  locks.lock(10, 10, false);
+  lock(false);
   EXPECT_TRUE(other(0, 100, true));
+}
+
+TEST(RangeLocks, AreTriedWithoutWaiting) {
+  RangeLocks locks;
+  EXPECT_TRUE(locks.try_lock(10, 10, true));
+  EXPECT_FALSE(locks.try_lock(19, 5, false));
+  EXPECT_TRUE(locks.try_lock(20, 5, true));
+  locks.unlock(10, 10);
+  EXPECT_TRUE(locks.try_lock(0, 20, false));
 }
 
 void expect_exclusion(File& one, File& two) {
   one.lock(100, 50, true);
   EXPECT_TRUE(waits([&] { two.lock(120, 10, true); }, [&] { one.unlock(100, 50); }));
+  EXPECT_FALSE(one.try_lock(125, 1, true));
   EXPECT_FALSE(waits([&] { one.lock(0, 50, true); }, [] {}));
   one.unlock(0, 50);
   two.unlock(120, 10);
@@ -68,6 +86,123 @@ TEST(FileLocks, ExcludeTwoOpensAndTwoThreadsOfOneProcess) {
   expect_exclusion(*one, *posix_store().open(path, Access::write));
   expect_exclusion(*one, *one);
   posix_store().remove(path);
+}
+
+TEST(RangeLocks, AreNotWaitedForWithoutEnd) {
+  RangeLocks locks;
+  ASSERT_TRUE(locks.lock(10, 10, true, for_long));
+  EXPECT_FALSE(locks.lock(15, 10, true, std::chrono::milliseconds(20)));
+  locks.unlock(10, 10);
+  EXPECT_TRUE(locks.lock(15, 10, true, std::chrono::milliseconds(0)));
+}
+
+TEST(LockPatience, IsForAllTasksOneAfterTheOtherAndHasABound) {
+  EXPECT_GE(lock_patience(1, 0), std::chrono::seconds(1));
+  EXPECT_GE(lock_patience(100, 1 << 20) - lock_patience(1, 0), std::chrono::seconds(90));
+  EXPECT_GT(lock_patience(1000, 1 << 20), lock_patience(100, 1 << 20));
+  EXPECT_EQ(lock_patience(8, INT64_MAX), lock_patience(8, int64_t{1} << 40));
+  EXPECT_GT(lock_patience(INT64_MAX, INT64_MAX), std::chrono::seconds(0));
+}
+
+// A file that a process has locked as programs do: a part of it, or all.
+class ProgramLock : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    give_back();
+    if (file) posix_store().remove(path);
+  }
+
+  // By this process (lockf belongs to it, not to a descriptor), or by another one.
+  void take(int64_t offset, int64_t length, bool by_another) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    child = by_another ? ::fork() : 0;
+    if (child == 0) {
+      const int own = ::open(path.c_str(), O_RDWR);
+      struct flock range {};
+      range.l_type = F_WRLCK;
+      range.l_whence = SEEK_SET;
+      range.l_start = offset;
+      range.l_len = length;
+      const bool got = own >= 0 && ::fcntl(own, F_SETLK, &range) == 0;
+      EXPECT_TRUE(got);
+      descriptor = own;
+      if (::write(ready[1], "x", 1) != 1) ::abort();
+      while (by_another) ::pause();
+    }
+    char byte;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  void give_back() {
+    if (child > 0) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    if (descriptor >= 0) ::close(descriptor);
+    descriptor = -1;
+    child = 0;
+  }
+
+  const std::string path = (std::filesystem::temp_directory_path() / ("sheaf_bar." + std::to_string(::getpid()))).string();
+  const std::shared_ptr<File> file = posix_store().open(path, Access::create);
+  pid_t child = 0;
+  int descriptor = -1;
+};
+
+TEST_F(ProgramLock, IsToldWithItsRange) {
+  for (const bool by_another : {false, true}) {
+    take(1000, 500, by_another);
+    for (const bool exclusive : {false, true}) {
+      const LockResult told = file->lock(1200, 1000, exclusive, Barred::tell);
+      EXPECT_FALSE(told.held);
+      EXPECT_EQ(told.from, 1000);
+      EXPECT_EQ(told.to, 1500);
+    }
+    EXPECT_TRUE(file->lock(1500, 1000, true, Barred::tell).held);
+    EXPECT_TRUE(file->lock(0, 1000, true, Barred::tell).held);
+    file->unlock(0, 1000);
+    file->unlock(1500, 1000);
+    give_back();
+    EXPECT_TRUE(file->lock(1200, 1000, true, Barred::tell).held);
+    file->unlock(1200, 1000);
+    take(0, 0, by_another);  // all of it, as lockf(fd, F_LOCK, 0) at its begin
+    const LockResult told = file->lock(INT64_MAX - 10, 1, true, Barred::tell);
+    EXPECT_FALSE(told.held);
+    EXPECT_EQ(told.from, 0);
+    EXPECT_EQ(told.to, INT64_MAX);
+    give_back();
+  }
+}
+
+TEST_F(ProgramLock, IsWaitedForAWhileByWhoMustHaveTheRange) {
+  take(0, 0, true);
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(10, 10, true).held); }, [&] { give_back(); }));
+  file->unlock(10, 10);
+}
+
+TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
+  take(0, 0, false);
+  try {
+    file->lock(10, 10, true);
+    FAIL() << "locked";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errno_value(), EAGAIN);
+    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(::getpid())), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+  }
+  give_back();
+  EXPECT_TRUE(file->lock(10, 10, true).held);  // what failed has left nothing behind
+  file->unlock(10, 10);
+}
+
+// A file of this library's is no program's, in which process ever: it is waited for.
+TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
+  const auto other = posix_store().open(path, Access::write);
+  other->lock(0, 100, true);
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, Barred::tell).held); }, [&] { other->unlock(0, 100); }));
+  file->unlock(50, 10);
 }
 
 TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {

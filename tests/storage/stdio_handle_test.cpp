@@ -53,9 +53,12 @@ class StdioHandleTest : public ::testing::Test {
 };
 
 TEST_F(StdioHandleTest, OpensWithoutCreatingOrTruncating) {
-  EXPECT_EQ(error_of([&] { StdioHandle(directory / "none", true, true); }).code(), Code::not_found);
-  EXPECT_EQ(error_of([&] { StdioHandle(directory.path(), false, true); }).errno_value(), EISDIR);
-  StdioHandle handle(path, true, true);
+  const auto gone = posix_store().open(directory / "gone", Access::fresh);
+  posix_store().remove(directory / "gone");
+  EXPECT_EQ(error_of([&] { StdioHandle(*gone, true, true); }).code(), Code::not_found);
+  std::filesystem::create_directory(directory / "gone");
+  EXPECT_EQ(error_of([&] { StdioHandle(*gone, false, true); }).errno_value(), EISDIR);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   expect_at(handle, 0);
   EXPECT_EQ(::fileno(handle.stream()), handle.descriptor());
   handle.close();
@@ -63,7 +66,7 @@ TEST_F(StdioHandleTest, OpensWithoutCreatingOrTruncating) {
 }
 
 TEST_F(StdioHandleTest, WithoutAStreamThereIsOnlyADescriptor) {
-  StdioHandle handle(path, true, false);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, false);
   EXPECT_EQ(handle.stream(), nullptr);
   handle.move_to(10);
   ASSERT_EQ(::write(handle.descriptor(), "abc", 3), 3);
@@ -84,7 +87,7 @@ TEST_F(StdioHandleTest, WithoutAStreamThereIsOnlyADescriptor) {
 }
 
 TEST_F(StdioHandleTest, PositionWritesPendingOutput) {
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   handle.move_to(1000);
   std::fputs("hello", handle.stream());
   EXPECT_EQ(on_disk(1000, 5), expected(1000, 5)) << "nothing was pending";
@@ -94,7 +97,7 @@ TEST_F(StdioHandleTest, PositionWritesPendingOutput) {
 
 TEST_F(StdioHandleTest, PositionGivesBackReadAhead) {
   for (const bool writable : {false, true}) {
-    StdioHandle handle(path, writable, true);
+    StdioHandle handle(*posix_store().open(path, Access::read), writable, true);
     handle.move_to(123);
     EXPECT_EQ(fread_text(handle.stream(), 10), expected(123, 10));
     EXPECT_GT(::lseek(handle.descriptor(), 0, SEEK_CUR), 133) << "nothing was read ahead";
@@ -107,7 +110,7 @@ TEST_F(StdioHandleTest, PositionGivesBackReadAhead) {
 }
 
 TEST_F(StdioHandleTest, PushedBackCharactersCount) {
-  StdioHandle handle(path, false, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), false, true);
   handle.move_to(50);
   fread_text(handle.stream(), 5);
   std::ungetc('\1', handle.stream());
@@ -119,7 +122,7 @@ TEST_F(StdioHandleTest, PushedBackCharactersCount) {
 }
 
 TEST_F(StdioHandleTest, MoveToLeavesStreamAndDescriptorAtOnePlace) {
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   for (const int64_t target :
        {int64_t{5000}, int64_t{4096}, int64_t{1}, file_bytes, file_bytes + 5, int64_t{0}}) {
     fread_text(handle.stream(), 3);
@@ -138,7 +141,7 @@ TEST_F(StdioHandleTest, MoveToLeavesStreamAndDescriptorAtOnePlace) {
 }
 
 TEST_F(StdioHandleTest, MoveToClearsEndOfFile) {
-  StdioHandle handle(path, false, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), false, true);
   handle.move_to(file_bytes - 2);
   EXPECT_EQ(fread_text(handle.stream(), 9), expected(file_bytes - 2, 2));
   EXPECT_NE(std::feof(handle.stream()), 0);
@@ -150,7 +153,7 @@ TEST_F(StdioHandleTest, MoveToClearsEndOfFile) {
 }
 
 TEST_F(StdioHandleTest, DescriptorWritesBetweenStreamWritesLandInOrder) {
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   handle.move_to(200);
   std::fputs("one", handle.stream());
   handle.flush();
@@ -166,7 +169,7 @@ TEST_F(StdioHandleTest, DescriptorWritesBetweenStreamWritesLandInOrder) {
 TEST_F(StdioHandleTest, AnyMixOfRoutesAgreesWithTheModel) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     std::mt19937 random(seed);
-    StdioHandle handle(path, true, true);
+    StdioHandle handle(*posix_store().open(path, Access::read), true, true);
     if (seed % 3 == 1) handle.set_buffer(64);
     if (seed % 3 == 2) handle.set_buffer(0);
     std::string model = on_disk(0, file_bytes * 2);
@@ -205,7 +208,7 @@ TEST_F(StdioHandleTest, AnyMixOfRoutesAgreesWithTheModel) {
 }
 
 TEST_F(StdioHandleTest, SetBufferDecidesWhatIsPending) {
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   handle.set_buffer(10'000);
   std::fwrite(std::string(9'000, 'x').data(), 1, 9'000, handle.stream());
   EXPECT_EQ(on_disk(0, 1), expected(0, 1));
@@ -222,7 +225,7 @@ TEST_F(StdioHandleTest, SetBufferDecidesWhatIsPending) {
 
 TEST_F(StdioHandleTest, LostOutputIsReported) {
   const auto lose = [](auto call) {
-    StdioHandle handle("/dev/full", true, true);
+    StdioHandle handle(*posix_store().open("/dev/full", Access::write), true, true);
     std::fputs("lost", handle.stream());
     EXPECT_EQ(error_of([&] { call(handle); }).code(), Code::no_space);
     return handle.stream() == nullptr || handle.failed();
@@ -235,20 +238,20 @@ TEST_F(StdioHandleTest, LostOutputIsReported) {
 }
 
 TEST_F(StdioHandleTest, FailedTransfersAreMarked) {
-  StdioHandle with_stream(path, false, true);
+  StdioHandle with_stream(*posix_store().open(path, Access::read), false, true);
   EXPECT_FALSE(with_stream.failed());
   EXPECT_EQ(with_stream.write(bytes("x")), 0u);
   EXPECT_TRUE(with_stream.failed());
   with_stream.move_to(0);
   EXPECT_FALSE(with_stream.failed());
-  StdioHandle without(path, false, false);
+  StdioHandle without(*posix_store().open(path, Access::read), false, false);
   EXPECT_EQ(without.write(bytes("x")), 0u);
   EXPECT_TRUE(without.failed());
 }
 
 TEST_F(StdioHandleTest, CloseReleasesOnce) {
   for (const bool with_stream : {false, true}) {
-    StdioHandle handle(path, true, with_stream);
+    StdioHandle handle(*posix_store().open(path, Access::read), true, with_stream);
     const int fd = handle.descriptor();
     handle.close();
     EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
@@ -259,7 +262,7 @@ TEST_F(StdioHandleTest, CloseReleasesOnce) {
   }
   int fd = -1;
   {
-    StdioHandle handle(path, true, true);
+    StdioHandle handle(*posix_store().open(path, Access::read), true, true);
     fd = handle.descriptor();
     std::fputs("kept", handle.stream());
   }
@@ -268,7 +271,7 @@ TEST_F(StdioHandleTest, CloseReleasesOnce) {
 }
 
 TEST_F(StdioHandleTest, AStreamTheProgramClosedIsForgotten) {
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   handle.set_buffer(100);
   std::fputs("mine", handle.stream());
   std::fclose(handle.stream());

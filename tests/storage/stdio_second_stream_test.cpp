@@ -62,7 +62,7 @@ class SecondStreamTest : public ::testing::Test {
 
 TEST_F(SecondStreamTest, AFilterWithoutDescriptorTakesOver) {
   FilterStream filter("0123456789");
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   ASSERT_LT(::fileno(filter.stream), 0);
   std::fputs("ab", handle.stream());
   handle.use_stream(filter.stream);
@@ -93,7 +93,7 @@ TEST_F(SecondStreamTest, AFilterWithoutDescriptorTakesOver) {
 
 TEST_F(SecondStreamTest, LeavingItFlushesItButDoesNotCloseIt) {
   FilterStream filter("");
-  StdioHandle handle(path, true, true);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, true);
   handle.use_stream(filter.stream);
   handle.write(bytes("abc"));
   handle.use_own_stream();
@@ -107,7 +107,7 @@ TEST_F(SecondStreamTest, LeavingItFlushesItButDoesNotCloseIt) {
 }
 
 TEST_F(SecondStreamTest, ItsFailuresAreReported) {
-  StdioHandle handle(path, true, false);
+  StdioHandle handle(*posix_store().open(path, Access::read), true, false);
   FILE* const full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);
   handle.use_stream(full);

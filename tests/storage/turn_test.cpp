@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -110,6 +111,30 @@ TEST_F(TurnTest, ThreadsWithOneFileTakeTurnsAsWell) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(alone);
+}
+
+// lockf(fd, F_LOCK, 0) and the like reach the byte of the turn too. Nobody knows until when: nobody waits.
+TEST_F(TurnTest, WhereTheProgramHasLockedTheFileThereAreNoTurns) {
+  for (const int command : {F_SETLK, F_OFD_SETLK}) {
+    const int fd = ::open(path_.c_str(), O_RDWR);
+    struct flock all{};
+    all.l_type = F_WRLCK;
+    all.l_whence = SEEK_SET;
+    ASSERT_EQ(::fcntl(fd, command, &all), 0);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 100; ++i) EXPECT_FALSE(Turn(file_->descriptor(), threads_, nullptr, Turn::Wait::yes).mine());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << "each would have waited a second";
+    ::close(fd);
+    EXPECT_TRUE(Turn(file_->descriptor(), threads_, nullptr, Turn::Wait::yes).mine());
+  }
+}
+
+TEST_F(TurnTest, OfATaskThatDoesNotGiveItBackIsPassed) {
+  const auto other = posix_store().open(path_, Access::write);
+  std::mutex of_another;
+  const Turn turn(other->descriptor(), of_another, nullptr, Turn::Wait::yes);
+  ASSERT_TRUE(turn.mine());
+  EXPECT_FALSE(Turn(file_->descriptor(), threads_, nullptr, Turn::Wait::yes).mine());
 }
 
 TEST_F(TurnTest, EndsWithTheProcessThatHeldIt) {

@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include "storage/faulty_store.hpp"
-#include "support/programs.hpp"
+#include "support/accepted.hpp"
 
 namespace sheaf::test {
 
@@ -40,7 +40,9 @@ inline std::vector<Fault> kinds_of_fault() {
 // How the calls of a program ended, on every task.
 class Outcomes {
  public:
-  Outcomes(int ntasks, const Fault& fault) : ntasks_(ntasks), any_code_(fault.plan.ends_early) {}
+  Outcomes(int ntasks, const Fault& fault) : accepted(ntasks), ntasks_(ntasks), any_code_(fault.plan.ends_early) {}
+
+  Accepted accepted;  // what writing calls have taken
 
   // A collective call: the same on all tasks, or the test fails. Returns whether it succeeded.
   bool all(int task, const std::string& call, const std::function<void()>& act) { return note(collective_[call], task, act); }
@@ -56,6 +58,11 @@ class Outcomes {
       return std::ranges::any_of(calls_of, [&](const auto& call) { return call.second[static_cast<size_t>(task)] == 1; });
     };
     return any(collective_) || any(own_);
+  }
+  // A collective call came to its end, well.
+  bool succeeded(const std::string& call) const {
+    const auto found = collective_.find(call);
+    return found != collective_.end() && std::ranges::find(found->second, 1) == found->second.end();
   }
   bool any_failed() const {
     for (int t = 0; t < ntasks_; ++t)

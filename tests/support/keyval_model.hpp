@@ -75,7 +75,8 @@ class KeyModel {
                           [&](int64_t r, int64_t o) { return index.seek_record(key, r, o); });
       }
       case 2:
-        return check_seek(k, k ? k->record : 0, any,
+        // Behind the end of a record it is the next one.
+        return check_seek(k, !k ? 0 : k->offset == k->length(k->record) && k->record + 1 < std::ssize(k->values) ? k->record + 1 : k->record, any,
                           [&](int64_t, int64_t o) { return index.seek_in_record(key, o); });
       case 3:
         return check_joined(k, any * random.below(10) - 1,
@@ -155,6 +156,7 @@ class KeyModel {
     if (random.chance(5)) {
       index.restart_records();
       next_ = 0;
+      seen_.clear();
     }
     for (int64_t n = random.below(20); n > 0; --n) {
       const auto found = index.next_record();
@@ -162,13 +164,16 @@ class KeyModel {
       if (!found) return;
       const Record& r = records_[next_++];
       require(found->key == r.key && found->length == std::ssize(r.value), "record of the iterator");
+      keys_[r.key].record = seen_[r.key]++;
+      keys_[r.key].offset = 0;
     }
   }
 
   const Records& records_;
   std::map<uint64_t, Key> keys_;
   std::vector<uint64_t> order_;
-  size_t next_ = 0;
+  size_t next_ = 0;                    // of the iterator
+  std::map<uint64_t, int64_t> seen_;  // records of each key that it has passed
 };
 
 }  // namespace sheaf::test

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -27,7 +28,8 @@ struct SocketEnd {
 };
 
 inline size_t socket_bytes(int dtype, int64_t n) {
-  return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : dtype == _SION_INT32 ? 4u : 1u);
+  if (dtype != _SION_INT64 && dtype != _SION_INT32) std::abort();  // nothing else is ever sent
+  return static_cast<size_t>(n) * (dtype == _SION_INT64 ? 8u : 4u);
 }
 
 // All bytes or false; a peer that is gone is a failure, not a signal.
@@ -61,8 +63,8 @@ int serve(void* cg, Body&& body) {
   return result == 0 && call == end.fail_at ? 7 : result;
 }
 
-// Piece r, of counts[r] (else n) elements, between the joined memory of the root and task r.
-inline int move_pieces(SocketEnd& end, void* own, void* joined, int dtype, const int* counts, int n, int root, bool gather) {
+// Piece r, of n elements, between the joined memory of the root and task r.
+inline int move_pieces(SocketEnd& end, void* own, void* joined, int dtype, int n, int root, bool gather) {
   if (end.rank != root) {
     const int fd = end.to[static_cast<size_t>(root)];
     return (gather ? send_all(fd, own, socket_bytes(dtype, n)) : receive_all(fd, own, socket_bytes(dtype, n))) ? 0 : 1;
@@ -70,7 +72,7 @@ inline int move_pieces(SocketEnd& end, void* own, void* joined, int dtype, const
   bool good = true;
   char* next = static_cast<char*>(joined);
   for (size_t r = 0; r < end.to.size(); ++r) {
-    const size_t bytes = socket_bytes(dtype, counts ? counts[r] : n);
+    const size_t bytes = socket_bytes(dtype, n);
     if (static_cast<int>(r) == root) {
       if (bytes > 0) gather ? memcpy(next, own, bytes) : memcpy(own, next, bytes);
     } else {
@@ -93,23 +95,19 @@ inline int sock_bcastr(void* data, void* cg, int dtype, int n, int root) {
   return serve(cg, [&](SocketEnd& end) { return send_to_all(end, data, socket_bytes(dtype, n), root); });
 }
 inline int sock_gatherr(void* in, void* out, void* cg, int dtype, int n, int root) {
-  return serve(cg, [&](SocketEnd& end) { return move_pieces(end, in, out, dtype, nullptr, n, root, true); });
+  return serve(cg, [&](SocketEnd& end) { return move_pieces(end, in, out, dtype, n, root, true); });
 }
-inline int sock_gathervr(void* in, void* out, void* cg, int dtype, int* counts, int n, int root) {
-  return serve(cg, [&](SocketEnd& end) { return move_pieces(end, in, out, dtype, counts, n, root, true); });
-}
+inline int sock_gathervr(void*, void*, void*, int, int*, int, int) { std::abort(); }  // never called
 inline int sock_scatterr(void* in, void* out, void* cg, int dtype, int n, int root) {
-  return serve(cg, [&](SocketEnd& end) { return move_pieces(end, out, in, dtype, nullptr, n, root, false); });
+  return serve(cg, [&](SocketEnd& end) { return move_pieces(end, out, in, dtype, n, root, false); });
 }
-inline int sock_scattervr(void* out, void* in, void* cg, int dtype, int* counts, int n, int root) {
-  return serve(cg, [&](SocketEnd& end) { return move_pieces(end, out, in, dtype, counts, n, root, false); });
-}
+inline int sock_scattervr(void*, void*, void*, int, int*, int, int) { std::abort(); }
 inline int sock_barrier(void* cg) {
   return serve(cg, [](SocketEnd& end) {
-    std::vector<char> all(end.to.size());
-    char token = 0;
-    const int failed = move_pieces(end, &token, all.data(), _SION_CHAR, nullptr, 1, 0, true);
-    return move_pieces(end, &token, all.data(), _SION_CHAR, nullptr, 1, 0, false) || failed;
+    std::vector<int> all(end.to.size());
+    int token = 0;
+    const int failed = move_pieces(end, &token, all.data(), _SION_INT32, 1, 0, true);
+    return move_pieces(end, &token, all.data(), _SION_INT32, 1, 0, false) || failed;
   });
 }
 
@@ -118,7 +116,7 @@ inline int sock_create(void** lcg, void* gcg, int grank, int gsize, int lrank, i
   return serve(gcg, [&](SocketEnd& end) {
     int mine[2] = {filenumber, lrank};
     std::vector<int> all(2 * static_cast<size_t>(gsize));
-    int failed = move_pieces(end, mine, all.data(), _SION_INT32, nullptr, 2, 0, true);
+    int failed = move_pieces(end, mine, all.data(), _SION_INT32, 2, 0, true);
     failed |= send_to_all(end, all.data(), socket_bytes(_SION_INT32, 2 * gsize), 0);
     if (failed || grank != end.rank || end.calls == end.fail_at + 1) return 1;  // then there is nothing to free
     auto* local = new SocketEnd{lrank, std::vector<int>(static_cast<size_t>(lsize), -1)};

@@ -7,17 +7,18 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// A negative count is no request.
-bool transfers(sion_int64 size, sion_int64 nitems) { return size > 0 && nitems > 0; }
+// A negative count is no request. The result is set once, at the end: programs name one variable for it and for an argument.
+template <class Transfer>
+void transfer(const sion_int64* size, const sion_int64* nitems, sion_int64* rc, Transfer&& move) {
+  const bool moves = *size > 0 && *nitems > 0;
+  *rc = moves ? static_cast<sion_int64>(move(static_cast<size_t>(*size), static_cast<size_t>(*nitems))) : 0;
+}
 
 }  // namespace
 
 SHEAF_FORTRAN void fsion_write_c_(const void* data, const sion_int64* size, const sion_int64* nitems, const int* sid,
                                   sion_int64* rc) {
-  *rc = 0;
-  if (transfers(*size, *nitems))
-    *rc = static_cast<sion_int64>(
-        sion_fwrite(data, static_cast<size_t>(*size), static_cast<size_t>(*nitems), *sid));
+  transfer(size, nitems, rc, [&](size_t bytes, size_t items) { return sion_fwrite(data, bytes, items, *sid); });
 }
 SHEAF_F77_TYPED(fsion_write);
 SHEAF_ALIAS(fsion_fwrite_c_, fsion_write_c_);
@@ -25,9 +26,7 @@ SHEAF_F77_TYPES(fsion_fwrite, fsion_write_c_);
 
 SHEAF_FORTRAN void fsion_read_c_(void* data, const sion_int64* size, const sion_int64* nitems, const int* sid,
                                  sion_int64* rc) {
-  *rc = 0;
-  if (transfers(*size, *nitems))
-    *rc = static_cast<sion_int64>(sion_fread(data, static_cast<size_t>(*size), static_cast<size_t>(*nitems), *sid));
+  transfer(size, nitems, rc, [&](size_t bytes, size_t items) { return sion_fread(data, bytes, items, *sid); });
 }
 SHEAF_F77_TYPED(fsion_read);
 SHEAF_ALIAS(fsion_fread_c_, fsion_read_c_);

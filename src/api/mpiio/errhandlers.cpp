@@ -62,7 +62,7 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
 [[noreturn]] void die(int code, const char* what) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
-  PMPI_Error_string(code, text, &length);
+  SHEAF_REAL(Error_string)(code, text, &length);
   std::fprintf(stderr, "sheaf mpiio: fatal error on a file (MPI_ERRORS_ARE_FATAL): %s%s%s\n", text, *what ? ": " : "", what);
   PMPI_Abort(MPI_COMM_WORLD, code);
   std::abort();
@@ -120,13 +120,14 @@ int Errhandling::get(MPI_Errhandler* handler) const {
   return borrow(kind_ == Kind::returns ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL, handler);
 }
 
-void Errhandling::call(MPI_File handle, int code, const char* what) const {
+int Errhandling::call(MPI_File handle, int code, const char* what) const {
   switch (kind_) {
-    case Kind::returns: return;
+    case Kind::returns: break;
     case Kind::fatal: die(code, what);
-    case Kind::function: function_(&handle, &code); return;
-    case Kind::foreign: SHEAF_REAL(File_call_errhandler)(shadow_, code); return;
+    case Kind::function: function_(&handle, &code); break;
+    case Kind::foreign: SHEAF_REAL(File_call_errhandler)(shadow_, code); break;
   }
+  return code;
 }
 
 void Errhandling::inherit(const Errhandling& other, MPI_File file) {

@@ -26,8 +26,9 @@ class Errhandling {
   // A handle that the caller frees.
   int get(MPI_Errhandler* handler) const;
 
-  // Does what the handler is for. `handle`: what the handler gets. `what`: for the message of a fatal error.
-  void call(MPI_File handle, int code, const char* what) const;
+  // Does what the handler is for. `handle`: what the handler gets. `what`: for the message of a fatal error. Returns the code that
+  // the handler leaves behind, which the failing call returns; handlers made in Fortran get a copy.
+  int call(MPI_File handle, int code, const char* what) const;
 
   // Takes the handler of `other` for `file`.
   void inherit(const Errhandling& other, MPI_File file);

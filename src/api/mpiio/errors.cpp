@@ -5,10 +5,14 @@
 #include <cstdlib>
 #include <new>
 
+#include "api/mpiio/entry.hpp"
+#include "base/printable.hpp"
+
 namespace sheaf::mpiio {
 namespace {
 
 thread_local std::string message;
+thread_local int message_class = MPI_SUCCESS;  // what the call of `message` returned
 
 int class_of_errno(int number, int otherwise) {
   switch (number) {
@@ -22,6 +26,7 @@ int class_of_errno(int number, int otherwise) {
     case ENAMETOOLONG:
     case ENOTDIR:
     case EISDIR:
+    case ESPIPE:
     case ELOOP: return MPI_ERR_BAD_FILE;
     case EBUSY:
     case ETXTBSY: return MPI_ERR_FILE_IN_USE;
@@ -60,11 +65,30 @@ int class_of_current(const char* function) {
     message = e.what();
   }
   message = std::string(function) + ": " + message;
+  message_class = result;
   const char* const wish = std::getenv("SHEAF_MPIIO_ERRORS");
   if (wish && *wish && *wish != '0') std::fprintf(stderr, "sheaf: %s\n", message.c_str());
   return result;
 }
 
+void print_warnings(const char* function) {
+  for (const std::string& text : take_warnings()) std::fprintf(stderr, "sheaf: %s: %s\n", function, printable(text).c_str());
+}
+
 const char* last_message() { return message.c_str(); }
 
 }  // namespace sheaf::mpiio
+
+using namespace sheaf::mpiio;
+
+// The library's text, and behind it what this thread's last failing call on a file has to say, if that is the code asked for. In
+// brackets, since the returned codes are classes: the same code may have come from elsewhere since.
+extern "C" int PMPI_Error_string(int code, char* text, int* length) {
+  const int result = SHEAF_REAL(Error_string)(code, text, length);
+  if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS || message.empty()) return result;
+  const std::string whole = std::string(text) + " [" + message + "]";
+  *length = static_cast<int>(whole.copy(text, MPI_MAX_ERROR_STRING - 1));
+  text[*length] = 0;
+  return MPI_SUCCESS;
+}
+SHEAF_MPI_ALIAS(Error_string)

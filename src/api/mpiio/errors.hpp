@@ -1,6 +1,6 @@
 // api/mpiio/errors: how an error leaves the library through the MPI-IO interface: as the error class that the standard names
 // (MPI 3.1, section 13.7), after the error handler of the file has been called. The class is the returned code. The message
-// is kept per thread, and printed if the environment has SHEAF_MPIIO_ERRORS=1. Nothing is thrown across the border.
+// is kept per thread, told by MPI_Error_string for the code that was returned last, and printed if the environment has SHEAF_MPIIO_ERRORS=1. Nothing is thrown across the border.
 #pragma once
 
 #include <mpi.h>
@@ -10,6 +10,7 @@
 
 #include "api/mpiio/handles.hpp"
 #include "base/error.hpp"
+#include "base/warnings.hpp"
 
 namespace sheaf::mpiio {
 
@@ -30,6 +31,12 @@ int class_of(const Error& error);
 // Message of the last error on this thread; "" if there was none.
 const char* last_message();
 
+// Prints what the call has left in base/warnings.
+void print_warnings(const char* function);
+inline void say_warnings(const char* function) {
+  if (any_warnings()) print_warnings(function);
+}
+
 // Runs the body of a call on `handle`, body(OpenFile&).
 template <class Body>
 int on_file(const char* function, MPI_File handle, Body&& body) {
@@ -39,13 +46,13 @@ int on_file(const char* function, MPI_File handle, Body&& body) {
     file = find_file(handle);
     if (!file) throw MpiError(MPI_ERR_FILE, "no open file has this handle");
     body(*file);
+    say_warnings(function);
     return MPI_SUCCESS;
   } catch (...) {
     result = class_of_current(function);
   }
   const Errhandling& errors = file ? file->errors : default_errhandling();
-  errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
-  return result;
+  return errors.call(file ? handle : MPI_FILE_NULL, result, last_message());
 }
 
 // The same for a call without a file; the handler is that of MPI_FILE_NULL.
@@ -53,11 +60,11 @@ template <class Body>
 int without_file(const char* function, Body&& body) {
   try {
     body();
+    say_warnings(function);
     return MPI_SUCCESS;
   } catch (...) {
     const int result = class_of_current(function);
-    default_errhandling().call(MPI_FILE_NULL, result, last_message());
-    return result;
+    return default_errhandling().call(MPI_FILE_NULL, result, last_message());
   }
 }
 

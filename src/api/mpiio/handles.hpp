@@ -63,6 +63,7 @@ struct OpenFile {
 
   int64_t etype_size() const { return file->view()->etype_size; }
 
+  std::shared_ptr<Store> store;  // of the file, until it goes
   std::unique_ptr<SharedFile> file;
   std::unique_ptr<Lane> later;      // for nonblocking collectives; null if the program's MPI has no threads for them
   std::unique_ptr<Worker> worker;   // carries them out; made at the first. Destroyed before the lane and the file

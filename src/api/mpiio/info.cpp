@@ -3,9 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "base/setting.hpp"
+
 namespace sheaf::mpiio {
 
-void take_hints(MPI_Info info, Hints& hints) {
+void take_hints(MPI_Info info, Hints& hints, bool tells) {
   if (info == MPI_INFO_NULL) return;
   int keys = 0;
   PMPI_Info_get_nkeys(info, &keys);
@@ -18,7 +20,8 @@ void take_hints(MPI_Info info, Hints& hints) {
     if (!found) continue;
     std::vector<char> value(static_cast<size_t>(length) + 1);
     PMPI_Info_get(info, key, length, value.data(), &found);
-    if (found) hints.set(key, value.data());
+    if (!found || hints.set(key, value.data())) continue;
+    if (const char* const expected = tells ? Hints::expected(key) : nullptr) tell_not_understood(key, value.data(), expected);
   }
 }
 

@@ -73,9 +73,10 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   const bool threads = agree_on_opening(*comm, problem, amode);
   follow_session(path, program_comm);
   Hints hints;
-  take_hints(info, hints);
+  take_hints(info, hints, comm->rank() == 0);
   auto result = std::make_shared<OpenFile>();
-  result->file = SharedFile::open(std::move(comm), any_store(), path, mode, hints, &habits);
+  result->store = any_store_here();
+  result->file = SharedFile::open(std::move(comm), *result->store, path, mode, hints, &habits);
   if (threads) result->later = result->file->make_lane();
   result->amode = amode;
   PMPI_Comm_group(program_comm, &result->group);

@@ -33,6 +33,11 @@ NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, M
   const Datarep* const representation = result.program.datarep.get();
   result.view.etype_size = map_in_file(etype, representation).size();
   result.view.filetype = map_in_file(filetype, representation);
+  const layout::TypeMap& type = result.view.filetype;
+  if (!type.rises((file.amode & MPI_MODE_RDONLY) != 0))
+    throw MpiError(MPI_ERR_IO, "'" + file.file->path() + "': the file type of a view goes back, overlaps itself or begins before 0 (size " +
+                                   std::to_string(type.size()) + ", bytes from " + std::to_string(type.true_lower_bound()) + " to " +
+                                   std::to_string(type.true_upper_bound()) + ", extent " + std::to_string(type.extent()) + ")");
   if (result.view.displacement < 0) throw MpiError(MPI_ERR_ARG, "the displacement of a view is negative");
   if (result.view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
   if (result.view.filetype.size() == 0) {  // of a task that has no part in the file
@@ -73,7 +78,7 @@ void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_D
   file.view = std::move(made.program);
   if (info == MPI_INFO_NULL) return;
   Hints hints = file.file->hints();
-  take_hints(info, hints);
+  take_hints(info, hints, file.file->rank() == 0);
   file.file->set_hints(hints);
 }
 

@@ -1,20 +1,12 @@
 #include "api/mpiio/worker.hpp"
 
-#include <signal.h>
-
 #include <utility>
+
+#include "base/quiet_thread.hpp"
 
 namespace sheaf::mpiio {
 
-Worker::Worker() {
-  // Signals are the program's: none is delivered here.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
+Worker::Worker() : thread_(quiet_thread([this] { work(); })) {}
 
 Worker::~Worker() {
   {

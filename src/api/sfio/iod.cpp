@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/printable.hpp"
 #include "sfio.h"
 
 namespace {
@@ -19,7 +20,7 @@ const char* const usage =
     "  --version       print the version\n";
 
 int refuse(const char* word) {
-  std::fprintf(stderr, "sheaf-iod: unknown option or missing value: %s\n%s", word, usage);
+  std::fprintf(stderr, "sheaf-iod: unknown option or missing value: %s\n%s", sheaf::printable(word).c_str(), usage);
   return 2;
 }
 

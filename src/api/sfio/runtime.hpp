@@ -52,6 +52,7 @@ class Runtime {
   std::unique_ptr<Messages> messages_;
   std::shared_ptr<Link> link_;
   SessionOptions options_;
+  const std::shared_ptr<Store> files_ = posix_store_here();  // of the listener: wherever the program goes meanwhile
   std::unique_ptr<Service> service_;
   std::thread thread_;
 };

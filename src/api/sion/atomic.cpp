@@ -1,6 +1,7 @@
 #include "api/sion/atomic.hpp"
 
 #include "comm/agree.hpp"
+#include "multifile/output_set.hpp"
 #include "multifile/temporary_name.hpp"
 
 namespace sheaf::api {
@@ -12,6 +13,7 @@ std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const
   if (named || mode.collective.buddies > 0)
     throw Error(Code::invalid_argument, "'" + path + "': 'atomic' cannot be combined with " +
                                             (named ? "names of physical files of the caller's" : "buddy copies"));
+  agree_with(comm, comm.rank() == 0 ? attempt([&] { require_replaceable(store, path); }) : std::nullopt, 0);
   auto name = std::make_unique<AtomicName>();
   name->path = path;
   name->store = &store;

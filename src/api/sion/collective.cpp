@@ -13,8 +13,9 @@ namespace {
 constexpr auto invalid = static_cast<size_t>(-1);
 
 // A task that comes with bad arguments takes part all the same: the others wait for it.
-std::optional<Error> check_request(const void* data, size_t size, size_t nitems, size_t& bytes) {
+std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems, size_t& bytes) {
   return attempt([&] {
+    if (handle.plain) handle.plain->settle();
     bytes = bytes_of(size, nitems);
     if (bytes > 0 && !data) throw Error(Code::invalid_argument, "the data pointer is NULL");
   });
@@ -24,7 +25,10 @@ template <class Call>
 size_t on_handle(const char* function, int sid, Call call) {
   Handle* h = find_handle(sid);
   if (!h) return guarded(function, -1, invalid, [&]() -> size_t { return get_handle(sid).task() < 0; });
-  return guarded(function, h->task(), size_t{0}, [&]() -> size_t { return call(*h); });
+  return guarded(function, h->task(), size_t{0}, [&]() -> size_t {
+    begin_call(*h);
+    return call(*h);
+  });
 }
 
 }  // namespace
@@ -35,7 +39,7 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   if (h && !(writer && writer->collective())) return sion_fwrite(data, size, nitems, sid);
   return on_handle("sion_coll_fwrite", sid, [&](Handle& handle) {
     size_t bytes = 0;
-    const auto problem = check_request(data, size, nitems, bytes);
+    const auto problem = check_request(handle, data, size, nitems, bytes);
     writer->write_collectively({static_cast<const std::byte*>(data), problem ? 0 : bytes}, problem);
     report_overrun("sion_coll_fwrite", handle);
     return bytes == 0 ? 0 : nitems;
@@ -46,10 +50,10 @@ size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
   auto* reader = h ? h->as<ParallelReader>() : nullptr;
   if (h && !(reader && reader->collective())) return sion_fread(data, size, nitems, sid);
-  return on_handle("sion_coll_fread", sid, [&](Handle&) {
+  return on_handle("sion_coll_fread", sid, [&](Handle& handle) {
     size_t bytes = 0;
     size_t items = 0;
-    auto problem = check_request(data, size, nitems, bytes);
+    auto problem = check_request(handle, data, size, nitems, bytes);
     if (!problem && bytes > 0)
       problem = attempt([&] {
         items = static_cast<size_t>(reader->stream().available(static_cast<int64_t>(bytes))) / size;

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "api/sion/exported.hpp"
+#include "base/printable.hpp"
+#include "base/setting.hpp"
 
 namespace sheaf::api {
 namespace {
@@ -27,8 +29,7 @@ constexpr int all_subjects = 1023;
 std::atomic<int (*)()> thread_source{nullptr};
 
 int number_in(const char* variable, int otherwise) {
-  const char* const set = std::getenv(variable);
-  return set ? std::atoi(set) : otherwise;
+  return static_cast<int>(quiet_number_setting(variable, INT_MIN, INT_MAX).value_or(otherwise));
 }
 
 // The moment as text: local time with microseconds.
@@ -133,7 +134,7 @@ class Log {
     if (!file) {
       std::fprintf(stderr,
                    "SION_ERROR_WARN on rank -1, rc=0: the debug log '%s' cannot be written (%s) and is off\n",
-                   name.c_str(), std::strerror(errno));
+                   printable(name).c_str(), std::strerror(errno));
       mask_.store(0, std::memory_order_release);
       return nullptr;
     }
@@ -188,7 +189,7 @@ bool debugging(Subject subject) {
 void debug_line(Subject subject, std::string_view text, int task) {
   if (!debugging(subject)) return;
   try {
-    debug_log().write(text, "", task);
+    debug_log().write(printable(text), "", task);
   } catch (const std::exception&) {
   }
 }

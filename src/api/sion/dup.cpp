@@ -1,4 +1,6 @@
 // Duplicates of handles: further readers of the same open multifile, made and released without communication.
+#include <algorithm>
+
 #include "api/sion/exported.hpp"
 #include "api/sion/handle.hpp"
 #include "api/sion/opening.hpp"
@@ -12,18 +14,14 @@ namespace {
 
 std::unique_ptr<DuplicateReader> duplicate(Handle& handle, bool one, int64_t rank) {
   std::vector<OpenTask> tasks;
-  if (auto* reader = handle.as<ParallelReader>()) {
-    if (one) reader->select(rank);
-    const BlockSizes& sizes = reader->stream().sizes();
-    OpenTask task{reader->task(), reader->facts(), reader->stream().shared_file(), reader->stream().geometry(), {},
-                  reader->stream().park()};
-    for (int64_t b = 0; b < sizes.count; ++b) task.block_sizes.push_back(sizes[b]);
-    tasks.push_back(std::move(task));
+  if (auto* reader = handle.as<ParallelReader>()) {  // has one task: programs pass any rank, also -1
+    ReadStream& stream = reader->stream();
+    tasks.push_back({reader->task(), reader->facts(), stream.shared_file(), stream.geometry(), stream.sizes().all(), stream.park()});
   } else if (auto* mapped = handle.as<MappedReader>()) {
+    const bool own = std::ranges::any_of(mapped->tasks(), [&](const MappedTask& t) { return t.task == rank; });
+    const int64_t wanted = own ? rank : mapped->task();
     for (size_t i = 0; i < mapped->tasks().size(); ++i)
-      if (!one || mapped->tasks()[i].task == rank) tasks.push_back(mapped->open_task(i));
-    if (one && tasks.empty())
-      throw Error(Code::out_of_range, "'" + handle.path() + "': task " + std::to_string(rank) + " is not one of this process");
+      if (!one || mapped->tasks()[i].task == wanted) tasks.push_back(mapped->open_task(i));
   } else {
     throw Error(Code::wrong_mode, "'" + handle.path() + "': only handles opened in parallel for reading can be duplicated");
   }
@@ -40,7 +38,10 @@ int sion_dup(int sid, int mode, int rank, uint64_t key) {
   return guarded("sion_dup", h ? h->task() : -1, -1, [&] {
     Handle& original = get_handle(sid);
     const bool one = mode == SION_DUP_RANK || mode == SION_DUP_RANK_KEY;
-    auto copy = std::make_unique<Handle>(duplicate(original, one, rank), original.posix);
+    OpenMode how;
+    how.posix = original.posix;
+    how.stream = original.through_library;
+    auto copy = std::make_unique<Handle>(original.store, duplicate(original, one, rank), how);
     if (mode == SION_DUP_RANK_KEY) copy->only_key = key;
     if (original.keys) copy->keys = std::make_unique<KeyvalReader>(*original.keys, *copy->reader);
     return add_handle(copy);

@@ -127,7 +127,7 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
     char* name = nullptr;
     ParallelOpen call{function,  fname,     file_mode, &files, true, false, nullptr,
                       chunksize, fsblksize, nullptr,   fileptr ? &stream : nullptr, newfname ? &name : nullptr};
-    call.store = &shared_store();
+    call.shares = true;
     call.name_of = name_by(api.multi_filename, fname);
     call.adjust = [&](Comm& comm, OpenMode& mode) { refuse_collective(api, comm, mode); };
     Means means(api, gcommgroup);
@@ -174,7 +174,7 @@ int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int
     api.check_complete();
     MappedOpen call{function,   fname,           file_mode,      numFiles,  nlocaltasks, globalranks,
                     chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr};
-    call.store = &shared_store();
+    call.shares = true;
     call.name_of = name_by(api.multi_filename, fname);
     return open_mapped(callback_comm(api.comm, gcommgroup, grank, gsize), call);
   });

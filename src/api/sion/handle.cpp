@@ -7,6 +7,9 @@
 
 #include "api/sion/debug_log.hpp"
 #include "api/sion/locks.hpp"
+#include "api/sion/term_flush.hpp"
+#include "base/setting.hpp"
+#include "stripedfile/stripe_name.hpp"
 
 namespace sheaf::api {
 
@@ -26,21 +29,35 @@ decltype(auto) visit(Handle::Opened& opened, F&& f) {
 
 }  // namespace
 
-Handle::Handle(Opened file, bool posix_mode)
-    : out(&no_window), in(&no_window), out_records(&no_window), opened(std::move(file)), posix(posix_mode) {
-  const char* const asked = std::getenv("SION_HINTS");
-  hints = asked && std::atoi(asked) == 1;
+Handle::Handle(std::shared_ptr<Store> files, Opened file, const OpenMode& mode)
+    : store(std::move(files)), opened(std::move(file)), posix(mode.posix), through_library(mode.stream) {
+  hints = quiet_number_setting("SION_HINTS") == 1;
   visit(opened, [this](auto& f) {
     if constexpr (std::is_same_v<decltype(f.stream()), WriteStream&>) {
       writer = &f.stream();
-      out = &writer->window();
-      const FileFacts known = f.facts();
-      if (known.keyval && known.metadata_order == native_order) out_records = out;
     } else {
       reader = &f.stream();
-      in = &reader->window();
     }
   });
+  // Calls of a session of I/O listeners are messages, which the thread that flushes must not send.
+  if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
+  open_windows();
+}
+
+Handle::~Handle() {
+  if (!gate) return;
+  gate->close();
+  no_longer_watch(*gate);
+}
+
+void Handle::open_windows() {
+  out = in = out_records = &no_window;
+  if (plain || gate) return;
+  if (reader) in = &reader->window();
+  if (!writer) return;
+  out = &writer->window();
+  const FileFacts known = facts();
+  if (known.keyval && known.metadata_order == native_order) out_records = out;
 }
 
 int Handle::task() {
@@ -69,23 +86,38 @@ int64_t Handle::bytes_held() {
   if (auto* mapped = as<MappedWriter>())
     bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask) + sizeof(TaskBlocks)};
   if (auto* all = as<SerialReader>())
-    for (const PhysicalFile& f : all->multifile().files)
-      bytes += 8 * static_cast<int64_t>(4 * f.globalranks.size() + f.block_sizes.size());
+    for (const PhysicalFile& f : all->multifile().files) bytes += f.table->bytes_held();
   return bytes;
 }
 
 const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
 
 FILE* Handle::stream() {
-  if (!facts().compressed) return share().stream();
-  if (!plain) plain = std::make_unique<PlainStream>(*this);
+  if (!through_library && !facts().compressed) return share().stream();
+  if (!plain) {
+    plain = std::make_unique<PlainStream>(*this);
+    open_windows();
+  }
   return plain->stream();
+}
+
+void Handle::drop_stream() {
+  plain.reset();
+  open_windows();
+}
+
+FILE* Handle::own_stream() {
+  if (plain) return plain->open() ? plain->stream() : nullptr;
+  StdioHandle* const own = shared();
+  return own ? own->stream_in_use() : nullptr;
 }
 
 StdioHandle& Handle::share() {
   if (facts().compressed)
     throw Error(Code::unsupported, "'" + path() + "' is compressed: its bytes are frames, and are read and written through the "
                                        "library's calls or the stream of sion_get_fp");
+  if (through_library && !posix)
+    throw Error(Code::unsupported, "'" + path() + "' was opened with fileptr=stream: its stream goes through the library");
   return writer ? writer->share(!posix) : reader->share(!posix);
 }
 
@@ -134,6 +166,7 @@ int enter(std::unique_ptr<Handle>& handle) {
 
 int add_handle(std::unique_ptr<Handle>& handle) {
   Handle& added = *handle;
+  if (added.gate) watch(added.gate);
   const int sid = enter(handle);
   if (debugging(Subject::handles))
     debug_line(Subject::handles, "handle " + std::to_string(sid) + ": opened '" + added.path() + "' to " +
@@ -156,6 +189,8 @@ std::unique_ptr<Handle> remove_handle(int sid) {
 Handle& get_handle(int sid) {
   Handle* handle = find_handle(sid);
   if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
+  begin_call(*handle);
+  if (handle->plain) handle->plain->settle();
   return *handle;
 }
 

@@ -5,6 +5,7 @@
 #include "api/sion/exported.hpp"
 #include "api/sion/handle.hpp"
 #include "api/sion/report.hpp"
+#include "multifile/task_rows.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -36,18 +37,22 @@ void tabulate(Handle& handle, const Multifile& m) {
   Tables& tables = handle.tables;
   if (!tables.chunk_sizes.empty()) return;
   const int n = handle.ntasks();
-  tables.chunk_sizes = column(n, [&](int t) { return m.geometry(t).size; });
-  tables.globalranks = column(n, [&](int t) { return m.globalrank(t); });
-  tables.block_counts = column(n, [&](int t) { return m.sizes_of(t).count; });
+  TaskRows rows(m);
+  tables.chunk_sizes = column(n, [&](int t) { return rows.at(t).geometry.size; });
+  tables.globalranks = column(n, [&](int t) { return rows.at(t).globalrank; });
+  tables.block_counts = column(n, [&](int t) { return rows.at(t).sizes.count; });
   const auto blocks = static_cast<size_t>(m.maxblocks());
-  if (!m.is_set() && !m.files.front().plain) {
-    const auto& stored = m.files.front().block_sizes;
-    tables.block_sizes.assign(stored.begin(), stored.end());
+  tables.block_sizes.assign(static_cast<size_t>(n) * blocks, -1);
+  if (const PhysicalFile& f = m.files.front(); !m.is_set() && !f.plain) {
+    std::vector<int64_t> stored(static_cast<size_t>(n));
+    for (size_t b = 0; b < blocks; ++b) {
+      f.table->read_stored_sizes(static_cast<int64_t>(b), 0, stored);
+      std::ranges::copy(stored, tables.block_sizes.begin() + static_cast<std::ptrdiff_t>(b * stored.size()));
+    }
     return;
   }
-  tables.block_sizes.assign(static_cast<size_t>(n) * blocks, -1);
   for (int t = 0; t < n; ++t) {
-    const BlockSizes sizes = m.sizes_of(t);
+    const BlockSizes& sizes = rows.at(t).sizes;
     for (int64_t b = 0; b < sizes.count; ++b) tables.block_sizes[static_cast<size_t>(n * b + t)] = sizes[b];
   }
 }
@@ -80,7 +85,7 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
       const Multifile& m = reader->multifile();
       tabulate(handle, m);
       const PhysicalFile& first = n > 0 ? m.file_of(0) : m.files.front();
-      skip = first.layout.skip;
+      skip = first.skip();
       varheader = first.pointer.varheader;
       blocks = static_cast<int>(m.maxblocks());
     } else if (auto* writer = handle.as<SerialWriter>()) {
@@ -124,9 +129,10 @@ int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpo
     Tables& tables = handle.tables;
     if (auto* reader = handle.as<SerialReader>()) {
       tables.block_numbers = column(n, [&](int t) { return reader->position_of(t).block; });
+      TaskRows rows(reader->multifile());
       tables.positions = column(n, [&](int t) {
         const ReadPosition at = reader->position_of(t);
-        return reader->multifile().geometry(t).offset(at.block) + at.offset;
+        return rows.at(t).geometry.offset(at.block) + at.offset;
       });
     } else if (auto* writer = handle.as<SerialWriter>()) {
       writer->stream().flush();
@@ -150,7 +156,10 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
     give(numfiles, static_cast<int>(handle.facts().nfiles));
     give(mapping_size, -1);
     std::vector<layout::Placement> places;
-    if (auto* reader = handle.as<SerialReader>()) places = reader->multifile().mapping;
+    if (auto* reader = handle.as<SerialReader>(); reader && reader->multifile().is_set()) {
+      places.resize(static_cast<size_t>(reader->ntasks()));
+      reader->multifile().read_places(0, places);
+    }
     if (auto* reader = handle.as<MappedReader>()) places = reader->read_mapping();
     if (places.empty()) return SION_SUCCESS;
     std::vector<int>& pairs = handle.tables.mapping;

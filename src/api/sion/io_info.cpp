@@ -1,6 +1,7 @@
 // Which physical files a task of a multifile with buddy copies deals with.
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,8 @@ std::vector<Entry> entries_of(Handle& handle) {
     return {{handle.path(), static_cast<size_t>(reader->stream().sizes().total()), SION_ROLE_READER}};
   auto* writer = handle.as<ParallelWriter>();
   if (!writer) return {};
-  const bool collects = writer->collective() && writer->collective()->group().is_collector();
   const auto own = static_cast<size_t>(writer->stream().bytes_written());
-  std::vector<Entry> entries{{handle.path(), own, collects ? SION_ROLE_COLLECTOR : SION_ROLE_WRITER}};
+  std::vector<Entry> entries{{handle.path(), own, SION_ROLE_WRITER}};
   const std::string base = writer->base_name();
   for (int level = 0; level < handle.buddies; ++level) {
     const auto name = [&](int number) { return format::physical_name(buddy_name(base, level), number); };
@@ -79,6 +79,16 @@ sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
 
 sion_io_stat_t* sion_get_io_info(int sid) {
   return sion_get_io_info_by_spec(sid, SION_ROLE_COLLECTOR | SION_ROLE_WRITER | SION_ROLE_NOWRITER, SION_GET_IO_INFO_FLAG_NONE);
+}
+
+char* _sion_buddy_role_to_str(int role) {
+  static char none[] = "SION_ROLE_NONE", other[] = "unknown";
+  static char names[][32] = {"SION_ROLE_COLLECTOR", "SION_ROLE_SENDER",   "SION_ROLE_WRITER",          "SION_ROLE_NOWRITER",
+                             "SION_ROLE_READER",    "SION_ROLE_NOREADER", "SION_ROLE_COLLECTOR_READER"};
+  if (role == SION_ROLE_NONE) return none;
+  for (int bit = 0; bit < static_cast<int>(std::size(names)); ++bit)
+    if (role == 1 << bit) return names[bit];
+  return other;
 }
 
 // Exported without a declaration, for programs that declare it themselves.

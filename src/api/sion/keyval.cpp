@@ -50,7 +50,7 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   Handle* const h = find_handle(sid);
   const auto task = [h] { return h ? h->task() : -1; };
   return guarded(function, task, failure, [&]() -> Result {
-    Handle& handle = h ? *h : get_handle(sid);
+    Handle& handle = h && !h->plain ? *h : get_handle(sid);
     const auto hides = [&handle](uint64_t key) { return handle.only_key && *handle.only_key != key; };
     return body(get_index(handle), hides);
   });
@@ -72,7 +72,7 @@ void require(const T* pointer, const char* name) {
                   "items of size 0; an empty record is written with size 1 and no items");
     });
   return guarded(function, h->task(), failed, [&]() -> size_t {
-    WriteStream& stream = get_writer(*h);
+    WriteStream& stream = get_writer(get_handle(sid));
     const FileFacts facts = h->facts();
     require_keyval(facts.keyval);
     size_t bytes;

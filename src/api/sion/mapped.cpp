@@ -39,33 +39,33 @@ std::optional<Error> check_arguments(const MappedOpen& call) {
   });
 }
 
-Store& store_of(const MappedOpen& call) { return call.store ? *call.store : any_store(); }
-
-std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
+std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
+                                      const OpenMode& mode) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
     tasks.push_back({(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
-  auto atomic = begin_atomic(*comm, mode, call.fname, store_of(call), call.name_of != nullptr);
+  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
   const MappedWriteRequest request{atomic ? atomic->temporary : call.fname, *call.numfiles, *call.fsblksize, tasks, call.name_of,
                                    call.fname};
-  auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
+  auto writer = std::make_unique<MappedWriter>(*store, std::move(comm), request, mode);
   if (atomic) atomic->nfiles = *call.numfiles;
-  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
 // To read or to append.
-std::unique_ptr<Handle> open_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const OpenMode& mode) {
+std::unique_ptr<Handle> open_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
+                                   const OpenMode& mode) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
   if (mode.append)
     return std::make_unique<Handle>(
-        std::make_unique<MappedWriter>(store_of(call), std::move(comm), MappedAppendRequest{request, 0}, mode), mode.posix);
-  return std::make_unique<Handle>(std::make_unique<MappedReader>(store_of(call), std::move(comm), request, mode), mode.posix);
+        store, std::make_unique<MappedWriter>(*store, std::move(comm), MappedAppendRequest{request, 0}, mode), mode);
+  return std::make_unique<Handle>(store, std::make_unique<MappedReader>(*store, std::move(comm), request, mode), mode);
 }
 
 std::span<const MappedTask> tasks_of(Handle& handle) {
@@ -136,7 +136,9 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "", same, problem);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
-    auto handle = (mode.creates() ? open_to_write : open_again)(std::move(owned), call, mode);
+    const auto open = mode.creates() ? open_to_write : open_again;
+    auto handle = open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    if (process == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (process == 0 && !mode.writes() && handle->task() >= 0)
       report_keyval(call.function, mode, handle->facts().keyval, process);
     if (process == 0 && !mode.writes()) report_unclosed(call.function, handle->facts(), call.fname, process);

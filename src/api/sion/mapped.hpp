@@ -24,7 +24,7 @@ struct MappedOpen {
   int** local_ranks;
   int* fsblksize;
   FILE** fileptr;
-  Store* store = nullptr;  // null: the operating system's files
+  bool shares = false;     // as ParallelOpen
   NameOf name_of = {};     // names of physical files, if not those of the format
 };
 

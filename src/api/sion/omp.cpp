@@ -19,7 +19,7 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
     int task = 0;
     ParallelOpen call{function,  fname,      file_mode, &numfiles, true,    false, nullptr,
                       chunksize, fsblksize,  &task,     fileptr,   newfname};
-    call.store = &shared_store();
+    call.shares = true;
     const int sid = open_parallel(meet_team(), call);
     if (sid >= 0 && globalrank && find_handle(sid)->writer) *globalrank = task;
     return sid;

@@ -92,7 +92,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
     int numfiles = given.numfiles;
     ParallelOpen call{function,  fname,     file_mode, given.numfiles_at ? &numfiles : nullptr, given.has_local,
                       given.has_group, local, chunksize, fsblksize, &task, fileptr, newfname};
-    call.store = &shared_store();
+    call.shares = true;
     call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_processes(comm, request, mode, threads, local);
     };

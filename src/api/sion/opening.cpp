@@ -6,6 +6,7 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/report.hpp"
+#include "base/printable.hpp"
 #include "comm/host_name.hpp"
 #include "multifile/buddy.hpp"
 #include "storage/shared_handles.hpp"
@@ -28,8 +29,12 @@ void report_keyval(const char* function, const OpenMode& mode, bool in_file, int
 
 void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task) {
   if (facts.unclosed)
-    warn(function, "'" + path + "' was not closed; what its tasks had flushed, and chunks they had completed, can be read "
-                       "(`sheaf repair` makes it complete)", task);
+    warn(function, "'" + path + "' was not closed; what its tasks had flushed, and chunks they had completed, can be read (" +
+                       advice_on_unclosed(any_store(), path) + ")", task);
+}
+
+void keep_lease(Handle& handle, const std::string& path) {
+  handle.lease = Lease::take(*handle.store, handle.atomic ? handle.atomic->temporary : path);
 }
 
 void give_stream(Handle& handle, FILE** fileptr) {
@@ -41,13 +46,23 @@ void report_overrun(const char* function, Handle& handle) {
     warn(function,
          "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
              std::to_string(handle.writer->geometry().size) +
-             " bytes through its own stream, into the chunk of another task; call sion_ensure_free_space first",
+             " bytes through its own stream, where other tasks have theirs; these bytes were moved to further chunks, and the "
+             "close will say whether any are missing; call sion_ensure_free_space first, or open with fileptr=stream",
          handle.task());
 }
 
+void settle_stream(const char* function, Handle& handle) {
+  begin_call(handle);
+  if (!handle.plain) return;
+  if (const auto problem = attempt([&] { handle.plain->settle(); })) report(function, *problem, handle.task(), 0);
+}
+
 void report_last_overrun(const char* function, Handle& handle) {
-  if (handle.plain) handle.plain->flush();
-  if (!handle.writer || !handle.shared()) return;
+  settle_stream(function, handle);
+  if (!handle.writer) return;
+  // A close may wait for other tasks, and the program be told to end meanwhile.
+  if (handle.gate) attempt([&] { handle.commit(); });
+  if (!handle.shared()) return;
   attempt([&] { handle.writer->flush(); });
   report_overrun(function, handle);
 }
@@ -67,11 +82,10 @@ std::optional<Error> check_arguments(const ParallelOpen& call) {
   });
 }
 
-Store& store_of(const ParallelOpen& call) { return call.store ? *call.store : any_store(); }
-
-std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
+std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
+                                      const OpenMode& mode) {
   ParallelWriteRequest request;
-  auto atomic = begin_atomic(*comm, mode, call.fname, store_of(call), call.name_of != nullptr);
+  auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
   request.path = atomic ? std::string_view(atomic->temporary) : call.fname;
   request.stored_name = call.fname;
   request.nfiles = *call.numfiles;
@@ -83,40 +97,42 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   } else if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) {
     request.local = call.local(*comm);
   }
-  auto writer = std::make_unique<ParallelWriter>(store_of(call), std::move(comm), std::move(request), mode);
+  auto writer = std::make_unique<ParallelWriter>(*store, std::move(comm), std::move(request), mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
   if (atomic) atomic->nfiles = *call.numfiles;
-  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
 // Groups that see neither their file nor a copy get it back, if all tasks name their groups again.
-void restore_lost_files(Comm& comm, const ParallelOpen& call, int levels) {
+void restore_lost_files(Comm& comm, const ParallelOpen& call, Store& store, int levels) {
   int64_t none = !call.has_group || call.name_of;
   comm.all_max(std::span(&none, 1));
-  if (!none) restore_from_buddies(store_of(call), comm, *call.local(comm), call.fname, levels);
+  if (!none) restore_from_buddies(store, comm, *call.local(comm), call.fname, levels);
 }
 
-std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
-  if (mode.collective.buddies > 0) restore_lost_files(*comm, call, mode.collective.buddies);
-  auto reader = std::make_unique<ParallelReader>(store_of(call), std::move(comm), call.fname, mode, call.name_of, call.means_of);
+std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
+                                     const OpenMode& mode) {
+  if (mode.collective.buddies > 0) restore_lost_files(*comm, call, *store, mode.collective.buddies);
+  auto reader = std::make_unique<ParallelReader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
   *call.chunksize = reader->stream().geometry().size;
-  return std::make_unique<Handle>(std::move(reader), mode.posix);
+  return std::make_unique<Handle>(store, std::move(reader), mode);
 }
 
-std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const OpenMode& mode) {
+std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
+                                       const OpenMode& mode) {
   const int64_t task = comm->rank();
   const int64_t ntasks = comm->size();
   const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, ntasks};
-  auto writer = std::make_unique<MappedWriter>(store_of(call), std::move(comm), request, mode);
+  auto writer = std::make_unique<MappedWriter>(*store, std::move(comm), request, mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
   *call.chunksize = writer->stream().geometry().size;
-  return std::make_unique<Handle>(std::move(writer), mode.posix);
+  return std::make_unique<Handle>(store, std::move(writer), mode);
 }
 
 // SION_COLLDEBUG: how a file is written or read collectively, told by its first task, and from level 3 on by each collector.
@@ -125,11 +141,11 @@ void report_collectors(Opened& opened, const std::string& path, const char* what
   auto* const together = opened.collective();
   if (level < 1 || !together) return;
   if (opened.local().rank() == 0)
-    std::fprintf(stderr, "collective statistics: %s %s: %d tasks, %lld collectors, %lld bytes per round\n", what, path.c_str(),
+    std::fprintf(stderr, "collective statistics: %s %s: %d tasks, %lld collectors, %lld bytes per round\n", what, printable(path).c_str(),
                  opened.local().size(), static_cast<long long>(together->group().place().count),
                  static_cast<long long>(opened.stream().geometry().skip));
   if (level >= 3 && together->group().is_collector())
-    std::fprintf(stderr, "collective statistics: %s %s: task %d collects for %d tasks\n", what, path.c_str(), opened.task(),
+    std::fprintf(stderr, "collective statistics: %s %s: task %d collects for %d tasks\n", what, printable(path).c_str(), opened.task(),
                  together->group().size());
 }
 
@@ -140,9 +156,10 @@ void report_collectors(Handle& handle, int level) {
 
 }  // namespace
 
-Store& shared_store() {
-  static auto* const store = new SharedHandles(any_store());  // handles may be closed while the process exits
-  return *store;
+std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares) {
+  static auto* const all = new SharedHandles(any_store());  // handles may be closed while the process exits
+  auto store = named || !fname ? any_store_here() : any_store_for(fname);
+  return shares ? std::make_shared<SharedHandles>(std::move(store), *all) : std::move(store);
 }
 
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
@@ -170,7 +187,9 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     mode.collective.may_collect = mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
-    auto handle = (mode.append ? open_to_append : mode.writes() ? open_to_write : open_to_read)(std::move(owned), call, mode);
+    const auto open = mode.append ? open_to_append : mode.writes() ? open_to_write : open_to_read;
+    auto handle = open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    if (task == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (task == 0 && !mode.writes()) {
       report_keyval(call.function, mode, handle->facts().keyval, task);
       report_unclosed(call.function, handle->facts(), call.fname, task);
@@ -238,6 +257,7 @@ int reinit_parallel(const char* function, int sid, long long chunksize) {
   return guarded(function, h->task(), 0, [&] {
     auto* writer = h->as<ParallelWriter>();
     if (!writer) throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
+    settle_stream(function, *h);
     writer->resize_chunks(chunksize);
     return 1;
   });

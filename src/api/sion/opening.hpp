@@ -23,12 +23,18 @@ void give_stream(Handle& handle, FILE** fileptr);
 
 // Says on stderr that a multifile which is read was never closed.
 void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task);
+// At the first task: says that this job writes the multifile until the handle is gone (multifile/lease).
+void keep_lease(Handle& handle, const std::string& path);
 
-// Warns, once per chunk, if the program wrote beyond the current task's chunk through its own stream, as far as the
-// library has noticed.
+// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task away from it. It is
+// reported, and makes the close fail.
+void settle_stream(const char* function, Handle& handle);
+
+// Warns, once per time, if the program wrote beyond the current task's chunk through its own stream, as far as the library has
+// noticed (WriteStream::take_overrun).
 void report_overrun(const char* function, Handle& handle);
 
-// The same before a close: first looks where the stream is. What fails here fails again in the close.
+// The same before a close: first looks where the stream is. What fails here makes the close fail.
 void report_last_overrun(const char* function, Handle& handle);
 
 // Closes the program's second stream, if any, when the handle goes.
@@ -59,7 +65,7 @@ struct ParallelOpen {
   int* globalrank;
   FILE** fileptr;
   char** newfname;
-  Store* store = nullptr;  // null: the operating system's files, a descriptor per task
+  bool shares = false;     // tasks of this process share a descriptor per physical file
   NameOf name_of = {};     // names of physical files, if not those of the format
   ParallelReader::MeansOf means_of = {};  // reading: what collective calls use
   std::function<void(Comm&, OpenMode&)> adjust = {};  // changes the mode that was agreed on, alike on all tasks; collective
@@ -67,8 +73,9 @@ struct ParallelOpen {
   std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};
 };
 
-// The operating system's files, with one descriptor per physical file for all tasks of this process.
-SHEAF_EXPORT Store& shared_store();
+// The files of a multifile `fname`, as long as its handle lives, whatever directory is current meanwhile. `named`: physical files
+// have names of the caller's. shares: one descriptor per physical file for all tasks of this process.
+std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
 // Collective over `comm`. Returns a sid, or -1 on every task.
 SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);

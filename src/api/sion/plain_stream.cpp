@@ -1,8 +1,11 @@
 #include "api/sion/plain_stream.hpp"
 
+#include <stdio_ext.h>
+
 #include <cerrno>
 
 #include "api/sion/handle.hpp"
+#include "api/sion/report.hpp"
 #include "comm/agree.hpp"
 
 namespace sheaf::api {
@@ -14,17 +17,48 @@ struct PlainStream::Link {
 
 namespace {
 
-// errno of what `call` throws; 0 if it returns.
-template <class Call>
-int errno_of(Call&& call) {
-  const auto problem = attempt(call);
+// errno of a problem; 0 if there is none.
+int errno_of(const std::optional<Error>& problem) {
   return !problem ? 0 : problem->errno_value() != 0 ? problem->errno_value() : EIO;
 }
 
-bool seek(ReadStream& stream, int64_t position) {
-  const layout::ChunkGeometry& chunks = stream.geometry();
+// Runs what stdio asks for; says on stderr what goes wrong, which errno alone does not.
+template <class Call>
+void serve(Handle* h, bool can, Call&& call) {
+  if (!h || !can) {
+    errno = EBADF;
+    return;
+  }
+  const CallScope scope;
+  begin_call(*h);
+  const auto problem = attempt(call);
+  if (problem) report("the stream of sion_get_fp", *problem, h->task(), -1);
+  errno = errno_of(problem);
+}
+
+int64_t position_of(Handle& h) {
+  if (h.through_library) return h.reader ? h.reader->bytes_read() : h.writer->bytes_written();
+  return h.reader ? h.reader->file_position() : h.writer->file_position();
+}
+
+bool go_to(Handle& h, int64_t position) {
+  if (position < 0 || !h.reader) return false;
+  if (h.through_library) return h.reader->seek_absolute(position);
+  const layout::ChunkGeometry& chunks = h.reader->geometry();
   if (position < chunks.start || chunks.skip == 0) return false;
-  return stream.seek_block((position - chunks.start) / chunks.skip, (position - chunks.start) % chunks.skip);
+  return h.reader->seek_block((position - chunks.start) / chunks.skip,
+                              (position - chunks.start) % chunks.skip);
+}
+
+void seek(Handle& h, off64_t& position, int whence) {
+  const int64_t here = position_of(h);
+  int64_t wanted = whence == SEEK_CUR ? here + position : position;
+  if (whence == SEEK_END) {
+    if (!h.through_library) throw Error(Code::unsupported, "the end has no position", EINVAL);
+    wanted += h.reader ? h.reader->bytes_read() + h.reader->available(INT64_MAX) : here;
+  }
+  if (wanted != here && !go_to(h, wanted)) throw Error(Code::out_of_range, "no such position", EINVAL);
+  position = wanted;
 }
 
 }  // namespace
@@ -33,24 +67,20 @@ PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
   cookie_io_functions_t calls{};
   calls.write = [](void* link, const char* data, size_t bytes) -> ssize_t {
     Handle* const h = static_cast<Link*>(link)->handle;
-    errno = !h || !h->writer ? EBADF : errno_of([&] { h->writer->write({reinterpret_cast<const std::byte*>(data), bytes}); });
+    serve(h, h && h->writer, [&] { h->writer->write({reinterpret_cast<const std::byte*>(data), bytes}); });
     return errno == 0 ? static_cast<ssize_t>(bytes) : 0;
   };
   calls.read = [](void* link, char* data, size_t bytes) -> ssize_t {
     Handle* const h = static_cast<Link*>(link)->handle;
     size_t got = 0;
-    errno = !h || !h->reader ? EBADF : errno_of([&] { got = h->reader->read({reinterpret_cast<std::byte*>(data), bytes}); });
+    serve(h, h && h->reader, [&] { got = h->reader->read({reinterpret_cast<std::byte*>(data), bytes}); });
     return errno == 0 ? static_cast<ssize_t>(got) : -1;
   };
   calls.seek = [](void* link, off64_t* position, int whence) -> int {
     Handle* const h = static_cast<Link*>(link)->handle;
-    errno = !h ? EBADF : errno_of([&] {
-      const int64_t here = h->reader ? h->reader->file_position() : h->writer->file_position();
-      const int64_t wanted = whence == SEEK_CUR ? here + *position : *position;
-      const bool there = whence != SEEK_END && (wanted == here || (h->reader && seek(*h->reader, wanted)));
-      if (!there) throw Error(Code::out_of_range, "no such position", EINVAL);
-      *position = wanted;
-    });
+    const CallScope scope;
+    if (h) begin_call(*h);
+    errno = h ? errno_of(attempt([&] { seek(*h, *position, whence); })) : EBADF;
     return errno == 0 ? 0 : -1;
   };
   calls.close = [](void* cookie) -> int {
@@ -64,11 +94,35 @@ PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
     delete link_;
     throw os_error("cannot make a stream for", handle.path(), errno);
   }
-  std::setvbuf(stream_, nullptr, _IONBF, 0);
+  // Between two blocks positions in the multifile jump, which stdio cannot know when it reads ahead.
+  if (handle.writer || !handle.through_library) std::setvbuf(stream_, nullptr, _IONBF, 0);
 }
 
-void PlainStream::flush() {
-  if (link_->open) std::fflush(stream_);
+bool PlainStream::open() const { return link_->open; }
+
+void PlainStream::settle() {
+  if (!link_->open) return;
+  Handle& h = *link_->handle;
+  if (h.writer) {
+    if (__fpending(stream_) == 0 || std::fflush(stream_) == 0) return;
+    const Error lost(Code::io, "'" + h.path() + "': bytes that the program wrote to its stream are lost",
+                     errno);
+    __fpurge(stream_);
+    h.writer->lose(lost);
+    throw lost;
+  }
+  // What is read ahead makes the difference between where the program stands and the library does.
+  const int64_t there = position_of(h);
+  const off64_t here = ::ftello64(stream_);
+  if (here == there || here < 0) return;
+  go_to(h, here);
+  moved();
+}
+
+void PlainStream::moved() {
+  if (!link_->open) return;
+  __fpurge(stream_);
+  std::clearerr(stream_);
 }
 
 PlainStream::~PlainStream() {

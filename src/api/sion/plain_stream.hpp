@@ -1,8 +1,11 @@
-// api/sion/plain_stream: the FILE* of a handle whose streams are compressed. What the program reads and writes there goes
-// through the handle, in its order with the library's calls; it is no stream of the physical file, whose bytes are frames.
+// api/sion/plain_stream: a FILE* whose bytes go through the library: over chunk borders, compressed and
+// checked as those of its own calls, and in one order with these. It is no stream of the physical file.
+// Programs get one that ask for it (open mode fileptr=stream), and of compressed multifiles, whose physical
+// files hold frames.
 //
-// Not buffered unless the program asks for it. Positions are those of the uncompressed multifile (sion_get_position); a
-// program that reads may go to any of its task, one that writes stays at the end.
+// Written, it is not buffered unless the program asks for it: what fprintf has made is with the library at
+// once, as one request. One that writes stays at the end; one that reads may go to any place of its task.
+// Positions are those in the stream of the task; without the word fileptr=stream those of sion_get_position.
 #pragma once
 
 #include <cstdio>
@@ -21,7 +24,13 @@ class PlainStream {
   PlainStream& operator=(const PlainStream&) = delete;
 
   FILE* stream() const { return stream_; }
-  void flush();  // what the program has made it buffer
+  bool open() const;  // the program has not closed it
+
+  // Brings the library where the program stands: what stdio has buffered is written, what it has read ahead
+  // is given back. Throws if the library refuses these bytes, which are lost then: the close fails.
+  void settle();
+  // The library has moved: what the stream remembers, the end of the file too, no longer holds.
+  void moved();
 
  private:
   FILE* stream_ = nullptr;

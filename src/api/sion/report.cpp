@@ -7,6 +7,9 @@
 
 #include "api/sion/debug_log.hpp"
 #include "api/sion/exported.hpp"
+#include "base/printable.hpp"
+#include "base/setting.hpp"
+#include "base/warnings.hpp"
 
 namespace sheaf::api {
 
@@ -17,19 +20,18 @@ std::atomic<bool> printing{true};
 
 // Whether the environment names another number than this one; -1 and what is not set are no restriction.
 bool unwanted(const char* variable, int number) {
-  const char* const set = std::getenv(variable);
-  const int wanted = set ? std::atoi(set) : -1;
+  const int64_t wanted = quiet_number_setting(variable).value_or(-1);
   return wanted >= 0 && number >= 0 && number != wanted;
 }
 
-void print(const char* level, std::string_view message, int task, int rc) {
+void print(const char* level, std::string_view text, int task, int rc) {
+  const std::string message = printable(text);
   debug_line(Subject::errors, message, task);
   if (!printing.load(std::memory_order_relaxed)) return;
   const int thread = thread_number();
   if (unwanted("SION_ERROR_MSG_RANK", task) || unwanted("SION_ERROR_MSG_THREAD", thread)) return;
   const std::string where = thread < 0 ? "" : ", thread " + std::to_string(thread);
-  std::fprintf(stderr, "%s on rank %d%s, rc=%d: %.*s\n", level, task, where.c_str(), rc,
-               static_cast<int>(message.size()), message.data());
+  std::fprintf(stderr, "%s on rank %d%s, rc=%d: %s\n", level, task, where.c_str(), rc, message.c_str());
 }
 
 }  // namespace
@@ -41,6 +43,12 @@ void report(std::string_view function, const Error& error, int task, int return_
 
 void warn(std::string_view function, std::string_view message, int task) {
   print("SION_ERROR_WARN", std::string(function).append(": ").append(message), task, 0);
+}
+
+bool warnings_wait() { return any_warnings(); }
+
+void say_warnings(std::string_view function, int task) {
+  for (const std::string& text : take_warnings()) warn(function, text, task);
 }
 
 }  // namespace sheaf::api

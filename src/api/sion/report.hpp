@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "api/sion/call_scope.hpp"
 #include "base/error.hpp"
 #include "base/export.hpp"
 
@@ -17,10 +18,15 @@ SHEAF_EXPORT void report(std::string_view function, const Error& error, int task
 // The same as a warning: the call goes on.
 SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
 
+// The same with what this call has wanted to tell (base/warnings).
+SHEAF_EXPORT bool warnings_wait();
+SHEAF_EXPORT void say_warnings(std::string_view function, int task);
+
 // Runs a call of the interface; `failure` is what it returns after an error. `task`: a number, or a function that
 // finds it when there is something to report.
 template <class Task, class Result, class Body>
 Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
+  const CallScope scope;
   const auto number = [&]() -> int {
     if constexpr (std::is_invocable_v<Task>) {
       return task();
@@ -28,14 +34,16 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
       return task;
     }
   };
+  Result result = failure;
   try {
-    return body();
+    result = body();
   } catch (const Error& e) {
     report(function, e, number(), static_cast<int>(failure));
   } catch (const std::exception& e) {
     report(function, Error(Code::io, e.what()), number(), static_cast<int>(failure));
   }
-  return failure;
+  if (warnings_wait()) [[unlikely]] say_warnings(function, number());
+  return result;
 }
 
 }  // namespace sheaf::api

@@ -6,6 +6,7 @@
 #include "api/sion/handle.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
+#include "multifile/task_rows.hpp"
 #include "multifile/environment.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -50,39 +51,43 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
   const std::vector<int64_t> ranks(*globalranks, *globalranks + n);
   SerialWriteRequest request;
   const auto alone = self_comm();
-  auto atomic = begin_atomic(*alone, mode, fname, any_store(), false);
+  const auto store = any_store_for(fname);
+  auto atomic = begin_atomic(*alone, mode, fname, *store, false);
   request.path = atomic ? atomic->temporary : fname;
   request.stored_name = fname;
   request.chunk_sizes = sizes;
   request.globalranks = ranks;
   request.fsblksize = *fsblksize;
-  auto writer = std::make_unique<SerialWriter>(any_store(), request, mode);
+  auto writer = std::make_unique<SerialWriter>(*store, request, mode);
   *fsblksize = writer->facts().fsblksize;
-  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
   return handle;
 }
 
 std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
                                      sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
-  auto reader = std::make_unique<SerialReader>(any_store(), fname, mode);
+  const auto store = any_store_for(fname);
+  auto reader = std::make_unique<SerialReader>(*store, fname, mode);
   const Multifile& m = reader->multifile();
   if (ntasks) *ntasks = static_cast<int>(m.ntasks());
   if (nfiles) *nfiles = reader->facts().nfiles;
   if (fsblksize) *fsblksize = reader->facts().fsblksize;
   report_keyval("sion_open", mode, reader->facts().keyval, -1);
   report_unclosed("sion_open", reader->facts(), fname, -1);
-  give_array(chunksizes, m.ntasks(), [&](int64_t t) { return m.geometry(t).size; });
-  give_array(globalranks, m.ntasks(), [&](int64_t t) { return m.globalrank(t); });
-  return std::make_unique<Handle>(std::move(reader), mode.posix);
+  TaskRows rows(m);
+  give_array(chunksizes, m.ntasks(), [&](int64_t t) { return rows.at(t).geometry.size; });
+  give_array(globalranks, m.ntasks(), [&](int64_t t) { return rows.at(t).globalrank; });
+  return std::make_unique<Handle>(store, std::move(reader), mode);
 }
 
 std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
                                        sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
   // What the caller learns is what a reader finds.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
-  auto writer = std::make_unique<MappedWriter>(any_store(), self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
-  auto handle = std::make_unique<Handle>(std::move(writer), mode.posix);
+  const auto store = any_store_for(fname);
+  auto writer = std::make_unique<MappedWriter>(*store, self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
+  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->serial = true;
   return handle;
 }
@@ -98,6 +103,7 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
                   : mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
                                   : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
     give_stream(*handle, fileptr);
+    if (mode.writes()) keep_lease(*handle, fname);
     return add_handle(handle);
   });
 }
@@ -110,12 +116,13 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
     const OpenMode mode = serial_mode("sion_open_rank", file_mode);
     if (mode.writes())
       throw Error(Code::wrong_mode, std::string("'") + fname + "': a single task can be opened for reading only");
-    auto reader = std::make_unique<TaskReader>(any_store(), fname, *rank, mode);
+    const auto store = any_store_for(fname);
+    auto reader = std::make_unique<TaskReader>(*store, fname, *rank, mode);
     report_keyval("sion_open_rank", mode, reader->facts().keyval, *rank);
     report_unclosed("sion_open_rank", reader->facts(), fname, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
-    auto handle = std::make_unique<Handle>(std::move(reader), mode.posix);
+    auto handle = std::make_unique<Handle>(store, std::move(reader), mode);
     give_stream(*handle, fileptr);
     return add_handle(handle);
   });
@@ -125,7 +132,7 @@ int sion_close(int sid) {
   Handle* h = find_handle(sid);
   const int task = h ? h->task() : -1;
   return guarded("sion_close", task, SION_NOT_SUCCESS, [&] {
-    if (!get_handle(sid).is_serial())
+    if (!(h ? *h : get_handle(sid)).is_serial())
       throw Error(Code::wrong_mode, "the handle was opened in parallel; close it with the call that fits its open");
     report_last_overrun("sion_close", *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);

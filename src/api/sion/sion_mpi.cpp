@@ -1,4 +1,5 @@
 // The MPI family: every process is one task.
+#include <climits>
 #include <mpi.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "api/sion/exported.hpp"
 #include "api/sion/opening.hpp"
 #include "api/sion/report.hpp"
+#include "base/setting.hpp"
 #include "comm/mpi_comm.hpp"
 #include "comm/mpi_groups.hpp"
 
@@ -74,8 +76,7 @@ namespace {
 
 // Tasks per step: the environment, or what suits the number of tasks.
 int step_of(int ntasks) {
-  if (const char* set = std::getenv("SION_SERBLOCKSIZE"))
-    if (const int step = std::atoi(set); step > 0) return step;
+  if (const auto step = quiet_number_setting("SION_SERBLOCKSIZE", INT_MIN, INT_MAX); step && *step > 0) return static_cast<int>(*step);
   return ntasks > 128 ? 32 : ntasks > 64 ? 16 : ntasks > 16 ? 8 : ntasks;
 }
 

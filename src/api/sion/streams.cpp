@@ -46,7 +46,7 @@ int sion_get_fd(int sid) {
 int sion_set_fp_closed(int sid) {
   return on_stream("sion_set_fp_closed", sid, SION_NOT_SUCCESS, [](Handle& handle) {
     if (handle.plain) {
-      handle.plain.reset();
+      handle.drop_stream();
       return SION_SUCCESS;
     }
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");

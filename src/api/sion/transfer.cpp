@@ -123,6 +123,7 @@ sion_int64 sion_get_position(int sid) {
     Handle& handle = get_handle(sid);
     if (handle.reader) return handle.reader->file_position();
     handle.writer->flush();
+    report_overrun("sion_get_position", handle);
     return handle.writer->file_position();
   });
 }
@@ -130,8 +131,10 @@ sion_int64 sion_get_position(int sid) {
 sion_int64 sion_get_bytes_written(int sid) {
   Handle* h = find_handle(sid);
   return guarded("sion_get_bytes_written", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
-    WriteStream& stream = get_writer(get_handle(sid));
+    Handle& handle = get_handle(sid);
+    WriteStream& stream = get_writer(handle);
     stream.flush();
+    report_overrun("sion_get_bytes_written", handle);
     return stream.bytes_written();
   });
 }
@@ -192,6 +195,7 @@ int seek(const char* function, int sid, int rank, int block, sion_int64 position
   return guarded(function, h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
     Handle& handle = get_handle(sid);
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
+    if (handle.plain) handle.plain->moved();
     if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();
     return SION_SUCCESS;
   });

@@ -3,6 +3,7 @@
 
 #include <ctime>
 
+#include "base/printable.hpp"
 #include "cli/partest/report.hpp"
 #include "sion_const.h"
 
@@ -42,12 +43,12 @@ class ClassicLines : public Report {
     line("SION parallel file I/O benchmark '%s': start at %s\n", s.program.c_str(), now);
     for (const Parameter& p : parameters(o))
       line("partest parameter:   %4s    %-16s = %s\n", p.letter ? fmt::format("(-{})", p.letter).c_str() : "",
-           p.name.c_str(), p.value.c_str());
+           p.name.c_str(), printable(p.value).c_str());
     line("partest versioninfo: SION version      = %d.%dp%d, fileformat version %d\n", SION_MAIN_VERSION,
          SION_SUB_VERSION, SION_VERSION_PATCHLEVEL, SION_FILEFORMAT_VERSION);
     line("partest versioninfo: MPI               = %s\n", s.mpi.c_str());
     line("partest filespec:    tasks             = %d\n", s.ntasks);
-    line("partest filespec:    filename          = %s\n", o.filename.c_str());
+    line("partest filespec:    filename          = %s\n", printable(o.filename).c_str());
     line("partest filespec:    bytes of task 0   = %lld\n", static_cast<long long>(o.bytes_of(0, s.ntasks)));
   }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "api/sion/team.hpp"
+#include "base/printable.hpp"
 #include "cli/partest/report.hpp"
 #include "comm/agree.hpp"
 #include "comm/hybrid_comm.hpp"
@@ -44,7 +45,7 @@ int run_task(const std::string& program, const Options& options, Comm& comm) {
   if (const auto problem = contradiction(options, comm.size())) {
     if (first)
       std::fprintf(stderr, "%s: %s\n  (`%s --help` explains the options)\n", program.c_str(),
-                   problem->c_str(), program.c_str());
+                   printable(*problem).c_str(), program.c_str());
     return 2;
   }
   std::unique_ptr<Report> report;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/printable.hpp"
 #include "cli/partest/report.hpp"
 #include "cli/partest/sizes.hpp"
 
@@ -40,7 +41,7 @@ class Table : public Report {
   static void head(const Setting& s, const Options& o) {
     const std::string threads = s.threads > 0 ? fmt::format(", {} threads per process", s.threads) : "";
     fmt::print("{}: {} task{}{}, {}\n", s.program, s.ntasks, s.ntasks == 1 ? "" : "s", threads, s.mpi);
-    fmt::print("{}: {} per task{}, {} per call{}\n\n", o.filename, sized(o.least_bytes(s.ntasks)),
+    fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename), sized(o.least_bytes(s.ntasks)),
                o.factor > 0 ? " and up" : "", sized(o.bufsize),
                o.taskoffset != 0 ? fmt::format(", task t reads what task t+{} wrote", o.taskoffset) : "");
     fmt::print("{:<{}} {:<5} {:>11}  {:>9} {:>9} {:>9}  {:>10} {:>10}  {:>5}\n", "", name_width, "", "data",

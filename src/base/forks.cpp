@@ -1,0 +1,20 @@
+#include "base/forks.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace sheaf {
+
+namespace {
+std::atomic<int64_t> seen{0};
+}  // namespace
+
+int64_t forks() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { seen.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return seen.load(std::memory_order_relaxed);
+}
+
+}  // namespace sheaf

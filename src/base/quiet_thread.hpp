@@ -1,0 +1,12 @@
+// base/quiet_thread: threads of the library's own. Signals are the program's: none is delivered to them.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace sheaf {
+
+// Starts one. Throws std::system_error where there are no more to be had.
+std::thread quiet_thread(std::function<void()> body);
+
+}  // namespace sheaf

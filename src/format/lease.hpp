@@ -1,0 +1,33 @@
+// format/lease: the lease beside a multifile that is open for writing (docs/format.md, section 17): bytes <->
+// struct.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sheaf::format {
+
+inline constexpr size_t lease_size = 512;  // bytes
+
+inline std::string lease_name(std::string_view multifile) { return std::string(multifile) + ".lease"; }
+
+struct Lease {
+  uint64_t id = 0;   // random: which open it belongs to
+  std::string host;  // of the first task, as the machine calls itself; cut where it is too long
+  std::string boot;  // storage/process_identity.hpp
+  int64_t pid = 0;
+  uint64_t started = 0;
+  uint64_t counter = 0;  // raised as long as the task lives
+
+  bool operator==(const Lease&) const = default;
+};
+
+std::array<std::byte, lease_size> encode(const Lease& lease);
+// nullopt: these are not the bytes of a lease.
+std::optional<Lease> decode_lease(std::span<const std::byte> bytes);
+
+}  // namespace sheaf::format

@@ -1,0 +1,54 @@
+// multifile/journal_file: the journal of a physical file as a file beside it: how it is made, opened and
+// removed.
+//
+// Whatever else has the name of a journal is left as it is (storage/beside.hpp). An empty file is a journal
+// that somebody is about to begin: all tasks write the same header.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "format/extension.hpp"
+#include "format/header.hpp"
+#include "format/journal.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// What ties a journal to its physical file. Every task knows it from the open, so that nobody reads what
+// another one wrote.
+struct JournalKey {
+  format::Identity identity{};  // zeros: the file has none, and so no journal
+  int32_t ntasks = 0;
+  int32_t nfiles = 1;
+  int32_t filenumber = 0;
+  int32_t fsblksize = 0;  // bytes
+
+  static JournalKey of(const format::Header& header, const std::optional<format::Extension>& extension);
+  bool has_identity() const { return identity != format::Identity{}; }
+  format::JournalHeader header() const;
+  int64_t pointer_offset() const;  // in the physical file
+};
+
+struct OpenedJournal {
+  std::shared_ptr<File> file;
+  bool changed = false;  // the header was written
+};
+
+// The journal of `physical_file`, with its header; one that an earlier file of that name has left is made the
+// own. Throws `foreign` for what is no journal, or not the user's, and what the store throws.
+OpenedJournal open_journal(Store& store, const std::string& physical_file,
+                           const format::JournalHeader& header);
+
+// Throws `foreign` if `data`, a physical file that this program is writing, was made complete by somebody
+// else. `before`: the pointer of a complete file that is appended to.
+void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before = {});
+
+// Removes the journal of a file that is complete, or given up; that of `identity` only, if one is given. One
+// that stays behind does no harm: nobody reads the journal of a complete file, and records belong to one file
+// only. So nothing is thrown.
+void remove_journal(Store& store, const std::string& physical_file,
+                    const std::optional<format::Identity>& identity = {});
+
+}  // namespace sheaf

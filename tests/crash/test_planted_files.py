@@ -1,0 +1,227 @@
+"""Files that lie where the library would put its own: links of every kind, pipes, sockets, directories, files of the same user and
+of another one, beside every name that a program or a tool is given. Nothing of them changes, nothing hangs, programs and tools
+end well, with a warning where something is missing. And directories in which a program may not write.
+
+Files of another user need root; without it that part is skipped."""
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["SHEAF_BIN"])
+HERE = pathlib.Path(__file__).resolve().parent
+MPIRUN = HERE.parents[1] / "scripts" / "mpirun.sh"
+PROGRAM = [sys.executable, "-B", str(HERE / "limited_program.py")]
+PIECE = 30_000
+PATIENCE = 120  # seconds after which anything counts as hanging
+OTHER = 65534   # a user who is not the one that runs the tests
+KINDS = ["link", "dangling", "hard", "pipe", "socket", "directory", "own", "other"]
+TREASURE = b"what must not change\n" * 40
+
+
+def run(*command: object, **options: object) -> subprocess.CompletedProcess:
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
+
+
+class Planted(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-planted-"))
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+        self.scratch.chmod(0o777)
+        self.treasure = self.scratch / "treasure"
+        self.treasure.write_bytes(TREASURE)
+
+    @contextlib.contextmanager
+    def planted(self, kind: str, where: pathlib.Path):
+        """Something of this kind has the name; afterwards it is as it was. A user with write access could have put it there."""
+        if kind == "link":
+            where.symlink_to(self.treasure)
+        elif kind == "dangling":
+            where.symlink_to(self.scratch / "nothing")
+        elif kind == "hard":
+            os.link(self.treasure, where)
+        elif kind == "pipe":
+            os.mkfifo(where)
+        elif kind == "socket":
+            with socket.socket(socket.AF_UNIX) as endpoint:
+                endpoint.bind(str(where))
+        elif kind == "directory":
+            where.mkdir()
+        else:
+            where.write_bytes(TREASURE)
+            if kind == "other":
+                os.chown(where, OTHER, OTHER)
+        before = where.lstat()
+        try:
+            yield
+            after = where.lstat()
+            self.assertEqual((before.st_ino, before.st_mode, before.st_size, before.st_mtime_ns, before.st_uid, before.st_nlink),
+                             (after.st_ino, after.st_mode, after.st_size, after.st_mtime_ns, after.st_uid, after.st_nlink), kind)
+            self.assertEqual(self.treasure.read_bytes(), TREASURE, kind)
+            self.assertFalse((self.scratch / "nothing").exists(), kind)
+            if stat.S_ISREG(after.st_mode):
+                self.assertEqual(where.read_bytes(), TREASURE, kind)
+        finally:
+            where.rmdir() if kind == "directory" else where.unlink()
+
+    def remove(self, names: str) -> None:
+        for left in self.scratch.glob(names):
+            left.unlink()
+
+    def kinds(self) -> list[str]:
+        return KINDS if os.geteuid() == 0 else KINDS[:-1]
+
+    def write(self, path: pathlib.Path, words: str, tasks: int = 1, **options: object) -> tuple[list[dict], str]:
+        out = self.scratch / "told"
+        start = [MPIRUN, "openmpi", str(tasks)] if tasks > 1 else []
+        result = run(*start, *PROGRAM, "write", path, words, PIECE, 10, 3, 0, out, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [json.loads(out.with_suffix(f".{task}").read_text()) for task in range(tasks)], result.stderr
+
+    def read(self, path: pathlib.Path) -> list[int]:
+        result = run(*PROGRAM, "read", path, PIECE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def sheaf(self, *arguments: object) -> subprocess.CompletedProcess:
+        return run(BIN / "sheaf", *arguments)
+
+
+class BesideAMultifile(Planted):
+    def test_its_journal(self) -> None:
+        path = self.scratch / "a"
+        for kind in self.kinds():
+            with self.subTest(kind=kind):
+                with self.planted(kind, self.scratch / "a.journal"):
+                    told, said = self.write(path, "wb")
+                    self.assertIsNone(told[0]["failed"], told)
+                    self.assertEqual(said.count("SION_ERROR_WARN"), 1, said)
+                    self.assertIn("without a journal", said)
+                    self.assertEqual(self.read(path), [10 * PIECE])
+                    # It stays when the file is written again, checked, repaired.
+                    self.write(path, "wb")
+                    self.assertEqual(self.sheaf("verify", path).returncode, 0)
+                    self.assertEqual(self.sheaf("repair", path).returncode, 0)
+                    durable, said = self.write(path, "wb,durable")
+                    self.assertEqual((durable[0]["failed"], durable[0]["closed"]), ("write", 1), durable)
+                    self.assertIn("journal=off", durable[0]["error"])
+                    self.assertEqual(self.read(path), [durable[0]["pieces"] * PIECE])
+                path.unlink()
+
+    def test_its_lease(self) -> None:
+        path = self.scratch / "a"
+        for kind in self.kinds():
+            with self.subTest(kind=kind), self.planted(kind, self.scratch / "a.lease"):
+                told, said = self.write(path, "wb")
+                self.assertIsNone(told[0]["failed"], told)
+                self.assertEqual(said, "")
+                self.assertEqual(self.sheaf("repair", path).returncode, 0)
+                self.assertEqual(self.read(path), [10 * PIECE])
+
+    def test_further_files_of_a_set(self) -> None:
+        if not (BIN / "openmpi").exists():
+            self.skipTest("no Open MPI")
+        path = self.scratch / "a"
+        for kind in self.kinds():
+            with self.subTest(kind=kind):
+                with self.planted(kind, self.scratch / "a.000001"):
+                    told, said = self.write(path, "wb,files=2", 2)
+                    self.assertEqual([task["failed"] for task in told], ["open", "open"], told)
+                    self.assertTrue(all("a.000001" in task["error"] for task in told), told)
+                told, said = self.write(path, "wb,files=2", 2)
+                self.assertEqual([task["failed"] for task in told], [None, None], told)
+                told, said = self.write(path, "wb,files=2", 2)  # its own files are no obstacle
+                self.assertEqual(self.read(path), [10 * PIECE] * 2)
+                self.remove("a*")
+
+    def test_buddy_copies(self) -> None:
+        if not (BIN / "openmpi").exists():
+            self.skipTest("no Open MPI")
+        path = self.scratch / "a"
+        for kind in self.kinds():
+            with self.subTest(kind=kind):
+                with self.planted(kind, self.scratch / "a_BUDDY_00"):
+                    told, said = self.write(path, "wb,files=2,buddy=1", 2)
+                    self.assertEqual([task["failed"] for task in told], [None, None], told)
+                    self.assertEqual(said.count("a buddy copy is not made"), 1, said)
+                    self.assertEqual(self.read(path), [10 * PIECE] * 2)
+                told, said = self.write(path, "wb,files=2,buddy=1", 2)
+                self.assertEqual(said, "")
+                self.assertEqual(self.sheaf("verify", self.scratch / "a_BUDDY_00").returncode, 0)
+                self.remove("a*")
+
+    def test_temporary_files_of_tools(self) -> None:
+        path = self.scratch / "a"
+        self.write(path, "wb")
+        unclosed = self.scratch / "unclosed"
+        for kind in self.kinds():
+            for command in (["defrag", path], ["split", path], ["repair", "--copy"]):
+                with self.subTest(kind=kind, command=command[0]):
+                    output = self.scratch / "out"
+                    names = ["out.part", "out.part1", "out.000000.part"]
+                    with contextlib.ExitStack() as stack:
+                        for name in names:
+                            stack.enter_context(self.planted(kind, self.scratch / name))
+                        if command[0] == "repair":
+                            shutil.copy(path, unclosed)
+                            with open(unclosed, "r+b") as file:
+                                file.seek(1076 + 16)
+                                file.write(bytes(12))
+                            result = self.sheaf(*command, output, unclosed)
+                        else:
+                            result = self.sheaf(*command, f"{output}." if command[0] == "split" else output)
+                        self.assertEqual(result.returncode, 0, result.stderr)
+                    self.remove("out*")
+
+
+class WhereAProgramMayNotWrite(Planted):
+    def as_other(self) -> dict:
+        if os.geteuid() != 0:
+            self.skipTest("another user needs root")
+        return {"env": dict(os.environ, AS_USER=str(OTHER))}
+
+    def test_a_directory(self) -> None:
+        closed = self.scratch / "closed"
+        closed.mkdir(mode=0o755)
+        path = closed / "a"
+        for words in ("wb", "wb,buffer=0", "wb,compress=lz4", "wb,durable"):
+            with self.subTest(words=words):
+                path.touch()
+                path.chmod(0o666)
+                told, said = self.write(path, words, **self.as_other())
+                if "durable" in words:
+                    self.assertEqual((told[0]["failed"], told[0]["closed"]), ("write", 1), told)
+                    self.assertIn("Permission denied", told[0]["error"])
+                else:
+                    self.assertIsNone(told[0]["failed"], told)
+                    self.assertEqual(said.count("without a journal"), 1, said)
+                self.assertEqual(self.read(path), [told[0]["pieces"] * PIECE])
+                self.assertEqual(os.listdir(closed), ["a"])
+
+    def test_with_no_descriptor_left(self) -> None:
+        # Standard streams, the multifile, and what Python and the loader have open for a moment.
+        for most in range(4, 12):
+            path = self.scratch / str(most)
+            out = self.scratch / "told"
+            with contextlib.suppress(FileNotFoundError):
+                out.with_suffix(".0").unlink()
+            result = run(*PROGRAM, "write", path, "wb", PIECE, 10, 3, 0, out,
+                         preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+            if result.returncode != 0 or not out.with_suffix(".0").exists():
+                continue
+            told = json.loads(out.with_suffix(".0").read_text())
+            if told["opened"]:
+                self.assertIsNone(told["failed"], told)
+                self.assertEqual(self.read(path), [10 * PIECE])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

@@ -1,0 +1,144 @@
+// Ranges that are written while the program has locked parts of the file (exchange/shared_range).
+#include "exchange/shared_range.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "exchange/independent.hpp"
+#include "exchange/write_covered.hpp"
+#include "storage/forwarding_file.hpp"
+#include "storage/memory_store.hpp"
+
+namespace sheaf::exchange {
+namespace {
+
+using Range = std::pair<int64_t, int64_t>;
+
+// A file on which the program has locks; it says what is held at each write.
+class BarredFile final : public ForwardingFile {
+ public:
+  explicit BarredFile(MemoryStore& store) : ForwardingFile(store.open("a", sheaf::Access::create)) {}
+
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    for (const auto& [from, to] : bars)
+      if (from < offset + length && offset < to) {
+        if (barred == Barred::wait) throw not_locked(path(), offset, length, "the program", barred_patience);
+        return {false, from, to};
+      }
+    if (stuck) throw not_locked(path(), offset, length, "another task", lock_patience(1, length));
+    held.emplace_back(offset, offset + length);
+    was_exclusive |= exclusive;
+    return {};
+  }
+  void unlock(int64_t offset, int64_t length) override {
+    const auto at = std::ranges::find(held, Range(offset, offset + length));
+    ASSERT_NE(at, held.end());
+    held.erase(at);
+  }
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    writes.push_back(held);
+    inner().write_at(data, offset);
+    if (after_write) after_write();
+  }
+
+  std::vector<Range> bars;
+  bool stuck = false;  // another task never gives back what it has
+  std::vector<Range> held;
+  std::vector<std::vector<Range>> writes;
+  bool was_exclusive = false;
+  std::function<void()> after_write;
+};
+
+class SharedRangeTest : public ::testing::Test {
+ protected:
+  std::vector<std::byte> contents() const { return store.contents("a"); }
+
+  MemoryStore store;
+  BarredFile file{store};
+  Tally tally;
+};
+
+const std::vector<std::byte> ones(100, std::byte{1});
+
+TEST_F(SharedRangeTest, IsHeldDuringTheWriteAndNotAfterwards) {
+  put_shared(file, ones, 50, tally);
+  EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 150}}}));
+  EXPECT_FALSE(file.was_exclusive);
+  EXPECT_TRUE(file.held.empty());
+}
+
+TEST_F(SharedRangeTest, LeavesOutWhatTheProgramHasLocked) {
+  file.bars = {{70, 80}, {100, 101}, {140, INT64_MAX}};
+  put_shared(file, ones, 50, tally);
+  EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 70}, {80, 100}, {101, 140}}}));
+  file.bars = {{0, INT64_MAX}};
+  put_shared(file, ones, 50, tally);
+  EXPECT_EQ(file.writes.back(), std::vector<Range>{});
+  EXPECT_EQ(file.writes.size(), 2U);
+  EXPECT_TRUE(file.held.empty());
+}
+
+// Somebody may have got a lock meanwhile, read the old bytes and written them back.
+TEST_F(SharedRangeTest, IsWrittenAgainIfALockOfTheProgramHasGone) {
+  file.bars = {{100, 200}};
+  file.after_write = [&] { file.bars.clear(); };
+  put_shared(file, ones, 50, tally);
+  EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 100}}, {{50, 150}}}));
+  file.writes.clear();
+  file.bars = {{100, 200}};
+  file.after_write = [&] { file.bars = {{120, 200}}; };
+  put_shared(file, ones, 50, tally);
+  EXPECT_EQ(file.writes, (std::vector<std::vector<Range>>{{{50, 100}}, {{50, 120}}}));
+}
+
+TEST_F(SharedRangeTest, OfATaskThatNeverGivesItBackIsAnError) {
+  file.stuck = true;
+  EXPECT_THROW(put_shared(file, ones, 50, tally), Error);
+  EXPECT_TRUE(file.writes.empty());
+  EXPECT_TRUE(file.held.empty());
+}
+
+// Sieving reads and writes back what lies between the pieces, which must not be done without the lock.
+TEST_F(SharedRangeTest, NothingIsReadAndWrittenBackWithoutALock) {
+  const std::vector<std::byte> zeros(400);
+  std::vector<std::byte> pieces(100, std::byte{7});
+  const layout::TypeMap every_other = layout::TypeMap::bytes(2).resized(0, 4);
+  for (const bool barred : {false, true}) {
+    file.bars = barred ? std::vector<Range>{{10, 20}} : std::vector<Range>{};
+    store.set_contents("a", zeros);
+    file.writes.clear();
+    file.was_exclusive = false;
+    Access access{0, &every_other, 0, 100, pieces.data(), &contiguous_bytes()};
+    write_alone(file, access, {.sieving = Sieving::always}, tally);
+    EXPECT_EQ(file.was_exclusive, !barred);
+    EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
+    for (size_t at = 0; at < 200; ++at)
+      EXPECT_EQ(contents()[at], std::byte{at % 4 < 2 ? uint8_t{7} : uint8_t{0}}) << at;
+
+    store.set_contents("a", zeros);
+    file.writes.clear();
+    std::vector<std::byte> window(200, std::byte{9});
+    std::vector<std::atomic<uint64_t>> words(CoverageMap::words_for(200));
+    const CoverageMap map(words);
+    for (int64_t at = 0; at < 200; at += 4) map.set(at, at + 2);
+    write_covered(file, window, map, 0, Sieving::always, tally);
+    EXPECT_EQ(file.writes.size(), barred ? 50U : 1U);
+    for (size_t at = 0; at < 200; ++at)
+      EXPECT_EQ(contents()[at], std::byte{at % 4 < 2 ? uint8_t{9} : uint8_t{0}}) << at;
+  }
+}
+
+TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
+  file.bars = {{10, 20}};
+  std::vector<std::byte> piece(100);
+  const Access access{0, &contiguous_bytes(), 0, 100, piece.data(), &contiguous_bytes()};
+  EXPECT_THROW(under_lock(file, access, true, true, [] { FAIL() << "without the range"; }), Error);
+}
+
+}  // namespace
+}  // namespace sheaf::exchange

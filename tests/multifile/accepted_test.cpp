@@ -1,0 +1,278 @@
+// Random programs of one task and several, in every mode, of whose operations one to five fail, and which go on after each
+// failure: a close that succeeds has every byte that a call accepted. A failure names its seed:
+//
+//     SHEAF_ACCEPTED_SEED=17 build/bin/test_multifile --gtest_filter=Accepted.*      SHEAF_ACCEPTED_RUNS=10000 for more
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/warnings.hpp"
+#include "multifile/keyval_writer.hpp"
+#include "multifile/mapped_writer.hpp"
+#include "storage/faulty_store.hpp"
+#include "support/accepted.hpp"
+
+namespace sheaf::test {
+namespace {
+
+enum class Way { serial, parallel, collective, merged, mapped, appended };
+
+struct Run {
+  Way way = Way::serial;
+  int processes = 1;
+  int64_t ntasks = 1;  // as many as processes, or twice as many where a process may have several
+  int32_t nfiles = 1;
+  std::string words;
+  bool keyval = false;
+  bool journal = true;
+  int64_t chunk = 0;   // bytes
+  int64_t buffer = 0;  // bytes
+  int64_t largest = 0; // bytes of a call
+  int calls = 0;
+  uint64_t seed = 0;
+
+  std::string describe() const {
+    std::ostringstream out;
+    out << "way " << static_cast<int>(way) << ", " << processes << " processes, " << ntasks << " tasks, " << nfiles << " files, w" << words
+        << ", chunk " << chunk << ", buffer " << buffer << ", calls of at most " << largest << ", " << calls << " calls";
+    return out.str();
+  }
+};
+
+Run random_run(uint64_t seed) {
+  Random random(seed);
+  Run r;
+  r.seed = seed;
+  r.way = static_cast<Way>(random.below(6));
+  const bool several = r.way != Way::serial && !random.chance(4);
+  r.processes = several ? 2 + static_cast<int>(random.below(4)) : 1;
+  const bool multiple = (r.way == Way::serial || r.way == Way::mapped || r.way == Way::appended) && random.chance(2);
+  r.ntasks = multiple ? 2 * r.processes : r.processes;
+  const bool one_file = r.way == Way::serial || r.way == Way::merged;
+  r.nfiles = one_file ? 1 : 1 + static_cast<int32_t>(random.below(std::min<int64_t>(2, r.ntasks)));
+  r.chunk = random.chance(3) ? 64 + random.below(200) : 300 + random.below(3000);
+  r.buffer = random.chance(4) ? 0 : random.chance(3) ? 100 << 10 : 1 + random.below(600);
+  r.largest = random.chance(3) ? 3 * r.chunk : random.chance(2) ? r.chunk / 2 + 1 : 40;
+  r.calls = 3 + static_cast<int>(random.below(12));
+  const bool may_compress = r.way != Way::merged;
+  if (may_compress && random.chance(3)) r.words += ",compress=lz4,frame=1k,compress_threads=0";
+  if (random.chance(4)) r.words += ",durable";
+  if (random.chance(4)) {
+    r.words += ",journal=off";
+    r.journal = false;
+  }
+  if (random.chance(4)) r.words += ",checksums=off";
+  if (r.way == Way::collective) r.words += random.chance(2) ? ",collective" : ",collective,collsize=2";
+  if (r.way == Way::merged) r.words += ",collective,collsize=" + std::to_string(r.processes) + ",cmerge";
+  if (r.way == Way::collective && r.words.find("compress") == std::string::npos && random.chance(4) && r.processes > 1) {
+    r.words += ",buddy=1";
+    r.nfiles = 2;
+  }
+  r.keyval = r.way != Way::merged && r.way != Way::collective && random.chance(4);
+  if (r.keyval) r.words += ",keyval=inline";
+  return r;
+}
+
+std::optional<Error> write_once(const Run& r, Accepted& ledger, int64_t task, WriteStream& stream, Random& random) {
+  const int64_t bytes = random.below(r.largest) + 1;
+  if (!r.keyval) return ledger.call(task, bytes, [&](std::span<const std::byte> data) { stream.write(data); });
+  const auto value = ledger.next(task, bytes);
+  const uint64_t key = static_cast<uint64_t>(random.below(5));
+  const auto problem = attempt([&] {
+    if (!put_record(stream.window(), key, value.data(), value.size())) write_record(stream, native_order, key, value);
+  });
+  if (problem) return problem;
+  std::array<std::byte, record_header_bytes> head;
+  store<uint64_t>(head.data(), key, native_order);
+  store<uint64_t>(head.data() + 8, value.size(), native_order);
+  ledger.accept(task, head);
+  ledger.accept(task, value);
+  return std::nullopt;
+}
+
+// The calls of one process with a task of its own, or several, between open and close.
+template <class Writer>
+void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Accepted& ledger, Random& random) {
+  for (int call = 0; call < r.calls; ++call) {
+    if (mine.size() > 1) attempt([&] { writer.select(mine[static_cast<size_t>(random.below(std::ssize(mine)))]); });
+    const int64_t task = mine.size() > 1 ? writer.task() : mine[0];
+    write_once(r, ledger, task, writer.stream(), random);
+    if (random.chance(6)) attempt([&] { writer.stream().flush(); });
+    if (random.chance(8)) attempt([&] { writer.stream().ensure_free_space(random.below(r.chunk)); });
+    // A task that had to give up its journal was warned that its flushes are recorded no more.
+    if (random.chance(5) && !attempt([&] { writer.commit(); }) && !any_warnings())
+      for (const int64_t t : mine) ledger.commit(t);
+    yield();
+  }
+}
+
+// Collective calls, and own ones in between. What a merged call has written is noted by task 0, for all.
+void write_together(const Run& r, ParallelWriter& writer, Comm& comm, Accepted& ledger, Random& random) {
+  Random together(r.seed);  // the same on all
+  for (int call = 0; call < r.calls; ++call) {
+    const int64_t most = together.chance(3) ? 1 : r.largest;
+    if (r.way == Way::merged) {
+      const auto data = ledger.next(comm.rank(), random.below(most));
+      const bool failed = attempt([&] { writer.write_collectively(data, std::nullopt); }).has_value();
+      for (int from = 0; from < comm.size(); ++from) {
+        std::vector<std::byte> bytes(data);
+        int64_t size = std::ssize(data);
+        comm.broadcast(std::as_writable_bytes(std::span(&size, 1)), from);
+        bytes.resize(static_cast<size_t>(size));
+        comm.broadcast(bytes, from);
+        if (comm.rank() == 0 && !failed) ledger.accept(0, bytes);
+      }
+      continue;
+    }
+    ledger.call(comm.rank(), random.below(most), [&](std::span<const std::byte> data) { writer.write_collectively(data, std::nullopt); });
+    if (random.chance(5)) write_once(r, ledger, comm.rank(), writer.stream(), random);
+    if (random.chance(6) && !attempt([&] { writer.commit(); }) && !any_warnings()) ledger.commit(comm.rank());
+  }
+}
+
+OpenMode mode_for(const Run& r, Comm& comm, const std::string& words) { return shared_mode_of(comm, words, r.buffer); }
+
+void write_mapped(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
+  const int64_t each = r.ntasks / r.processes;
+  std::vector<int64_t> mine;
+  std::vector<MappedWriteTask> places;
+  for (int64_t t = comm.rank() * each; t < (comm.rank() + 1) * each; ++t) {
+    mine.push_back(t);
+    places.push_back({t, r.chunk, layout::place_blockwise(static_cast<int32_t>(t), static_cast<int32_t>(r.ntasks), r.nfiles)});
+  }
+  std::optional<MappedWriter> writer;
+  const auto create = [&](const std::string& words) {
+    writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", r.nfiles, 64, places}, mode_for(r, comm, words));
+  };
+  const auto append = [&] {
+    writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_for(r, comm, "append" + r.words));
+  };
+  if (attempt([&] { r.way == Way::appended ? append() : create("w" + r.words); })) return;
+  write_alone(r, *writer, mine, ledger, random);
+  closed = !attempt([&] { writer->close(); });
+}
+
+void write_serial(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
+  const std::vector<int64_t> chunks(static_cast<size_t>(r.ntasks), r.chunk);
+  std::vector<int64_t> ranks(chunks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::optional<SerialWriter> writer;
+  if (attempt([&] { writer.emplace(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode_for(r, comm, "w" + r.words)); })) return;
+  write_alone(r, *writer, ranks, ledger, random);
+  closed = !attempt([&] { writer->close(); });
+}
+
+void write_parallel(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
+  std::optional<ParallelWriter> writer;
+  const auto open = [&] {
+    ParallelWriteRequest request;
+    request.path = "a";
+    request.nfiles = r.nfiles;
+    request.fsblksize = 64;
+    request.chunk_size = r.chunk;
+    writer.emplace(store, comm.duplicate(), std::move(request), mode_for(r, comm, "w" + r.words));
+  };
+  if (attempt(open)) return;
+  const int64_t mine[] = {comm.rank()};
+  if (writer->collective()) {
+    write_together(r, *writer, comm, ledger, random);
+  } else {
+    write_alone(r, *writer, mine, ledger, random);
+  }
+  closed = !attempt([&] { writer->close(); });
+}
+
+struct Ended {
+  std::vector<int> closed;  // per process: 1, 0, or -1 where it never came so far
+  int64_t operations = 0;
+  int64_t failed = 0;
+};
+
+Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepted& ledger) {
+  if (r.way == Way::appended) {  // behind what was written before
+    SharedHandles sound(memory);
+    run_fibers(fibers(r.processes, r.seed + 1), [&](Comm& comm) {
+      Run before = r;
+      before.way = Way::mapped;
+      Random random(r.seed + 77 + static_cast<uint64_t>(comm.rank()));
+      bool closed = false;
+      write_mapped(sound, before, comm, ledger, random, closed);
+      require(closed, "writing what is appended to");
+    });
+  }
+  FaultyStore faulty(memory, plan);
+  SharedHandles store(faulty);
+  Ended ended;
+  ended.closed.assign(static_cast<size_t>(r.processes), 0);
+  run_fibers(fibers(r.processes, r.seed + 2), [&](Comm& comm) {
+    Random random(r.seed * 31 + static_cast<uint64_t>(comm.rank()));
+    bool closed = false;
+    const auto write = r.way == Way::serial                               ? write_serial
+                       : r.way == Way::mapped || r.way == Way::appended ? write_mapped
+                                                                          : write_parallel;
+    write(store, r, comm, ledger, random, closed);
+    ended.closed[static_cast<size_t>(comm.rank())] = closed;
+  });
+  EXPECT_EQ(store.open_files(), 0u);
+  ended.operations = faulty.operations();
+  ended.failed = faulty.failed();
+  return ended;
+}
+
+void check(const Run& r, MemoryStore& memory, const Accepted& ledger, const Ended& ended) {
+  for (const int closed : ended.closed) EXPECT_EQ(closed, ended.closed[0]) << "the close has one outcome";
+  if (ended.closed[0]) {
+    ledger.expect_all_in(memory);
+  } else if (r.way != Way::appended) {
+    ledger.expect_beginnings_in(memory, false, r.words.find("compress") != std::string::npos);
+  }
+}
+
+// Without a failure first, which tells how many operations there are; then with `faulty_runs` random choices of those that fail.
+void campaign(uint64_t seed, int faulty_runs) {
+  const Run r = random_run(seed);
+  SCOPED_TRACE("SHEAF_ACCEPTED_SEED=" + std::to_string(seed) + ": " + r.describe());
+  int64_t operations = 0;
+  for (int i = 0; i <= faulty_runs; ++i) {
+    FaultPlan plan;
+    std::string told = "no operation fails";
+    if (i > 0) {
+      Random random(seed * 1000 + static_cast<uint64_t>(i));
+      const int errors[] = {EIO, ENOSPC, EINTR, EDQUOT, EMFILE};
+      plan.errno_value = errors[random.below(5)];
+      plan.half_first = random.chance(2);
+      plan.fail_at = random.below(operations);
+      told = "failing with " + std::to_string(plan.errno_value) + ": " + std::to_string(plan.fail_at);
+      const int64_t range = random.chance(2) ? operations : 12;  // anywhere, or close to each other
+      for (int64_t more = random.below(5); more > 0; --more) {
+        plan.also_at.push_back(range == operations ? random.below(operations) : plan.fail_at + random.below(range));
+        told += ' ' + std::to_string(plan.also_at.back());
+      }
+    }
+    SCOPED_TRACE("run " + std::to_string(i) + ", " + told);
+    take_warnings();
+    MemoryStore memory;
+    Accepted ledger(r.ntasks);
+    Ended ended;
+    ASSERT_NO_THROW(ended = run_once(r, memory, plan, ledger));
+    if (i == 0) {
+      ASSERT_EQ(ended.closed[0], 1) << "without a failure";
+      operations = ended.operations;
+    }
+    check(r, memory, ledger, ended);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Accepted, BytesAreThereIfTheCloseSucceedsWhateverFailedBefore) {
+  const char* const one = std::getenv("SHEAF_ACCEPTED_SEED");
+  const char* const many = std::getenv("SHEAF_ACCEPTED_RUNS");
+  constexpr int per_program = 5;
+  if (one) return campaign(std::strtoull(one, nullptr, 10), 20);
+  const int programs = (many ? std::atoi(many) : 1000) / per_program;
+  for (int seed = 1; seed <= programs && !HasFailure(); ++seed) campaign(static_cast<uint64_t>(seed), per_program);
+}
+
+}  // namespace
+}  // namespace sheaf::test

@@ -1,0 +1,95 @@
+// accepted: what the calls of a program have accepted, task by task, and whether a file holds it. The promise: a close that
+// succeeds has every byte that any call accepted, in the order of the calls, and no byte of a call that failed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "multifile/verify.hpp"
+#include "support/programs.hpp"
+
+namespace sheaf::test {
+
+class Accepted {
+ public:
+  explicit Accepted(int64_t ntasks) : streams_(static_cast<size_t>(ntasks)), committed_(streams_.size()) {}
+
+  // Bytes for the next call of a task. Two calls never write the same, so that a byte of one that failed is known.
+  std::vector<std::byte> next(int64_t task, int64_t bytes) { return content(task + 1009 * ++calls_, 0, bytes); }
+  void accept(int64_t task, std::span<const std::byte> bytes) {
+    auto& stream = streams_.at(static_cast<size_t>(task));
+    stream.insert(stream.end(), bytes.begin(), bytes.end());
+  }
+  // Writes `bytes` new bytes by `write`, and notes them unless that throws. Returns what it threw.
+  template <class Write>
+  std::optional<Error> call(int64_t task, int64_t bytes, Write&& write) {
+    const auto data = next(task, bytes);
+    const auto problem = attempt([&] { write(std::span<const std::byte>(data)); });
+    if (!problem) accept(task, data);
+    return problem;
+  }
+  // A flush of the task has succeeded.
+  void commit(int64_t task) { committed_.at(static_cast<size_t>(task)) = std::ssize(of(task)); }
+
+  int64_t ntasks() const { return std::ssize(streams_); }
+  const std::vector<std::byte>& of(int64_t task) const { return streams_.at(static_cast<size_t>(task)); }
+  int64_t committed(int64_t task) const { return committed_.at(static_cast<size_t>(task)); }
+
+  // The close has succeeded.
+  void expect_all_in(Store& store, const std::string& path = "a") const {
+    std::vector<std::vector<std::byte>> found;
+    ASSERT_NO_THROW(found = streams_in(store, path)) << "a file whose close succeeded cannot be read";
+    ASSERT_EQ(std::ssize(found), ntasks());
+    for (int64_t t = 0; t < ntasks(); ++t) {
+      const auto& stream = found[static_cast<size_t>(t)];
+      EXPECT_EQ(std::ssize(stream), std::ssize(of(t))) << "task " << t << ": bytes there, and bytes accepted";
+      EXPECT_EQ(first_difference(t, stream), -1) << "task " << t << ": first wrong byte";
+    }
+    EXPECT_FALSE(SerialReader(store, path, mode_of("r")).facts().unclosed);
+    WorkProgress quiet;
+    EXPECT_TRUE(verify(store, path, true, quiet).ok());
+  }
+
+  // The close has failed, or the program was killed: a file that can be read begins every stream as it was accepted. `flushed`:
+  // it has at least what was flushed. `frames`: behind that may be bytes of a call that has failed, in frames stored before.
+  void expect_beginnings_in(Store& store, bool flushed, bool frames, const std::string& path = "a") const {
+    std::vector<std::vector<std::byte>> found;
+    if (attempt([&] { found = streams_in(store, path); })) {
+      if (flushed) {
+        for (int64_t t = 0; t < ntasks(); ++t) EXPECT_EQ(committed(t), 0) << "task " << t << " had flushed";
+      }
+      return;
+    }
+    for (int64_t t = 0; t < std::min(ntasks(), std::ssize(found)); ++t) {
+      const auto& stream = found[static_cast<size_t>(t)];
+      const int64_t wrong = first_difference(t, stream);
+      EXPECT_TRUE(wrong == -1 || (frames && wrong >= committed(t))) << "task " << t << ": first wrong byte " << wrong;
+      if (flushed) {
+        EXPECT_GE(std::ssize(stream), committed(t)) << "task " << t;
+      }
+    }
+  }
+
+ private:
+  static std::vector<std::vector<std::byte>> streams_in(Store& store, const std::string& path) {
+    SerialReader all(store, path, mode_of("r"));
+    std::vector<std::vector<std::byte>> streams;
+    for (int64_t t = 0; t < all.ntasks(); ++t) {
+      all.select(t);
+      std::vector<std::byte> bytes(static_cast<size_t>(all.stream().sizes().total()) + 1);
+      bytes.resize(all.stream().read(bytes));
+      streams.push_back(std::move(bytes));
+    }
+    return streams;
+  }
+  int64_t first_difference(int64_t task, const std::vector<std::byte>& stream) const {
+    const auto common = static_cast<ptrdiff_t>(std::min(stream.size(), of(task).size()));
+    const auto at = std::mismatch(stream.begin(), stream.begin() + common, of(task).begin()).first - stream.begin();
+    return at == common ? -1 : at;
+  }
+
+  std::vector<std::vector<std::byte>> streams_;
+  std::vector<int64_t> committed_;
+  int64_t calls_ = 0;
+};
+
+}  // namespace sheaf::test
