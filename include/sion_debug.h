@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#include "sion_printts.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -40,9 +42,6 @@ int _sion_debug_set_query_thread_num_function(int (*get_thread_num)(void));
 
 /* A lock held while a line is written, with the library's own. Both or neither. */
 void _sion_debug_set_lock_cb(void (*set_lock)(void), void (*unset_lock)(void));
-
-/* Prints a line with the time of day, the rank and desc on stderr. 1; 0 if desc is NULL. */
-int sion_print_time_stamp(int rank, char *desc);
 
 #ifdef __cplusplus
 }

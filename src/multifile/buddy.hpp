@@ -28,12 +28,12 @@ void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts,
 // does. The store outlives the view.
 std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int level, const std::string& path);
 
-// Collective over `all`, before the set `path` is opened for reading. `local`: this task's group, the same partition as in
-// writing. A group whose first task can open neither the file of the group nor any copy of it (they lie on other nodes'
-// disks) gets the file back under its name: the first task of a group that holds a copy reads and sends it. Nothing
-// happens where files or copies can be seen, or nobody sees a copy. Throws on all tasks alike if a file could not be made.
-// Memory: 4 MiB, and O(groups), at these tasks.
-void restore_from_buddies(Store& store, Comm& all, Comm& local, const std::string& path, int levels);
+// Collective over `all`, while the set `path` of `nfiles` files is opened for reading (1: file 0 alone, of any set). `needed`: the
+// file that this task reads for others, or -1; no two bring the same. One that sees neither that file nor a copy (they lie on
+// other nodes' disks) gets the file back under its name: any task that sees the file or a copy, whichever group wrote it, reads
+// and sends it. Nothing happens where files or copies can be seen, or nobody sees them. Throws on all tasks alike if a file could
+// not be made. Memory: 8 bytes a file, if any is lacking; at those who send and store 4 MiB.
+void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles, int64_t needed);
 
 // For reading: files of the set `base` that cannot be opened, or whose metadata cannot be read, are replaced by views of
 // their copies. `inner` outlives the object. Throws what the original gives if there is no copy either.

@@ -1,10 +1,11 @@
-// Physical files whose group sees neither them nor a copy, made anew from a copy that another group sees.
+// Physical files that the task which needs them does not see, made anew from what another task sees.
 #include <algorithm>
 #include <vector>
 
 #include "comm/agree.hpp"
 #include "exchange/rounds.hpp"
 #include "multifile/buddy.hpp"
+#include "multifile/metadata_io.hpp"
 #include "multifile/output_set.hpp"
 
 namespace sheaf {
@@ -13,75 +14,81 @@ namespace {
 
 constexpr int64_t piece_bytes = 1 << 20;
 
-// One first task of a group, among those of all groups.
+// One task, among all that open the set.
 class Restorer {
  public:
-  Restorer(Store& store, Comm& roots, std::string base, int levels)
-      : store_(store), roots_(roots), base_(std::move(base)), levels_(levels) {}
+  Restorer(Store& store, Comm& all, std::string base, int levels, int64_t nfiles)
+      : store_(store), copies_(store, base, levels), all_(all), base_(std::move(base)), nfiles_(nfiles) {}
 
-  void restore() {
-    const std::vector<int64_t> lacks = lacking();
-    if (std::ranges::find(lacks, 1) == lacks.end()) return;
-    const std::vector<int64_t> offers = offers_for(lacks);
-    for (int file = 0; file < roots_.size(); ++file)
-      if (lacks[static_cast<size_t>(file)] && offers[static_cast<size_t>(file)] > 0) move(file, offers[static_cast<size_t>(file)] - 1);
+  void restore(int64_t needed) {
+    const bool lacks = needed >= 0 && needed < nfiles_ && !sees(needed);
+    int64_t some = lacks;
+    all_.all_max(std::span(&some, 1));
+    if (!some) return;
+    std::vector<int64_t> needers(static_cast<size_t>(nfiles_));  // by file: 1 + the task that lacks it; 0: none
+    if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
+    all_.all_max(needers);
+    // Those who read for others are asked first: where all see the same directory, nobody else need look.
+    std::vector<int64_t> offers(needers.size());
+    for (const bool asked : {needed >= 0, true})
+      if (missing(needers, offers)) look(needers, offers, asked);
+    for (int64_t file = 0; file < nfiles_; ++file) {
+      const auto at = static_cast<size_t>(file);
+      if (needers[at] > 0 && offers[at] > 0) move(file, static_cast<int>(offers[at] - 1), static_cast<int>(needers[at] - 1));
+    }
   }
 
  private:
-  std::string name(int file) const { return format::physical_name(base_, file); }
-  // Copy `level` of a file is with this group.
-  int64_t storing(int64_t file, int64_t level) const {
-    const int64_t groups = roots_.size();
-    return ((file - level - 1) % groups + groups) % groups;
+  std::string name(int64_t file) const { return format::physical_name(base_, static_cast<int32_t>(file)); }
+
+  // The file, or a view of a copy; throws if this task can read neither.
+  std::shared_ptr<File> open(int64_t file) {
+    auto found = copies_.open(name(file), Access::read);
+    const format::Header h = MetadataReader(*found).header();
+    const bool belongs = h.filenumber == file && (nfiles_ == 1 || h.nfiles == nfiles_);
+    if (!belongs) throw file_error(Code::damaged, found->path(), "does not belong to its set");
+    return found;
+  }
+  bool sees(int64_t file) {
+    return !attempt([&] { open(file)->close(); });
   }
 
-  // By file: 1 if its group can read neither it nor a copy.
-  std::vector<int64_t> lacking() {
-    std::vector<int64_t> lacks(static_cast<size_t>(roots_.size()));
-    BuddyStore copies(store_, base_, levels_);
-    const auto failed = attempt([&] { copies.open(name(roots_.rank()), Access::read)->close(); });
-    lacks[static_cast<size_t>(roots_.rank())] = failed.has_value();
-    roots_.all_max(lacks);
-    return lacks;
+  static bool missing(const std::vector<int64_t>& needers, const std::vector<int64_t>& offers) {
+    for (size_t f = 0; f < needers.size(); ++f)
+      if (needers[f] > 0 && offers[f] == 0) return true;
+    return false;
   }
 
-  // By file: 1 + the last level of which the storing group has the copy; 0: none has one.
-  std::vector<int64_t> offers_for(const std::vector<int64_t>& lacks) {
-    std::vector<int64_t> offers(lacks.size());
-    for (int level = 0; level < levels_; ++level) {
-      const int64_t file = (roots_.rank() + level + 1) % roots_.size();
-      int64_t& offer = offers[static_cast<size_t>(file)];
-      if (lacks[static_cast<size_t>(file)] && !attempt([&] { open_buddy(store_, base_, level, name(static_cast<int>(file)))->close(); }))
-        offer = std::max<int64_t>(offer, level + 1);
-    }
-    roots_.all_max(offers);
-    return offers;
+  // offers, by file: 1 + a task that sees it; 0: none known. asked: this task looks.
+  void look(const std::vector<int64_t>& needers, std::vector<int64_t>& offers, bool asked) {
+    for (size_t f = 0; f < needers.size(); ++f)
+      if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f))) offers[f] = all_.rank() + 1;
+    all_.all_max(offers);
   }
 
   // Under another name until it is complete; nothing of it is left after a failure.
-  void move(int file, int64_t level) {
+  void move(int64_t file, int from, int to) {
     OutputSet output(store_, OutputSet::Existing::replace);
-    const auto from = static_cast<int>(storing(file, level));
-    const bool sends = roots_.rank() == from;
-    const bool stores = roots_.rank() == file;
+    const bool sends = all_.rank() == from;
+    const bool stores = all_.rank() == to;
     std::shared_ptr<File> source, target;
     int64_t size = 0;
     auto problem = attempt([&] {
       if (sends) {
-        source = open_buddy(store_, base_, static_cast<int>(level), name(file));
+        source = open(file);
         size = source->status().size;
       }
       if (stores) target = output.add(name(file));
     });
-    agree(roots_, problem, std::span(&size, 1));
-    problem = transfer(source.get(), target.get(), from, file, size);
+    agree(all_, problem, std::span(&size, 1));
+    problem = transfer(source.get(), target.get(), from, to, size);
     const auto finished = attempt([&] {
       if (!stores || problem) return;
       target->resize(size);
       target->close();
       output.commit();
     });
-    agree(roots_, problem ? problem : finished);
+    agree(all_, problem ? problem : finished);
   }
 
   // Pieces without a byte other than 0 stay holes.
@@ -112,27 +119,25 @@ class Restorer {
       if (target && received[0] > 0)
         target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])), k * piece_bytes);
     };
-    const auto unwritten = exchange::in_rounds(roots_, (size + piece_bytes - 1) / piece_bytes, prepare, use);
+    const auto unwritten = exchange::in_rounds(all_, (size + piece_bytes - 1) / piece_bytes, prepare, use);
     // The one who stores must know before it gives the file its name.
     std::optional<Error> problem;
-    const auto told = attempt([&] { agree(roots_, unread ? unread : unwritten); });
+    const auto told = attempt([&] { agree(all_, unread ? unread : unwritten); });
     if (told) problem = told;
     return problem;
   }
 
   Store& store_;
-  Comm& roots_;
+  BuddyStore copies_;
+  Comm& all_;
   const std::string base_;
-  const int levels_;
+  const int64_t nfiles_;
 };
 
 }  // namespace
 
-void restore_from_buddies(Store& store, Comm& all, Comm& local, const std::string& path, int levels) {
-  const std::unique_ptr<Comm> roots = all.split(local.rank() == 0 ? 0 : -1, all.rank());
-  std::optional<Error> problem;
-  if (roots) problem = attempt([&] { Restorer(store, *roots, path, levels).restore(); });
-  agree(all, problem);
+void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles, int64_t needed) {
+  Restorer(store, all, path, levels, nfiles).restore(needed);
 }
 
 }  // namespace sheaf

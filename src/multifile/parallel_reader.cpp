@@ -50,6 +50,9 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   const auto copies =
       mode.collective.buddies > 0 ? std::make_shared<BuddyStore>(given, path, mode.collective.buddies) : nullptr;
   Store& store = copies ? static_cast<Store&>(*copies) : given;
+  // Copies have names that follow the format.
+  const int levels = name_of ? 0 : mode.collective.buddies;
+  if (levels > 0) restore_from_buddies(given, *comm_, path, levels, 1, task() == 0 ? 0 : -1);
   std::shared_ptr<File> file;
   TravellingHeader facts = read_lead(store, path, name_of, file);
   Header header;
@@ -59,9 +62,11 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   Placement place{0, task()};
   std::optional<Error> problem;
   if (header.leads_set()) {
-    place = find_place(store, path, facts, name_of, problem);
+    place = find_place(store, path, facts, name_of, levels > 0, problem);
     // With as many files as tasks each file has one: everybody is alone.
     local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
+    if (levels > 0)
+      restore_from_buddies(given, *comm_, path, levels, header.nfiles, local().rank() == 0 && !problem ? place.file : -1);
   }
   if (!header.leads_set() && mode.collective.renumber) {
     place.local_rank = renumbered(mode.collective, *comm_, 1).local_rank;
@@ -141,23 +146,39 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
   return facts;
 }
 
-// Leaders read slices of the mapping in file 0 and tell every task where its stream is.
+// Leaders read slices of the mapping in file 0 and tell every task where its stream is. lead_alone: only rank 0 may see file 0,
+// and reads for all.
 Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead,
-                                     const NameOf& name_of, std::optional<Error>& problem) {
+                                     const NameOf& name_of, bool lead_alone, std::optional<Error>& problem) {
   Leaders leaders(*comm_);
-  std::vector<Placement> entries(leaders.is_leader() ? leaders.count() : 0);
+  const bool reads = lead_alone ? task() == 0 : leaders.is_leader();
+  const int64_t first = lead_alone ? 0 : leaders.first();
+  std::vector<Placement> entries(!reads ? 0 : lead_alone ? static_cast<size_t>(ntasks()) : leaders.count());
   problem = attempt([&] {
-    if (!leaders.is_leader()) return;
+    if (!reads) return;
     Header header;
     Pointer p;
     unpack(lead, header, p);
     const auto file = store.open(path, Access::read);
     MetadataReader reader(store, *file, header, name_of);
     reader.set_checking(facts_.checking);
-    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(leaders.first(), std::ssize(entries), ntasks());
-    reader.read_mapping(p, leaders.first(), entries);
+    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(first, std::ssize(entries), ntasks());
+    reader.read_mapping(p, first, entries);
   });
   if (problem) std::ranges::fill(entries, Placement{-1, static_cast<int32_t>(problem->code())});
+  if (lead_alone && leaders.total() > 1) {
+    std::vector<Outgoing> outgoing;
+    for (int l = 0; reads && l < leaders.total(); ++l) {
+      const auto from = static_cast<size_t>(leaders.leader(l));
+      const size_t n = std::min(entries.size() - from, static_cast<size_t>(leaders.leader(1)));
+      outgoing.push_back({static_cast<int>(from), std::as_bytes(std::span(entries).subspan(from, n))});
+    }
+    std::vector<Placement> slice(leaders.is_leader() ? leaders.count() : 0);
+    std::vector<Incoming> incoming;
+    if (leaders.is_leader()) incoming.push_back({0, std::as_writable_bytes(std::span(slice))});
+    comm_->exchange(std::move(outgoing), std::move(incoming))->finish();
+    entries = std::move(slice);
+  }
   Placement place;
   leaders.scatter(std::span<const Placement>(entries), place);
   if (place.file >= 0) return place;

@@ -76,7 +76,7 @@ class ParallelReader {
  private:
   TravellingHeader read_lead(Store& store, const std::string& path, const NameOf& name_of, std::shared_ptr<File>& file);
   layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
-                               const NameOf& name_of, std::optional<Error>& problem);
+                               const NameOf& name_of, bool lead_alone, std::optional<Error>& problem);
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
                  std::shared_ptr<File>& file, std::optional<Error>& problem, bool collectively,
                  const std::function<std::string(int32_t)>& name_of);

@@ -38,7 +38,7 @@ def program(families: tuple[str, ...]) -> str:
     """Uses every function of these families. Debugging macros are taken away first: they are not functions."""
     lines = ["#include <stddef.h>", "#include <stdint.h>"]
     lines += ["#include <mpi.h>"] if "mpi" in families or "ompi" in families else []
-    lines += ['#include "sion.h"', '#include "sion_debug.h"']
+    lines += ['#include "sion.h"', '#include "sion_debug.h"', '#include "sion_file.h"', '#include "sion_printts.h"']
     prototypes = [p for family in families for p in wanted(family)]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", *[p + ";" for p in wanted("undeclared")],
               "#ifdef __cplusplus", "}", "#endif", *map(pointer_to, prototypes), "int main(void) {", "  int missing = 0;"]

@@ -124,7 +124,23 @@ void check_failures(const std::string& name) {
   REQUIRE(sion_parclose_ompi(none) == 1);
 }
 
-// Copies of the files of groups of processes.
+// Only the first thread of a process begins a group: without that, every task with 1000 bytes would be alone at blocks of 512.
+void check_groups(const std::string& name) {
+  const int sid = open(name, "bw,collective,collsize=1", 1000, 512);
+  REQUIRE(sid >= 0);
+  REQUIRE(sion_parclose_ompi(sid) == 1);
+  sion_int64 chunk = 0;
+  sion_int32 block = -1;
+  int files = 1;
+  int global = -1;
+  const MPI_Comm none = MPI_COMM_NULL;
+  const int again = sion_paropen_ompi(name.c_str(), "br", &files, MPI_COMM_WORLD, &none, &chunk, &block, &global, nullptr, nullptr);
+  REQUIRE(again >= 0);
+  REQUIRE(chunk == (omp_get_thread_num() + 1 < threads ? 1000 : 2048 - 1000));
+  REQUIRE(sion_parclose_ompi(again) == 1);
+}
+
+// Copies of the files of groups of processes, with streams of the program too.
 void check_buddies(const std::string& name) {
   const int files = std::min(2, size);
   const int sid = open(name, "bw,buddy", 1000, 512, files);
@@ -139,6 +155,24 @@ void check_buddies(const std::string& name) {
   }
   meet();
   read_all(name, "br,buddy", 800);
+  {
+    sion_int64 chunk = 0;
+    sion_int32 block = -1;
+    int numfiles = 0;
+    int global = -1;
+    const MPI_Comm none = MPI_COMM_NULL;
+    FILE* stream = nullptr;
+    const int again =
+        sion_paropen_ompi(name.c_str(), "br,buddy", &numfiles, MPI_COMM_WORLD, &none, &chunk, &block, &global, &stream, nullptr);
+    REQUIRE(again >= 0 && stream);
+    std::vector<std::byte> found(800);
+    REQUIRE(std::fread(found.data(), 1, 300, stream) == 300);
+    REQUIRE(sion_fread(found.data() + 300, 1, 500, again) == 500);
+    REQUIRE(found == content(task(), 0, 800));
+    REQUIRE(sion_feof(again) == 1);
+    REQUIRE(sion_parclose_ompi(again) == 1);
+  }
+  meet();
 #pragma omp master
   {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -172,6 +206,7 @@ int main(int argc, char** argv) {
     }
     check_same_size(name);
     check_failures(name);
+    check_groups(name);
     check_buddies(name);
   }
   if (me == 0) {

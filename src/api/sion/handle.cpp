@@ -9,6 +9,7 @@
 #include "api/sion/locks.hpp"
 #include "api/sion/term_flush.hpp"
 #include "base/setting.hpp"
+#include "comm/agree.hpp"
 #include "stripedfile/stripe_name.hpp"
 
 namespace sheaf::api {
@@ -93,7 +94,12 @@ int64_t Handle::bytes_held() {
 const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
 
 FILE* Handle::stream() {
-  if (!through_library && !facts().compressed) return share().stream();
+  if (!plain && !through_library && !facts().compressed) {
+    FILE* own = nullptr;
+    const auto problem = attempt([&] { own = share().stream(); });
+    if (!problem) return own;
+    if (problem->code() != Code::unsupported) throw *problem;  // else no file of the operating system is behind it
+  }
   if (!plain) {
     plain = std::make_unique<PlainStream>(*this);
     open_windows();

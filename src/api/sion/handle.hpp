@@ -94,8 +94,9 @@ class Handle {
   // The program's stream (ansi) or descriptor (posix) of the physical file, made if need be. Throws unsupported if it is
   // compressed, or the program has asked for streams that go through the library.
   StdioHandle& share();
-  // The program's stream, of the physical file or one that goes through the library; made if need be. With one that does, every
-  // call finds out where it is (get_handle), and there are no windows.
+  // The program's stream, of the physical file or one that goes through the library (where the mode says so, and where the bytes
+  // are no file of the operating system: compressed, striped, a buddy copy); made if need be. With one that does, every call finds
+  // out where it is (get_handle), and there are no windows.
   FILE* stream();
   void drop_stream();  // that goes through the library: the program has closed it
   FILE* own_stream();  // what the program has of stream(), if anything: not made

@@ -20,6 +20,7 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
     ParallelOpen call{function,  fname,      file_mode, &numfiles, true,    false, nullptr,
                       chunksize, fsblksize,  &task,     fileptr,   newfname};
     call.shares = true;
+    call.may_collect = omp_get_thread_num() == 0;  // as the groups of the format have it
     const int sid = open_parallel(meet_team(), call);
     if (sid >= 0 && globalrank && find_handle(sid)->writer) *globalrank = task;
     return sid;

@@ -93,6 +93,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
     ParallelOpen call{function,  fname,     file_mode, given.numfiles_at ? &numfiles : nullptr, given.has_local,
                       given.has_group, local, chunksize, fsblksize, &task, fileptr, newfname};
     call.shares = true;
+    call.may_collect = master;  // as the groups of the format have it
     call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_processes(comm, request, mode, threads, local);
     };

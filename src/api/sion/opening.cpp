@@ -8,7 +8,6 @@
 #include "api/sion/report.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
-#include "multifile/buddy.hpp"
 #include "storage/shared_handles.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -106,16 +105,8 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   return handle;
 }
 
-// Groups that see neither their file nor a copy get it back, if all tasks name their groups again.
-void restore_lost_files(Comm& comm, const ParallelOpen& call, Store& store, int levels) {
-  int64_t none = !call.has_group || call.name_of;
-  comm.all_max(std::span(&none, 1));
-  if (!none) restore_from_buddies(store, comm, *call.local(comm), call.fname, levels);
-}
-
 std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
                                      const OpenMode& mode) {
-  if (mode.collective.buddies > 0) restore_lost_files(*comm, call, *store, mode.collective.buddies);
   auto reader = std::make_unique<ParallelReader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
@@ -184,7 +175,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                         same, problem, &extras);
     if (call.adjust) call.adjust(*owned, mode);
-    mode.collective.may_collect = mode.collective.hosts.matches(host_name());
+    mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
     const auto open = mode.append ? open_to_append : mode.writes() ? open_to_write : open_to_read;

@@ -65,6 +65,7 @@ struct ParallelOpen {
   int* globalrank;
   FILE** fileptr;
   char** newfname;
+  bool may_collect = true; // this task may begin a group of tasks that write collectively
   bool shares = false;     // tasks of this process share a descriptor per physical file
   NameOf name_of = {};     // names of physical files, if not those of the format
   ParallelReader::MeansOf means_of = {};  // reading: what collective calls use

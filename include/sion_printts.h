@@ -1,0 +1,15 @@
+/* Time stamps for programs (docs/api-debug.md). Not part of sion.h. */
+#ifndef SION_PRINTTS_H
+#define SION_PRINTTS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Prints a line with the time of day, the rank and desc on stderr. 1; 0 if desc is NULL. Local. */
+int sion_print_time_stamp(int rank, char *desc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
