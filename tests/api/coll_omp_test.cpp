@@ -38,6 +38,22 @@ class CollOpenMP : public Api {
   }
 };
 
+// As the layout of the format has it, other threads than the first only send: they join its group, however large it gets.
+TEST_F(CollOpenMP, OnlyTheFirstThreadCollects) {
+  const std::string name = path("team");
+#pragma omp parallel num_threads(threads)
+  {
+    int sid = open(name, "wb,collective,collsize=1", 100);
+    EXPECT_EQ(sion_parclose_omp(sid), 1);
+    sion_int64 chunk = 0;
+    sion_int32 block = 0;
+    int rank = 0;
+    sid = sion_paropen_omp(name.c_str(), "rb", &chunk, &block, &rank, nullptr, nullptr);
+    EXPECT_EQ(chunk, omp_get_thread_num() == threads - 1 ? 512 - 400 : 100);
+    EXPECT_EQ(sion_parclose_omp(sid), 1);
+  }
+}
+
 TEST_F(CollOpenMP, WhatThreadsWriteTogetherTheyRead) {
   for (const auto& [piece, calls] : {std::pair<int64_t, int>{40, 12}, {5000, 60}, {200'000, 3}})
     for (const char* const mode : {"wb,collective", "wb,posix,collective,collsize=2", "wb,collective,collsize=100"}) {

@@ -1,16 +1,17 @@
 // Words and variables that ask for collective I/O, through the C interface: what they do to the layout of a file.
 #include <gtest/gtest.h>
-#include <omp.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/api_fixture.hpp"
-#include "sion_omp.h"
+#include "comm/on_threads.hpp"
 #include "support/environment.hpp"
+#include "support/moving_callbacks.hpp"
 
 namespace sheaf::test {
 namespace {
@@ -27,29 +28,52 @@ const Sizes three_groups{200, 312, 200, 312, 200, 312};
 class CollectiveWords : public Api {
  protected:
   void SetUp() override {
-    omp_set_dynamic(0);
-#pragma omp parallel num_threads(8)
-    { sheaf_last_error(); }  // the runtime's own descriptors and threads are there before the count
     Api::SetUp();
+    char name[] = "pthreads";
+    aid_ = sion_generic_create_api(name);
+    sion_generic_register_create_local_commgroup_cb(aid_, pt_create);
+    sion_generic_register_free_local_commgroup_cb(aid_, pt_free);
+    sion_generic_register_barrier_cb(aid_, pt_barrier);
+    sion_generic_register_bcastr_cb(aid_, pt_bcastr);
+    sion_generic_register_gatherr_cb(aid_, pt_gatherr);
+    sion_generic_register_gathervr_cb(aid_, pt_gathervr);
+    sion_generic_register_scatterr_cb(aid_, pt_scatterr);
+    sion_generic_register_scattervr_cb(aid_, pt_scattervr);
+    sion_generic_register_execute_and_scatter_cb(aid_, pt_execute_and_scatter);
+    sion_generic_register_gather_and_execute_cb(aid_, pt_gather_and_execute);
+    sion_generic_register_get_capability_cb(aid_, pt_capability);
+  }
+  void TearDown() override {
+    EXPECT_EQ(sion_generic_free_api(aid_), 1);
+    Api::TearDown();
+  }
+
+  // body(rank, sid) on every task, with the file open; the number of tasks on which that was so.
+  int on_tasks(const std::string& mode, const std::function<void(int, int)>& body) {
+    const auto group = std::make_shared<PthreadGroup>(tasks);
+    std::atomic<int> opened = 0;
+    on_threads(tasks, [&](int rank) {
+      PthreadEnd end{group, rank};
+      sion_int64 chunk = request;
+      sion_int32 block = 256;
+      int number = 0, files = 1, lrank = rank, lsize = tasks;
+      const int sid = sion_generic_paropen(aid_, file().c_str(), mode.c_str(), &chunk, &block, &end, rank, tasks, &number,
+                                           &files, &lrank, &lsize, nullptr, nullptr);
+      if (sid < 0) return;
+      ++opened;
+      body(rank, sid);
+      EXPECT_EQ(sion_generic_parclose(sid), 1);
+    });
+    return opened;
   }
 
   // Every task writes three pieces of 60 bytes in collective calls; the chunk sizes of the file, or nothing if the open
   // failed on all tasks.
   std::optional<Sizes> write(const std::string& mode) {
-    int opened = 0;
-#pragma omp parallel num_threads(tasks) reduction(+ : opened)
-    {
-      sion_int64 chunk = request;
-      sion_int32 block = 256;
-      int rank = 0;
-      const int sid = sion_paropen_omp(file().c_str(), mode.c_str(), &chunk, &block, &rank, nullptr, nullptr);
-      opened = sid >= 0;
-      if (sid >= 0) {
-        for (int call = 0; call < 3; ++call)
-          EXPECT_EQ(sion_coll_fwrite(content(rank, 60 * call, 60).data(), 1, 60, sid), 60u);
-        EXPECT_EQ(sion_parclose_omp(sid), 1);
-      }
-    }
+    const int opened = on_tasks(mode, [](int rank, int sid) {
+      for (int call = 0; call < 3; ++call)
+        EXPECT_EQ(sion_coll_fwrite(content(rank, 60 * call, 60).data(), 1, 60, sid), 60u);
+    });
     EXPECT_TRUE(opened == 0 || opened == tasks) << opened;
     return opened == tasks ? std::optional(chunks()) : std::nullopt;
   }
@@ -70,20 +94,18 @@ class CollectiveWords : public Api {
 
   // Every task reads what it wrote, in collective calls.
   void check_reading() {
-#pragma omp parallel num_threads(tasks)
-    {
-      sion_int64 chunk = 0;
-      sion_int32 block = 0;
-      int rank = omp_get_thread_num();
-      const int sid = sion_paropen_omp(file().c_str(), "rb", &chunk, &block, &rank, nullptr, nullptr);
+    const int opened = on_tasks("rb", [](int rank, int sid) {
       std::vector<std::byte> found(180);
       EXPECT_EQ(sion_coll_fread(found.data(), 1, 180, sid), 180u);
       EXPECT_EQ(found, content(rank, 0, 180));
-      EXPECT_EQ(sion_parclose_omp(sid), 1);
-    }
+    });
+    EXPECT_EQ(opened, tasks);
   }
 
   std::string file() const { return path("a"); }
+
+ private:
+  int aid_ = -1;
 };
 
 TEST_F(CollectiveWords, CollectorsPerFileOfTheEnvironment) {
