@@ -1,10 +1,11 @@
-"""What siondump, sionsplit and siondefrag print, character by character."""
+"""What siondump, sionsplit and siondefrag print, character by character; what they and sioncat overwrite."""
 
 from __future__ import annotations
 
+import subprocess
 import unittest
 
-from tool_case import ToolCase, make_keyval
+from tool_case import BIN, SECONDS, ToolCase, make_keyval, make_plain
 
 from sheaf_format import Kind, MultifileSpec, TaskSpec, fill, write
 
@@ -137,6 +138,45 @@ class Copying(ToolCase):
             "siondefrag: outsid:                   0",
             "siondefrag: fsblksize outfile:        1048576 bytes (  1.00 MB)",
             "[0]"])
+
+
+class Overwriting(ToolCase):
+    def test_what_exists_gives_way(self) -> None:
+        path = self.dir / "a.sion"
+        streams = make_plain(path)
+        victim = self.dir / "x00003"
+        for tool, expected in ((["sionsplit", path, self.dir / "x"], streams[3]),
+                               (["siondefrag", path, victim], None),
+                               (["sioncat", "-o", victim, path], b"".join(streams)),
+                               (["sioncat", "--force", "-o", victim, path], b"".join(streams))):
+            with self.subTest(tool=tool):
+                victim.write_bytes(b"old")
+                self.succeed(*tool)
+                found = victim.read_bytes() if expected else self.succeed("sioncat", victim)
+                self.assertEqual(found, expected or b"".join(streams))
+        self.succeed("siondefrag", "-q", 1, path, path)  # in place
+        self.assertEqual(self.succeed("sioncat", path), b"".join(streams))
+
+    def test_nothing_gives_way_to_what_cannot_be_made(self) -> None:
+        (self.dir / "x00003").write_bytes(b"precious")
+        (self.dir / "bad").write_bytes(b"no multifile")
+        bad, victim = self.dir / "bad", self.dir / "x00003"
+        for tool in (["sionsplit", bad, self.dir / "x"], ["siondefrag", bad, victim],
+                     ["sioncat", "-o", victim, bad]):
+            self.fail_on("bad", *tool)
+            self.assertEqual(victim.read_bytes(), b"precious")
+        self.assertEqual(self.names(), ["bad", "x00003"])
+        make_plain(self.dir / "a.sion")
+        self.fail_on("directory", "sioncat", "-o", self.dir, self.dir / "a.sion")
+
+    def test_sioncat_writes_to_devices_and_pipes(self) -> None:
+        path = self.dir / "a.sion"
+        streams = make_plain(path)
+        self.assertEqual(self.succeed("sioncat", "-o", "/dev/null", path), b"")
+        command = [BIN / "sioncat", "-o", "/dev/fd/1", path]
+        piped = subprocess.run(command, stdout=subprocess.PIPE, timeout=SECONDS)
+        self.assertEqual((piped.returncode, piped.stdout), (0, b"".join(streams)))
+        self.fail_on("No space left", "sioncat", "-o", "/dev/full", path)
 
 
 if __name__ == "__main__":
