@@ -1,11 +1,13 @@
 #include "cli/classic.hpp"
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf::cli {
 
@@ -27,22 +29,19 @@ constexpr Tool dump_tool = {"amMlkKSvVh", 1,
                             "  -K  key-value records per task\n"
                             "  -S  size of internal structures\n"};
 constexpr Tool split_tool = {"vgd:Vh", 2,
-                             "[-v] [-g] [-d N] [--force] [-V] [-h] FILE PREFIX\n"
-                             "  -g       number the outputs by global rank\n"
-                             "  -d N     digits of the number (5)\n"
-                             "  --force  replace outputs that exist\n"};
+                             "[-v] [-g] [-d N] [-V] [-h] FILE PREFIX\n"
+                             "  -g    number the outputs by global rank\n"
+                             "  -d N  digits of the number (5)\n"};
 constexpr Tool defrag_tool = {"q:Q:n:vVh", 2,
-                              "[-q BYTES] [-Q MB] [-n N] [-v] [--force] [-V] [-h] IN OUT\n"
+                              "[-q BYTES] [-Q MB] [-n N] [-v] [-V] [-h] IN OUT\n"
                               "  -q BYTES  block size of the new file; 1: no gaps\n"
                               "  -Q MB     the same in MB\n"
-                              "  -n N      number of physical files: only 1\n"
-                              "  --force   replace OUT if it exists\n"};
+                              "  -n N      number of physical files: only 1\n"};
 constexpr Tool cat_tool = {"vt:b:o:Vh", 1,
-                           "[-v] [-t TASK] [-b BLOCK] [-o OUTFILE] [--force] [-V] [-h] FILE\n"
+                           "[-v] [-t TASK] [-b BLOCK] [-o OUTFILE] [-V] [-h] FILE\n"
                            "  -t TASK     only this task\n"
                            "  -b BLOCK    only this block of each task\n"
                            "  -o OUTFILE  write there instead of to standard output\n"
-                           "  --force     replace OUTFILE if it exists\n"
                            "  -v          information on standard error\n"};
 
 int run_dump(const ClassicArguments& a) {
@@ -64,7 +63,7 @@ int run_split(const ClassicArguments& a) {
   o.request.prefix = a.files[1];
   o.request.digits = static_cast<int>(a.number('d', 5, 1, 200));
   o.request.global_ranks = a.has('g');
-  o.request.replace = a.force;
+  o.request.replace = true;
   return classic_split(o);
 }
 
@@ -77,7 +76,7 @@ int run_defrag(const ClassicArguments& a) {
   o.request.fsblksize = static_cast<int32_t>(a.number('q', 0, -1, INT32_MAX));
   if (a.has('Q'))
     o.request.fsblksize = static_cast<int32_t>(a.number('Q', 0, -1, INT32_MAX >> 20) * (1 << 20));
-  o.request.replace = a.force;
+  o.request.replace = true;
   return classic_defrag(o, a.has('v'));
 }
 
@@ -87,7 +86,12 @@ int run_cat(const ClassicArguments& a) {
   if (a.has('t')) o.task = a.number('t', 0, INT64_MIN, INT64_MAX);
   if (a.has('b')) o.block = a.number('b', 0, INT64_MIN, INT64_MAX);
   if (a.has('o')) o.output = a.options.at('o');
-  o.replace = a.force;
+  if (!o.output.empty() && posix_store().status(o.output).is_special) {
+    // A pipe or device is written to, not replaced.
+    if (!std::freopen(o.output.c_str(), "w", stdout)) throw os_error("cannot open", o.output, errno);
+    o.output.clear();
+  }
+  o.replace = true;
   o.verbose = a.has('v');
   return cat(o);
 }
@@ -110,7 +114,7 @@ ClassicArguments parse_classic(int argc, char** argv, std::string_view letters, 
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--force") {
-      a.force = true;
+      // What it asks for, the classic tools do anyway.
     } else if (argument.size() == 2 && argument[0] == '-') {
       const size_t at = argument[1] == ':' ? std::string_view::npos : letters.find(argument[1]);
       if (at == std::string_view::npos) return a;

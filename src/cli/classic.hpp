@@ -15,7 +15,6 @@ namespace sheaf::cli {
 struct ClassicArguments {
   bool good = false;                    // no unknown option, as many file names as the tool takes
   std::map<char, std::string> options;  // with their values, "" where they have none
-  bool force = false;
   std::vector<std::string> files;
 
   bool has(char option) const { return options.count(option) > 0; }

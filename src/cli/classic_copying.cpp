@@ -17,16 +17,25 @@ namespace {
 
 const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
 
-// Lines "TOOL: LABEL   VALUE", the value in column 38.
+// Lines "TOOL: LABEL   VALUE", the value behind 38 columns, and in the form that siondump has for its kind.
 class Lines {
  public:
   explicit Lines(const char* tool) : tool_(tool) {}
   void print(const char* label, const std::string& value) const {
-    std::printf("%-38s%s\n", (std::string(tool_) + ": " + label + ":").c_str(), printable(value).c_str());
+    std::printf("%-38s%s\n", start(label).c_str(), printable(value).c_str());
   }
   void print(const char* label, int64_t value) const { print(label, std::to_string(value)); }
+  void print_name(const char* label, const std::string& name) const {
+    std::printf("%-38s%-30s\n", start(label).c_str(), printable(name).c_str());
+  }
+  void print_size(const char* label, int64_t bytes) const {
+    const double megabytes = static_cast<double>(bytes) / (1 << 20);
+    std::printf("%-38s%" PRId64 " bytes (%6.2f MB)\n", start(label).c_str(), bytes, megabytes);
+  }
 
  private:
+  std::string start(const char* label) const { return std::string(tool_) + ": " + label + ":"; }
+
   const char* tool_;
 };
 
@@ -100,10 +109,10 @@ int classic_split(const SplitOptions& options) {
   const Usage usage = usage_of(m);
   const std::string mask = options.request.prefix + "%0" + std::to_string(options.request.digits) + "d";
   const Lines lines("sionsplit");
-  lines.print("filename", options.path);
-  lines.print("prefix", options.request.prefix);
+  lines.print_name("filename", options.path);
+  lines.print_name("prefix", options.request.prefix);
   lines.print("sid", 0);
-  lines.print("filename", options.path);
+  lines.print_name("filename", options.path);
   lines.print("number of tasks", m.ntasks());
   lines.print("number of files", h.nfiles);
   lines.print("number of digits", options.request.digits);
@@ -111,15 +120,15 @@ int classic_split(const SplitOptions& options) {
   lines.print("keyval", keyval_name(h));
   lines.print("current endianness", name_of(native_order));
   lines.print("file endianness", name_of(h.userdata_order));
-  lines.print("fsblksize", h.fsblksize);
+  lines.print_size("fsblksize", h.fsblksize);
   lines.print("max number of chunks", m.maxblocks());
-  lines.print("datasize in file (aggr.)", usage.data_bytes);
+  lines.print_size("datasize in file (aggr.)", usage.data_bytes);
   lines.print("start_of_varheader", m.files.front().pointer.varheader);
-  lines.print("size of file", m.files.front().file->status().size);
+  lines.print_size("size of file", m.files.front().file->status().size);
   lines.print("file usage", usage_percent(usage));
   lines.print("filename mask", mask);
   lines.print("filename key mask", mask + "_%012ld");
-  lines.print("max chunksize", largest_chunk(m));
+  lines.print_size("max chunksize", largest_chunk(m));
   catch_signals();
   SplitReport report(m);
   sheaf::split(any_store(), m, options.request, report);
@@ -132,23 +141,24 @@ int classic_defrag(const DefragOptions& options, bool verbose) {
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const Lines lines("siondefrag");
-  lines.print("infilename", options.path);
-  lines.print("outfilename", options.request.output);
+  lines.print_name("infilename", options.path);
+  lines.print_name("outfilename", options.request.output);
   lines.print("sid", 0);
-  lines.print("filename", options.path);
+  lines.print_name("filename", options.path);
   lines.print("nfiles", h.nfiles);
-  lines.print("fsblksize", h.fsblksize);
+  lines.print_size("fsblksize", h.fsblksize);
   lines.print("keyval", keyval_name(h));
   lines.print("current endianness", name_of(native_order));
   lines.print("file endianness", name_of(h.userdata_order));
   lines.print("max number of blocks", m.maxblocks());
-  lines.print("datasize in file (aggr.)", usage.data_bytes);
+  lines.print_size("datasize in file (aggr.)", usage.data_bytes);
   lines.print("start_of_varheader", m.files.front().pointer.varheader);
-  lines.print("size of chunks", usage.chunk_bytes);
+  lines.print_size("size of chunks", usage.chunk_bytes);
   lines.print("file usage", usage_percent(usage));
-  lines.print("max chunksize", largest_chunk(m));
+  lines.print_size("max chunksize", largest_chunk(m));
   lines.print("outsid", 0);
-  lines.print("fsblksize outfile", options.request.fsblksize > 0 ? options.request.fsblksize : h.fsblksize);
+  const int64_t fsblksize = options.request.fsblksize > 0 ? options.request.fsblksize : h.fsblksize;
+  lines.print_size("fsblksize outfile", fsblksize);
   catch_signals();
   DefragReport report(m, verbose);
   sheaf::defrag(any_store(), m, options.request, report);

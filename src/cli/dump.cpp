@@ -124,9 +124,10 @@ class ShownSizes {
 };
 
 void print_blocks(const Multifile& m, bool in_bytes) {
+  std::printf("\n%s\n", dashes_155.c_str());
   for (int64_t first = 0; first < m.maxblocks(); first += ShownSizes::rounds) {
     const int64_t last = std::min(first + ShownSizes::rounds, m.maxblocks());
-    std::printf("\n%s\n%70s", dashes_155.c_str(), "");
+    std::printf("%70s", "");
     for (int64_t b = first; b < last; ++b) std::printf("BLK%03" PRId64 "    ", b);
     std::printf("\n");
     TaskRows rows(m);
@@ -140,19 +141,20 @@ void print_blocks(const Multifile& m, bool in_bytes) {
                     t, total, row.globalrank, int64_t{row.sizes.count}, row.stored_chunk);
       else
         std::printf(
-            "Task %02" PRId64 ": size=%8.2f MB glblrnk=%4" PRId64 " #blks=%2" PRId64 " lsz=%8.2f MB:   ", t,
+            "Task %02" PRId64 ": size=%8.2f MB glblrnk=%4" PRId64 " #blks=%2" PRId64 " lsz=%8.2f MB:  ", t,
             mb(total), row.globalrank, int64_t{row.sizes.count}, mb(row.stored_chunk));
       for (int64_t b = first; b < last; ++b) {
         const int64_t size = shown.of(t, row, b);
         if (in_bytes)
           std::printf("%9" PRId64 " ", size);
         else
-          std::printf("%6.2f MB ", mb(size));
+          std::printf(" %6.2f MB ", mb(size));
       }
       std::printf("\n");
     }
-    std::printf("\n%s\n", dashes_155.c_str());
+    std::printf("\n");
   }
+  std::printf("%s\n", dashes_155.c_str());
 }
 
 void print_keys(const Multifile& m) {
@@ -249,8 +251,8 @@ void print_set(const Multifile& m, const DumpOptions& options) {
     std::printf("  mapping: ");
     for_each_place(m, [](int64_t t, std::span<const layout::Placement> places) {
       for (const layout::Placement at : places) {
-        if (t > 0 && t % 16 == 0) std::printf("\n        ");
         std::printf("[%05" PRId64 " -> (f%03d,t%03d)] ", t++, at.file, at.local_rank);
+        if (t % 16 == 0) std::printf("\n        ");
       }
     });
     std::printf("\n%s\n", dashes_60.c_str());

@@ -11,7 +11,7 @@ namespace sheaf {
 namespace {
 
 int64_t count_of(std::string_view word, std::string_view value, int64_t least, int64_t most) {
-  const auto count = parse_number(value);
+  const auto count = parse_number(trimmed(value));
   if (!count || *count < least || *count > most)
     throw Error(Code::invalid_argument, "open mode: '" + std::string(word) + "' is impossible; expected a number from " +
                                             std::to_string(least) + " to " + std::to_string(most));

@@ -124,6 +124,7 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (key == "endianness") {
     m.userdata_order = value == "big" ? ByteOrder::big : ByteOrder::little;
   } else if (key == "keyval") {
+    if (trimmed(value) != value) return false;  // no effect in the API it comes from
     set_keyval(m, word, value);
   } else if (key == "keyval-default") {
     if (m.creates() && m.keyval == KeyvalMode::not_set) set_keyval(m, word, value);
@@ -143,15 +144,37 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   return true;
 }
 
-void parse_words(OpenMode& m, std::string_view list) {
+std::string_view key_of(std::string_view word) { return word.substr(0, word.find('=')); }
+
+// Words of the SION API as it was, which compares them with their blanks.
+bool is_classic(std::string_view word) {
+  for (const std::string_view whole : {"w", "wb", "bw", "r", "rb", "br", "ansi", "posix", "sionfwd",
+                                       "collective", "collectivemerge", "cmerge", "collmsa"})
+    if (word == whole) return true;
+  for (const std::string_view key : {"collsize", "keyval", "endianness", "buddy"})
+    if (key_of(word) == key) return true;
+  return false;
+}
+
+// What blanks around the words of a list are: part of the classic ones, or nothing.
+enum class Blanks : uint8_t { count, vanish };
+
+void parse_words(OpenMode& m, std::string_view list, Blanks blanks) {
   while (!list.empty()) {
     const size_t comma = list.find(',');
-    const std::string_view word = trimmed(list.substr(0, comma));
+    const std::string_view given = list.substr(0, comma);
+    std::string_view word = trimmed(given);
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
     if (word.empty()) continue;
-    const size_t equals = word.find('=');
-    const std::string_view value = equals == std::string_view::npos ? std::string_view{} : word.substr(equals + 1);
-    if (!apply(m, word, word.substr(0, equals), value)) m.unknown.emplace_back(word);
+    bool known = true;
+    if (blanks == Blanks::count && is_classic(word)) {
+      // Blanks behind a '=' are of the value.
+      known = given.starts_with(key_of(word)) && (given == word || word.find('=') != std::string_view::npos);
+      word = given;
+    }
+    const std::string_view key = key_of(word);
+    const std::string_view value = key == word ? std::string_view{} : word.substr(key.size() + 1);
+    if (!known || !apply(m, word, key, value)) m.unknown.emplace_back(word);
   }
 }
 
@@ -159,10 +182,10 @@ void parse_words(OpenMode& m, std::string_view list) {
 
 OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   OpenMode m;
-  parse_words(m, mode);
+  parse_words(m, mode, Blanks::count);
   const Direction direction = m.direction;
   const bool append = m.append;
-  parse_words(m, additions);
+  parse_words(m, additions, Blanks::vanish);
   m.direction = direction;
   m.append = append;
   if (m.creates() && m.compression.on() && ((m.collective.wanted && m.collective.merge) || m.collective.buddies > 0))

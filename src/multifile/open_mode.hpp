@@ -1,7 +1,7 @@
 // multifile/open_mode: the open-mode string, a comma-separated list of words, and the environment that adds to it.
 //
-// Words of the SION API (docs/api-sion.md, "Open mode") and of Sheaf. Blanks around words are trimmed, empty words
-// skipped. A word nobody knows is kept in `unknown`: reported and ignored, or an error with the word `strict`.
+// Words of the SION API (docs/api-sion.md, "Open mode"), in which blanks count, and of Sheaf, which are trimmed.
+// A word nobody knows is kept in `unknown`, with its blanks: reported and ignored, or an error under `strict`.
 #pragma once
 
 #include <cstdint>

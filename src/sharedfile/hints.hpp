@@ -1,5 +1,5 @@
-// sharedfile/hints: how a shared file is to be accessed: what the program asks for (MPI_Info), what the environment sets, and
-// what is used.
+// sharedfile/hints: how a shared file is to be accessed: what the program asks for (MPI_Info), what a file of
+// hints (hints_file) and the environment say, and what is used.
 //
 // Words of the program, as ROMIO's users know them: cb_nodes, cb_buffer_size, romio_cb_write, romio_cb_read, romio_ds_write,
 // romio_ds_read (enable, disable, automatic), ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor,

@@ -157,6 +157,23 @@ TEST_F(Api, UnknownWordsAreReportedOnce) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
+// The original ignores them, and gives a FILE* here.
+TEST_F(Api, ClassicWordsWithBlanksAreIgnoredAndReported) {
+  sheaf_print_errors(1);
+  ::testing::internal::CaptureStderr();
+  FILE* stream = nullptr;
+  const int sid = create(path("a"), {100}, 512, &stream, "wb, posix, durable");
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  sheaf_print_errors(0);
+  ASSERT_GE(sid, 0);
+  EXPECT_NE(stream, nullptr);
+  EXPECT_NE(said.find("' posix' in the open mode is ignored, because the blanks count; write 'posix' if it is meant"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("durable"), std::string::npos) << said;
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
 TEST_F(Api, ErrorsArePrintedInTheDocumentedForm) {
   sheaf_print_errors(1);
   ::testing::internal::CaptureStderr();

@@ -20,7 +20,7 @@ class OwnFiles(ToolCase):
         for order in ("little", "big"):
             path = self.dir / f"{order}.sion"
             streams = make_plain(path, order)
-            for tool in (["sheaf", "split", "-d", 2], ["sionsplit", "--force", "-d", 2]):
+            for tool in (["sheaf", "split", "-d", 2], ["sionsplit", "-d", 2]):
                 self.succeed(*tool, path, self.dir / "t")  # the second replaces what the first has written
                 self.assertEqual([(self.dir / f"t{rank:02}").read_bytes() for rank in range(5)], streams)
             for rank in range(5):
@@ -73,9 +73,8 @@ class OwnFiles(ToolCase):
         path = self.dir / "a.sion"
         streams = make_plain(path)
         victim = self.dir / "x00003"
-        for tool in (["sheaf", "split", path, self.dir / "x"], ["sionsplit", path, self.dir / "x"],
-                     ["sheaf", "defrag", path, victim], ["siondefrag", path, victim],
-                     ["sheaf", "cat", "-o", victim, path], ["sioncat", "-o", victim, path]):
+        for tool in (["sheaf", "split", path, self.dir / "x"], ["sheaf", "defrag", path, victim],
+                     ["sheaf", "cat", "-o", victim, path]):
             victim.write_bytes(b"precious")
             said = self.fail_on("x00003", *tool)
             self.assertIn("--force", said)

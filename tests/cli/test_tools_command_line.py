@@ -53,7 +53,7 @@ class CommandLine(ToolCase):
         self.assertIn(b"sionsplit: generating file:", self.succeed("sionsplit", "-v", path, self.dir / "t"))
         quiet = self.succeed("siondefrag", "-Q", 1, path, self.dir / "q")
         self.assertIn(b"\n[0]\n", quiet)
-        loud = self.succeed("siondefrag", "-Q", 1, "-v", "--force", path, self.dir / "q")
+        loud = self.succeed("siondefrag", "-Q", 1, "-v", path, self.dir / "q")
         self.assertNotIn(b"\n[0]\n", loud)
         self.assertIn(b"task 4", loud)
         self.assertIn(b"filesystem blocksize:      1048576 bytes", self.succeed("siondump", self.dir / "q"))

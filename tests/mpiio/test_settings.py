@@ -1,7 +1,10 @@
-"""What the environment says and nobody understands is said once, by one task of several, and what is understood is not."""
+"""What the environment says and nobody understands is said once, by one task of several, and what is
+understood is not. Hints come from the file that ROMIO_HINTS names, the program, and the environment; each
+wins over those before it."""
 import os
 import sys
 import unittest
+from pathlib import Path
 
 from programs import MPIS, Programs
 
@@ -20,6 +23,43 @@ class Settings(Programs):
                         self.assertEqual(len(said), 1 if settings is wrong else 0, self.said_beside)
                         for line in said:
                             self.assertIn("is not understood, and ignored; expected", line)
+
+    def used(self, mpi, arguments=(), **environment):
+        """The values that all tasks see in both opens."""
+        tasks = 3 if mpi == "openmpi" else 2
+        program = os.path.join(self.where, f"hints.{mpi}")
+        if not os.path.exists(program):
+            self.build(f"mpicc.{mpi}", "hints.c", name=f"hints.{mpi}")
+        command = [program, os.path.join(self.where, "file"), *arguments]
+        told = self.run_under(mpi, tasks, command, environment=environment)
+        lines = sorted(line.split() for line in told.splitlines())
+        self.assertEqual([line[0] for line in lines], sorted(2 * [str(task) for task in range(tasks)]), told)
+        self.assertEqual(len({tuple(line[1:]) for line in lines}), 1, told)
+        return lines[0][1:]
+
+    def test_hints_of_a_file_are_used_unless_the_program_gives_others(self):
+        hints = Path(self.where, "hints")
+        hints.write_text("# of the site\ncb_nodes 2\n\ncb_buffer_size\t1M  # bytes\nromio_cb_write enable\n"
+                         "nobodys_hint 5\n")
+        named = {"ROMIO_HINTS": str(hints)}
+        for mpi in MPIS:
+            with self.subTest(mpi=mpi):
+                self.assertEqual(self.used(mpi, **named), ["2", "1048576", "enable"])
+                self.assertNotIn("sheaf", self.said_beside)
+                self.assertEqual(self.used(mpi, ["cb_nodes", "1"], **named), ["1", "1048576", "enable"])
+                self.assertEqual(self.used(mpi, ["cb_nodes", "1"], SHEAF_CB_NODES="3", **named),
+                                 ["3", "1048576", "enable"])
+
+    def test_a_file_of_hints_that_cannot_be_read_is_told_once(self):
+        for mpi in MPIS:
+            plain = self.used(mpi, ROMIO_HINTS="/dev/null")
+            self.assertNotIn("ROMIO_HINTS", self.said_beside)
+            for path in (os.path.join(self.where, "missing"), self.where):
+                with self.subTest(mpi=mpi, path=path):
+                    self.assertEqual(self.used(mpi, ROMIO_HINTS=path), plain)
+                    said = [line for line in self.said_beside.splitlines() if "ROMIO_HINTS" in line]
+                    self.assertEqual(len(said), 1, self.said_beside)
+                    self.assertIn("is not understood, and ignored; expected a text file of hints", said[0])
 
 
 if __name__ == "__main__":

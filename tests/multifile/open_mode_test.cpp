@@ -21,7 +21,48 @@ TEST(OpenMode, TheLastOfAnsiAndPosixWins) {
   EXPECT_TRUE(parse_open_mode("w,posix").posix);
   EXPECT_FALSE(parse_open_mode("w,posix,ansi").posix);
   EXPECT_TRUE(parse_open_mode("ansi,w,posix").posix);
-  EXPECT_TRUE(parse_open_mode("wb, posix").posix);
+}
+
+// The original compares its words with their blanks. Programs that were written for it get the same files.
+TEST(OpenMode, ClassicWordsWithBlanksAreIgnoredAndKept) {
+  const std::vector<std::string> words = {" posix",  "ansi ",          "\tcollective",   " collsize=2",
+                                          " cmerge", " collectivemerge", " collmsa",       " keyval=inline",
+                                          " keyval", " endianness=big",  " buddy",         " buddy=2",
+                                          " sionfwd"};
+  std::string list = "wb";
+  for (const std::string& word : words) list += "," + word;
+  const OpenMode mode = parse_open_mode(list);
+  EXPECT_EQ(mode.unknown, words);
+  EXPECT_FALSE(mode.posix);
+  EXPECT_EQ(mode.userdata_order, native_order);
+  EXPECT_EQ(mode.keyval, format::KeyvalMode::not_set);
+  const CollectiveMode& c = mode.collective;
+  EXPECT_FALSE(c.wanted || c.merge || c.renumber);
+  EXPECT_EQ(c.tasks, 0);
+  EXPECT_EQ(c.buddies, 0);
+  EXPECT_EQ(parse_open_mode("r, wb").direction, Direction::read);
+  EXPECT_EQ(parse_open_mode(" wb").direction, Direction::none);
+}
+
+TEST(OpenMode, BlanksBehindAnEqualsSignAreOfTheValue) {
+  EXPECT_EQ(parse_open_mode("w,endianness=big ").userdata_order, ByteOrder::little);
+  EXPECT_EQ(parse_open_mode("w,endianness= big").userdata_order, ByteOrder::little);
+  EXPECT_EQ(parse_open_mode("w,keyval=inline ").keyval, format::KeyvalMode::not_set);
+  EXPECT_EQ(parse_open_mode("w,keyval= inline").unknown, std::vector<std::string>{"keyval= inline"});
+  EXPECT_EQ(parse_open_mode("w,collsize= 4 ").collective.tasks, 4);
+  EXPECT_EQ(parse_open_mode("w,buddy=2 ").collective.buddies, 2);
+}
+
+TEST(OpenMode, BlanksAroundWordsOfSheafMeanNothing) {
+  const OpenMode mode =
+      parse_open_mode("w, durable ,\tfiles=3 , journal=off, collective=4, buffered", "posix, cmerge");
+  EXPECT_TRUE(mode.unknown.empty());
+  EXPECT_TRUE(mode.durable);
+  EXPECT_EQ(mode.files, 3);
+  EXPECT_FALSE(mode.journal);
+  EXPECT_EQ(mode.collective.forced_tasks, 4);
+  EXPECT_TRUE(mode.posix);             // the environment is Sheaf's
+  EXPECT_TRUE(mode.collective.merge);
 }
 
 TEST(OpenMode, ByteOrderOfUserData) {

@@ -8,6 +8,7 @@
 #include "api/mpiio/requests.hpp"
 #include "api/mpiio/striped.hpp"
 #include "comm/mpi_comm.hpp"
+#include "sharedfile/hints_file.hpp"
 #include "sharedfile/lane.hpp"
 #include "storage/store.hpp"
 #include "stripedfile/striped_store.hpp"
@@ -73,6 +74,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   const bool threads = agree_on_opening(*comm, problem, amode);
   follow_session(path, program_comm);
   Hints hints;
+  if (comm->rank() == 0) take_hints_file(posix_store(), hints);  // task 0 tells its hints to all
   take_hints(info, hints, comm->rank() == 0);
   auto result = std::make_shared<OpenFile>();
   result->store = any_store_here();

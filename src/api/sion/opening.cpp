@@ -6,6 +6,7 @@
 
 #include "api/sion/exported.hpp"
 #include "api/sion/report.hpp"
+#include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
 #include "storage/shared_handles.hpp"
@@ -14,9 +15,16 @@
 namespace sheaf::api {
 
 void report_unknown_words(const char* function, const OpenMode& mode, int task) {
-  for (const std::string& word : mode.unknown)
-    warn(function, "unknown word '" + word + "' in the open mode is ignored; the words are " +
-                       std::string(known_words()), task);
+  for (const std::string& word : mode.unknown) {
+    const std::string meant(trimmed(word));
+    std::string told = "'" + word + "' in the open mode is ignored";
+    if (meant == word) {
+      told = "unknown word " + told + "; the words are " + std::string(known_words());
+    } else {
+      told += ", because the blanks count; write '" + meant + "' if it is meant";
+    }
+    warn(function, told, task);
+  }
 }
 
 void report_keyval(const char* function, const OpenMode& mode, bool in_file, int task) {
