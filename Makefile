@@ -8,6 +8,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+MPIS ?= mpicc.openmpi;mpicc.mpich
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 100000
 FAULT_RUNS ?= 10000
@@ -25,7 +26,8 @@ deps:
 	@scripts/install-deps.sh
 
 configure: deps
-	@[ -f $(BUILD)/build.ninja ] || cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).configure.log 2>&1 \
+	@[ -f $(BUILD)/build.ninja ] || cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_DEVELOPER=ON \
+	  "-DSHEAF_MPIS=$(MPIS)" >$(BUILD).configure.log 2>&1 \
 	  || { cat $(BUILD).configure.log; exit 1; }; rm -f $(BUILD).configure.log
 
 build: configure
