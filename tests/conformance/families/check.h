@@ -11,13 +11,14 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include <mpi.h>
+#include <sched.h>
+#include <signal.h>
 #include <sion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
 #define MOST 24 /* tasks of a case, threads included */
@@ -96,6 +97,20 @@ static inline const char *file_name(const char *base, int number) {
   static char name[800];
   snprintf(name, sizeof name, number ? "%s.%06d" : "%s", base, number);
   return name;
+}
+
+/* Waits for a request. Some MPIs keep a core while they wait, and tests run more tasks than there are cores. */
+static inline int wait_for(MPI_Request request) {
+  int done = 0;
+  while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) sched_yield();
+  return done ? 0 : 1;
+}
+
+/* All tasks of the case meet. */
+static inline void meet(void) {
+  MPI_Request request;
+  MPI_Ibarrier(run.comm, &request);
+  wait_for(request);
 }
 
 /* Waits for all tasks of the program without using a core, as those have it that are in the case. */

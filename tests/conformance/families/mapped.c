@@ -140,7 +140,7 @@ static void write_placement(const struct placement *p) {
     expect("sion_parclose_mapped_mpi", "once more", -1, sion_parclose_mapped_mpi(s.sid));
   }
   free_lists(&l);
-  MPI_Barrier(run.comm);
+  meet();
 }
 
 static void check_mapping(const struct placement *p, int sid) {
@@ -203,7 +203,7 @@ static void read_tasks(const struct placement *p, int count, const int *ranks, e
     expect("sion_parclose_mapped_mpi", "result", 1, sion_parclose_mapped_mpi(s.sid));
   }
   free_lists(&l);
-  MPI_Barrier(run.comm);
+  meet();
 }
 
 /* Counts, unused rounds and ranks, by a serial open. */

@@ -55,7 +55,7 @@ static inline void scenario_way(const struct scenario *e, const char *file, int 
   }
   environment("SION_COLLSIZE", NULL);
   environment("SION_COLLNUM", NULL);
-  MPI_Barrier(run.comm);
+  meet();
 }
 
 /* Chunk sizes, ranks and bytes of all tasks, by a serial open on task 0. */
@@ -85,7 +85,7 @@ static inline void run_scenario(const struct scenario *e) {
       scenario_way(e, "scenario", 1, with_fp);
       scenario_way(e, "scenario", 0, with_fp);
       if (run.rank == 0) scenario_sizes(e, "scenario");
-      MPI_Barrier(run.comm);
+      meet();
     }
   }
   end_case(e->tasks);
