@@ -1,8 +1,10 @@
-/* check.h: what the programs of this directory share: counting of checks, cases on parts of the tasks, names, contents.
+/* check.h: what the programs of this directory share: counting of checks, cases on parts of the tasks, names,
+ * contents.
  *
- * A program is started on N tasks with a directory as its argument. It consists of tables of cases; a case says how many
- * tasks it takes, and those beyond N are left out. A check compares what a call has given with what the interface's
- * specification says, prints what does not fit, and goes on; the last line is "N checks, M failed".
+ * A program is started on N tasks with a directory as its argument. It consists of tables of cases; a case
+ * says how many tasks it takes, and those beyond N are left out. A check compares what a call has given with
+ * what the interface's specification says, prints what does not fit, and goes on; the last line is "N checks,
+ * M failed".
  */
 #ifndef FAMILIES_CHECK_H
 #define FAMILIES_CHECK_H
@@ -27,8 +29,8 @@ static struct {
   int world_rank, world_size; /* of the program */
   MPI_Comm comm;              /* of the current case */
   int rank, size;
-  const char *name; /* of the current case */
-  const char *directory;
+  const char* name; /* of the current case */
+  const char* directory;
   long long checks, failures;
 } run;
 
@@ -41,15 +43,15 @@ static void hang(int signal_number) {
   _exit(3);
 }
 
-static void failed(const char *where, const char *what, const char *expected, const char *found) {
+static void failed(const char* where, const char* what, const char* expected, const char* found) {
   run.failures++;
-  printf("FAILED %s [task %d of %d] %s: %s: expected %s, found %s\n", run.name, run.rank, run.size, where, what, expected,
-         found);
+  printf("FAILED %s [task %d of %d] %s: %s: expected %s, found %s\n", run.name, run.rank, run.size, where,
+         what, expected, found);
   fflush(stdout);
 }
 
 /* One check of a number. */
-static inline int expect(const char *where, const char *what, long long expected, long long found) {
+static inline int expect(const char* where, const char* what, long long expected, long long found) {
   char wanted[32], got[32];
   run.checks++;
   if (expected == found) return 1;
@@ -60,7 +62,7 @@ static inline int expect(const char *where, const char *what, long long expected
 }
 
 /* One check of a string; NULL is a value like others. */
-static inline int expect_text(const char *where, const char *what, const char *expected, const char *found) {
+static inline int expect_text(const char* where, const char* what, const char* expected, const char* found) {
   run.checks++;
   if (expected == found || (expected && found && !strcmp(expected, found))) return 1;
   failed(where, what, expected ? expected : "NULL", found ? found : "NULL");
@@ -68,14 +70,17 @@ static inline int expect_text(const char *where, const char *what, const char *e
 }
 
 /* Byte `at` of the stream of `task`. */
-static inline unsigned char byte_of(int task, long long at) { return (unsigned char)(task * 37 + at * 7 + at / 251 * 3 + 1); }
+static inline unsigned char byte_of(int task, long long at) {
+  return (unsigned char)(task * 37 + at * 7 + at / 251 * 3 + 1);
+}
 
-static inline void fill(unsigned char *data, int task, long long at, long long bytes) {
+static inline void fill(unsigned char* data, int task, long long at, long long bytes) {
   for (long long i = 0; i < bytes; i++) data[i] = byte_of(task, at + i);
 }
 
 /* One check: `data` are the bytes of the stream of `task` from `at` on. */
-static inline int expect_bytes(const char *where, int task, long long at, const unsigned char *data, long long bytes) {
+static inline int expect_bytes(const char* where, int task, long long at, const unsigned char* data,
+                               long long bytes) {
   long long same = 0;
   while (same < bytes && data[same] == byte_of(task, at + same)) same++;
   return expect(where, "bytes read that are right", bytes, same);
@@ -84,22 +89,23 @@ static inline int expect_bytes(const char *where, int task, long long at, const 
 static inline long long align_up(long long value, long long unit) { return (value + unit - 1) / unit * unit; }
 
 /* Path of a file of the case: PATH(name) of the program's directory, made anew for each call. */
-static inline const char *path(const char *name) {
+static inline const char* path(const char* name) {
   static char paths[4][700];
   static int next;
-  char *one = paths[next++ % 4];
+  char* one = paths[next++ % 4];
   snprintf(one, sizeof paths[0], "%s/%s", run.directory, name);
   return one;
 }
 
 /* Name of physical file `number` of the set `base` (format, section 6). */
-static inline const char *file_name(const char *base, int number) {
+static inline const char* file_name(const char* base, int number) {
   static char name[800];
   snprintf(name, sizeof name, number ? "%s.%06d" : "%s", base, number);
   return name;
 }
 
-/* Waits for a request. Some MPIs keep a core while they wait, and tests run more tasks than there are cores. */
+/* Waits for a request. Some MPIs keep a core while they wait, and tests run more tasks than there are cores.
+ */
 static inline int wait_for(MPI_Request request) {
   int done = 0;
   while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) sched_yield();
@@ -125,12 +131,14 @@ static void all_meet(void) {
   }
 }
 
-/* Begins a case for `tasks` tasks; 1 for those that take part, who then have run.comm. end_case() is for all. */
-static inline int begin_case(const char *name, int tasks) {
+/* Begins a case for `tasks` tasks; 1 for those that take part, who then have run.comm. end_case() is for all.
+ */
+static inline int begin_case(const char* name, int tasks) {
   run.name = name;
   run.comm = MPI_COMM_NULL;
   if (tasks > run.world_size) return 0;
-  snprintf(hang_text, sizeof hang_text, "FAILED %s [task %d of %d]: does not end\n", name, run.world_rank, tasks);
+  snprintf(hang_text, sizeof hang_text, "FAILED %s [task %d of %d]: does not end\n", name, run.world_rank,
+           tasks);
   alarm(20);
   if (run.world_rank >= tasks) return 0;
   MPI_Group world, part;
@@ -152,13 +160,15 @@ static inline void end_case(int tasks) {
 }
 
 /* Sets, or with NULL removes, a variable of the environment; on all tasks of the case. */
-static inline void environment(const char *name, const char *value) {
-  if (value) setenv(name, value, 1);
-  else unsetenv(name);
+static inline void environment(const char* name, const char* value) {
+  if (value)
+    setenv(name, value, 1);
+  else
+    unsetenv(name);
 }
 
 /* What a program begins with: MPI, the directory. `level` is what is asked of MPI_Init_thread. */
-static inline void begin_program(int *argc, char ***argv, int level) {
+static inline void begin_program(int* argc, char*** argv, int level) {
   int given;
   MPI_Init_thread(argc, argv, level, &given);
   MPI_Comm_rank(MPI_COMM_WORLD, &run.world_rank);

@@ -1,45 +1,20 @@
-/* generic.c: the generic interface: registration, opens and closes with any placement, names of the client's own, collective
- * calls with and without callbacks for them, mapped opens; in groups of one process and of several.
+/* generic.c: the generic interface: registration, opens and closes with any placement, names of the client's
+ * own, collective calls with and without callbacks for them; in groups of one process and of several.
  */
-#include "callbacks.h"
-
-/* Each register function with its callback, in the order of the interface; the first eight make an API complete. */
-#define REGISTER(ROW)                                                                                                   \
-  ROW(sion_generic_register_create_local_commgroup_cb, make_group) ROW(sion_generic_register_free_local_commgroup_cb, free_group) \
-  ROW(sion_generic_register_barrier_cb, barrier) ROW(sion_generic_register_bcastr_cb, bcastr)                          \
-  ROW(sion_generic_register_gatherr_cb, gatherr) ROW(sion_generic_register_gathervr_cb, gathervr)                      \
-  ROW(sion_generic_register_scatterr_cb, scatterr) ROW(sion_generic_register_scattervr_cb, scattervr)
-#define REGISTER_MOVERS(ROW)                                                                    \
-  ROW(sion_generic_register_execute_and_scatter_cb, execute_and_scatter)                        \
-  ROW(sion_generic_register_gather_and_execute_cb, gather_and_execute)                          \
-  ROW(sion_generic_register_get_capability_cb, capability)
-
-/* An API without callback number `without` (-1: with all eight). */
-static int make_api(int without, int movers, int names) {
-  const int aid = sion_generic_create_api("conformance");
-  int number = 0;
-  expect("sion_generic_create_api", "an id", 1, aid >= 0);
-#define ADD(function, callback) \
-  if (number++ != without) expect(#function, "result", 1, function(aid, callback));
-  REGISTER(ADD)
-  if (movers) { REGISTER_MOVERS(ADD) }
-  if (names) expect("sion_generic_register_get_multi_filename_cb", "result", 0,
-                    sion_generic_register_get_multi_filename_cb(aid, file_of_client));
-  return aid;
-}
+#include "client.h"
 
 static void registrations(void) {
   const int aid = make_api(-1, 1, 1), bad[] = {-1, 4711};
   expect("sion_generic_create_api", "without a name", -1, sion_generic_create_api(NULL));
 #define AGAIN(function, callback) expect(#function, "set already", 0, function(aid, callback));
-  REGISTER(AGAIN) REGISTER_MOVERS(AGAIN)
-  expect("sion_generic_register_get_multi_filename_cb", "set already", -1,
-         sion_generic_register_get_multi_filename_cb(aid, file_of_client));
+  REGISTER(AGAIN)
+  REGISTER_MOVERS(AGAIN) expect("sion_generic_register_get_multi_filename_cb", "set already", -1,
+                                sion_generic_register_get_multi_filename_cb(aid, file_of_client));
   for (int i = 0; i < COUNT(bad); i++) {
 #define INVALID(function, callback) expect(#function, "invalid id", 0, function(bad[i], callback));
-    REGISTER(INVALID) REGISTER_MOVERS(INVALID)
-    expect("sion_generic_register_get_multi_filename_cb", "invalid id", -1,
-           sion_generic_register_get_multi_filename_cb(bad[i], file_of_client));
+    REGISTER(INVALID)
+    REGISTER_MOVERS(INVALID) expect("sion_generic_register_get_multi_filename_cb", "invalid id", -1,
+                                    sion_generic_register_get_multi_filename_cb(bad[i], file_of_client));
     expect("sion_generic_free_api", "invalid id", 0, sion_generic_free_api(bad[i]));
   }
   expect("sion_generic_free_api", "result", 1, sion_generic_free_api(aid));
@@ -47,24 +22,28 @@ static void registrations(void) {
 }
 
 static const struct step writing[] = {
-    {ALL, OFFSET, 0, 0, 0, 0, 0},   {ALL, WRITE, 1, 60, 0, 60, 0}, {ALL, WRITE, 20, 2, 0, 2, 0}, {ALL, ENSURE, 60, 0, 0, 1, 0},
-    {ALL, OFFSET, 1, 0, 0, 0, 0},   {ALL, WRITE, 1, 50, 0, 50, 0}, {ALL, WRITTEN, 0, 0, 0, 150, 0}, {ALL, FLUSH, 0, 0, 0, 1, 0},
-    {0, END, 0, 0, 0, 0, 0}};
+    {ALL, OFFSET, 0, 0, 0, 0, 0},    {ALL, WRITE, 1, 60, 0, 60, 0}, {ALL, WRITE, 20, 2, 0, 2, 0},
+    {ALL, ENSURE, 60, 0, 0, 1, 0},   {ALL, OFFSET, 1, 0, 0, 0, 0},  {ALL, WRITE, 1, 50, 0, 50, 0},
+    {ALL, WRITTEN, 0, 0, 0, 150, 0}, {ALL, FLUSH, 0, 0, 0, 1, 0},   {0, END, 0, 0, 0, 0, 0}};
 static const struct step reading[] = {
-    {ALL, READ, 1, 100, 0, 100, 0}, {ALL, FEOF, 0, 0, 0, 0, 0},    {ALL, AT, 1, 0, 2, 1, 0},     {ALL, READ, 1, 50, 100, 50, 0},
-    {ALL, FEOF, 0, 0, 0, 1, 0},     {ALL, SEEK, SION_CURRENT_RANK, 0, 50, 1, 0}, {ALL, GOT, 0, 0, 0, 50, 0},
-    {0, END, 0, 0, 0, 0, 0}};
-static const struct step together[] = {
-    {ALL, CWRITE, 1, 60, 0, 60, 0}, {ALL, CWRITE, 20, 2, 0, 2, 0}, {ALL, CWRITE, 1, 0, 0, 0, 0}, {ALL, CWRITE, 1, 50, 0, 50, 0},
-    {0, END, 0, 0, 0, 0, 0}};
-static const struct step together_back[] = {
-    {ALL, CREAD, 1, 100, 0, 100, 0}, {ALL, CREAD, 1, 0, 0, 0, 0},  {ALL, CREAD, 1, 50, 100, 50, 0},
-    {0, END, 0, 0, 0, 0, 0}};
+    {ALL, READ, 1, 100, 0, 100, 0}, {ALL, FEOF, 0, 0, 0, 0, 0}, {ALL, AT, 1, 0, 2, 1, 0},
+    {ALL, READ, 1, 50, 100, 50, 0}, {ALL, FEOF, 0, 0, 0, 1, 0}, {ALL, SEEK, SION_CURRENT_RANK, 0, 50, 1, 0},
+    {ALL, GOT, 0, 0, 0, 50, 0},     {0, END, 0, 0, 0, 0, 0}};
+static const struct step together[] = {{ALL, CWRITE, 1, 60, 0, 60, 0},
+                                       {ALL, CWRITE, 20, 2, 0, 2, 0},
+                                       {ALL, CWRITE, 1, 0, 0, 0, 0},
+                                       {ALL, CWRITE, 1, 50, 0, 50, 0},
+                                       {0, END, 0, 0, 0, 0, 0}};
+static const struct step together_back[] = {{ALL, CREAD, 1, 100, 0, 100, 0},
+                                            {ALL, CREAD, 1, 0, 0, 0, 0},
+                                            {ALL, CREAD, 1, 50, 100, 50, 0},
+                                            {0, END, 0, 0, 0, 0, 0}};
 
-/* Placement: file and local rank of each task as digits. Capabilities: the last digit of 50, 51, 52 for each task, or NULL:
- * no callbacks for collective calls. `stored`: the chunk sizes of 100 bytes that are asked for, in blocks of 64. */
+/* Placement: file and local rank of each task as digits. Capabilities: the last digit of 50, 51, 52 for each
+ * task, or NULL: no callbacks for collective calls. `stored`: the chunk sizes of 100 bytes that are asked
+ * for, in blocks of 64. */
 static const struct open_case {
-  const char *name;
+  const char* name;
   int tasks, files;
   const char *file, *lrank, *mode, *read_mode;
   int names;
@@ -75,7 +54,8 @@ static const struct open_case {
 #define ALONE "0", "0"
 #define PLAIN NULL, NULL, NULL, writing, reading
 #define TOGETHER together, together_back
-#define EACH {128, 128, 128, 128, 128, 128}
+#define EACH \
+  { 128, 128, 128, 128, 128, 128 }
     {"one task", 1, 1, ALONE, "wb", "rb", 0, PLAIN, EACH},
     {"one task, posix, names", 1, 1, ALONE, "wb,posix", "rb,posix", 1, PLAIN, EACH},
     {"two tasks", 2, 1, "00", "01", "wb", "rb", 0, PLAIN, EACH},
@@ -83,31 +63,120 @@ static const struct open_case {
     {"two files, names", 4, 2, "1010", "1100", "wb", "rb", 1, PLAIN, EACH},
     {"three files, any order", 6, 3, "210012", "101010", "wb,posix", "rb", 0, PLAIN, EACH},
     {"six tasks, uneven files, names", 6, 2, "000001", "432100", "wb", "rb", 1, PLAIN, EACH},
-    {"collective calls, not collective", 4, 1, "0000", "0123", "wb", "rb", 0, "0000", NULL, NULL, TOGETHER, EACH},
+    {"collective calls, not collective", 4, 1, "0000", "0123", "wb", "rb", 0, "0000", NULL, NULL, TOGETHER,
+     EACH},
     {"collective, one task", 1, 1, ALONE, "wb,collective", "rb", 0, "0", NULL, "1", TOGETHER, EACH},
-    {"collective without callbacks", 2, 1, "00", "01", "wb,collective,collsize=2", "rb", 0, NULL, NULL, "2", TOGETHER, EACH},
-    {"collective", 2, 1, "00", "01", "wb,collective,collsize=2", "rb", 0, "00", NULL, "2", TOGETHER, {100, 156}},
-    {"collective, two groups", 4, 1, "0000", "0123", "wb,collective,collsize=2", "rb", 0, "0000", NULL, "2", TOGETHER,
+    {"collective without callbacks", 2, 1, "00", "01", "wb,collective,collsize=2", "rb", 0, NULL, NULL, "2",
+     TOGETHER, EACH},
+    {"collective",
+     2,
+     1,
+     "00",
+     "01",
+     "wb,collective,collsize=2",
+     "rb",
+     0,
+     "00",
+     NULL,
+     "2",
+     TOGETHER,
+     {100, 156}},
+    {"collective, two groups",
+     4,
+     1,
+     "0000",
+     "0123",
+     "wb,collective,collsize=2",
+     "rb",
+     0,
+     "0000",
+     NULL,
+     "2",
+     TOGETHER,
      {100, 156, 100, 156}},
-    {"collective by the environment", 4, 1, "0000", "0123", "wb", "rb", 0, "0000", "4", "4", TOGETHER, {100, 100, 100, 148}},
-    {"collective, two files", 4, 2, "1010", "0011", "wb,collective,collsize=2", "rb", 0, "0000", NULL, "2", TOGETHER,
+    {"collective by the environment",
+     4,
+     1,
+     "0000",
+     "0123",
+     "wb",
+     "rb",
+     0,
+     "0000",
+     "4",
+     "4",
+     TOGETHER,
+     {100, 100, 100, 148}},
+    {"collective, two files",
+     4,
+     2,
+     "1010",
+     "0011",
+     "wb,collective,collsize=2",
+     "rb",
+     0,
+     "0000",
+     NULL,
+     "2",
+     TOGETHER,
      {100, 100, 156, 156}},
-    {"collective, senders only", 4, 1, "0000", "0123", "wb,collective,collsize=1", "rb", 0, "0101", NULL, NULL, TOGETHER,
+    {"collective, senders only",
+     4,
+     1,
+     "0000",
+     "0123",
+     "wb,collective,collsize=1",
+     "rb",
+     0,
+     "0101",
+     NULL,
+     NULL,
+     TOGETHER,
      {100, 156, 100, 156}},
-    {"collective, all but one only send", 6, 1, "000000", "012345", "wb,collective", "rb", 0, "011111", NULL, NULL, TOGETHER,
+    {"collective, all but one only send",
+     6,
+     1,
+     "000000",
+     "012345",
+     "wb,collective",
+     "rb",
+     0,
+     "011111",
+     NULL,
+     NULL,
+     TOGETHER,
      {100, 100, 100, 100, 100, 140}},
-    {"individual calls in a collective file", 4, 1, "0000", "0123", "wb,collective,collsize=2", "rb", 0, "0000", NULL, NULL,
-     writing, reading, {100, 156, 100, 156}},
-    {"merged", 2, 1, "00", "01", "wb,collective,collsize=2,cmerge", "rb", 0, "00", NULL, NULL, together, NULL, {256, 128}},
+    {"individual calls in a collective file",
+     4,
+     1,
+     "0000",
+     "0123",
+     "wb,collective,collsize=2",
+     "rb",
+     0,
+     "0000",
+     NULL,
+     NULL,
+     writing,
+     reading,
+     {100, 156, 100, 156}},
+    {"merged",
+     2,
+     1,
+     "00",
+     "01",
+     "wb,collective,collsize=2,cmerge",
+     "rb",
+     0,
+     "00",
+     NULL,
+     NULL,
+     together,
+     NULL,
+     {256, 128}},
 };
 
-static struct group group_all(int alone) {
-  struct group g = {MPI_COMM_NULL, run.rank, run.size, 4711, 0};
-  if (!alone) MPI_Comm_dup(run.comm, &g.comm);
-  return g;
-}
-
-static void lay_out_case(const struct open_case *e, struct stream *s) {
+static void lay_out_case(const struct open_case* e, struct stream* s) {
   struct stream in_file;
   long long chunks[6] = {0};
   int n = 0;
@@ -118,23 +187,13 @@ static void lay_out_case(const struct open_case *e, struct stream *s) {
   s->skip = in_file.skip;
 }
 
-/* One step after the other, so that callbacks know what they serve. */
-static void run_rows(struct stream *s, const struct step *rows, const char *table) {
-  for (int i = 0; rows && rows[i].call != END; i++) {
-    struct step one[2] = {rows[i], {0, END, 0, 0, 0, 0, 0}};
-    client.phase = rows[i].call == CWRITE ? COLLECTIVE_WRITE : rows[i].call == CREAD ? COLLECTIVE_READ : LOCAL;
-    run_steps(s, one, run.rank, table);
-  }
-  client.phase = LOCAL;
-}
-
-static void one_way(const struct open_case *e, int aid, struct group *global, int write) {
+static void one_way(const struct open_case* e, int aid, struct group* global, int write) {
   struct stream s;
   const int number = e->file[run.rank] - '0', lrank = write ? e->lrank[run.rank] - '0' : -5;
   int filenumber = write ? number : -5, files = write ? e->files : -5, lsize = 0;
   sion_int64 chunk = write ? 100 : -5;
   sion_int32 block = write ? 64 : -5;
-  FILE *fp = NULL;
+  FILE* fp = NULL;
   char *newname = NULL, *wanted;
   for (int t = 0; t < e->tasks; t++) lsize += e->file[t] == e->file[run.rank];
   client.global = global;
@@ -147,8 +206,8 @@ static void one_way(const struct open_case *e, int aid, struct group *global, in
   if (!write) lsize = -5;
   environment("SION_COLLSIZE", write ? e->collsize : e->read_collsize);
   client.phase = OPENING;
-  s.sid = sion_generic_paropen(aid, path("generic"), write ? e->mode : e->read_mode, &chunk, &block, global, run.rank, run.size,
-                               &filenumber, &files, &lrank, &lsize, &fp, &newname);
+  s.sid = sion_generic_paropen(aid, path("generic"), write ? e->mode : e->read_mode, &chunk, &block, global,
+                               run.rank, run.size, &filenumber, &files, &lrank, &lsize, &fp, &newname);
   client.phase = LOCAL;
   environment("SION_COLLSIZE", NULL);
   if (!expect("sion_generic_paropen", "a handle", 1, s.sid >= 0)) return;
@@ -175,10 +234,11 @@ static void one_way(const struct open_case *e, int aid, struct group *global, in
 }
 
 /* Global ranks, chunk sizes and mapping as a serial open sees them, where the names are the format's. */
-static void check_serially(const struct open_case *e) {
+static void check_serially(const struct open_case* e) {
   int ntasks = 0, nfiles = 0, blocks;
   sion_int64 skip, behind, *chunks, *ranks, *counts, *sizes;
-  const int sid = sion_open((char *)path("generic"), "rb", &ntasks, &nfiles, NULL, &(sion_int32){0}, NULL, NULL);
+  const int sid =
+      sion_open((char*)path("generic"), "rb", &ntasks, &nfiles, NULL, &(sion_int32){0}, NULL, NULL);
   if (!expect("sion_open", "a handle", 1, sid >= 0)) return;
   expect("sion_open", "tasks", e->tasks, ntasks);
   expect("sion_open", "files", e->files, nfiles);
@@ -190,7 +250,7 @@ static void check_serially(const struct open_case *e) {
   sion_close(sid);
 }
 
-static void run_case(const struct open_case *e) {
+static void run_case(const struct open_case* e) {
   struct group global = group_all(e->tasks == 1);
   const int aid = make_api(-1, e->capabilities != NULL, e->names);
   client.capability = e->capabilities ? 50 + e->capabilities[run.rank] - '0' : 50;
@@ -198,7 +258,7 @@ static void run_case(const struct open_case *e) {
   meet();
   if (run.rank == 0 && !(e->names && e->files > 1)) check_serially(e);
   if (e->names && e->files > 1) {
-    char *part = file_of_client(path("generic"), e->files - 1);
+    char* part = file_of_client(path("generic"), e->files - 1);
     expect("names of the client", "the last file is there", 1, _sion_file_stat_file(part));
     free(part);
   }
@@ -207,96 +267,13 @@ static void run_case(const struct open_case *e) {
   if (global.comm != MPI_COMM_NULL) MPI_Comm_free(&global.comm);
 }
 
-/* Opens that fail, in a group of one. without: the callback that the API lacks. */
-static const struct refusal { const char *name; int without, lrank, lsize, file, files; const char *mode; } refusals[] = {
-    {"without create_local_commgroup", 0, 0, 1, 0, 1, "wb"}, {"without free_local_commgroup", 1, 0, 1, 0, 1, "wb"},
-    {"without barrier", 2, 0, 1, 0, 1, "wb"},                {"without bcastr", 3, 0, 1, 0, 1, "wb"},
-    {"without gatherr", 4, 0, 1, 0, 1, "wb"},                {"without gathervr", 5, 0, 1, 0, 1, "wb"},
-    {"without scatterr", 6, 0, 1, 0, 1, "wb"},               {"without scattervr", 7, 0, 1, 0, 1, "wb"},
-    {"local rank beyond the file", -1, 1, 1, 0, 1, "wb"},    {"negative local rank", -1, -1, 1, 0, 1, "wb"},
-    {"file beyond the set", -1, 0, 1, 1, 1, "wb"},           {"negative file", -1, 0, 1, -1, 1, "wb"},
-    {"nothing to read", -1, 0, 1, 0, 1, "rb"},               {"neither read nor write", -1, 0, 1, 0, 1, "ansi"},
-    {"invalid id", -2, 0, 1, 0, 1, "wb"},
-};
-
-static void refuse(const struct refusal *e) {
-  struct group global = group_all(1);
-  const int aid = e->without == -2 ? 4711 : make_api(e->without, 0, 0);
-  int file = e->file, files = e->files;
-  client.global = &global;
-  client.placed[1] = 0;
-  client.phase = OPENING;
-  expect("sion_generic_paropen", "result", -1,
-         sion_generic_paropen(aid, path("refused"), e->mode, &(sion_int64){100}, &(sion_int32){64}, &global, 0, 1, &file, &files,
-                              &e->lrank, &e->lsize, NULL, NULL));
-  client.phase = LOCAL;
-  if (e->without != -2) sion_generic_free_api(aid);
-}
-
-/* Mapped: two tasks for each process, in `files` files. */
-static const struct { const char *name, *mode, *read_mode; int processes, files, names; } mapped[] = {
-    {"mapped, one process", "wb", "rb", 1, 1, 0},         {"mapped, one process, two files", "wb", "rb,posix", 1, 2, 0},
-    {"mapped, two processes", "wb,posix", "rb", 2, 1, 0}, {"mapped, four processes, two files", "wb", "rb", 4, 2, 0},
-    {"mapped, names of the client", "wb", "rb", 2, 2, 1}, {"mapped, six processes, three files", "wb", "rb", 6, 3, 0},
-};
-
-static void run_mapped(int i, int aid, struct group *global, int write) {
-  int files = write ? mapped[i].files : -5, count = 2, ranks[2], numbers[2], lranks[2];
-  int *r = ranks, *n = numbers, *l = lranks;
-  sion_int64 chunks[] = {100, 100}, *c = chunks;
-  sion_int32 block = 64;
-  struct stream s;
-  memset(&s, 0, sizeof s);
-  client.global = global;
-  client.placed[1] = 0;
-  for (int k = 0; k < 2; k++) { /* task t is in file t mod F */
-    ranks[k] = 2 * run.rank + k;
-    numbers[k] = write ? ranks[k] % mapped[i].files : -5;
-    lranks[k] = write ? ranks[k] / mapped[i].files : -5;
-  }
-  client.phase = write ? MAPPED_WRITING : OPENING;
-  s.sid = sion_generic_paropen_mapped(aid, (char *)path("mapped"), write ? mapped[i].mode : mapped[i].read_mode, &files, global,
-                                      run.rank, run.size, &count, &r, &c, &n, &l, &block, NULL);
-  client.phase = LOCAL;
-  if (!expect("sion_generic_paropen_mapped", "a handle", 1, s.sid >= 0)) return;
-  expect("sion_generic_paropen_mapped", "files", mapped[i].files, files);
-  for (int k = 0; k < 2; k++) {
-    static const struct step w[] = {{ALL, WRITE, 1, 90, 0, 90, 0}, {ALL, WRITE, 60, 1, 0, 1, 0}, {0, END, 0, 0, 0, 0, 0}};
-    static const struct step b[] = {{ALL, READ, 1, 90, 0, 90, 0}, {ALL, READ, 60, 1, 90, 1, 0}, {ALL, FEOF, 0, 0, 0, 1, 0},
-                                    {0, END, 0, 0, 0, 0, 0}};
-    expect("sion_generic_paropen_mapped", "file", ranks[k] % mapped[i].files, numbers[k]);
-    expect("sion_generic_paropen_mapped", "local rank", ranks[k] / mapped[i].files, lranks[k]);
-    expect("sion_generic_paropen_mapped", "chunk size", write ? 100 : 128, chunks[k]);
-    run_step(&s, &(struct step){ALL, SEEK, ranks[k], SION_CURRENT_BLK, SION_CURRENT_POS, 1, 0}, "select");
-    run_rows(&s, write ? w : b, write ? "mapped writing" : "mapped reading");
-  }
-  client.phase = write ? MAPPED_WRITING : CLOSING;
-  expect("sion_generic_parclose_mapped", "result", 1, sion_generic_parclose_mapped(s.sid));
-  client.phase = LOCAL;
-}
-
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin_program(&argc, &argv, MPI_THREAD_SINGLE);
   if (begin_case("registration", 1)) registrations();
   end_case(1);
   for (int i = 0; i < COUNT(cases); i++) {
     if (begin_case(cases[i].name, cases[i].tasks)) run_case(&cases[i]);
     end_case(cases[i].tasks);
-  }
-  for (int i = 0; i < COUNT(refusals); i++) {
-    if (begin_case(refusals[i].name, 1)) refuse(&refusals[i]);
-    end_case(1);
-  }
-  for (int i = 0; i < COUNT(mapped); i++) {
-    if (begin_case(mapped[i].name, mapped[i].processes)) {
-      struct group global = group_all(mapped[i].processes == 1);
-      const int aid = make_api(-1, 0, mapped[i].names);
-      run_mapped(i, aid, &global, 1);
-      run_mapped(i, aid, &global, 0);
-      sion_generic_free_api(aid);
-      if (global.comm != MPI_COMM_NULL) MPI_Comm_free(&global.comm);
-    }
-    end_case(mapped[i].processes);
   }
   return end_program();
 }

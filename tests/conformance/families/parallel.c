@@ -1,9 +1,11 @@
-/* parallel.c: sion_paropen_mpi and its older forms, sion_parclose_mpi, sion_parreinit_mpi, transactions, and the common
- * calls on such handles. A set is written as a row of `opens` says, read back in parallel, and looked at by a serial open.
+/* parallel.c: sion_paropen_mpi and its older forms, sion_parclose_mpi, sion_parreinit_mpi, transactions, and
+ * the common calls on such handles. A set is written as a row of `opens` says, read back in parallel, and
+ * looked at by a serial open.
  */
 #include "steps.h"
 
-/* How lComm divides the tasks: not at all, MPI_COMM_NULL; one by one; pairs; {0, 3} and {1, 2} in descending order. */
+/* How lComm divides the tasks: not at all, MPI_COMM_NULL; one by one; pairs; {0, 3} and {1, 2} in descending
+ * order. */
 enum local { WHOLE, NOBODY, SELF, PAIRS, CROSSED, NO_POINTER };
 
 static MPI_Comm local_comm(enum local local) {
@@ -17,66 +19,92 @@ static MPI_Comm local_comm(enum local local) {
 
 /* Every chunk of 128 bytes or more takes these; blocks of 120, 9 and 128 bytes where it has just 128. */
 static const struct step writing[] = {
-    {ALL, OFFSET, 0, 0, 0, 0, 0},       {ALL, WRITE, 1, 60, 0, 60, 0},   {ALL, AT, 0, 60, SKIP, 1, 0},
-    {ALL, OFFSET, 0, 60, 0, 0, 0},      {ALL, WRITTEN, 0, 0, 0, 60, 0},  {ALL, AVAIL, 0, 0, 0, 0, 0},
-    {ALL, FEOF, 0, 0, 0, 1, 0},         {ALL, GOT, 0, 0, 0, -1, 0},      {ALL, WRITE, 4, 15, 0, 15, 0},
-    {ALL, WRITE, 1, 9, 0, 9, 0},        {ALL, AT, 1, 9, SKIP, 1, 0},     {ALL, OFFSET, 1, 9, 0, 0, 0},
-    {ALL, ENSURE, 119, 0, 0, 1, 0},     {ALL, AT, 1, 9, SKIP, 1, 0},     {ALL, ENSURE, 129, 0, 0, 0, 0},
-    {ALL, AT, 1, 9, SKIP, 1, 0},        {ALL, ENSURE, 120, 0, 0, 1, 0},  {ALL, AT, 2, 0, SKIP, 1, 0},
-    {ALL, WRITE, 0, 5, 0, 0, 0},        {ALL, WRITE, 5, 0, 0, 0, 0},     {ALL, AT, 2, 0, SKIP, 1, 0},
-    {ALL, WRITE, 128, 1, 0, 1, 0},      {ALL, FLUSH, 0, 0, 0, 1, 0},     {ALL, WRITTEN, 0, 0, 0, 257, 0},
-    {ALL, READ, 1, 10, 0, 0, 0},        {ALL, WRITTEN, 0, 0, 0, 257, 0},
+    {ALL, OFFSET, 0, 0, 0, 0, 0},
+    {ALL, WRITE, 1, 60, 0, 60, 0},
+    {ALL, AT, 0, 60, SKIP, 1, 0},
+    {ALL, OFFSET, 0, 60, 0, 0, 0},
+    {ALL, WRITTEN, 0, 0, 0, 60, 0},
+    {ALL, AVAIL, 0, 0, 0, 0, 0},
+    {ALL, FEOF, 0, 0, 0, 1, 0},
+    {ALL, GOT, 0, 0, 0, -1, 0},
+    {ALL, WRITE, 4, 15, 0, 15, 0},
+    {ALL, WRITE, 1, 9, 0, 9, 0},
+    {ALL, AT, 1, 9, SKIP, 1, 0},
+    {ALL, OFFSET, 1, 9, 0, 0, 0},
+    {ALL, ENSURE, 119, 0, 0, 1, 0},
+    {ALL, AT, 1, 9, SKIP, 1, 0},
+    {ALL, ENSURE, 129, 0, 0, 0, 0},
+    {ALL, AT, 1, 9, SKIP, 1, 0},
+    {ALL, ENSURE, 120, 0, 0, 1, 0},
+    {ALL, AT, 2, 0, SKIP, 1, 0},
+    {ALL, WRITE, 0, 5, 0, 0, 0},
+    {ALL, WRITE, 5, 0, 0, 0, 0},
+    {ALL, AT, 2, 0, SKIP, 1, 0},
+    {ALL, WRITE, 128, 1, 0, 1, 0},
+    {ALL, FLUSH, 0, 0, 0, 1, 0},
+    {ALL, WRITTEN, 0, 0, 0, 257, 0},
+    {ALL, READ, 1, 10, 0, 0, 0},
+    {ALL, WRITTEN, 0, 0, 0, 257, 0},
     {ALL, SEEK, SION_CURRENT_RANK, SION_CURRENT_BLK, SION_CURRENT_POS, 1, 0},
     {ALL, SEEK, OWN, SION_CURRENT_BLK, SION_CURRENT_POS, 1, 0},
     {ALL, SEEK, SION_CURRENT_RANK, 0, 0, 0, 0},
     {ALL, SEEK, 77, SION_CURRENT_BLK, SION_CURRENT_POS, 0, 0},
-    {ALL, OFFSET, 2, 128, 0, 0, 0},     {ALL, WRITTEN, 0, 0, 0, 257, 0}, {0, END, 0, 0, 0, 0, 0}};
+    {ALL, OFFSET, 2, 128, 0, 0, 0},
+    {ALL, WRITTEN, 0, 0, 0, 257, 0},
+    {0, END, 0, 0, 0, 0, 0}};
 static const long long written_blocks[] = {120, 9, 128};
 
 static const struct step reading[] = {
-    {ALL, OFFSET, 0, 0, 0, 0, 0},       {ALL, AVAIL, 0, 0, 0, 120, 0},    {ALL, GOT, 0, 0, 0, 0, 0},
-    {ALL, FEOF, 0, 0, 0, 0, 0},         {ALL, READ, 1, 60, 0, 60, 0},     {ALL, GOT, 0, 0, 0, 60, 0},
-    {ALL, AVAIL, 0, 0, 0, 60, 0},       {ALL, AT, 0, 60, 3, 1, 0},        {ALL, OFFSET, 0, 60, 0, 0, 0},
-    {ALL, WRITTEN, 0, 0, 0, -1, 0},     {ALL, READ, 4, 15, 60, 15, 0},    {ALL, AVAIL, 0, 0, 0, 0, 0},
-    {ALL, AT, 0, 120, 3, 1, 0},         {ALL, FEOF, 0, 0, 0, 0, 0},       {ALL, AT, 1, 0, 3, 1, 0},
-    {ALL, OFFSET, 1, 0, 0, 0, 0},       {ALL, AVAIL, 0, 0, 0, 9, 0},      {ALL, READ, 9, 1, 120, 1, 0},
-    {ALL, READ, 1, 100, 129, 100, 0},   {ALL, AT, 2, 100, 3, 1, 0},       {ALL, GOT, 0, 0, 0, 229, 0},
-    {ALL, READ_NULL, 1, 5, 0, 0, 0},    {ALL, READ, 0, 5, 229, 0, 0},     {ALL, GOT, 0, 0, 0, 229, 0},
-    {ALL, READ, 1, 28, 229, 28, 0},     {ALL, AVAIL, 0, 0, 0, 0, 0},      {ALL, FEOF, 0, 0, 0, 1, 0},
-    {ALL, READ, 1, 1, 0, 0, 0},         {ALL, FEOF, 0, 0, 0, 1, 0},       {ALL, WRITE, 1, 1, 0, 0, 0},
-    {ALL, ENSURE, 1, 0, 0, 0, 0},       {ALL, GOT, 0, 0, 0, 257, 0},      {0, END, 0, 0, 0, 0, 0}};
+    {ALL, OFFSET, 0, 0, 0, 0, 0},     {ALL, AVAIL, 0, 0, 0, 120, 0}, {ALL, GOT, 0, 0, 0, 0, 0},
+    {ALL, FEOF, 0, 0, 0, 0, 0},       {ALL, READ, 1, 60, 0, 60, 0},  {ALL, GOT, 0, 0, 0, 60, 0},
+    {ALL, AVAIL, 0, 0, 0, 60, 0},     {ALL, AT, 0, 60, 3, 1, 0},     {ALL, OFFSET, 0, 60, 0, 0, 0},
+    {ALL, WRITTEN, 0, 0, 0, -1, 0},   {ALL, READ, 4, 15, 60, 15, 0}, {ALL, AVAIL, 0, 0, 0, 0, 0},
+    {ALL, AT, 0, 120, 3, 1, 0},       {ALL, FEOF, 0, 0, 0, 0, 0},    {ALL, AT, 1, 0, 3, 1, 0},
+    {ALL, OFFSET, 1, 0, 0, 0, 0},     {ALL, AVAIL, 0, 0, 0, 9, 0},   {ALL, READ, 9, 1, 120, 1, 0},
+    {ALL, READ, 1, 100, 129, 100, 0}, {ALL, AT, 2, 100, 3, 1, 0},    {ALL, GOT, 0, 0, 0, 229, 0},
+    {ALL, READ_NULL, 1, 5, 0, 0, 0},  {ALL, READ, 0, 5, 229, 0, 0},  {ALL, GOT, 0, 0, 0, 229, 0},
+    {ALL, READ, 1, 28, 229, 28, 0},   {ALL, AVAIL, 0, 0, 0, 0, 0},   {ALL, FEOF, 0, 0, 0, 1, 0},
+    {ALL, READ, 1, 1, 0, 0, 0},       {ALL, FEOF, 0, 0, 0, 1, 0},    {ALL, WRITE, 1, 1, 0, 0, 0},
+    {ALL, ENSURE, 1, 0, 0, 0, 0},     {ALL, GOT, 0, 0, 0, 257, 0},   {0, END, 0, 0, 0, 0, 0}};
 
 struct open_case {
-  const char *name;
+  const char* name;
   int tasks;
-  const char *mode;
+  const char* mode;
   int files;
   enum local local;
   long long chunk;
   int block;
-  /* Results: files, file and local rank of each task, byte order of the user data, whether there is a stream, mode to read. */
+  /* Results: files, file and local rank of each task, byte order of the user data, whether there is a stream,
+   * mode to read. */
   int files_out;
   const char *file_of, *lrank_of;
   int big, ansi;
-  const char *read_mode;
+  const char* read_mode;
 };
 
 static const struct open_case opens[] = {
     {"one task", 1, "w", 1, WHOLE, 100, 64, 1, "0", "0", 0, 1, "r"},
     {"two tasks, one file", 2, "wb", 1, NOBODY, 100, 64, 1, "00", "01", 0, 1, "rb"},
     {"posix", 2, "bw,posix", 1, WHOLE, 128, 64, 1, "00", "01", 0, 0, "br,posix"},
-    {"the last of ansi and posix wins", 1, "wb,posix,ansi", 1, WHOLE, 100, 64, 1, "0", "0", 0, 1, "rb,posix,ansi"},
-    {"unknown words, empty words", 2, "bw,,nothing,other=7,ansi,", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, ",rb,,hello"},
+    {"the last of ansi and posix wins", 1, "wb,posix,ansi", 1, WHOLE, 100, 64, 1, "0", "0", 0, 1,
+     "rb,posix,ansi"},
+    {"unknown words, empty words", 2, "bw,,nothing,other=7,ansi,", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1,
+     ",rb,,hello"},
     {"write wins over read", 2, "rb,wb,br", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, "rb"},
     {"big endian data", 2, "wb,endianness=big", 1, WHOLE, 100, 64, 1, "00", "01", 1, 1, "rb"},
-    {"little endian data", 2, "wb,endianness=little", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, "rb,posix,ansi"},
+    {"little endian data", 2, "wb,endianness=little", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1,
+     "rb,posix,ansi"},
     {"any other endianness is little", 1, "wb,endianness=BIG", 1, WHOLE, 100, 64, 1, "0", "0", 0, 1, "rb"},
-    {"cmerge and collsize alone", 2, "wb,cmerge,collsize=2", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, "rb,collective"},
-    {"words without effect", 2, "wb,buffered,compress", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, "rb,buffered"},
+    {"cmerge and collsize alone", 2, "wb,cmerge,collsize=2", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1,
+     "rb,collective"},
+    {"words without effect", 2, "wb,buffered,compress", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1,
+     "rb,buffered"},
     {"a file each", 2, "wb", 2, WHOLE, 100, 64, 2, "01", "00", 0, 1, "rb"},
     {"four tasks, two files", 4, "wb", 2, NOBODY, 100, 64, 2, "0011", "0101", 0, 1, "rb"},
     {"four tasks, three files", 4, "wb", 3, WHOLE, 100, 64, 3, "0122", "0001", 0, 1, "rb"},
-    {"six tasks, four files, posix", 6, "wb,posix", 4, WHOLE, 100, 64, 4, "012333", "000012", 0, 0, "rb,posix"},
+    {"six tasks, four files, posix", 6, "wb,posix", 4, WHOLE, 100, 64, 4, "012333", "000012", 0, 0,
+     "rb,posix"},
     {"files by communicators: all", 2, "wb", -1, NOBODY, 100, 64, 1, "00", "01", 0, 1, "rb"},
     {"files by communicators: each", 2, "wb", -1, SELF, 100, 64, 2, "01", "00", 0, 1, "rb"},
     {"files by communicators: 0 files", 2, "wb", 0, SELF, 100, 64, 2, "01", "00", 0, 1, "rb"},
@@ -85,10 +113,11 @@ static const struct open_case opens[] = {
     {"large chunks, odd blocks", 2, "wb", 1, WHOLE, 128, 1, 1, "00", "01", 0, 1, "rb"},
 };
 
-static const char *set = "set"; /* name of the multifile */
+static const char* set = "set"; /* name of the multifile */
 
 /* What both directions ask of a handle that is open. */
-static void check_handle(const struct open_case *e, int sid, FILE *fp, const char *newname, const struct stream *s) {
+static void check_handle(const struct open_case* e, int sid, FILE* fp, const char* newname,
+                         const struct stream* s) {
   const int number = e->file_of[run.rank] - '0';
   int a = -7, b = -7;
   expect("sion_get_number_of_files", "files", e->files_out, sion_get_number_of_files(sid));
@@ -96,7 +125,8 @@ static void check_handle(const struct open_case *e, int sid, FILE *fp, const cha
   expect("sion_is_serial_opened", "result", 0, sion_is_serial_opened(sid));
   expect("sion_get_keyval_mode", "mode", SION_KEYVAL_NONE, sion_get_keyval_mode(sid));
   expect("sion_get_file_endianness", "order", e->big, sion_get_file_endianness(sid));
-  expect("sion_endianness_swap_needed", "result", e->big != sion_get_endianness(), sion_endianness_swap_needed(sid));
+  expect("sion_endianness_swap_needed", "result", e->big != sion_get_endianness(),
+         sion_endianness_swap_needed(sid));
   expect("sion_using_hints", "result", 0, sion_using_hints(sid));
   expect("sion_get_sizeof", "result", 1, sion_get_sizeof(sid, &a, &b));
   expect("sion_get_sizeof", "some bytes", 1, a > 0);
@@ -112,18 +142,18 @@ static void check_handle(const struct open_case *e, int sid, FILE *fp, const cha
 }
 
 /* The arrays of sion_get_locations and the mapping, as a serial open sees them. */
-static void check_serially(const struct open_case *e) {
+static void check_serially(const struct open_case* e) {
   int ntasks = 0, nfiles = 0, maxblocks = 0, mapped = -7, files = -7;
   sion_int32 block = 0, *mapping = NULL;
   sion_int64 skip, behind, *chunks = NULL, *ranks, *counts, *sizes;
-  int *global = NULL;
-  const int sid = sion_open((char *)path(set), "rb", &ntasks, &nfiles, &chunks, &block, &global, NULL);
+  int* global = NULL;
+  const int sid = sion_open((char*)path(set), "rb", &ntasks, &nfiles, &chunks, &block, &global, NULL);
   if (!expect("sion_open", "a handle", 1, sid >= 0)) return;
   expect("sion_open", "tasks", e->tasks, ntasks);
   expect("sion_open", "files", e->files_out, nfiles);
   expect("sion_open", "block size", e->block, block);
-  expect("sion_get_locations", "result", 1, sion_get_locations(sid, &ntasks, &maxblocks, &skip, &behind, &chunks, &ranks,
-                                                               &counts, &sizes));
+  expect("sion_get_locations", "result", 1,
+         sion_get_locations(sid, &ntasks, &maxblocks, &skip, &behind, &chunks, &ranks, &counts, &sizes));
   expect("sion_get_locations", "tasks", e->tasks, ntasks);
   expect("sion_get_locations", "blocks", 3, maxblocks);
   for (int t = 0; t < e->tasks; t++) {
@@ -131,7 +161,8 @@ static void check_serially(const struct open_case *e) {
     expect("sion_get_locations", "global rank", t, ranks[t]);
     expect("sion_open", "global rank", t, global[t]);
     expect("sion_get_locations", "blocks of a task", 3, counts[t]);
-    for (int k = 0; k < 3; k++) expect("sion_get_locations", "block size", written_blocks[k], sizes[ntasks * k + t]);
+    for (int k = 0; k < 3; k++)
+      expect("sion_get_locations", "block size", written_blocks[k], sizes[ntasks * k + t]);
   }
   expect("sion_get_mapping", "result", 1, sion_get_mapping(sid, &mapped, &mapping, &files));
   expect("sion_get_mapping", "files", e->files_out, files);
@@ -144,7 +175,7 @@ static void check_serially(const struct open_case *e) {
 }
 
 /* Where the chunks of this task's file lie: filled for the own task. */
-static struct stream stream_of(const struct open_case *e) {
+static struct stream stream_of(const struct open_case* e) {
   struct stream s, in_file;
   long long chunks[MOST];
   int n = 0;
@@ -158,16 +189,16 @@ static struct stream stream_of(const struct open_case *e) {
   return s;
 }
 
-static void one_way(const struct open_case *e, int write) {
+static void one_way(const struct open_case* e, int write) {
   struct stream s = stream_of(e);
   MPI_Comm local = local_comm(e->local);
   int files = write ? e->files : -7, rank = -7;
   sion_int64 chunk = write ? e->chunk : -7;
   sion_int32 block = write ? e->block : -7;
-  FILE *fp = (FILE *)&s;
-  char *newname = NULL;
-  s.sid = sion_paropen_mpi(path(set), write ? e->mode : e->read_mode, &files, run.comm, &local, &chunk, &block, &rank, &fp,
-                           &newname);
+  FILE* fp = (FILE*)&s;
+  char* newname = NULL;
+  s.sid = sion_paropen_mpi(path(set), write ? e->mode : e->read_mode, &files, run.comm, &local, &chunk,
+                           &block, &rank, &fp, &newname);
   if (expect("sion_paropen_mpi", "a handle", 1, s.sid >= 0)) {
     expect("sion_paropen_mpi", "files", e->files_out, files);
     expect("sion_paropen_mpi", "global rank", run.rank, rank);
@@ -186,7 +217,7 @@ static void one_way(const struct open_case *e, int write) {
 }
 
 struct refusal {
-  const char *name;
+  const char* name;
   int tasks;
   const char *file, *mode;
   int files; /* 0: the pointer is NULL */
@@ -217,24 +248,25 @@ static const struct refusal refusals[] = {
     {"blanks belong to words", 1, "other", " wb", 1, WHOLE, {100, 100}, SKIP},
 };
 
-static void refuse(const struct refusal *e) {
+static void refuse(const struct refusal* e) {
   MPI_Comm local = local_comm(e->local);
   int files = e->files, rank = -7;
   sion_int64 chunk = e->chunk[run.rank > 0];
   sion_int32 block = 64;
-  FILE *fp = (FILE *)&files;
+  FILE* fp = (FILE*)&files;
   char untouched, *newname = &untouched;
-  const int sid = sion_paropen_mpi(path(e->file), e->mode, e->files ? &files : NULL, run.comm,
-                                   e->local == NO_POINTER ? NULL : &local, &chunk, &block, &rank, &fp, &newname);
+  const int sid =
+      sion_paropen_mpi(path(e->file), e->mode, e->files ? &files : NULL, run.comm,
+                       e->local == NO_POINTER ? NULL : &local, &chunk, &block, &rank, &fp, &newname);
   expect("sion_paropen_mpi", "result", -1, sid);
-  expect("sion_paropen_mpi", "fileptr is not touched", 1, fp == (FILE *)&files);
+  expect("sion_paropen_mpi", "fileptr is not touched", 1, fp == (FILE*)&files);
   expect("sion_paropen_mpi", "newfname is not touched", 1, newname == &untouched);
   if (e->files_out != SKIP) expect("sion_paropen_mpi", "files", e->files_out, files);
   if (sid >= 0) sion_parclose_mpi(sid);
   if (local != MPI_COMM_NULL) MPI_Comm_free(&local);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   begin_program(&argc, &argv, MPI_THREAD_SINGLE);
   for (int i = 0; i < COUNT(opens); i++) {
     if (begin_case(opens[i].name, opens[i].tasks)) {
@@ -244,7 +276,8 @@ int main(int argc, char **argv) {
     }
     end_case(opens[i].tasks);
   }
-  static const struct open_case two = {"written for refusals", 2, "wb", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, "rb"};
+  static const struct open_case two = {
+      "written for refusals", 2, "wb", 1, WHOLE, 100, 64, 1, "00", "01", 0, 1, "rb"};
   if (begin_case(two.name, 2)) {
     set = "read me";
     one_way(&two, 1);

@@ -1,14 +1,19 @@
 /* steps.h: tables of calls on an open handle, and what each must give.
  *
- * A row is {who, call, a, b, c, expected, d}. `who` is the task that makes the call, or ALL. The stream of task t is the
- * bytes byte_of(t, 0), byte_of(t, 1), ...; the value of key k of task t those of task_of_key(t, k), all records joined.
+ * A row is {who, call, a, b, c, expected, d}. `who` is the task that makes the call, or ALL. The stream of
+ * task t is the bytes byte_of(t, 0), byte_of(t, 1), ...; the value of key k of task t those of task_of_key(t,
+ * k), all records joined.
  */
 #ifndef FAMILIES_STEPS_H
 #define FAMILIES_STEPS_H
 
 #include "check.h"
 
-enum { ALL = -1, SKIP = -99, OWN = -98 }; /* SKIP: an argument of AT that is not looked at. OWN: the current task */
+enum {
+  ALL = -1,
+  SKIP = -99,
+  OWN = -98
+}; /* SKIP: an argument of AT that is not looked at. OWN: the current task */
 
 #define SIZE_MINUS_ONE (-1LL) /* (size_t)-1 as a result */
 
@@ -51,28 +56,52 @@ struct step {
   long long a, b, c, expected, d;
 };
 
-static const char *const call_names[] = {
-    "end", "sion_fwrite", "sion_coll_fwrite", "sion_fread", "sion_coll_fread", "sion_fread(NULL)", "sion_ensure_free_space",
-    "sion_flush", "sion_feof", "sion_bytes_avail_in_block", "sion_get_bytes_written", "sion_get_bytes_read",
-    "sion_get_current_location", "sion_get_position", "sion_seek", "sion_seek_fp",
-    "fwrite", "fread", "sion_get_keyval_mode",
-    "sion_get_number_of_files", "sion_get_filenumber", "sion_fwrite_key", "sion_fread_key", "sion_fread_key_iterator_next",
-    "sion_fread_key_iterator_reset", "sion_key_full_scan", "sion_key_list_iterator_next", "sion_key_list_iterator_reset",
-    "sion_key_get_stat", "sion_seek_key"};
+static const char* const call_names[] = {"end",
+                                         "sion_fwrite",
+                                         "sion_coll_fwrite",
+                                         "sion_fread",
+                                         "sion_coll_fread",
+                                         "sion_fread(NULL)",
+                                         "sion_ensure_free_space",
+                                         "sion_flush",
+                                         "sion_feof",
+                                         "sion_bytes_avail_in_block",
+                                         "sion_get_bytes_written",
+                                         "sion_get_bytes_read",
+                                         "sion_get_current_location",
+                                         "sion_get_position",
+                                         "sion_seek",
+                                         "sion_seek_fp",
+                                         "fwrite",
+                                         "fread",
+                                         "sion_get_keyval_mode",
+                                         "sion_get_number_of_files",
+                                         "sion_get_filenumber",
+                                         "sion_fwrite_key",
+                                         "sion_fread_key",
+                                         "sion_fread_key_iterator_next",
+                                         "sion_fread_key_iterator_reset",
+                                         "sion_key_full_scan",
+                                         "sion_key_list_iterator_next",
+                                         "sion_key_list_iterator_reset",
+                                         "sion_key_get_stat",
+                                         "sion_seek_key"};
 
 /* The handle a table is run on, and what its calls have done so far. */
 struct stream {
   int sid;
-  int task;                                /* the current one: that of the contents */
-  long long start[MOST], skip;             /* where chunk 0 of each task lies, and how far it is to the next one */
-  long long written[MOST];                 /* bytes that each task has written */
-  long long key_written[MOST][32];         /* and those of its keys, modulo 32 */
+  int task;                        /* the current one: that of the contents */
+  long long start[MOST], skip;     /* where chunk 0 of each task lies, and how far it is to the next one */
+  long long written[MOST];         /* bytes that each task has written */
+  long long key_written[MOST][32]; /* and those of its keys, modulo 32 */
 };
 
-static inline int task_of_key(int task, unsigned long long key) { return task * 41 + (int)(key % 32) * 13 + 5; }
+static inline int task_of_key(int task, unsigned long long key) {
+  return task * 41 + (int)(key % 32) * 13 + 5;
+}
 
 /* Chunk starts of a physical file by the format, section 4.2, from the stored chunk sizes of its n tasks. */
-static inline void lay_out(struct stream *s, const long long *chunks, int n, long long block) {
+static inline void lay_out(struct stream* s, const long long* chunks, int n, long long block) {
   long long at = align_up(1088 + 16LL * n, block);
   s->skip = 0;
   for (int t = 0; t < n; t++) {
@@ -83,13 +112,13 @@ static inline void lay_out(struct stream *s, const long long *chunks, int n, lon
 
 static inline long long as_number(size_t result) { return (long long)result; }
 
-static inline void run_key_step(struct stream *s, const struct step *e, const char *where) {
+static inline void run_key_step(struct stream* s, const struct step* e, const char* where) {
   static unsigned char data[8192];
   uint64_t key = 77;
   size_t size = 77;
   sion_key_stat_t stat = {0, 0, 0};
   const int bytes_of = task_of_key(s->task, (unsigned long long)e->a);
-  long long *done = &s->key_written[s->task][(unsigned long long)e->a % 32];
+  long long* done = &s->key_written[s->task][(unsigned long long)e->a % 32];
   long long got;
   switch (e->call) {
     case WKEY:
@@ -109,9 +138,15 @@ static inline void run_key_step(struct stream *s, const struct step *e, const ch
       expect(where, "key", e->a, (long long)key);
       expect(where, "length", e->b, as_number(size));
       break;
-    case RESET: expect(where, "result", e->expected, sion_fread_key_iterator_reset(s->sid)); break;
-    case SCAN: expect(where, "result", e->expected, sion_key_full_scan(s->sid)); break;
-    case LIST_RESET: expect(where, "result", e->expected, sion_key_list_iterator_reset(s->sid)); break;
+    case RESET:
+      expect(where, "result", e->expected, sion_fread_key_iterator_reset(s->sid));
+      break;
+    case SCAN:
+      expect(where, "result", e->expected, sion_key_full_scan(s->sid));
+      break;
+    case LIST_RESET:
+      expect(where, "result", e->expected, sion_key_list_iterator_reset(s->sid));
+      break;
     case LISTED:
       expect(where, "result", e->expected, sion_key_list_iterator_next(s->sid, &key));
       expect(where, "key", e->a, (long long)key);
@@ -126,12 +161,14 @@ static inline void run_key_step(struct stream *s, const struct step *e, const ch
     case SEEK_KEY:
       expect(where, "result", e->expected, sion_seek_key(s->sid, (uint64_t)e->a, (int)e->b, e->c));
       break;
-    default: failed(where, "table", "a call", "none"); break;
+    default:
+      failed(where, "table", "a call", "none");
+      break;
   }
 }
 
-static inline void run_seek(struct stream *s, const struct step *e, const char *where) {
-  FILE *fp = NULL;
+static inline void run_seek(struct stream* s, const struct step* e, const char* where) {
+  FILE* fp = NULL;
   const int rank = e->a == OWN ? s->task : (int)e->a;
   const int result = e->call == SEEK ? sion_seek(s->sid, rank, (int)e->b, e->c)
                                      : sion_seek_fp(s->sid, rank, (int)e->b, e->c, &fp);
@@ -140,7 +177,7 @@ static inline void run_seek(struct stream *s, const struct step *e, const char *
   if (e->call == SEEK_FP && e->expected == 1) expect(where, "a stream is given", 1, fp != NULL);
 }
 
-static inline void run_step(struct stream *s, const struct step *e, const char *where) {
+static inline void run_step(struct stream* s, const struct step* e, const char* where) {
   static unsigned char data[8192];
   const size_t size = (size_t)e->a, items = (size_t)e->b;
   long long got;
@@ -171,42 +208,67 @@ static inline void run_step(struct stream *s, const struct step *e, const char *
       expect(where, "items", e->expected, got);
       expect_bytes(where, s->task, e->c, data, got * e->a);
       break;
-    case READ_NULL: expect(where, "items", e->expected, as_number(sion_fread(NULL, size, items, s->sid))); break;
-    case ENSURE: expect(where, "result", e->expected, sion_ensure_free_space(s->sid, e->a)); break;
-    case FLUSH: expect(where, "result", e->expected, sion_flush(s->sid)); break;
-    case FEOF: expect(where, "result", e->expected, sion_feof(s->sid)); break;
+    case READ_NULL:
+      expect(where, "items", e->expected, as_number(sion_fread(NULL, size, items, s->sid)));
+      break;
+    case ENSURE:
+      expect(where, "result", e->expected, sion_ensure_free_space(s->sid, e->a));
+      break;
+    case FLUSH:
+      expect(where, "result", e->expected, sion_flush(s->sid));
+      break;
+    case FEOF:
+      expect(where, "result", e->expected, sion_feof(s->sid));
+      break;
     case AVAIL:
       expect(where, "bytes", e->expected, sion_bytes_avail_in_block(s->sid));
       expect("sion_bytes_avail_in_chunk", where, e->expected, sion_bytes_avail_in_chunk(s->sid));
       break;
-    case WRITTEN: expect(where, "bytes", e->expected, sion_get_bytes_written(s->sid)); break;
-    case GOT: expect(where, "bytes", e->expected, sion_get_bytes_read(s->sid)); break;
+    case WRITTEN:
+      expect(where, "bytes", e->expected, sion_get_bytes_written(s->sid));
+      break;
+    case GOT:
+      expect(where, "bytes", e->expected, sion_get_bytes_read(s->sid));
+      break;
     case AT:
-      expect(where, "result", e->expected, sion_get_current_location(s->sid, &block, &position, &blocks, &sizes));
+      expect(where, "result", e->expected,
+             sion_get_current_location(s->sid, &block, &position, &blocks, &sizes));
       if (e->expected != 1) break;
       expect(where, "block", e->a, block);
       expect(where, "position", e->b, position);
       if (e->c != SKIP) expect(where, "blocks", e->c, blocks);
       break;
     case OFFSET:
-      expect(where, "offset in the file", s->start[s->task] + e->a * s->skip + e->b, sion_get_position(s->sid));
+      expect(where, "offset in the file", s->start[s->task] + e->a * s->skip + e->b,
+             sion_get_position(s->sid));
       break;
     case SEEK:
-    case SEEK_FP: run_seek(s, e, where); break;
-    case MODE: expect(where, "mode", e->expected, sion_get_keyval_mode(s->sid)); break;
-    case FILES: expect(where, "result", e->expected, sion_get_number_of_files(s->sid)); break;
-    case FILENUMBER: expect(where, "result", e->expected, sion_get_filenumber(s->sid)); break;
-    default: run_key_step(s, e, where); break;
+    case SEEK_FP:
+      run_seek(s, e, where);
+      break;
+    case MODE:
+      expect(where, "mode", e->expected, sion_get_keyval_mode(s->sid));
+      break;
+    case FILES:
+      expect(where, "result", e->expected, sion_get_number_of_files(s->sid));
+      break;
+    case FILENUMBER:
+      expect(where, "result", e->expected, sion_get_filenumber(s->sid));
+      break;
+    default:
+      run_key_step(s, e, where);
+      break;
   }
 }
 
 /* Runs the rows of a table up to END that are for `me`, or for all. */
-static inline void run_steps(struct stream *s, const struct step *steps, int me, const char *table) {
+static inline void run_steps(struct stream* s, const struct step* steps, int me, const char* table) {
   char where[160];
   for (int i = 0; steps[i].call != END; i++) {
-    const struct step *e = &steps[i];
+    const struct step* e = &steps[i];
     if (e->who != ALL && e->who != me) continue;
-    snprintf(where, sizeof where, "%s row %d, %s(%lld, %lld, %lld)", table, i, call_names[e->call], e->a, e->b, e->c);
+    snprintf(where, sizeof where, "%s row %d, %s(%lld, %lld, %lld)", table, i, call_names[e->call], e->a,
+             e->b, e->c);
     run_step(s, e, where);
   }
 }
