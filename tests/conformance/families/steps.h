@@ -263,7 +263,7 @@ static inline void run_step(struct stream* s, const struct step* e, const char* 
 
 /* Runs the rows of a table up to END that are for `me`, or for all. */
 static inline void run_steps(struct stream* s, const struct step* steps, int me, const char* table) {
-  char where[160];
+  char where[500];
   for (int i = 0; steps[i].call != END; i++) {
     const struct step* e = &steps[i];
     if (e->who != ALL && e->who != me) continue;
