@@ -8,13 +8,15 @@ static void registrations(void) {
   expect("sion_generic_create_api", "without a name", -1, sion_generic_create_api(NULL));
 #define AGAIN(function, callback) expect(#function, "set already", 0, function(aid, callback));
   REGISTER(AGAIN)
-  REGISTER_MOVERS(AGAIN) expect("sion_generic_register_get_multi_filename_cb", "set already", -1,
-                                sion_generic_register_get_multi_filename_cb(aid, file_of_client));
+  REGISTER_MOVERS(AGAIN)
+  expect("sion_generic_register_get_multi_filename_cb", "set already", -1,
+         sion_generic_register_get_multi_filename_cb(aid, file_of_client));
   for (int i = 0; i < COUNT(bad); i++) {
 #define INVALID(function, callback) expect(#function, "invalid id", 0, function(bad[i], callback));
     REGISTER(INVALID)
-    REGISTER_MOVERS(INVALID) expect("sion_generic_register_get_multi_filename_cb", "invalid id", -1,
-                                    sion_generic_register_get_multi_filename_cb(bad[i], file_of_client));
+    REGISTER_MOVERS(INVALID)
+    expect("sion_generic_register_get_multi_filename_cb", "invalid id", -1,
+           sion_generic_register_get_multi_filename_cb(bad[i], file_of_client));
     expect("sion_generic_free_api", "invalid id", 0, sion_generic_free_api(bad[i]));
   }
   expect("sion_generic_free_api", "result", 1, sion_generic_free_api(aid));

@@ -204,21 +204,22 @@ static sion_key_stat_t statistics;
 /* Call, and its result for a handle that is not valid. */
 #define INVALID(ROW)                                                                                         \
   ROW(sion_fwrite(data, 1, 1, sid), 0)                                                                       \
-  ROW(sion_fread(data, 1, 1, sid), 0) ROW(sion_feof(sid), -1) ROW(sion_bytes_avail_in_block(sid), -1) ROW(   \
-      sion_bytes_avail_in_chunk(sid), -1) ROW(sion_get_position(sid), -1) ROW(sion_get_bytes_written(sid),   \
-                                                                              -1)                            \
-      ROW(sion_get_bytes_read(sid), -1) ROW(sion_get_number_of_files(sid), -1) ROW(                          \
-          sion_get_filenumber(sid), -1) ROW(sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1)   \
+  ROW(sion_fread(data, 1, 1, sid), 0)                                                                        \
+  ROW(sion_feof(sid), -1)                                                                                    \
+  ROW(sion_bytes_avail_in_block(sid), -1) ROW(sion_bytes_avail_in_chunk(sid), -1) ROW(                       \
+      sion_get_position(sid), -1) ROW(sion_get_bytes_written(sid), -1) ROW(sion_get_bytes_read(sid), -1)     \
+      ROW(sion_get_number_of_files(sid), -1) ROW(sion_get_filenumber(sid), -1) ROW(                          \
+          sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1)                                     \
           ROW(sion_get_file_endianness(sid), -1) ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(                \
               sion_dedup(sid), -1) ROW(sion_dup(sid, SION_DUP_ALL, 0, 0), -1) ROW(sion_get_fd(sid), -1)      \
               ROW(sion_parclose_mpi(sid), -1) ROW(sion_generic_parclose(sid), -1) ROW(                       \
-                  sion_generic_parclose_mapped(sid), -1) ROW(sion_parreinit_mpi(sid, 9), -1)                 \
-                  ROW(sion_parclose_mapped_mpi(sid), -1) ROW(sion_parclose_ompi(sid), -1) ROW(               \
-                      sion_get_fp(sid) == NULL, 1) ROW(sion_get_io_info(sid) == NULL, 1)                     \
-                      ROW(sion_get_io_info_by_spec(sid, 4, 0) == NULL, 1) ROW(                               \
-                          sion_endianness_swap_needed(sid),                                                  \
-                          1) ROW(sion_get_keyval_mode(sid),                                                  \
-                                 SION_KEYVAL_UNKNOWN) ROW(sion_flush(sid), 0)                                \
+                  sion_generic_parclose_mapped(sid), -1) ROW(sion_parreinit_mpi(sid, 9),                     \
+                                                             -1) ROW(sion_parclose_mapped_mpi(sid), -1)      \
+                  ROW(sion_parclose_ompi(sid), -1) ROW(sion_get_fp(sid) == NULL, 1) ROW(                     \
+                      sion_get_io_info(sid) == NULL, 1) ROW(sion_get_io_info_by_spec(sid, 4, 0) == NULL, 1)  \
+                      ROW(sion_endianness_swap_needed(sid), 1) ROW(                                          \
+                          sion_get_keyval_mode(sid),                                                         \
+                          SION_KEYVAL_UNKNOWN) ROW(sion_flush(sid), 0)                                       \
                           ROW(sion_ensure_free_space(sid, 1), 0) ROW(sion_close(sid), 0) ROW(                \
                               sion_set_fp_closed(sid), 0) ROW(sion_set_second_fp(sid, stderr), 0)            \
                               ROW(sion_unset_second_fp(sid), 0) ROW(sion_optimize_fp_buffer(sid), 0) ROW(    \
@@ -278,6 +279,27 @@ static void constants(void) {
     expect_text("sion_keyval_type_to_str", "name", names[i].name, sion_keyval_type_to_str(names[i].mode));
 }
 
+static int locks, unlocks;
+static int lock(void* taken) { return ++*(int*)taken, locks++, SION_SUCCESS; }
+static int unlock(void* taken) { return --*(int*)taken, unlocks++, SION_SUCCESS; }
+
+/* The callbacks are called once at registration, and stay. */
+static void user_lock(void) {
+  static int taken;
+  expect("sion_lock_user_callbacks_defined", "before", 0, sion_lock_user_callbacks_defined());
+  expect("sion_lock_register_lock_callbacks", "result", 1,
+         sion_lock_register_lock_callbacks(lock, unlock, &taken));
+  expect("sion_lock_register_lock_callbacks", "calls of lock", 1, locks);
+  expect("sion_lock_register_lock_callbacks", "calls of unlock", 1, unlocks);
+  expect("sion_lock_user_callbacks_defined", "after", 1, sion_lock_user_callbacks_defined());
+  expect("sion_lock_register_lock_callbacks", "once more", 0,
+         sion_lock_register_lock_callbacks(lock, unlock, &taken));
+  run_scenario(&scenarios[0]);
+  const int takes_part = run.world_rank < scenarios[0].tasks && scenarios[0].tasks <= run.world_size;
+  if (takes_part) expect("user lock", "it is used", 1, locks > 1);
+  expect("user lock", "it is given back", 0, taken);
+}
+
 int main(int argc, char** argv) {
   begin_program(&argc, &argv, MPI_THREAD_SINGLE);
   for (int i = 0; i < COUNT(scenarios); i++) run_scenario(&scenarios[i]);
@@ -285,5 +307,6 @@ int main(int argc, char** argv) {
   end_case(2);
   if (begin_case("constants", 1)) constants();
   end_case(1);
+  user_lock();
   return end_program();
 }

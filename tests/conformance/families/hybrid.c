@@ -156,6 +156,24 @@ static void refuse(int i) {
   }
 }
 
+/* A team of another size closes nothing. */
+static void other_team(void) {
+  char file[700];
+  int sids[2], results[2];
+  snprintf(file, sizeof file, "%s", path("teams"));
+#pragma omp parallel num_threads(2)
+  {
+    const int thread = omp_get_thread_num();
+    sids[thread] = sion_paropen_omp(file, "wb", &(sion_int64){100}, &(sion_int32){64}, &(int){0}, NULL, NULL);
+  }
+#pragma omp parallel num_threads(1)
+  results[0] = sion_parclose_omp(sids[0]);
+  expect("sion_parclose_omp", "by fewer threads", 0, results[0]);
+#pragma omp parallel num_threads(2)
+  results[omp_get_thread_num()] = sion_parclose_omp(sids[omp_get_thread_num()]);
+  for (int i = 0; i < 2; i++) expect("sion_parclose_omp", "by the threads that opened", 1, results[i]);
+}
+
 int main(int argc, char** argv) {
   begin_program(&argc, &argv, MPI_THREAD_FUNNELED);
   for (int i = 0; i < COUNT(cases); i++) {
@@ -170,6 +188,8 @@ int main(int argc, char** argv) {
     if (begin_case(refusals[i].name, 2)) refuse(i);
     end_case(2);
   }
+  if (begin_case("a team of another size", 1)) other_team();
+  end_case(1);
   if (begin_case("locks", 1))
     expect("sion_lock_user_callbacks_defined", "result", 1, sion_lock_user_callbacks_defined());
   end_case(1);

@@ -36,6 +36,9 @@ enum call {
   SEEK_FP,    /* sion_seek_fp(a, b, c, &fp): the stream is set in ansi mode */
   FP_WRITE,   /* fwrite(next bytes, a, b) to the stream that sion_get_fp() gives */
   FP_READ,    /* fread(a, b) from it: bytes of the stream from c on */
+  FD_WRITE,   /* write(a bytes) to the descriptor that sion_get_fd() gives */
+  FD_READ,    /* read(a bytes) from it: bytes of the stream from c on */
+  FP_AT,      /* ftell() of the stream: that of position b in chunk a */
   MODE,       /* sion_get_keyval_mode() */
   FILES,      /* sion_get_number_of_files() */
   FILENUMBER, /* sion_get_filenumber() */
@@ -74,6 +77,9 @@ static const char* const call_names[] = {"end",
                                          "sion_seek_fp",
                                          "fwrite",
                                          "fread",
+                                         "write",
+                                         "read",
+                                         "ftell",
                                          "sion_get_keyval_mode",
                                          "sion_get_number_of_files",
                                          "sion_get_filenumber",
@@ -207,6 +213,19 @@ static inline void run_step(struct stream* s, const struct step* e, const char* 
       got = as_number(fread(data, size, items, sion_get_fp(s->sid)));
       expect(where, "items", e->expected, got);
       expect_bytes(where, s->task, e->c, data, got * e->a);
+      break;
+    case FD_WRITE:
+      fill(data, s->task, s->written[s->task], e->a);
+      expect(where, "bytes", e->expected, write(sion_get_fd(s->sid), data, size));
+      s->written[s->task] += e->a;
+      break;
+    case FD_READ:
+      expect(where, "bytes", e->expected, read(sion_get_fd(s->sid), data, size));
+      expect_bytes(where, s->task, e->c, data, e->a);
+      break;
+    case FP_AT:
+      expect(where, "place of the stream", s->start[s->task] + e->a * s->skip + e->b,
+             ftell(sion_get_fp(s->sid)));
       break;
     case READ_NULL:
       expect(where, "items", e->expected, as_number(sion_fread(NULL, size, items, s->sid)));
