@@ -39,7 +39,7 @@ static char hang_text[400];
 /* SIGALRM: says which case does not end, and ends the program. */
 static void hang(int signal_number) {
   (void)signal_number;
-  if (write(2, hang_text, strlen(hang_text)) < 0) _exit(3);
+  if (write(1, hang_text, strlen(hang_text)) < 0) _exit(3);
   _exit(3);
 }
 
@@ -139,7 +139,7 @@ static inline int begin_case(const char* name, int tasks) {
   if (tasks > run.world_size) return 0;
   snprintf(hang_text, sizeof hang_text, "FAILED %s [task %d of %d]: does not end\n", name, run.world_rank,
            tasks);
-  alarm(20);
+  alarm(40);
   if (run.world_rank >= tasks) return 0;
   MPI_Group world, part;
   MPI_Comm_group(MPI_COMM_WORLD, &world);

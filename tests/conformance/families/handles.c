@@ -206,8 +206,9 @@ static sion_key_stat_t statistics;
   ROW(sion_fwrite(data, 1, 1, sid), 0)                                                                       \
   ROW(sion_fread(data, 1, 1, sid), 0)                                                                        \
   ROW(sion_feof(sid), -1)                                                                                    \
-  ROW(sion_bytes_avail_in_block(sid), -1) ROW(sion_bytes_avail_in_chunk(sid), -1) ROW(                       \
-      sion_get_position(sid), -1) ROW(sion_get_bytes_written(sid), -1) ROW(sion_get_bytes_read(sid), -1)     \
+  ROW(sion_bytes_avail_in_block(sid), -1)                                                                    \
+  ROW(sion_bytes_avail_in_chunk(sid), -1) ROW(sion_get_position(sid), -1) ROW(                               \
+      sion_get_bytes_written(sid), -1) ROW(sion_get_bytes_read(sid), -1)                                     \
       ROW(sion_get_number_of_files(sid), -1) ROW(sion_get_filenumber(sid), -1) ROW(                          \
           sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1)                                     \
           ROW(sion_get_file_endianness(sid), -1) ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(                \

@@ -137,6 +137,12 @@ static void check_handle(const struct open_case* e, int sid, FILE* fp, const cha
   if (fp) expect("fileptr", "place of the stream", s->start[run.rank], ftell(fp));
   expect_text("newfname", "name", file_name(path(set), number), newname);
   expect("sion_get_io_info", "nothing without buddy", 1, sion_get_io_info(sid) == NULL);
+  int tasks, blocks;
+  sion_int64 skip, behind, pointed = 0, *chunks = &pointed, *ranks = &pointed, *counts = &pointed,
+                           *sizes = &pointed;
+  expect("sion_get_locations", "result", 1,
+         sion_get_locations(sid, &tasks, &blocks, &skip, &behind, &chunks, &ranks, &counts, &sizes));
+  expect("sion_get_locations", "no arrays", 1, !chunks && !ranks && !counts && !sizes);
   expect("sion_dedup", "no duplicate", 0, sion_dedup(sid));
   expect("sion_close", "of a parallel handle", 0, sion_close(sid));
 }
