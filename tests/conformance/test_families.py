@@ -5,7 +5,7 @@ client in C, family by family.
 A program runs tables of cases and prints a line for every check that fails, then "N checks, M failed". Cases take 1, 2, 4
 or 6 tasks; a program that is started on fewer leaves the larger ones out. To run one alone:
 
-    scripts/mpirun.sh openmpi 6 build/bin/families_keyval_openmpi DIRECTORY
+    scripts/mpirun.sh openmpi 6 build/bin/families_keyval_openmpi DIRECTORY ["part of a case's name"]
 
 $SHEAF_BIN is the directory of the built programs.
 """

@@ -179,7 +179,13 @@ static void run_case(const struct buddy_case* e) {
     /* With a stream first: the opens may write lost files anew. */
     if (written_with_fp && e->nodes != 2)
       one_way(e, local, 0, strstr(e->mode, "posix") ? alone : by_stream, 1, "reading by the stream");
-    one_way(e, local, 0, together, 0, "collective reading");
+    /* Where single tasks see nothing: both with collectors and with the words of the buddy copies alone. */
+    for (int turn = 0; turn < (e->nodes == 2 ? 2 : 1); turn++) {
+      const int collectors = e->nodes == 2 && turn == written_with_fp;
+      environment("SION_COLLSIZE", collectors ? "2" : NULL);
+      one_way(e, local, 0, together, 0, collectors ? "reading, SION_COLLSIZE=2" : "collective reading");
+      environment("SION_COLLSIZE", NULL);
+    }
     if (e->nodes != 2) one_way(e, local, 0, alone, 0, "individual reading");
   }
   if (chdir(run.directory)) failed("the test itself", "directory", "0", "an error");

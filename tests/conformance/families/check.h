@@ -2,9 +2,9 @@
  * contents.
  *
  * A program is started on N tasks with a directory as its argument. It consists of tables of cases; a case
- * says how many tasks it takes, and those beyond N are left out. A check compares what a call has given with
- * what the interface's specification says, prints what does not fit, and goes on; the last line is "N checks,
- * M failed".
+ * says how many tasks it takes, and those beyond N are left out. A second argument, part of names, runs those
+ * cases only. A check compares what a call has given with what the interface's specification says, prints
+ * what does not fit, and goes on; the last line is "N checks, M failed".
  */
 #ifndef FAMILIES_CHECK_H
 #define FAMILIES_CHECK_H
@@ -31,6 +31,7 @@ static struct {
   int rank, size;
   const char* name; /* of the current case */
   const char* directory;
+  const char* only; /* part of the names of the cases to run; NULL: all */
   long long checks, failures;
 } run;
 
@@ -137,6 +138,7 @@ static inline int begin_case(const char* name, int tasks) {
   run.name = name;
   run.comm = MPI_COMM_NULL;
   if (tasks > run.world_size) return 0;
+  if (run.only && !strstr(name, run.only) && strncmp(name, "written for", 11)) return 0;
   snprintf(hang_text, sizeof hang_text, "FAILED %s [task %d of %d]: does not end\n", name, run.world_rank,
            tasks);
   alarm(40);
@@ -174,6 +176,7 @@ static inline void begin_program(int* argc, char*** argv, int level) {
   MPI_Comm_rank(MPI_COMM_WORLD, &run.world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &run.world_size);
   run.directory = *argc > 1 ? (*argv)[1] : ".";
+  run.only = *argc > 2 ? (*argv)[2] : NULL;
   signal(SIGALRM, hang);
 }
 

@@ -7,14 +7,14 @@
 
 /* Each register function with its callback, in the order of the interface; the first eight make an API
  * complete. */
-#define REGISTER(ROW)                                                                               \
-  ROW(sion_generic_register_create_local_commgroup_cb, make_group)                                  \
-  ROW(sion_generic_register_free_local_commgroup_cb, free_group)                                    \
-  ROW(sion_generic_register_barrier_cb, barrier)                                                    \
-  ROW(sion_generic_register_bcastr_cb, bcastr)                                                      \
-  ROW(sion_generic_register_gatherr_cb, gatherr)                                                    \
-  ROW(sion_generic_register_gathervr_cb, gathervr) ROW(sion_generic_register_scatterr_cb, scatterr) \
-      ROW(sion_generic_register_scattervr_cb, scattervr)
+#define REGISTER(ROW)                                              \
+  ROW(sion_generic_register_create_local_commgroup_cb, make_group) \
+  ROW(sion_generic_register_free_local_commgroup_cb, free_group)   \
+  ROW(sion_generic_register_barrier_cb, barrier)                   \
+  ROW(sion_generic_register_bcastr_cb, bcastr)                     \
+  ROW(sion_generic_register_gatherr_cb, gatherr)                   \
+  ROW(sion_generic_register_gathervr_cb, gathervr)                 \
+  ROW(sion_generic_register_scatterr_cb, scatterr) ROW(sion_generic_register_scattervr_cb, scattervr)
 #define REGISTER_MOVERS(ROW)                                             \
   ROW(sion_generic_register_execute_and_scatter_cb, execute_and_scatter) \
   ROW(sion_generic_register_gather_and_execute_cb, gather_and_execute)   \

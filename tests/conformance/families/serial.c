@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   static const char* const modes[][2] = {{"wb", "rb"}, {"wb,posix", "br,posix"}, {"w,ansi", ""}};
   begin_program(&argc, &argv, MPI_THREAD_SINGLE);
   for (int i = 0; i < COUNT(modes); i++) {
-    if (begin_case(modes[i][0], 1)) {
+    if (begin_case(i ? "written for reading" : "written for all cases", 1)) {
       write_tasks(modes[i][0], i == 0);
       for (enum arrays arrays = NONE; arrays <= FILLED; arrays++) read_tasks(modes[i][1], arrays);
     }
