@@ -1,4 +1,5 @@
-/* generic_mapped.c: mapped opens of the generic interface, and opens of it that fail. */
+/* generic_mapped.c: mapped opens of the generic interface, buddy copies through it, and opens of it that
+ * fail. */
 #include "client.h"
 
 /* Opens that fail, in a group of one. without: the callback that the API lacks. */
@@ -90,6 +91,57 @@ static void run_mapped(int i, int aid, struct group* global, int write) {
   client.phase = LOCAL;
 }
 
+/* Buddy copies through callbacks: a file for every task, and one of them, or none (-1), is lost before
+ * reading. */
+static const struct {
+  const char* name;
+  int tasks, lost, lost_copy, opens;
+} buddies[] = {{"buddy copies, two tasks", 2, -1, -1, 1},
+               {"buddy copies, the first file is lost", 2, 0, -1, 1},
+               {"buddy copies, the last of four is lost", 4, 3, -1, 1},
+               {"buddy copies, file and copy are lost", 2, 1, 1, 0}};
+
+static void buddy_way(int i, int aid, struct group* global, int write) {
+  static const struct step w[] = {
+      {ALL, CWRITE, 1, 90, 0, 90, 0}, {ALL, CWRITE, 5, 10, 0, 10, 0}, {0, END, 0, 0, 0, 0, 0}};
+  static const struct step r[] = {
+      {ALL, CREAD, 1, 90, 0, 90, 0}, {ALL, CREAD, 5, 10, 90, 10, 0}, {0, END, 0, 0, 0, 0, 0}};
+  const int lrank = 0, lsize = 1;
+  int number = run.rank, files = run.size;
+  sion_int64 chunk = 100;
+  sion_int32 block = 64;
+  struct stream s;
+  memset(&s, 0, sizeof s);
+  s.task = run.rank;
+  client.global = global;
+  client.placed[1] = 0;
+  client.phase = OPENING;
+  s.sid = sion_generic_paropen(aid, path("buddies"), write ? "wb,buddy" : "rb,buddy", &chunk, &block, global,
+                               run.rank, run.size, &number, &files, &lrank, &lsize, NULL, NULL);
+  client.phase = LOCAL;
+  if (!expect("sion_generic_paropen", "it opens", write || buddies[i].opens, s.sid >= 0) || s.sid < 0) return;
+  expect("sion_generic_paropen", "files", run.size, files);
+  run_rows(&s, write ? w : r, write ? "buddy writing" : "buddy reading");
+  client.phase = CLOSING;
+  expect("sion_generic_parclose", "result", 1, sion_generic_parclose(s.sid));
+  client.phase = LOCAL;
+}
+
+static void run_buddy(int i) {
+  struct group global = group_all(0);
+  const int aid = make_api(-1, 1, 0);
+  client.capability = 50;
+  buddy_way(i, aid, &global, 1);
+  meet();
+  if (run.rank == 0 && buddies[i].lost >= 0) unlink(file_name(path("buddies"), buddies[i].lost));
+  if (run.rank == 0 && buddies[i].lost_copy >= 0)
+    unlink(file_name(path("buddies_BUDDY_00"), buddies[i].lost_copy));
+  meet();
+  buddy_way(i, aid, &global, 0);
+  sion_generic_free_api(aid);
+  MPI_Comm_free(&global.comm);
+}
+
 int main(int argc, char** argv) {
   begin_program(&argc, &argv, MPI_THREAD_SINGLE);
   for (int i = 0; i < COUNT(refusals); i++) {
@@ -106,6 +158,10 @@ int main(int argc, char** argv) {
       if (global.comm != MPI_COMM_NULL) MPI_Comm_free(&global.comm);
     }
     end_case(mapped[i].processes);
+  }
+  for (int i = 0; i < COUNT(buddies); i++) {
+    if (begin_case(buddies[i].name, buddies[i].tasks)) run_buddy(i);
+    end_case(buddies[i].tasks);
   }
   return end_program();
 }
