@@ -24,7 +24,7 @@ BIN = os.environ.get("SHEAF_BIN", REPO / "build/bin")
 NAMES = sorted(path.stem for path in (Path(__file__).resolve().parent / "families").glob("*.c"))
 # Waiting tasks of MPICH keep their cores: fewer tasks, and two where there are most collective calls.
 TASKS = {"openmpi": 6, "mpich": 4}
-OTHERS = {("mpich", "parallel"): 6, ("mpich", "buddy"): 2, ("mpich", "hybrid"): 2, ("mpich", "older"): 2}
+OTHERS = {("mpich", name): 2 for name in ("buddy", "generic", "hybrid", "older")} | {("mpich", "parallel"): 6}
 SECONDS = 100
 SHOWN = 40
 
