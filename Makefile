@@ -16,19 +16,27 @@ KILL_ROUNDS ?= 1000
 
 .PHONY: soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
-demo: build
+# Builds what the demo needs, with the first MPI that is found; a build that has the tests already stays as it is.
+demo:
+	@scripts/install-deps.sh demo
+	@[ -f $(BUILD)/build.ninja ] || $(configure_quietly) -DSHEAF_TESTS=OFF
+	@cmake --build $(BUILD) -j $(JOBS) --target sheaf_cli particles
 	@examples/particles/demo.sh $(BUILD)
 
 test: build
-	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(JOBS)
 
 deps:
 	@scripts/install-deps.sh
 
+# Shows what was found, and all of it if it fails.
+configure_quietly = quietly() { cmake "$$@" >$(BUILD).configure.log 2>&1 || { cat $(BUILD).configure.log; exit 1; }; \
+  sed -n '/^-- Sheaf /,/^-- Configuring/{/Configuring/d;p}' $(BUILD).configure.log; rm -f $(BUILD).configure.log; }; \
+  quietly -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
 configure: deps
-	@[ -f $(BUILD)/build.ninja ] || cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_DEVELOPER=ON \
-	  "-DSHEAF_MPIS=$(MPIS)" >$(BUILD).configure.log 2>&1 \
-	  || { cat $(BUILD).configure.log; exit 1; }; rm -f $(BUILD).configure.log
+	@grep -qs "SHEAF_TESTS:BOOL=ON" $(BUILD)/CMakeCache.txt || \
+	  $(configure_quietly) -DSHEAF_TESTS=ON -DSHEAF_DEVELOPER=ON "-DSHEAF_MPIS=$(MPIS)"
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -42,7 +50,7 @@ sanitize:
 
 .PHONY: sanitized
 sanitized: deps
-	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
+	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)" -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS)
 	@JOBS=$(JOBS) scripts/sanitize.sh $(BUILD)
 

@@ -3,7 +3,7 @@
 # CC, mpicc in PATH. For each of them an interface target mpi_<name>, where <name> says whose it is: openmpi, mpich, intelmpi, abi,
 # with a number if there are several. Afterwards SHEAF_MPIS lists the names; SHEAF_INTERFACE_<name> is the binary interface
 # (openmpi, mpich, abi), SHEAF_MPIRUN_<name> the launcher, SHEAF_MPIF90_<name> the wrapper for Fortran, if there is one.
-# <build>/mpi/mpicc.<name>, mpirun.<name> and so on call those of the MPI, for tests.
+# <build>/mpi/mpicc.<name>, mpirun.<name> and so on call those of the MPI, for tests and the demo; <build>/mpi/first is the first name.
 set(SHEAF_MPIS "" CACHE STRING "MPIs to build for: directories or compiler wrappers; none; empty: the one that is found")
 set(sheaf_mpis_wanted ${SHEAF_MPIS})
 set(SHEAF_MPIS "")
@@ -117,4 +117,8 @@ elseif(NOT sheaf_mpis_wanted STREQUAL "none")
     endif()
     unset(sheaf_wrapper)
   endforeach()
+endif()
+if(SHEAF_MPIS)
+  list(GET SHEAF_MPIS 0 first)
+  file(WRITE ${CMAKE_BINARY_DIR}/mpi/first "${first}\n")
 endif()

@@ -164,7 +164,7 @@ std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares) {
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
   bool reads = false;
-  const int opened = guarded(call.function, task, -1, [&] {
+  const int result = guarded(call.function, task, -1, [&] {
     std::optional<Error> problem = check_arguments(call);
     OpenMode own;
     if (!problem) problem = attempt([&] { own = parse_open_mode(call.file_mode ? call.file_mode : ""); });
@@ -223,8 +223,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     if (call.globalrank) *call.globalrank = task;
     return sid;
   });
-  if (opened < 0 && reads) *call.numfiles = -1;
-  return opened;
+  if (result < 0 && reads) *call.numfiles = -1;
+  return result;
 }
 
 void close_collectively(Handle& handle) {

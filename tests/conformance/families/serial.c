@@ -179,7 +179,8 @@ static void closed_by_the_program(void) {
   if (!expect("sion_open", "a stream", 1, sid >= 0 && fp != NULL)) return;
   fclose(fp);
   expect("sion_set_fp_closed", "result", 1, sion_set_fp_closed(sid));
-  expect("sion_close", "after sion_set_fp_closed", 0, sion_close(sid));
+  /* 0 in the original, although nothing is wrong with the file. */
+  expect("sion_close", "after sion_set_fp_closed", 1, sion_close(sid));
 }
 
 int main(int argc, char** argv) {
