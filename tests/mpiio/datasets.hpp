@@ -98,17 +98,19 @@ inline Slab some_slab(Random& random, const Dims& low, const Dims& high, int wid
 // How an array is dealt to tasks: along a dimension, in ranges or in turns of some indices.
 struct Deal {
   size_t along = 0;
-  uint64_t turn = 0;            // 0: ranges
+  uint64_t turn = 0;             // 0: ranges
   std::vector<uint64_t> limits;  // of the ranges, one more than tasks
 
   Deal(Random& random, const Dims& dims, int tasks) {
     along = static_cast<size_t>(pick(random, 0, static_cast<int>(dims.size()) - 1));
-    if (one_in(random, 2)) along = static_cast<size_t>(std::max_element(dims.begin(), dims.end()) - dims.begin());
+    if (one_in(random, 2))
+      along = static_cast<size_t>(std::max_element(dims.begin(), dims.end()) - dims.begin());
     if (one_in(random, 3)) turn = static_cast<uint64_t>(pick(random, 1, 4));
     limits.push_back(0);
     for (int t = 1; t < tasks; ++t) {
       const bool even = turn == 0 && tasks > 1 && !one_in(random, 3);
-      const uint64_t at = even ? dims[along] * static_cast<uint64_t>(t) / static_cast<uint64_t>(tasks) : random() % (dims[along] + 1);
+      const uint64_t at = even ? dims[along] * static_cast<uint64_t>(t) / static_cast<uint64_t>(tasks)
+                               : random() % (dims[along] + 1);
       limits.push_back(at);
     }
     limits.push_back(dims[along]);
@@ -180,8 +182,8 @@ class Case {
         number_(number),
         group_(group),
         path_(std::move(path)),
-        again_("mpirun -np " + std::to_string(group.size) + " " + program + " " + std::to_string(seed) + " 1 . " +
-               std::to_string(number)) {}
+        again_("mpirun -np " + std::to_string(group.size) + " " + program + " " + std::to_string(seed) +
+               " 1 . " + std::to_string(number)) {}
 
   bool failed() const { return failed_; }
 
@@ -199,8 +201,9 @@ class Case {
 
   void wrong(const std::string& what) {
     if (!failed_)
-      std::printf("case %llu, task %d of %d: %s\n  shape: %s\n  again: %s\n", static_cast<unsigned long long>(number_),
-                  group_.rank, group_.size, what.c_str(), shape.c_str(), again_.c_str());
+      std::printf("case %llu, task %d of %d: %s\n  shape: %s\n  again: %s\n",
+                  static_cast<unsigned long long>(number_), group_.rank, group_.size, what.c_str(),
+                  shape.c_str(), again_.c_str());
     std::fflush(stdout);
     failed_ = true;
   }
@@ -214,8 +217,8 @@ class Case {
 
   void same(int expected, int found, const Dims& dims, uint64_t index, const std::string& what) {
     if (expected == found || expected == Contents::unknown) return;
-    wrong(what + ": element " + text(place_of(dims, index)) + ": expected " + std::to_string(expected) + ", found " +
-          std::to_string(found));
+    wrong(what + ": element " + text(place_of(dims, index)) + ": expected " + std::to_string(expected) +
+          ", found " + std::to_string(found));
   }
 
   // Hints that must not change anything.
@@ -237,8 +240,8 @@ class Case {
   bool failed_ = false;
 };
 
-// Deals the cases to groups of 1 to all tasks, which run beside each other. PROGRAM SEED COUNT DIRECTORY [FIRST]; a single
-// case is run by all tasks. Returns the exit code.
+// Deals the cases to groups of 1 to all tasks, which run beside each other. PROGRAM SEED COUNT DIRECTORY
+// [FIRST]; a single case is run by all tasks. Returns the exit code.
 template <class OneCase>
 int run_all(int argc, char** argv, const char* name) {
   MPI_Init(&argc, &argv);
@@ -272,7 +275,8 @@ int run_all(int argc, char** argv, const char* name) {
     if (own < first + count) {
       int failed = 0;
       {
-        OneCase one(seed, own, mine, std::string(argv[3]) + "/" + name + "." + std::to_string(group), argv[0]);
+        OneCase one(seed, own, mine, std::string(argv[3]) + "/" + name + "." + std::to_string(group),
+                    argv[0]);
         one.run();
         failed = one.failed();
       }

@@ -1,5 +1,5 @@
-// datasets_classic: reads variables of a netCDF file in the classic formats (CDF-1, CDF-2, CDF-5) with nothing but the format
-// specification: header, then fixed variables, then records; all big-endian.
+// datasets_classic: reads variables of a netCDF file in the classic formats (CDF-1, CDF-2, CDF-5) with
+// nothing but the format specification: header, then fixed variables, then records; all big-endian.
 #pragma once
 
 #include <bit>
@@ -49,11 +49,16 @@ class ClassicFile {
     if (at + width > bytes_.size()) throw std::runtime_error("the file ends before " + of.name);
     const uint64_t bits = number(at, width);
     switch (of.type) {
-      case 1: return static_cast<int8_t>(bits);
-      case 3: return static_cast<int16_t>(bits);
-      case 5: return static_cast<int>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-      case 6: return static_cast<int>(std::bit_cast<double>(bits));
-      default: return static_cast<int>(bits);
+      case 1:
+        return static_cast<int8_t>(bits);
+      case 3:
+        return static_cast<int16_t>(bits);
+      case 5:
+        return static_cast<int>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+      case 6:
+        return static_cast<int>(std::bit_cast<double>(bits));
+      default:
+        return static_cast<int>(bits);
     }
   }
 
@@ -116,8 +121,10 @@ class ClassicFile {
       one.name = name();
       for (uint64_t d = length(); d > 0; --d) {
         const uint64_t dim = dims_.at(length());
-        if (dim == 0) one.record = true;
-        else one.dims.push_back(dim);
+        if (dim == 0)
+          one.record = true;
+        else
+          one.dims.push_back(dim);
       }
       skip_attributes();
       one.type = static_cast<int>(next(4));

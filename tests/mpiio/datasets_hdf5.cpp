@@ -1,6 +1,6 @@
-// datasets_hdf5 SEED COUNT DIRECTORY [FIRST]: random datasets that groups of tasks write and read through parallel HDF5,
-// compared with what follows from their definition, and read once more by one task through HDF5's own POSIX driver, past
-// MPI-IO (see datasets.hpp). The last line is "N cases, 0 failed".
+// datasets_hdf5 SEED COUNT DIRECTORY [FIRST]: random datasets that groups of tasks write and read through
+// parallel HDF5, compared with what follows from their definition, and read once more by one task through
+// HDF5's own POSIX driver, past MPI-IO (see datasets.hpp). The last line is "N cases, 0 failed".
 #include "datasets_hdf5.hpp"
 
 namespace {
@@ -50,7 +50,8 @@ class Hdf5Case : public Case {
   uint64_t operation_ = 0;
 
   static std::string describe(const Dataset& one) {
-    return one.name + text(one.contents.dims) + (one.chunk.empty() ? " contiguous" : " chunks " + text(one.chunk)) +
+    return one.name + text(one.contents.dims) +
+           (one.chunk.empty() ? " contiguous" : " chunks " + text(one.chunk)) +
            (one.extends ? " extends" : "") + (one.filtered ? " filtered" : "") + " " + one.type.name +
            (one.in_file == one.type.native ? "" : " converted") + " fill " + std::to_string(one.fill);
   }
@@ -62,7 +63,8 @@ class Hdf5Case : public Case {
     one.contents.dims = some_dims(random, rank);
     if (pick(random, 0, 2) > 0)
       for (const uint64_t length : one.contents.dims)
-        one.chunk.push_back(static_cast<uint64_t>(pick(random, 1 + static_cast<int>(length) / 8, static_cast<int>(length))));
+        one.chunk.push_back(
+            static_cast<uint64_t>(pick(random, 1 + static_cast<int>(length) / 8, static_cast<int>(length))));
     one.extends = !one.chunk.empty() && one_in(random, 2);
     one.filtered = !one.chunk.empty() && one_in(random, 4);
     one.type = element_types()[static_cast<size_t>(pick(random, 0, 7))];
@@ -116,7 +118,8 @@ class Hdf5Case : public Case {
       Dims most = one.contents.dims;
       for (uint64_t& length : most)
         if (one.extends) length = H5S_UNLIMITED;
-      const hid_t space = H5Screate_simple(static_cast<int>(most.size()), as_hsize(one.contents.dims), as_hsize(most));
+      const hid_t space =
+          H5Screate_simple(static_cast<int>(most.size()), as_hsize(one.contents.dims), as_hsize(most));
       one.id = H5Dcreate2(file_, one.name.c_str(), one.in_file, space, H5P_DEFAULT, properties, H5P_DEFAULT);
       worked(one.id, "H5Dcreate");
       H5Sclose(space);
@@ -138,8 +141,8 @@ class Hdf5Case : public Case {
     for (Dataset& one : sets_) worked(one.id = H5Dopen2(file_, one.name.c_str(), H5P_DEFAULT), "H5Dopen");
   }
 
-  // Collective reading of metadata is only for files that nobody writes: after independent transfers tasks of HDF5 1.10.8
-  // differ in what they still have to read, and wait for each other for ever.
+  // Collective reading of metadata is only for files that nobody writes: after independent transfers tasks of
+  // HDF5 1.10.8 differ in what they still have to read, and wait for each other for ever.
   void open_again(unsigned mode, bool together) {
     const hid_t access = together ? parallel_access() : H5P_DEFAULT;
     writable_ = mode != H5F_ACC_RDONLY;
@@ -192,13 +195,15 @@ class Hdf5Case : public Case {
     Dims dims = one.contents.dims;
     // HDF5 cannot cut filtered chunks in parallel.
     for (uint64_t& length : dims)
-      length = !one.filtered && one_in(random, 3) ? 1 + random() % length : length + random() % (length / 2 + 2);
+      length =
+          !one.filtered && one_in(random, 3) ? 1 + random() % length : length + random() % (length / 2 + 2);
     // Reads metadata collectively (see open_again).
     open_for_writing_again();
     worked(H5Dset_extent(one.id, as_hsize(dims)), "H5Dset_extent to " + text(dims));
     one.contents.resize(dims, one.fill);
     synchronise();
-    // Parts of chunks that are cut off leave the chunk in the memory of tasks of HDF5 1.10.8, where it gets old.
+    // Parts of chunks that are cut off leave the chunk in the memory of tasks of HDF5 1.10.8, where it gets
+    // old.
     open_for_writing_again();
   }
 
@@ -216,9 +221,11 @@ class Hdf5Case : public Case {
       if (task != group_.rank || (!together && selection.elements.empty())) continue;
       Memory memory(own, selection.elements.size(), one.type.size);
       for (size_t i = 0; i < selection.elements.size(); ++i)
-        put(one.type, &memory.bytes[memory.at(i) * one.type.size], some_value(number_, operation_, selection.elements[i]));
-      worked(H5Dwrite(one.id, one.type.memory, memory.space, selection.space, properties, memory.bytes.data()),
-             "H5Dwrite " + one.name + selection.name);
+        put(one.type, &memory.bytes[memory.at(i) * one.type.size],
+            some_value(number_, operation_, selection.elements[i]));
+      worked(
+          H5Dwrite(one.id, one.type.memory, memory.space, selection.space, properties, memory.bytes.data()),
+          "H5Dwrite " + one.name + selection.name);
     }
     H5Pclose(properties);
     synchronise();
@@ -227,7 +234,8 @@ class Hdf5Case : public Case {
   // Tasks may read the same. The first read of a case takes all.
   void read(Dataset& one) {
     const Dims dims = one.contents.dims;
-    // HDF5 1.10.8 remembers where a chunk was that a task has read alone, and does not see that it is written elsewhere.
+    // HDF5 1.10.8 remembers where a chunk was that a task has read alone, and does not see that it is written
+    // elsewhere.
     const bool together = (one.filtered && writable_) || one_in(random, 2);
     const hid_t properties = transfer(together);
     Random own = of_task(operation_ + 1000, group_.rank);
@@ -235,7 +243,8 @@ class Hdf5Case : public Case {
     const Deal alone(own, dims, 1);
     ++operation_;
     const Selection selection = some_selection(own, kind, dims, alone, 0, 1);
-    if (together || !selection.elements.empty()) read(one, selection, properties, together ? "together" : "independently");
+    if (together || !selection.elements.empty())
+      read(one, selection, properties, together ? "together" : "independently");
     H5Pclose(properties);
     MPI_Barrier(group_.comm);  // nobody writes what others still read
   }
@@ -244,13 +253,15 @@ class Hdf5Case : public Case {
     Random own = of_task(operation_ + 2000, group_.rank);
     Memory memory(own, selection.elements.size(), one.type.size);
     const std::vector<char> before = memory.bytes;
-    worked(H5Dread(one.id, one.type.memory, memory.space, selection.space, properties, memory.bytes.data()), "H5Dread");
+    worked(H5Dread(one.id, one.type.memory, memory.space, selection.space, properties, memory.bytes.data()),
+           "H5Dread");
     const std::string what = "reading " + one.name + " " + how + selection.name;
     for (size_t i = 0; i < selection.elements.size(); ++i) {
       const uint64_t index = selection.elements[i];
-      same(one.contents.values[index], get(one.type, &memory.bytes[memory.at(i) * one.type.size]), one.contents.dims,
-           index, what);
-      std::copy_n(&before[memory.at(i) * one.type.size], one.type.size, &memory.bytes[memory.at(i) * one.type.size]);
+      same(one.contents.values[index], get(one.type, &memory.bytes[memory.at(i) * one.type.size]),
+           one.contents.dims, index, what);
+      std::copy_n(&before[memory.at(i) * one.type.size], one.type.size,
+                  &memory.bytes[memory.at(i) * one.type.size]);
     }
     if (memory.bytes != before) wrong(what + ": memory beside the selection has changed");
   }
@@ -262,7 +273,8 @@ class Hdf5Case : public Case {
     for (Dataset& one : sets_) {
       const uint64_t n = volume(one.contents.dims);
       std::vector<char> bytes(n * one.type.size);
-      worked(H5Dread(one.id, one.type.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), "H5Dread of one task");
+      worked(H5Dread(one.id, one.type.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()),
+             "H5Dread of one task");
       for (uint64_t i = 0; i < n; ++i)
         same(one.contents.values[i], get(one.type, &bytes[i * one.type.size]), one.contents.dims, i,
              one.name + " read by HDF5's POSIX driver");

@@ -1,4 +1,5 @@
-// datasets_hdf5: a dataset of HDF5 with what it must hold, and selections of it that HDF5 and a model both know.
+// datasets_hdf5: a dataset of HDF5 with what it must hold, and selections of it that HDF5 and a model both
+// know.
 #pragma once
 
 #include <hdf5.h>
@@ -10,7 +11,8 @@
 
 namespace datasets {
 
-// Elements as they are in memory, and how files may hold them. Values are small: no conversion loses anything.
+// Elements as they are in memory, and how files may hold them. Values are small: no conversion loses
+// anything.
 struct ElementType {
   const char* name;
   hid_t memory, native, other;  // the same in the file; another byte order or width
@@ -62,10 +64,13 @@ struct Selection {
   std::vector<uint64_t> elements;
   std::string name;
 
-  Selection(const Dims& dims) : space(H5Screate_simple(static_cast<int>(dims.size()), as_hsize(dims), nullptr)) {}
+  Selection(const Dims& dims)
+      : space(H5Screate_simple(static_cast<int>(dims.size()), as_hsize(dims), nullptr)) {}
   Selection(const Selection&) = delete;
   Selection(Selection&& other) noexcept
-      : space(std::exchange(other.space, -1)), elements(std::move(other.elements)), name(std::move(other.name)) {}
+      : space(std::exchange(other.space, -1)),
+        elements(std::move(other.elements)),
+        name(std::move(other.name)) {}
   ~Selection() {
     if (space >= 0) H5Sclose(space);
   }
@@ -79,11 +84,14 @@ struct Selection {
 
 inline bool combined(H5S_seloper_t how, bool before, bool in_slab) {
   switch (how) {
-    case H5S_SELECT_OR: return before || in_slab;
-    case H5S_SELECT_AND: return before && in_slab;
-    case H5S_SELECT_XOR: return before != in_slab;
-    case H5S_SELECT_NOTB: return before && !in_slab;
-    default: return in_slab;
+    case H5S_SELECT_OR:
+      return before || in_slab;
+    case H5S_SELECT_AND:
+      return before && in_slab;
+    case H5S_SELECT_NOTB:
+      return before && !in_slab;
+    default:
+      return in_slab;
   }
 }
 
@@ -92,8 +100,8 @@ inline herr_t note_place(void*, hid_t, unsigned rank, const hsize_t* at, void* p
   return 0;
 }
 
-// Whether HDF5 goes through the elements that it should. Of joined slabs 1.10.8 sometimes takes others, also in one task,
-// or finds that they are not inside.
+// Whether HDF5 goes through the elements that it should. Of joined slabs 1.10.8 sometimes takes others, also
+// in one task, or finds that they are not inside.
 inline bool understood(const Selection& selection, const Dims& dims) {
   if (selection.elements.empty()) return H5Sget_select_npoints(selection.space) == 0;
   if (H5Sselect_valid(selection.space) <= 0) return false;
@@ -106,7 +114,8 @@ inline bool understood(const Selection& selection, const Dims& dims) {
   return true;
 }
 
-// One slab, or several joined, between `low` and `high`; the first is a turn of the task's if the deal says so.
+// One slab, or several joined, between `low` and `high`; the first is a turn of the task's if the deal says
+// so.
 inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, int task, int tasks) {
   Selection result(dims);
   std::vector<char> taken(volume(dims), 0);
@@ -117,15 +126,17 @@ inline Selection some_slabs(Random& random, const Dims& dims, const Deal& deal, 
     if (low[d] == high[d]) return result.none(), std::move(result);
   const int several = deal.turn == 0 && one_in(random, 3) ? pick(random, 2, 4) : 1;
   for (int s = 0; s < several; ++s) {
-    static constexpr H5S_seloper_t ways[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_XOR, H5S_SELECT_NOTB,
-                                             H5S_SELECT_AND};
-    const H5S_seloper_t how = s == 0 ? H5S_SELECT_SET : ways[pick(random, 0, 4)];
+    // Not XOR, whose results HDF5 1.10.8 describes to MPI as overlapping when they are joined once more.
+    static constexpr H5S_seloper_t ways[] = {H5S_SELECT_OR, H5S_SELECT_OR, H5S_SELECT_NOTB, H5S_SELECT_AND};
+    const H5S_seloper_t how = s == 0 ? H5S_SELECT_SET : ways[pick(random, 0, 3)];
     Slab slab = some_slab(random, low, high, 5);
     if (deal.turn > 0 && !deal.take_turns(dims, task, tasks, &slab)) return result.none(), std::move(result);
-    if (several > 1) slab.count.assign(dims.size(), 1);  // HDF5 1.10.8 goes wrong more often where it joins rows of blocks
+    if (several > 1)
+      slab.count.assign(dims.size(), 1);  // HDF5 1.10.8 goes wrong more often where it joins rows of blocks
     H5Sselect_hyperslab(result.space, how, as_hsize(slab.start), as_hsize(slab.stride), as_hsize(slab.count),
                         as_hsize(slab.block));
-    for (uint64_t i = 0; i < taken.size(); ++i) taken[i] = combined(how, taken[i], slab.has(place_of(dims, i)));
+    for (uint64_t i = 0; i < taken.size(); ++i)
+      taken[i] = combined(how, taken[i], slab.has(place_of(dims, i)));
     result.name += " " + std::to_string(how) + ":" + text(slab);
   }
   for (uint64_t i = 0; i < taken.size(); ++i)
@@ -151,7 +162,8 @@ inline Selection some_points(Random& random, const Dims& dims, int task, int tas
 
 enum class Kind { slabs, points };
 
-inline Selection some_selection(Random& random, Kind kind, const Dims& dims, const Deal& deal, int task, int tasks) {
+inline Selection some_selection(Random& random, Kind kind, const Dims& dims, const Deal& deal, int task,
+                                int tasks) {
   if (kind == Kind::points) return some_points(random, dims, task, tasks);
   Selection result = some_slabs(random, dims, deal, task, tasks);
   if (one_in(random, 10) || !understood(result, dims)) result.none();

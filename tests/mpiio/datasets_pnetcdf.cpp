@@ -1,6 +1,6 @@
-// datasets_pnetcdf SEED COUNT DIRECTORY [FIRST]: random variables that groups of tasks write and read through PnetCDF, compared
-// with what follows from their definition, and read once more by one task with nothing but the file format
-// (datasets_classic.hpp). See datasets.hpp. The last line is "N cases, 0 failed".
+// datasets_pnetcdf SEED COUNT DIRECTORY [FIRST]: random variables that groups of tasks write and read through
+// PnetCDF, compared with what follows from their definition, and read once more by one task with nothing but
+// the file format (datasets_classic.hpp). See datasets.hpp. The last line is "N cases, 0 failed".
 #include "datasets_pnetcdf.hpp"
 
 #include "datasets_classic.hpp"
@@ -11,7 +11,7 @@ using namespace datasets;
 
 struct Variable {
   std::string name;
-  Contents contents;    // of a record variable: as many records as there may ever be
+  Contents contents;  // of a record variable: as many records as there may ever be
   bool record = false;
   int type = NC_INT;
   int fill = Contents::unknown;
@@ -49,20 +49,24 @@ class PnetcdfCase : public Case {
   uint64_t records_ = 0;
   uint64_t operation_ = 0;
 
-  void done(int code, const std::string& call) { worked(code == NC_NOERR ? 0 : -1, call + " (" + ncmpi_strerror(code) + ")"); }
+  void done(int code, const std::string& call) {
+    worked(code == NC_NOERR ? 0 : -1, call + " (" + ncmpi_strerror(code) + ")");
+  }
 
   void define() {
     static constexpr int types[] = {NC_BYTE, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UINT, NC_INT64};
     Variable one;
     one.name = "v" + std::to_string(variables_.size());
     one.record = one_in(random, 2);
-    one.contents.dims = some_dims(random, pick(random, 1, 4));
+    // Of records with one element PnetCDF 1.12.3 takes wrong places, under every MPI-IO.
+    one.contents.dims = some_dims(random, pick(random, one.record ? 2 : 1, 4));
     if (one.record) one.contents.dims[0] = static_cast<uint64_t>(pick(random, 2, 9));
+    if (one.record) one.contents.dims[1] += 1;
     one.type = types[pick(random, 0, format_ == NC_64BIT_DATA ? 6 : 4)];
     if (!one.record && one_in(random, 2)) one.fill = pick(random, 1, 99);
     one.contents.resize(one.contents.dims, one.fill);
-    shape += one.name + text(one.contents.dims) + (one.record ? " records" : "") + " type " + std::to_string(one.type) +
-             " fill " + std::to_string(one.fill) + "; ";
+    shape += one.name + text(one.contents.dims) + (one.record ? " records" : "") + " type " +
+             std::to_string(one.type) + " fill " + std::to_string(one.fill) + "; ";
     variables_.push_back(std::move(one));
   }
 
@@ -75,19 +79,32 @@ class PnetcdfCase : public Case {
       }
       dims.push_back(-1);
       const std::string name = one.name + "d" + std::to_string(d);
-      done(ncmpi_def_dim(file_, name.c_str(), static_cast<MPI_Offset>(one.contents.dims[d]), &dims.back()), "ncmpi_def_dim");
+      done(ncmpi_def_dim(file_, name.c_str(), static_cast<MPI_Offset>(one.contents.dims[d]), &dims.back()),
+           "ncmpi_def_dim");
     }
-    done(ncmpi_def_var(file_, one.name.c_str(), one.type, static_cast<int>(dims.size()), dims.data(), &one.id),
-         "ncmpi_def_var");
+    done(
+        ncmpi_def_var(file_, one.name.c_str(), one.type, static_cast<int>(dims.size()), dims.data(), &one.id),
+        "ncmpi_def_var");
     if (one.fill == Contents::unknown) return;
     char value[8];
     switch (one.type) {
-      case NC_BYTE: *value = static_cast<char>(one.fill); break;
-      case NC_SHORT: keep(value, static_cast<short>(one.fill)); break;
-      case NC_FLOAT: keep(value, static_cast<float>(one.fill)); break;
-      case NC_DOUBLE: keep(value, static_cast<double>(one.fill)); break;
-      case NC_INT64: keep(value, static_cast<long long>(one.fill)); break;
-      default: keep(value, one.fill);
+      case NC_BYTE:
+        *value = static_cast<char>(one.fill);
+        break;
+      case NC_SHORT:
+        keep(value, static_cast<short>(one.fill));
+        break;
+      case NC_FLOAT:
+        keep(value, static_cast<float>(one.fill));
+        break;
+      case NC_DOUBLE:
+        keep(value, static_cast<double>(one.fill));
+        break;
+      case NC_INT64:
+        keep(value, static_cast<long long>(one.fill));
+        break;
+      default:
+        keep(value, one.fill);
     }
     done(ncmpi_def_var_fill(file_, one.id, 0, value), "ncmpi_def_var_fill");
   }
@@ -119,9 +136,11 @@ class PnetcdfCase : public Case {
 
   void open_again() {
     MPI_Info info = hints();
-    done(ncmpi_open(group_.comm, path_.c_str(), one_in(random, 2) ? NC_NOWRITE : NC_WRITE, info, &file_), "ncmpi_open");
+    done(ncmpi_open(group_.comm, path_.c_str(), one_in(random, 2) ? NC_NOWRITE : NC_WRITE, info, &file_),
+         "ncmpi_open");
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
-    for (Variable& one : variables_) done(ncmpi_inq_varid(file_, one.name.c_str(), &one.id), "ncmpi_inq_varid");
+    for (Variable& one : variables_)
+      done(ncmpi_inq_varid(file_, one.name.c_str(), &one.id), "ncmpi_inq_varid");
   }
 
   void close() { done(ncmpi_close(file_), "ncmpi_close"); }
@@ -173,18 +192,21 @@ class PnetcdfCase : public Case {
       Variable& one = variables_[static_cast<size_t>(v)];
       const Dims& dims = one.contents.dims;
       Deal deal(random, dims, group_.size);
-      deal.turn = std::min<uint64_t>(deal.turn, 1);
+      const bool varn = one_in(random, 4);
+      deal.turn = varn ? 0 : std::min<uint64_t>(deal.turn, 1);
       for (int task = 0; task < group_.size; ++task) {
         Random own = of_task(operation_ * 10 + static_cast<uint64_t>(v), task);
         Dims low, high;
         deal.box(dims, task, &low, &high);
-        Part part = some_part(own, v, dims, low, high, deal, task, group_.size);
+        Part part = some_part(own, v, dims, low, high, deal, task, group_.size, varn, one.record);
         for (const uint64_t index : part.elements) {
           one.contents.values[index] = some_value(number_, operation_, index);
           if (one.record) records_ = std::max(records_, place_of(dims, index)[0] + 1);
         }
-        if (task == group_.rank) mine.push_back(std::move(part));
-        else part.release();
+        if (task == group_.rank)
+          mine.push_back(std::move(part));
+        else
+          part.release();
       }
     }
     for (Part& part : mine)
@@ -208,13 +230,14 @@ class PnetcdfCase : public Case {
     std::vector<Part> mine;
     ++operation_;
     for (const int v : choose(mode)) {
-      const Dims& dims = variables_[static_cast<size_t>(v)].contents.dims;
+      const Variable& one = variables_[static_cast<size_t>(v)];
+      const Dims& dims = one.contents.dims;
       Random own = of_task(operation_ * 10 + static_cast<uint64_t>(v), group_.rank);
       Dims low(dims.size(), 0), high = dims;
-      if (variables_[static_cast<size_t>(v)].record) high[0] = std::min(high[0], records_);
+      if (one.record) high[0] = std::min(high[0], records_);
       Deal alone(own, dims, 1);
       alone.turn = 0;
-      mine.push_back(some_part(own, v, dims, low, high, alone, 0, 1));
+      mine.push_back(some_part(own, v, dims, low, high, alone, 0, 1, one_in(random, 4), one.record));
     }
     carry_out(mine, mode, waits_alone, false);
     for (Part& part : mine) compare(part, mode);
@@ -243,16 +266,28 @@ class PnetcdfCase : public Case {
       Part& part = parts[i];
       if (mode == Mode::alone && part.elements.empty()) continue;
       const int id = variables_[static_cast<size_t>(part.variable)].id;
-      const int code = writes ? put(file_, id, part, mode, &requests[i]) : get(file_, id, part, mode, &requests[i]);
+      const int code =
+          writes ? put(file_, id, part, mode, &requests[i]) : get(file_, id, part, mode, &requests[i]);
+      // Where nothing was written there may be numbers that are no ints.
+      if (!writes && code == NC_ERANGE && has_unknown(part)) continue;
       done(code, std::string(writes ? "writing " : "reading ") + part.name() + " " + name_of(mode));
     }
     const int n = static_cast<int>(parts.size());
-    if (mode >= Mode::later)
-      done(alone ? ncmpi_wait(file_, n, requests.data(), states.data()) : ncmpi_wait_all(file_, n, requests.data(), states.data()),
-           alone ? "ncmpi_wait" : "ncmpi_wait_all");
-    for (const int state : states) done(state, "a nonblocking call");
+    if (mode >= Mode::later) {
+      const auto wait = alone ? ncmpi_wait : ncmpi_wait_all;
+      const int code = wait(file_, n, requests.data(), states.data());
+      if (writes || code != NC_ERANGE) done(code, alone ? "ncmpi_wait" : "ncmpi_wait_all");
+    }
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (writes || states[i] != NC_ERANGE || !has_unknown(parts[i])) done(states[i], "a nonblocking call");
     if (alone) done(ncmpi_end_indep_data(file_), "ncmpi_end_indep_data");
     if (mode == Mode::buffered) done(ncmpi_buffer_detach(file_), "ncmpi_buffer_detach");
+  }
+
+  bool has_unknown(const Part& part) const {
+    const Contents& contents = variables_[static_cast<size_t>(part.variable)].contents;
+    return std::any_of(part.elements.begin(), part.elements.end(),
+                       [&](uint64_t i) { return contents.values[i] == Contents::unknown; });
   }
 
   static MPI_Offset buffer_room(const std::vector<Part>& parts) {
@@ -265,13 +300,15 @@ class PnetcdfCase : public Case {
     try {
       const ClassicFile file(path_);
       if (file.records() != records_)
-        wrong("the file says " + std::to_string(file.records()) + " records, expected " + std::to_string(records_));
+        wrong("the file says " + std::to_string(file.records()) + " records, expected " +
+              std::to_string(records_));
       for (const Variable& one : variables_) {
         const ClassicFile::Variable& found = file.variable(one.name);
         const uint64_t in_record = one.record ? volume(one.contents.dims) / one.contents.dims[0] : 1;
         for (uint64_t i = 0; i < one.contents.values.size(); ++i) {
           if (one.contents.values[i] == Contents::unknown) continue;
-          const int value = one.record ? file.value(found, i / in_record, i % in_record) : file.value(found, 0, i);
+          const int value =
+              one.record ? file.value(found, i / in_record, i % in_record) : file.value(found, 0, i);
           same(one.contents.values[i], value, one.contents.dims, i, one.name + " in the file");
         }
       }
