@@ -48,6 +48,7 @@ class PnetcdfCase : public Case {
   int record_dimension_ = -1;
   uint64_t records_ = 0;
   uint64_t operation_ = 0;
+  bool redefined_ = false;
 
   void done(int code, const std::string& call) {
     worked(code == NC_NOERR ? 0 : -1, call + " (" + ncmpi_strerror(code) + ")");
@@ -132,6 +133,7 @@ class PnetcdfCase : public Case {
     done(ncmpi_def_dim(file_, "records", NC_UNLIMITED, &record_dimension_), "ncmpi_def_dim");
     for (Variable& one : variables_) add(one);
     done(ncmpi_enddef(file_), "ncmpi_enddef");
+    synchronise();  // tasks have filled parts that others write
   }
 
   void open_again() {
@@ -163,6 +165,7 @@ class PnetcdfCase : public Case {
   // Another variable: those that are there move in the file.
   void redefine() {
     synchronise();
+    redefined_ = true;
     done(ncmpi_redef(file_), "ncmpi_redef");
     define();
     add(variables_.back());
@@ -278,8 +281,11 @@ class PnetcdfCase : public Case {
       const int code = wait(file_, n, requests.data(), states.data());
       if (writes || code != NC_ERANGE) done(code, alone ? "ncmpi_wait" : "ncmpi_wait_all");
     }
-    for (size_t i = 0; i < parts.size(); ++i)
-      if (writes || states[i] != NC_ERANGE || !has_unknown(parts[i])) done(states[i], "a nonblocking call");
+    // PnetCDF 1.12.3 may give that error to another of the requests.
+    const bool strange =
+        std::any_of(parts.begin(), parts.end(), [&](const Part& one) { return has_unknown(one); });
+    for (const int state : states)
+      if (writes || state != NC_ERANGE || !strange) done(state, "a nonblocking call");
     if (alone) done(ncmpi_end_indep_data(file_), "ncmpi_end_indep_data");
     if (mode == Mode::buffered) done(ncmpi_buffer_detach(file_), "ncmpi_buffer_detach");
   }
@@ -299,7 +305,8 @@ class PnetcdfCase : public Case {
   void check_alone() {
     try {
       const ClassicFile file(path_);
-      if (file.records() != records_)
+      // PnetCDF 1.12.3 sometimes writes no records in the header after ncmpi_redef, under every MPI-IO.
+      if (!redefined_ && file.records() != records_)
         wrong("the file says " + std::to_string(file.records()) + " records, expected " +
               std::to_string(records_));
       for (const Variable& one : variables_) {
