@@ -1,8 +1,8 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
-# make soak [SOAK_CASES=100000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, mpi4py's own tests
-#             of files, programs with failing calls that go on, then MPI programs killed at random moments
+# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model,
+#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, programs with failing calls that go on, then MPI programs killed at random moments
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
@@ -11,6 +11,7 @@ JOBS ?= $(shell nproc)
 MPIS ?= mpicc.openmpi;mpicc.mpich
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 100000
+DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
 
@@ -65,6 +66,7 @@ fuzz-corpus:
 
 soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_CASES=$(SOAK_CASES) python3 -B tests/mpiio/test_differential.py
+	@SHEAF_BIN=$(BUILD)/bin SHEAF_DATASETS=$(DATASETS) python3 -B tests/mpiio/test_datasets.py
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_ACCEPTED_RUNS=$(FAULT_RUNS) $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py
