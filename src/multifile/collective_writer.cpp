@@ -36,8 +36,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       two_phase_(file) {
   if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
   if (!merge_) {
-    // Where the program moves the bytes it does so in its collective calls, and in nothing else.
-    collected_->hold(mover_ ? 0 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest does not fit.
+    collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
     if (journal())
       journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
   }

@@ -264,9 +264,9 @@ TEST_F(Api, ASecondStreamTakesOver) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(sion_fwrite("abc", 1, 3, sid), 3u);
   EXPECT_EQ(sion_set_second_fp(sid, nullptr), 0);
-  EXPECT_EQ(sion_unset_second_fp(sid), 0);
+  EXPECT_EQ(sion_unset_second_fp(sid), 1) << "there is none, which is only told";
   EXPECT_EQ(sion_set_second_fp(sid, second), 1);
-  EXPECT_EQ(sion_set_second_fp(sid, second), 0);
+  EXPECT_EQ(sion_set_second_fp(sid, stderr), 1) << "changes nothing, which is told";
   EXPECT_EQ(sion_get_fp(sid), second);
   EXPECT_EQ(std::fwrite("def", 1, 3, second), 3u);
   EXPECT_EQ(sion_fwrite("ghi", 1, 3, sid), 3u);
