@@ -28,7 +28,7 @@ int refuse(const char* word) {
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--help") == 0) return std::fputs(usage, stdout) < 0;
+    if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) return std::fputs(usage, stdout) < 0;
     if (std::strcmp(argv[i], "--version") == 0) return std::printf("sheaf-iod %s\n", SHEAF_VERSION) < 0;
     const char* variable = nullptr;
     if (std::strcmp(argv[i], "--name") == 0) variable = "SHEAF_SFIO_NAME";
