@@ -4,7 +4,7 @@ file(GLOB mpiio_sources CONFIGURE_DEPENDS src/api/mpiio/*.cpp)
 set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/api/mpiio/exports.map)
 foreach(mpi ${SHEAF_MPIS})
   add_library(sheaf_mpiio_${mpi} SHARED ${mpiio_sources}
-    $<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>)
+    "$<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>")
   target_include_directories(sheaf_mpiio_${mpi} PRIVATE src include)
   sheaf_unity(sheaf_mpiio_${mpi})
   # The MPI library stays needed although nothing but PMPI_ names of it is called: a program may load it privately.
