@@ -1,22 +1,39 @@
-# libsheaf_mpiio_<mpi>.so: the MPI-IO drop-in, one for every MPI, whole in itself (the core is linked in) so that it can be
-# preloaded or stand before the MPI library when linking. lib/<mpi>/libsheaf_mpiio.so is another name of it.
+# libsheaf_mpiio.so: the MPI-IO drop-in, to be preloaded or linked before the MPI library: entry points that load the engine for
+# the MPI library of the program (src/api/mpiio/front), sheaf/libsheaf_mpiio_<interface>.so. An engine is whole in itself (the core
+# is linked in) but for the MPI, which the program has loaded. libsheaf_mpiio_<mpi>.so and <mpi>/libsheaf_mpiio.so are further names.
+if(NOT SHEAF_MPIS)
+  return()
+endif()
+set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
+add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/loaded_mpi.c)
+target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map -Wl,-z,nodelete)
+target_compile_options(sheaf_mpiio PRIVATE -Wall -Wextra -Wshadow)
+target_link_libraries(sheaf_mpiio PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+set_target_properties(sheaf_mpiio PROPERTIES LINK_DEPENDS ${front}/exports.map)
+install(TARGETS sheaf_mpiio LIBRARY DESTINATION lib)
+
 file(GLOB mpiio_sources CONFIGURE_DEPENDS src/api/mpiio/*.cpp)
 set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/api/mpiio/exports.map)
 foreach(mpi ${SHEAF_MPIS})
-  add_library(sheaf_mpiio_${mpi} SHARED ${mpiio_sources}
+  add_library(sheaf_mpiio_${mpi} MODULE ${mpiio_sources}
     "$<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>")
   target_include_directories(sheaf_mpiio_${mpi} PRIVATE src include)
   sheaf_unity(sheaf_mpiio_${mpi})
-  # The MPI library stays needed although nothing but PMPI_ names of it is called: a program may load it privately.
-  target_link_options(sheaf_mpiio_${mpi} PRIVATE -Wl,--no-as-needed -Wl,--version-script=${mpiio_exports} -Wl,-z,nodelete)
-  target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_static mpi_${mpi} ${CMAKE_DL_LIBS})
+  target_include_directories(sheaf_mpiio_${mpi} SYSTEM PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(sheaf_mpiio_${mpi} PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_COMPILE_DEFINITIONS>)
+  target_link_options(sheaf_mpiio_${mpi} PRIVATE -Wl,--version-script=${mpiio_exports} -Wl,-Bsymbolic -Wl,-z,nodelete)
+  target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
   # The list of exports decides alone: mpi.h declares some names without visibility.
-  set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default)
+  set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default
+    OUTPUT_NAME sheaf_mpiio_${mpi} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sheaf)
   add_custom_command(TARGET sheaf_mpiio_${mpi} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/${mpi}
-    COMMAND ${CMAKE_COMMAND} -E create_symlink ../$<TARGET_FILE_NAME:sheaf_mpiio_${mpi}>
-      ${CMAKE_BINARY_DIR}/lib/${mpi}/libsheaf_mpiio.so VERBATIM)
-  install(TARGETS sheaf_mpiio_${mpi} LIBRARY DESTINATION lib)
-  install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/${mpi}\")
-    file(CREATE_LINK ../libsheaf_mpiio_${mpi}.so \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/${mpi}/libsheaf_mpiio.so\" SYMBOLIC)")
+    COMMAND ${CMAKE_COMMAND} -E create_symlink libsheaf_mpiio.so ${CMAKE_BINARY_DIR}/lib/libsheaf_mpiio_${mpi}.so
+    COMMAND ${CMAKE_COMMAND} -E create_symlink ../libsheaf_mpiio.so ${CMAKE_BINARY_DIR}/lib/${mpi}/libsheaf_mpiio.so VERBATIM)
+  add_dependencies(sheaf_mpiio_${mpi} sheaf_mpiio)
+  install(TARGETS sheaf_mpiio_${mpi} LIBRARY DESTINATION lib/sheaf)
+  install(CODE "set(lib \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib\")
+    file(MAKE_DIRECTORY \"\${lib}/${mpi}\")
+    file(CREATE_LINK libsheaf_mpiio.so \"\${lib}/libsheaf_mpiio_${mpi}.so\" SYMBOLIC)
+    file(CREATE_LINK ../libsheaf_mpiio.so \"\${lib}/${mpi}/libsheaf_mpiio.so\" SYMBOLIC)")
 endforeach()

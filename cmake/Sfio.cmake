@@ -3,7 +3,7 @@
 # starts the one that belongs to the MPI of its launcher.
 file(GLOB sfio_sources CONFIGURE_DEPENDS src/api/sfio/*.cpp)
 list(FILTER sfio_sources EXCLUDE REGEX "/iod")
-find_package(Threads REQUIRED)
+
 foreach(mpi ${SHEAF_MPIS})
   set(directory ${CMAKE_BINARY_DIR}/lib/${mpi})
   add_library(sheaf_sfio_${mpi}_objects OBJECT ${sfio_sources})

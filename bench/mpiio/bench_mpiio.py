@@ -53,7 +53,7 @@ def launch(args, mpi, tasks, io, directory, program, names, striped=False):
         environment["SHEAF_SFIO"] = f"listeners={LISTENERS}"
         file = f"sfio:unit={64 << 10};" + "".join(f"#{i},{file}.{i};" for i in range(LISTENERS))
     if io == "sheaf":
-        words.append(f"LD_PRELOAD={args.bin.parent}/lib/libsheaf_mpiio_{mpi}.so")
+        words.append(f"LD_PRELOAD={args.bin.parent}/lib/libsheaf_mpiio.so")
     elif mpi == "openmpi":
         words.append(f"OMPI_MCA_io={io}")
     command = [here.parent.parent / "scripts/mpirun.sh", mpi, str(tasks + (LISTENERS if striped else 0)), *words,

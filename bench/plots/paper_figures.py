@@ -21,7 +21,7 @@ CONFIGURATIONS = {"alltoallv": ("", "alltoall"), "messages": ("", "messages"), "
 
 def seconds(args, tasks, pattern, off, more):
     """Least time of each phase."""
-    words = [f"LD_PRELOAD={args.bin.parent}/lib/libsheaf_mpiio_openmpi.so", f"SHEAF_MPIIO_OFF={off}", "SHEAF_CB_WRITE=enable",
+    words = [f"LD_PRELOAD={args.bin.parent}/lib/libsheaf_mpiio.so", f"SHEAF_MPIIO_OFF={off}", "SHEAF_CB_WRITE=enable",
              "SHEAF_CB_READ=enable", *more]
     command = [root / "scripts/mpirun.sh", "openmpi", tasks, "env", *words, args.bin / "mpiio_patterns_openmpi", pattern,
                args.dir / f"figures.{os.getpid()}", args.repeats]

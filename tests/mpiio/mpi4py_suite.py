@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 
 BIN = os.environ.get("SHEAF_BIN", "build/bin")
-LIB = pathlib.Path(BIN).resolve().parent / "lib" / "libsheaf_mpiio_openmpi.so"
+LIB = pathlib.Path(BIN).resolve().parent / "lib" / "libsheaf_mpiio.so"
 MPIRUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mpirun.sh"
 PYTHON = "/usr/bin/python3"  # Debian's mpi4py belongs to it and to Open MPI
 

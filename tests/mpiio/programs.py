@@ -9,7 +9,7 @@ BIN = os.path.abspath(os.environ.get("SHEAF_BIN", "build/bin"))
 LIB = os.path.join(os.path.dirname(BIN), "lib")
 HERE = os.path.dirname(os.path.abspath(__file__))
 MPIRUN = os.path.abspath("scripts/mpirun.sh")
-MPIS = [mpi for mpi in ("openmpi", "mpich") if os.path.exists(f"{LIB}/libsheaf_mpiio_{mpi}.so")]
+MPIS = [mpi for mpi in ("openmpi", "mpich") if os.path.exists(f"{LIB}/sheaf/libsheaf_mpiio_{mpi}.so")]
 
 
 class Programs(unittest.TestCase):
@@ -25,7 +25,7 @@ class Programs(unittest.TestCase):
         return program
 
     def run_under(self, mpi, tasks, command, preload=True, environment=None):
-        words = ["env", f"LD_PRELOAD={LIB}/libsheaf_mpiio_{mpi}.so"] if preload else []
+        words = ["env", f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"] if preload else []
         done = subprocess.run([MPIRUN, mpi, str(tasks), *words, *command], capture_output=True, text=True, timeout=200,
                               env={**os.environ, **(environment or {})})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

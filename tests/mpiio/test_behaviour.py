@@ -36,7 +36,7 @@ if rank == 0: print("all right")
 class Behaviour(Programs):
     def test_c(self):
         for mpi in MPIS:
-            linked = self.build(f"mpicc.{mpi}", "behaviour.c", f"-L{LIB}", f"-Wl,-rpath,{LIB}", f"-lsheaf_mpiio_{mpi}",
+            linked = self.build(f"mpicc.{mpi}", "behaviour.c", f"-L{LIB}", f"-Wl,-rpath,{LIB}", "-lsheaf_mpiio",
                                 name="linked")
             program = self.build(f"mpicc.{mpi}", "behaviour.c")
             for tasks in TASKS[mpi]:

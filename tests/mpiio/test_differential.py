@@ -30,7 +30,7 @@ def log_of(mpi, tasks, cases, environment, how):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as where:
         log = os.path.join(where, "log")
         command = ["scripts/mpirun.sh", mpi, str(tasks), "env"]
-        drop_in = f"LD_PRELOAD={LIB}/libsheaf_mpiio_{mpi}.so"
+        drop_in = f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"
         command += {"drop-in": [drop_in], "model": ["DIFFERENTIAL_MODEL=1"], "installed": ["OMPI_MCA_io=ompio"],
                     "striped": [f"{drop_in}:{LIB}/{mpi}/libsheaf_sfio.so", f"SHEAF_SFIO_ROOT={where}"]}[how]
         for host in ("n0", "n1"):

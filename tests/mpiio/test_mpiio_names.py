@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Every MPI_File_ and PMPI_File_ name of each installed MPI library, and MPI_Register_datarep, is ours: one left out would
-hand our file handle to the MPI library. The drop-in exports nothing else, and names its MPI library as needed."""
+hand our file handle to the MPI library. The drop-in exports nothing else; neither it nor an engine names an MPI library as
+needed, since the program has one; and every engine has every function."""
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
-LIBRARIES = {"openmpi": "libmpi.so", "mpich": "libmpich.so"}
-BUILD = os.path.dirname(os.environ.get("SHEAF_BIN", "build/bin"))
+from programs import LIB, MPIS
+
 OURS = re.compile(r"P?MPI_(File_\w+|Register_datarep\w*)$")
 
 
@@ -21,30 +23,39 @@ def needed(library):
     return re.findall(r"NEEDED.*\[(.+)\]", text)
 
 
+def library_of(mpi):
+    """The MPI library that programs of this MPI are linked to."""
+    with tempfile.TemporaryDirectory() as where:
+        source = os.path.join(where, "x.c")
+        with open(source, "w") as file:
+            file.write("#include <mpi.h>\nint main(void) { return MPI_Finalize(); }\n")
+        program = source[:-2]
+        subprocess.run([f"mpicc.{mpi}", source, "-o", program], check=True)
+        said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    return re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", said).group(1)
+
+
 class EntryPoints(unittest.TestCase):
-    def drop_ins(self):
-        found = [(mpi, f"{BUILD}/lib/libsheaf_mpiio_{mpi}.so") for mpi in LIBRARIES]
-        return [(mpi, path) for mpi, path in found if os.path.exists(path)]
+    front = os.path.join(LIB, "libsheaf_mpiio.so")
 
     def test_every_name_is_ours(self):
-        for mpi, path in self.drop_ins():
-            (library,) = [name for name in needed(path) if name.startswith(LIBRARIES[mpi])]
-            where = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
-            real = re.search(rf"{re.escape(library)} => (\S+)", where).group(1)
-            theirs = {name for name in exported(real) if OURS.match(name)}
+        for mpi in MPIS:
+            theirs = {name for name in exported(library_of(mpi)) if OURS.match(name)}
             self.assertGreater(len(theirs), 100, mpi)
-            self.assertEqual(theirs - exported(path), set(), mpi)
+            self.assertEqual(theirs - exported(self.front), set(), mpi)
 
     def test_nothing_else_is_exported(self):
-        for mpi, path in self.drop_ins():
-            others = {name for name in exported(path) if not OURS.match(name)}
-            self.assertEqual(others, {"MPI_Errhandler_free", "PMPI_Errhandler_free", "MPI_Error_string", "PMPI_Error_string"}, mpi)
+        others = {name for name in exported(self.front) if not OURS.match(name)}
+        self.assertEqual(others, {"MPI_Errhandler_free", "PMPI_Errhandler_free", "MPI_Error_string", "PMPI_Error_string"})
 
-    def test_both_names_have_one_body(self):
-        for mpi, path in self.drop_ins():
-            names = exported(path)
-            self.assertEqual({name for name in names if name.startswith("P")},
-                             {"P" + name for name in names if name.startswith("M")}, mpi)
+    def test_engines_have_all_functions_and_no_mpi(self):
+        names = {name for name in exported(self.front) if name.startswith("P")}
+        self.assertEqual(exported(self.front) - names, {name[1:] for name in names})
+        for mpi in MPIS:
+            engine = os.path.join(LIB, "sheaf", f"libsheaf_mpiio_{mpi}.so")
+            self.assertEqual(exported(engine), names | {"sheaf_mpiio_begin"}, mpi)
+            for library in (engine, self.front):
+                self.assertEqual([name for name in needed(library) if "mpi" in name], [], library)
 
 
 if __name__ == "__main__":

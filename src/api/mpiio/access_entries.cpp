@@ -60,30 +60,12 @@ void* plain(const void* address) { return const_cast<void*>(address); }
     return end_all("MPI_File_" #Verb "_" #family "_end", f, s, #Verb "_" #family); \
   }
 
-#define SHEAF_ALIASES(Verb, C)                \
-  SHEAF_MPI_ALIAS(File_##Verb##_at##C)        \
-  SHEAF_MPI_ALIAS(File_##Verb##_at_all##C)    \
-  SHEAF_MPI_ALIAS(File_i##Verb##_at##C)       \
-  SHEAF_MPI_ALIAS(File_i##Verb##_at_all##C)   \
-  SHEAF_MPI_ALIAS(File_##Verb##C)             \
-  SHEAF_MPI_ALIAS(File_##Verb##_all##C)       \
-  SHEAF_MPI_ALIAS(File_i##Verb##C)            \
-  SHEAF_MPI_ALIAS(File_i##Verb##_all##C)      \
-  SHEAF_MPI_ALIAS(File_##Verb##_shared##C)    \
-  SHEAF_MPI_ALIAS(File_i##Verb##_shared##C)   \
-  SHEAF_MPI_ALIAS(File_##Verb##_ordered##C)   \
-  SHEAF_MPI_ALIAS(File_##Verb##_at_all_begin##C) \
-  SHEAF_MPI_ALIAS(File_##Verb##_all_begin##C) \
-  SHEAF_MPI_ALIAS(File_##Verb##_ordered_begin##C)
-
 extern "C" {
 
 SHEAF_DATA_ACCESS(read, Way::reads, void, int, )
 SHEAF_DATA_ACCESS(write, Way::writes, const void, int, )
-#if SHEAF_MPI_LARGE_COUNTS
 SHEAF_DATA_ACCESS(read, Way::reads, void, MPI_Count, _c)
 SHEAF_DATA_ACCESS(write, Way::writes, const void, MPI_Count, _c)
-#endif
 
 SHEAF_SPLIT_END(read, void, all)
 SHEAF_SPLIT_END(read, void, at_all)
@@ -93,16 +75,3 @@ SHEAF_SPLIT_END(write, const void, at_all)
 SHEAF_SPLIT_END(write, const void, ordered)
 
 }  // extern "C"
-
-SHEAF_ALIASES(read, )
-SHEAF_ALIASES(write, )
-#if SHEAF_MPI_LARGE_COUNTS
-SHEAF_ALIASES(read, _c)
-SHEAF_ALIASES(write, _c)
-#endif
-SHEAF_MPI_ALIAS(File_read_all_end)
-SHEAF_MPI_ALIAS(File_read_at_all_end)
-SHEAF_MPI_ALIAS(File_read_ordered_end)
-SHEAF_MPI_ALIAS(File_write_all_end)
-SHEAF_MPI_ALIAS(File_write_at_all_end)
-SHEAF_MPI_ALIAS(File_write_ordered_end)

@@ -68,14 +68,3 @@ int PMPI_File_sync(MPI_File handle) {
 }
 
 }  // extern "C"
-
-SHEAF_MPI_ALIAS(File_set_size)
-SHEAF_MPI_ALIAS(File_preallocate)
-SHEAF_MPI_ALIAS(File_get_size)
-SHEAF_MPI_ALIAS(File_get_group)
-SHEAF_MPI_ALIAS(File_get_amode)
-SHEAF_MPI_ALIAS(File_set_info)
-SHEAF_MPI_ALIAS(File_get_info)
-SHEAF_MPI_ALIAS(File_set_atomicity)
-SHEAF_MPI_ALIAS(File_get_atomicity)
-SHEAF_MPI_ALIAS(File_sync)

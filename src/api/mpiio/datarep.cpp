@@ -121,16 +121,12 @@ int PMPI_Register_datarep(const char* name, MPI_Datarep_conversion_function* rea
   return register_for_program("MPI_Register_datarep", name, read, write, extent, state);
 }
 
-#if SHEAF_MPI_LARGE_COUNTS
-int PMPI_Register_datarep_c(const char* name, MPI_Datarep_conversion_function_c* read,
-                            MPI_Datarep_conversion_function_c* write, MPI_Datarep_extent_function* extent, void* state) {
+// MPI_Datarep_conversion_function_c
+using LargeConversion = int(void*, MPI_Datatype, MPI_Count, void*, MPI_Offset, void*);
+
+int PMPI_Register_datarep_c(const char* name, LargeConversion* read, LargeConversion* write, MPI_Datarep_extent_function* extent,
+                            void* state) {
   return register_for_program("MPI_Register_datarep_c", name, read, write, extent, state);
 }
-#endif
 
 }  // extern "C"
-
-SHEAF_MPI_ALIAS(Register_datarep)
-#if SHEAF_MPI_LARGE_COUNTS
-SHEAF_MPI_ALIAS(Register_datarep_c)
-#endif

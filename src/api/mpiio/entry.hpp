@@ -1,27 +1,20 @@
 // api/mpiio/entry: how the entry points of the MPI-IO drop-in are made.
 //
-// Every function exists under its MPI_ and its PMPI_ name, as in an MPI library: Fortran bindings call one or the other,
-// and tools that wrap the MPI_ name call the PMPI_ name below. Here the body has the PMPI_ name and the MPI_ name is an
-// alias of it. The room itself calls MPI only by PMPI_ names, so that tools do not count its calls as the program's.
+// Every function is here under its PMPI_ name alone, for the library of entry points (front/front.c), which programs call under
+// both names. The room itself calls MPI only by PMPI_ names, so that tools do not count its calls as the program's.
+//
+// The MPI library of the program may be another one than that whose mpi.h is read here, with the same binary interface: what only
+// some of them have is asked for by name when it is needed.
 #pragma once
 
 #include <mpi.h>
 
-// After the body of PMPI_<name>: gives it the name MPI_<name> too.
-#define SHEAF_MPI_ALIAS(name) \
-  extern "C" __attribute__((visibility("default"), alias("PMPI_" #name))) decltype(PMPI_##name) MPI_##name;
-
-// Large-count forms exist where mpi.h has them (MPI 4).
-#if MPI_VERSION >= 4
-#define SHEAF_MPI_LARGE_COUNTS 1
-#else
-#define SHEAF_MPI_LARGE_COUNTS 0
-#endif
-
 namespace sheaf::mpiio {
 
-// The function of the MPI library below that has this name; for the few things that its own file handles must do
-// (errhandlers.hpp). Throws Error unsupported if there is none.
+// The function of the program's MPI library that has this name, or null.
+void* find_function(const char* pmpi_name);
+// The same; throws Error unsupported if there is none. For the few things that the library's own file handles must do
+// (errhandlers.hpp).
 void* real_function(const char* pmpi_name);
 
 template <class Function>

@@ -188,9 +188,3 @@ int PMPI_Errhandler_free(MPI_Errhandler* handler) {
 }
 
 }  // extern "C"
-
-SHEAF_MPI_ALIAS(File_create_errhandler)
-SHEAF_MPI_ALIAS(File_set_errhandler)
-SHEAF_MPI_ALIAS(File_get_errhandler)
-SHEAF_MPI_ALIAS(File_call_errhandler)
-SHEAF_MPI_ALIAS(Errhandler_free)

@@ -91,4 +91,3 @@ extern "C" int PMPI_Error_string(int code, char* text, int* length) {
   text[*length] = 0;
   return MPI_SUCCESS;
 }
-SHEAF_MPI_ALIAS(Error_string)

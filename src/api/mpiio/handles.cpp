@@ -132,7 +132,8 @@ MPI_File PMPI_File_f2c(MPI_Fint number) {
   return found == table().by_number.end() ? MPI_FILE_NULL : found->second;
 }
 
-}  // extern "C"
+// Of MPI 5.
+int PMPI_File_toint(MPI_File file) { return PMPI_File_c2f(file); }
+MPI_File PMPI_File_fromint(int number) { return PMPI_File_f2c(number); }
 
-SHEAF_MPI_ALIAS(File_c2f)
-SHEAF_MPI_ALIAS(File_f2c)
+}  // extern "C"

@@ -120,7 +120,3 @@ int PMPI_File_delete(const char* name, MPI_Info) {
 }
 
 }  // extern "C"
-
-SHEAF_MPI_ALIAS(File_open)
-SHEAF_MPI_ALIAS(File_close)
-SHEAF_MPI_ALIAS(File_delete)

@@ -74,8 +74,3 @@ int PMPI_File_get_position_shared(MPI_File handle, MPI_Offset* offset) {
 }
 
 }  // extern "C"
-
-SHEAF_MPI_ALIAS(File_seek)
-SHEAF_MPI_ALIAS(File_get_position)
-SHEAF_MPI_ALIAS(File_seek_shared)
-SHEAF_MPI_ALIAS(File_get_position_shared)

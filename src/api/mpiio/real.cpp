@@ -4,13 +4,21 @@
 
 #include "api/mpiio/entry.hpp"
 #include "base/error.hpp"
+#include "base/export.hpp"
+
+namespace {
+void* mpi_library = nullptr;
+}
+
+// Called once by the library of entry points (front/front.c), before any function of this one.
+extern "C" SHEAF_EXPORT void sheaf_mpiio_begin(void* handle_of_mpi) { mpi_library = handle_of_mpi; }
 
 namespace sheaf::mpiio {
 
+void* find_function(const char* pmpi_name) { return dlsym(mpi_library, pmpi_name); }
+
 void* real_function(const char* pmpi_name) {
-  // This library names its MPI library as needed, so that the next one with the name is the MPI library also where it
-  // is loaded privately (Python).
-  if (void* const found = dlsym(RTLD_NEXT, pmpi_name)) return found;
+  if (void* const found = find_function(pmpi_name)) return found;
   throw Error(Code::unsupported, std::string("the MPI library has no ") + pmpi_name);
 }
 

@@ -17,7 +17,6 @@ bool is_leaf(int combiner) {
          combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-#if SHEAF_MPI_LARGE_COUNTS
 // The constructors with large counts keep all numbers but dimensions, orders and distributions in one list of counts.
 void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int64_t>& addresses, std::vector<int64_t> counts) {
   const auto split = [&](size_t ordinary) {
@@ -39,7 +38,35 @@ void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int6
     default: numbers = std::move(counts);
   }
 }
-#endif
+
+// Types made with large counts can be looked into only with these, which MPI libraries before MPI 4 have not.
+using GetEnvelope = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+using GetContents = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[], MPI_Datatype[]);
+
+struct Envelope {
+  MPI_Count integers = 0;
+  MPI_Count places = 0;
+  MPI_Count counts = 0;
+  MPI_Count inner = 0;
+  int combiner = 0;
+};
+
+Envelope envelope_of(MPI_Datatype type) {
+  static auto* const get = reinterpret_cast<GetEnvelope*>(find_function("PMPI_Type_get_envelope_c"));
+  Envelope e;
+  if (get) {
+    check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
+    return e;
+  }
+  int integers = 0;
+  int places = 0;
+  int inner = 0;
+  check_type(PMPI_Type_get_envelope(type, &integers, &places, &inner, &e.combiner));
+  e.integers = integers;
+  e.places = places;
+  e.inner = inner;
+  return e;
+}
 
 }  // namespace
 
@@ -50,58 +77,27 @@ Contents::~Contents() {
     if (!is_predefined(type)) PMPI_Type_free(&type);
 }
 
-#if SHEAF_MPI_LARGE_COUNTS
 void Contents::read(MPI_Datatype type) {
-  MPI_Count integers = 0;
-  MPI_Count places = 0;
-  MPI_Count counts = 0;
-  MPI_Count inner = 0;
-  check_type(PMPI_Type_get_envelope_c(type, &integers, &places, &counts, &inner, &combiner));
+  static auto* const get = reinterpret_cast<GetContents*>(find_function("PMPI_Type_get_contents_c"));
+  const Envelope e = envelope_of(type);
+  combiner = e.combiner;
   if (is_leaf(combiner)) return;
-  std::vector<int> small(static_cast<size_t>(integers) + 1);
-  std::vector<MPI_Aint> at(static_cast<size_t>(places) + 1);
-  std::vector<MPI_Count> large(static_cast<size_t>(counts) + 1);
-  std::vector<MPI_Datatype> parts(static_cast<size_t>(inner));
-  check_type(PMPI_Type_get_contents_c(type, integers, places, counts, inner, small.data(), at.data(), large.data(),
-                                      parts.data()));
+  std::vector<int> small(static_cast<size_t>(e.integers) + 1);
+  std::vector<MPI_Aint> at(static_cast<size_t>(e.places) + 1);
+  std::vector<MPI_Count> large(static_cast<size_t>(e.counts) + 1);
+  std::vector<MPI_Datatype> parts(static_cast<size_t>(e.inner));
+  if (get) {
+    check_type(get(type, e.integers, e.places, e.counts, e.inner, small.data(), at.data(), large.data(), parts.data()));
+  } else {
+    check_type(PMPI_Type_get_contents(type, static_cast<int>(e.integers), static_cast<int>(e.places), static_cast<int>(e.inner),
+                                      small.data(), at.data(), parts.data()));
+  }
   types = std::move(parts);
   numbers.assign(small.begin(), small.end() - 1);
   addresses.assign(at.begin(), at.end() - 1);
-  if (counts > 0) spread_counts(combiner, numbers, addresses, {large.begin(), large.end() - 1});
+  if (e.counts > 0) spread_counts(combiner, numbers, addresses, {large.begin(), large.end() - 1});
 }
-#else
-void Contents::read(MPI_Datatype type) {
-  int integers = 0;
-  int places = 0;
-  int inner = 0;
-  check_type(PMPI_Type_get_envelope(type, &integers, &places, &inner, &combiner));
-  if (is_leaf(combiner)) return;
-  std::vector<int> small(static_cast<size_t>(integers) + 1);
-  std::vector<MPI_Aint> at(static_cast<size_t>(places) + 1);
-  std::vector<MPI_Datatype> parts(static_cast<size_t>(inner));
-  check_type(PMPI_Type_get_contents(type, integers, places, inner, small.data(), at.data(), parts.data()));
-  types = std::move(parts);
-  numbers.assign(small.begin(), small.end() - 1);
-  addresses.assign(at.begin(), at.end() - 1);
-}
-#endif
 
-bool is_predefined(MPI_Datatype type) {
-#if SHEAF_MPI_LARGE_COUNTS
-  MPI_Count integers = 0;
-  MPI_Count places = 0;
-  MPI_Count counts = 0;
-  MPI_Count inner = 0;
-  int combiner = 0;
-  check_type(PMPI_Type_get_envelope_c(type, &integers, &places, &counts, &inner, &combiner));
-#else
-  int integers = 0;
-  int places = 0;
-  int inner = 0;
-  int combiner = 0;
-  check_type(PMPI_Type_get_envelope(type, &integers, &places, &inner, &combiner));
-#endif
-  return is_leaf(combiner);
-}
+bool is_predefined(MPI_Datatype type) { return is_leaf(envelope_of(type).combiner); }
 
 }  // namespace sheaf::mpiio

@@ -119,19 +119,9 @@ int PMPI_File_get_type_extent(MPI_File handle, MPI_Datatype type, MPI_Aint* exte
                  [&](OpenFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
 }
 
-#if SHEAF_MPI_LARGE_COUNTS
 int PMPI_File_get_type_extent_c(MPI_File handle, MPI_Datatype type, MPI_Count* extent) {
   return on_file("MPI_File_get_type_extent_c", handle,
                  [&](OpenFile& file) { *extent = map_in_file(type, file.view.datarep.get()).extent(); });
 }
-#endif
 
 }  // extern "C"
-
-SHEAF_MPI_ALIAS(File_set_view)
-SHEAF_MPI_ALIAS(File_get_view)
-SHEAF_MPI_ALIAS(File_get_byte_offset)
-SHEAF_MPI_ALIAS(File_get_type_extent)
-#if SHEAF_MPI_LARGE_COUNTS
-SHEAF_MPI_ALIAS(File_get_type_extent_c)
-#endif
