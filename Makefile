@@ -1,32 +1,43 @@
 # make demo    install what is missing, build, run the particle simulation and show what happened
 # make test    the whole test suite, with both MPIs
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
-# make soak [SOAK_CASES=100000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, mpi4py's own tests
-#             of files, programs with failing calls that go on, then MPI programs killed at random moments
+# make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model,
+#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, programs with failing calls that go on, then MPI programs killed at random moments
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+MPIS ?= mpicc.openmpi;mpicc.mpich
 FUZZ_SECONDS ?= 60
 SOAK_CASES ?= 100000
+DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
 
 .PHONY: soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
-demo: build
+# Builds what the demo needs, with the first MPI that is found; a build that has the tests already stays as it is.
+demo:
+	@scripts/install-deps.sh demo
+	@[ -f $(BUILD)/build.ninja ] || $(configure_quietly) -DSHEAF_TESTS=OFF
+	@cmake --build $(BUILD) -j $(JOBS) --target sheaf_cli particles
 	@examples/particles/demo.sh $(BUILD)
 
 test: build
-	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+	@cd $(BUILD) && PATH=$$PWD/mpi:$$PATH ctest --output-on-failure -j $(JOBS)
 
 deps:
 	@scripts/install-deps.sh
 
+# Shows what was found, and all of it if it fails.
+configure_quietly = quietly() { cmake "$$@" >$(BUILD).configure.log 2>&1 || { cat $(BUILD).configure.log; exit 1; }; \
+  sed -n '/^-- Sheaf /,/^-- Configuring/{/Configuring/d;p}' $(BUILD).configure.log; rm -f $(BUILD).configure.log; }; \
+  quietly -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
 configure: deps
-	@[ -f $(BUILD)/build.ninja ] || cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).configure.log 2>&1 \
-	  || { cat $(BUILD).configure.log; exit 1; }; rm -f $(BUILD).configure.log
+	@grep -qs "SHEAF_TESTS:BOOL=ON" $(BUILD)/CMakeCache.txt || \
+	  $(configure_quietly) -DSHEAF_TESTS=ON -DSHEAF_DEVELOPER=ON "-DSHEAF_MPIS=$(MPIS)"
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -40,7 +51,7 @@ sanitize:
 
 .PHONY: sanitized
 sanitized: deps
-	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
+	@cmake -S . -B $(BUILD) -G Ninja -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)" -DSHEAF_SANITIZE=$(SANITIZE) >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS)
 	@JOBS=$(JOBS) scripts/sanitize.sh $(BUILD)
 
@@ -55,6 +66,7 @@ fuzz-corpus:
 
 soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_CASES=$(SOAK_CASES) python3 -B tests/mpiio/test_differential.py
+	@SHEAF_BIN=$(BUILD)/bin SHEAF_DATASETS=$(DATASETS) python3 -B tests/mpiio/test_datasets.py
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_ACCEPTED_RUNS=$(FAULT_RUNS) $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py

@@ -20,9 +20,10 @@ function(sheaf_fortran_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${name} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Werror>
-    $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-Wall -Wextra -Werror -ffree-line-length-none
-      -frecursive>)  # threads call the modules
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow>
+    $<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-Wall -Wextra -ffree-line-length-none
+      -frecursive>  # threads call the modules
+    $<$<BOOL:${SHEAF_DEVELOPER}>:-Werror>)
   set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
 endfunction()
 
@@ -50,8 +51,16 @@ add_library(sheaf_fortran_static STATIC $<TARGET_OBJECTS:sheaf_fortran_objects>
   $<TARGET_OBJECTS:sheaf_fortran_omp_objects> $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
 set_target_properties(sheaf_fortran_static PROPERTIES OUTPUT_NAME sheaf_fortran LINKER_LANGUAGE CXX)
 
-set_source_files_properties(${fortran}/fsion_ompi.cpp PROPERTIES COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}")
+# The standard ABI leaves Fortran to a library of its own.
+set(SHEAF_FORTRAN_MPIS ${SHEAF_MPIS})
 foreach(mpi ${SHEAF_MPIS})
+  if(SHEAF_INTERFACE_${mpi} STREQUAL "abi")
+    list(REMOVE_ITEM SHEAF_FORTRAN_MPIS ${mpi})
+    list(APPEND SHEAF_NOT_BUILT "Fortran for ${mpi}: the standard ABI has no handles of Fortran in its mpi.h")
+  endif()
+endforeach()
+set_source_files_properties(${fortran}/fsion_ompi.cpp PROPERTIES COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}")
+foreach(mpi ${SHEAF_FORTRAN_MPIS})
   target_sources(sheaf_${mpi}_objects PRIVATE ${fortran}/fsion_mpi.cpp ${fortran}/fsion_ompi.cpp)
   sheaf_fortran_library(sheaf_fortran_${mpi} sheaf_fortran_mpi $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
   target_link_libraries(sheaf_fortran_${mpi} PUBLIC sheaf_fortran sheaf_${mpi})
@@ -60,7 +69,7 @@ endforeach()
 
 # The module of striped files, the same for every MPI, over the libsheaf_sfio of each.
 sheaf_fortran_objects(sheaf_fortran_sfio_objects ${fortran}/sfio_f90.F90)
-foreach(mpi ${SHEAF_MPIS})
+foreach(mpi ${SHEAF_FORTRAN_MPIS})
   sheaf_fortran_library(sheaf_fortran_sfio_${mpi} sheaf_fortran_sfio $<TARGET_OBJECTS:sheaf_fortran_sfio_objects>)
   target_link_libraries(sheaf_fortran_sfio_${mpi} PUBLIC sheaf_sfio_${mpi})
   set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi}
@@ -70,10 +79,9 @@ foreach(mpi ${SHEAF_MPIS})
 endforeach()
 
 # What programs in Fortran need of an MPI: mpi_fortran_<mpi>.
-foreach(mpi ${SHEAF_MPIS})
-  find_program(MPIF90_${mpi} mpif90.${mpi})
-  if(MPIF90_${mpi})
-    execute_process(COMMAND ${MPIF90_${mpi}} -show OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE)
+foreach(mpi ${SHEAF_FORTRAN_MPIS})
+  if(SHEAF_MPIF90_${mpi})
+    execute_process(COMMAND ${SHEAF_MPIF90_${mpi}} -show OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE)
     separate_arguments(flags UNIX_COMMAND "${line}")
     set(includes ${flags})
     set(links ${flags})

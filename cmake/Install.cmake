@@ -21,7 +21,7 @@ foreach(mpi ${SHEAF_MPIS})
   install(TARGETS ${libraries} LIBRARY DESTINATION lib/${mpi} ARCHIVE DESTINATION lib/${mpi})
   set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
   configure_file(packaging/pkgconfig/sheaf-mpi.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-mpi-${mpi}.pc @ONLY)
-  if(SHEAF_FORTRAN)
+  if(TARGET sheaf_fortran_${mpi})
     configure_file(packaging/pkgconfig/sheaf-fortran-mpi.pc.in
       ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-mpi-${mpi}.pc @ONLY)
   endif()

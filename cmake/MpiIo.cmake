@@ -6,7 +6,8 @@ if(NOT SHEAF_MPIS)
 endif()
 set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
 add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/loaded_mpi.c)
-target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map -Wl,-z,nodelete)
+target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map -Wl,-z,nodelete
+  -Wl,--as-needed)  # the C compiler may be a wrapper that names an MPI library
 target_compile_options(sheaf_mpiio PRIVATE -Wall -Wextra -Wshadow)
 target_link_libraries(sheaf_mpiio PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 set_target_properties(sheaf_mpiio PROPERTIES LINK_DEPENDS ${front}/exports.map)
@@ -14,7 +15,13 @@ install(TARGETS sheaf_mpiio LIBRARY DESTINATION lib)
 
 file(GLOB mpiio_sources CONFIGURE_DEPENDS src/api/mpiio/*.cpp)
 set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/api/mpiio/exports.map)
+set(interfaces "")
 foreach(mpi ${SHEAF_MPIS})
+  set(interface ${SHEAF_INTERFACE_${mpi}})
+  if(interface IN_LIST interfaces)  # the engine of another MPI serves
+    continue()
+  endif()
+  list(APPEND interfaces ${interface})
   add_library(sheaf_mpiio_${mpi} MODULE ${mpiio_sources}
     "$<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>")
   target_include_directories(sheaf_mpiio_${mpi} PRIVATE src include)
@@ -25,7 +32,7 @@ foreach(mpi ${SHEAF_MPIS})
   target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
   # The list of exports decides alone: mpi.h declares some names without visibility.
   set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default
-    OUTPUT_NAME sheaf_mpiio_${mpi} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sheaf)
+    OUTPUT_NAME sheaf_mpiio_${interface} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sheaf)
   add_custom_command(TARGET sheaf_mpiio_${mpi} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/${mpi}
     COMMAND ${CMAKE_COMMAND} -E create_symlink libsheaf_mpiio.so ${CMAKE_BINARY_DIR}/lib/libsheaf_mpiio_${mpi}.so

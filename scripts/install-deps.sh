@@ -1,8 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages that building and testing Sheaf needs and that are missing. Quiet if none is.
+# install-deps.sh [demo]: installs the Debian packages that are missing: for the libraries, the tools and the demo, or for all that
+# `make test` builds and runs. Quiet if none is.
 set -eu
-packages="build-essential cmake ninja-build pkg-config python3 libopenmpi-dev openmpi-bin libmpich-dev mpich gfortran
- libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev librapidcheck-dev libboost-context-dev libxxhash-dev strace
+packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
+[ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran
+ libgtest-dev librapidcheck-dev libboost-context-dev strace
  clang-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
  iproute2 valgrind
  python3-matplotlib libzstd-dev liblz4-dev zstd

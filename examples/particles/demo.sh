@@ -28,9 +28,9 @@ fail() {
 }
 with_commas() { sed -E ':a; s/^([0-9]+)([0-9]{3})/\1,\2/; ta' <<<"$1"; }
 
-launcher=(mpirun.openmpi --oversubscribe --bind-to none -n "$tasks")
-command -v mpirun.openmpi >/dev/null || fail "mpirun.openmpi is not installed"
-[ "$(id -u)" -ne 0 ] || launcher+=(--allow-run-as-root)
+mpi=$(cat "$bin/../mpi/first" 2>/dev/null) || fail "the build has no MPI; configure with one (docs/building.md)"
+export PATH=$(cd "$bin/../mpi" && pwd):$PATH
+launcher=("$(dirname "$0")/../../scripts/mpirun.sh" "$mpi" "$tasks")
 simulate() {
   "${launcher[@]}" "$bin/particles" --particles "$particles" --steps $steps --checkpoint-every $every "$@" </dev/null
 }

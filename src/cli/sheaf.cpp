@@ -5,6 +5,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
+#include "cli/mpiio.hpp"
 #include "cli/stripe.hpp"
 
 namespace sheaf::cli {
@@ -104,7 +105,9 @@ void add_info(CLI::App& app, int& status) {
   auto* sub =
       app.add_subcommand("info", "Summary of a multifile; without one: version, defaults, environment");
   auto o = std::make_shared<InfoOptions>();
-  sub->add_option("FILE", o->path, "the multifile");
+  sub->add_option("FILE", o->path, "the multifile")->check([](const std::string& name) {
+    return std::string(name.empty() ? "the name of the file is empty" : "");
+  });
   sub->add_flag("--json", o->json, "as JSON");
   add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf info restart.sion\n") + exit_codes);
@@ -150,6 +153,25 @@ void add_leftovers(CLI::App& app, int& status) {
   sub->callback([o, &status] { status = leftovers(*o); });
 }
 
+void add_mpiio(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("mpiio", "Run a program with Sheaf's MPI-IO under its own MPI library");
+  auto o = std::make_shared<MpiIoOptions>();
+  sub->add_flag("--report", o->report, "say on stderr afterwards what was done for which file");
+  sub->add_flag("--json", o->json, "that report as JSON on stdout");
+  sub->add_option("COMMAND", o->command, "what starts the program, behind --: mpirun with its arguments, or the program")->required();
+  sub->positionals_at_end();
+  sub->footer("Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 1 if it cannot be run, 2 a mistake in the command line.");
+  sub->callback([o, &status] { status = mpiio(*o); });
+}
+
+// `sheaf verfy`: CLI11 would only say that a subcommand is required.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  for (const CLI::App* const sub : app.get_subcommands({}))
+    if (sub->check_name(argv[1])) return {};
+  return argv[1];
+}
+
 }  // namespace
 
 int run_sheaf(int argc, char** argv) {
@@ -168,6 +190,11 @@ int run_sheaf(int argc, char** argv) {
   add_stripe(app, status);
   add_repair(app, status);
   add_leftovers(app, status);
+  add_mpiio(app, status);
+  if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+    std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n", printable(unknown).c_str());
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

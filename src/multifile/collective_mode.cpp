@@ -74,7 +74,8 @@ std::string collective_environment() {
 
 std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, int64_t ntasks) {
   using Forced = CollectiveMode::Forced;
-  const bool asked = writes && (mode.wanted || mode.renumber || mode.buddies > 0);
+  // Copies may lie where only one task of a file sees them: that one reads for the others.
+  const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
   if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked) return std::nullopt;
   CollectivePlan plan;
   plan.merge = writes && mode.merge && mode.buddies == 0;

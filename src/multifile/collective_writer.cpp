@@ -28,11 +28,12 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
       mover_(plan.merge ? nullptr : means.mover.get()),
-      at_once_(plan.merge),
+      at_once_(plan.merge || mover_),
       two_phase_(file) {
   if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
   if (!merge_) {
-    collected_->hold(capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    // Where the program moves the bytes it does so in its collective calls, and in nothing else.
+    collected_->hold(mover_ ? 0 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
     if (journal())
       journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
   }
@@ -43,7 +44,7 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
 void CollectiveWriter::plan_next(int64_t request) {
   constexpr int64_t around = 2 * sizeof(Extent);
   if (request > 0) {
-    at_once_ = merge_ || 2 * request > capacity_ || (automatic_ && request >= WriteStream::direct_bytes);
+    at_once_ = merge_ || mover_ || 2 * request > capacity_ || (automatic_ && request >= WriteStream::direct_bytes);
     calls_between_ = std::max<int64_t>(1, capacity_ / (request + around));
   }
   calls_left_ = calls_between_;

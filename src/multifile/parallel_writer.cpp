@@ -64,6 +64,9 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     return;
   }
   FilePolicy policy = mode.file_policy;
+  if (mode.collective.renumber && policy == FilePolicy::caller && request.nfiles <= 0)
+    throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': collmsa needs a number of physical files, not " +
+                                            std::to_string(request.nfiles));
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
     facts_.nfiles = request.nfiles;

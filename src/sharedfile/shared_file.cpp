@@ -174,7 +174,11 @@ class OpenFile final : public SharedFile {
   }
   int64_t claim_shared(int64_t bytes) override { return shared_base_ + pointer_->claim(bytes); }
   void seek_shared(int64_t position) override {
-    agree(comm(), attempt([&] { require(position); }));
+    int64_t same[2] = {position, -position};
+    agree(comm(), attempt([&] { require(position); }), same);
+    if (same[0] != -same[1])
+      throw file_error(Code::invalid_argument, file_->path(), "the tasks move the shared file pointer to different places, from byte " +
+                                                                 std::to_string(-same[1]) + " to " + std::to_string(same[0]));
     const auto problem = rank() == 0 ? attempt([&] { pointer_->set(position - shared_base_); }) : std::nullopt;
     agree_with(comm(), problem, 0);
   }

@@ -9,6 +9,12 @@
 
 #include <mpi.h>
 
+#ifdef MPI_ABI  // handles of Fortran are of another library there
+using MPI_Fint = int;
+extern "C" MPI_Fint PMPI_File_c2f(MPI_File file);
+extern "C" MPI_File PMPI_File_f2c(MPI_Fint number);
+#endif
+
 namespace sheaf::mpiio {
 
 // The function of the program's MPI library that has this name, or null.

@@ -11,7 +11,16 @@
 namespace sheaf::mpiio {
 namespace {
 
-thread_local bool inside_open = false;
+thread_local bool at_shadow = false;
+
+// The library asks of its own file while it opens and closes it.
+class AtShadow {
+ public:
+  AtShadow() { at_shadow = true; }
+  AtShadow(const AtShadow&) = delete;
+  AtShadow& operator=(const AtShadow&) = delete;
+  ~AtShadow() { at_shadow = false; }
+};
 
 // Functions of handlers that the program has made in C, by handle, and how often it will free the handle. What is known of
 // it ends then: one made later may get the same place.
@@ -35,10 +44,16 @@ MPI_File_errhandler_function* function_of(MPI_Errhandler handler) {
   return found == known().handlers.end() ? nullptr : found->second.function;
 }
 
-void count_use(MPI_Errhandler handler, int more) {
+// The program has one more handle to it, maybe after it had freed all.
+void add_use(MPI_Errhandler handler, MPI_File_errhandler_function* function) {
+  const std::scoped_lock lock(known().mutex);
+  ++known().handlers.try_emplace(handler, Known::Made{function, 0}).first->second.uses;
+}
+
+void drop_use(MPI_Errhandler handler) {
   const std::scoped_lock lock(known().mutex);
   const auto found = known().handlers.find(handler);
-  if (found != known().handlers.end() && (found->second.uses += more) == 0) known().handlers.erase(found);
+  if (found != known().handlers.end() && --found->second.uses == 0) known().handlers.erase(found);
 }
 
 bool is_fatal(MPI_Errhandler handler) {
@@ -48,14 +63,17 @@ bool is_fatal(MPI_Errhandler handler) {
   return handler == MPI_ERRORS_ARE_FATAL;
 }
 
-// One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out itself. Its
-// MPI_FILE_NULL, which nobody else uses, serves for that.
+// One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out itself, which it
+// does for any object. MPI_COMM_SELF has it for that moment.
 int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
-  if (const int result = SHEAF_REAL(File_set_errhandler)(MPI_FILE_NULL, own)) return result;
-  const int result = SHEAF_REAL(File_get_errhandler)(MPI_FILE_NULL, handler);
-  SHEAF_REAL(File_set_errhandler)(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  if (const int result = PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before)) return result;
+  PMPI_Comm_set_errhandler(MPI_COMM_SELF, own);
+  const int result = PMPI_Comm_get_errhandler(MPI_COMM_SELF, handler);
+  PMPI_Comm_set_errhandler(MPI_COMM_SELF, before);
+  SHEAF_REAL(Errhandler_free)(&before);
   return result;
 }
 
@@ -70,7 +88,7 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
 
 }  // namespace
 
-bool opening_shadow() { return inside_open; }
+bool at_a_shadow() { return at_shadow; }
 
 Errhandling& default_errhandling() {
   static auto* const one = new Errhandling;
@@ -80,15 +98,17 @@ Errhandling& default_errhandling() {
 Errhandling::~Errhandling() {
   if (shadow_ == MPI_FILE_NULL) return;
   forget_shadow(shadow_);
+  const AtShadow passing;
   SHEAF_REAL(File_close)(&shadow_);
 }
 
 int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
   if (shadow_ == MPI_FILE_NULL) {
-    inside_open = true;
-    const int result =
-        SHEAF_REAL(File_open)(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &shadow_);
-    inside_open = false;
+    const auto open = [&] {
+      const AtShadow passing;
+      return SHEAF_REAL(File_open)(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &shadow_);
+    };
+    const int result = open();
     if (result != MPI_SUCCESS) {
       shadow_ = MPI_FILE_NULL;
       return MPI_ERR_OTHER;
@@ -103,6 +123,7 @@ int Errhandling::set(MPI_Errhandler handler, MPI_File file) {
   const bool returns = handler == MPI_ERRORS_RETURN;
   if (returns || is_fatal(handler)) {
     kind_ = returns ? Kind::returns : Kind::fatal;
+    if (!returns) fatal_ = handler;
     return MPI_SUCCESS;
   }
   if (const int result = hold(handler, file)) return result;  // also refuses handlers of other objects
@@ -114,10 +135,10 @@ int Errhandling::set(MPI_Errhandler handler, MPI_File file) {
 int Errhandling::get(MPI_Errhandler* handler) const {
   if (kind_ == Kind::function || kind_ == Kind::foreign) {
     const int result = SHEAF_REAL(File_get_errhandler)(shadow_, handler);
-    if (result == MPI_SUCCESS) count_use(*handler, 1);
+    if (result == MPI_SUCCESS && kind_ == Kind::function) add_use(*handler, function_);
     return result;
   }
-  return borrow(kind_ == Kind::returns ? MPI_ERRORS_RETURN : MPI_ERRORS_ARE_FATAL, handler);
+  return borrow(kind_ == Kind::returns ? MPI_ERRORS_RETURN : fatal_, handler);
 }
 
 int Errhandling::call(MPI_File handle, int code, const char* what) const {
@@ -132,6 +153,7 @@ int Errhandling::call(MPI_File handle, int code, const char* what) const {
 
 void Errhandling::inherit(const Errhandling& other, MPI_File file) {
   kind_ = other.kind_;
+  fatal_ = other.fatal_;
   if (kind_ != Kind::function && kind_ != Kind::foreign) return;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   if (other.get(&handler) != MPI_SUCCESS || hold(handler, file) != MPI_SUCCESS) {
@@ -157,21 +179,21 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function* function, MPI_Errh
 }
 
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler handler) {
-  if (opening_shadow()) return SHEAF_REAL(File_set_errhandler)(file, handler);
+  if (at_a_shadow()) return SHEAF_REAL(File_set_errhandler)(file, handler);
   if (file == MPI_FILE_NULL) return default_errhandling().set(handler, file);
   const auto open = find_file(file);
   return open ? open->errors.set(handler, open->handle()) : MPI_ERR_FILE;
 }
 
 int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler* handler) {
-  if (opening_shadow()) return SHEAF_REAL(File_get_errhandler)(file, handler);
+  if (at_a_shadow()) return SHEAF_REAL(File_get_errhandler)(file, handler);
   if (file == MPI_FILE_NULL) return default_errhandling().get(handler);
   const auto open = find_file(file);
   return open ? open->errors.get(handler) : MPI_ERR_FILE;
 }
 
 int PMPI_File_call_errhandler(MPI_File file, int code) {
-  if (opening_shadow()) return SHEAF_REAL(File_call_errhandler)(file, code);
+  if (at_a_shadow()) return SHEAF_REAL(File_call_errhandler)(file, code);
   if (file == MPI_FILE_NULL) {
     default_errhandling().call(file, code, "");
     return MPI_SUCCESS;
@@ -183,7 +205,7 @@ int PMPI_File_call_errhandler(MPI_File file, int code) {
 }
 
 int PMPI_Errhandler_free(MPI_Errhandler* handler) {
-  if (handler) count_use(*handler, -1);
+  if (handler) drop_use(*handler);
   return SHEAF_REAL(Errhandler_free)(handler);
 }
 

@@ -39,6 +39,7 @@ class Errhandling {
   int hold(MPI_Errhandler handler, MPI_File file);
 
   Kind kind_ = Kind::returns;
+  MPI_Errhandler fatal_ = MPI_ERRORS_ARE_FATAL;  // which one, of Kind::fatal
   MPI_File_errhandler_function* function_ = nullptr;
   MPI_File shadow_ = MPI_FILE_NULL;
 };
@@ -46,7 +47,7 @@ class Errhandling {
 // That of MPI_FILE_NULL: what opened files begin with and what failing opens call. Lives until exit.
 Errhandling& default_errhandling();
 
-// Whether this thread is opening a shadow: what the library then asks of its own file is passed through.
-bool opening_shadow();
+// Whether this thread opens or closes a shadow: what the library then asks of its own file is passed through.
+bool at_a_shadow();
 
 }  // namespace sheaf::mpiio

@@ -42,7 +42,7 @@ int class_of(const Error& error) {
     case Code::ok: return MPI_SUCCESS;
     case Code::invalid_argument: return class_of_errno(error.errno_value(), MPI_ERR_ARG);
     case Code::wrong_mode: return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
-    case Code::not_found: return MPI_ERR_NO_SUCH_FILE;
+    case Code::not_found: return class_of_errno(error.errno_value(), MPI_ERR_NO_SUCH_FILE);
     case Code::permission: return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
     case Code::no_space: return class_of_errno(error.errno_value(), MPI_ERR_NO_SPACE);
     case Code::unsupported: return MPI_ERR_UNSUPPORTED_OPERATION;

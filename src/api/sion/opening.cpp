@@ -163,7 +163,8 @@ std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares) {
 
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
-  return guarded(call.function, task, -1, [&] {
+  bool reads = false;
+  const int result = guarded(call.function, task, -1, [&] {
     std::optional<Error> problem = check_arguments(call);
     OpenMode own;
     if (!problem) problem = attempt([&] { own = parse_open_mode(call.file_mode ? call.file_mode : ""); });
@@ -180,6 +181,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     }
     // A stream or a name for the program: the only local steps left that can fail on one task.
     bool extras = call.fileptr || call.newfname;
+    reads = !problem && own.direction == Direction::read;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
                                         same, problem, &extras);
     if (call.adjust) call.adjust(*owned, mode);
@@ -221,6 +223,8 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     if (call.globalrank) *call.globalrank = task;
     return sid;
   });
+  if (result < 0 && reads) *call.numfiles = -1;
+  return result;
 }
 
 void close_collectively(Handle& handle) {

@@ -63,7 +63,10 @@ int sion_set_fp_closed(int sid) {
 int sion_set_second_fp(int sid, FILE* fp) {
   return on_stream("sion_set_second_fp", sid, SION_NOT_SUCCESS, [fp](Handle& handle) {
     if (!fp) throw Error(Code::invalid_argument, "the second stream is NULL");
-    if (handle.second) throw Error(Code::wrong_mode, "a second stream is registered already");
+    if (handle.second) {
+      warn("sion_set_second_fp", "a second stream is registered already, and stays", handle.task());
+      return SION_SUCCESS;
+    }
     StdioHandle& own = ansi_stream(handle);
     const int64_t position = own.position();
     own.use_stream(fp);
@@ -75,7 +78,10 @@ int sion_set_second_fp(int sid, FILE* fp) {
 
 int sion_unset_second_fp(int sid) {
   return on_stream("sion_unset_second_fp", sid, SION_NOT_SUCCESS, [](Handle& handle) {
-    if (!handle.second) throw Error(Code::wrong_mode, "no second stream is registered");
+    if (!handle.second) {
+      warn("sion_unset_second_fp", "no second stream is registered", handle.task());
+      return SION_SUCCESS;
+    }
     const int64_t position = handle.share().position();
     handle.share().use_own_stream();
     handle.share().move_to(position);

@@ -1,0 +1,195 @@
+/* check.h: what the programs of this directory share: counting of checks, cases on parts of the tasks, names,
+ * contents.
+ *
+ * A program is started on N tasks with a directory as its argument. It consists of tables of cases; a case
+ * says how many tasks it takes, and those beyond N are left out. A second argument, part of names, runs those
+ * cases only. A check compares what a call has given with what the interface's specification says, prints
+ * what does not fit, and goes on; the last line is "N checks, M failed".
+ */
+#ifndef FAMILIES_CHECK_H
+#define FAMILIES_CHECK_H
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <mpi.h>
+#include <sched.h>
+#include <signal.h>
+#include <sion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
+#define MOST 24 /* tasks of a case, threads included */
+
+static struct {
+  int world_rank, world_size; /* of the program */
+  MPI_Comm comm;              /* of the current case */
+  int rank, size;
+  const char* name; /* of the current case */
+  const char* directory;
+  const char* only; /* part of the names of the cases to run; NULL: all */
+  long long checks, failures;
+} run;
+
+static char hang_text[400];
+
+/* SIGALRM: says which case does not end, and ends the program. */
+static void hang(int signal_number) {
+  (void)signal_number;
+  if (write(1, hang_text, strlen(hang_text)) < 0) _exit(3);
+  _exit(3);
+}
+
+static void failed(const char* where, const char* what, const char* expected, const char* found) {
+  run.failures++;
+  printf("FAILED %s [task %d of %d] %s: %s: expected %s, found %s\n", run.name, run.rank, run.size, where,
+         what, expected, found);
+  fflush(stdout);
+}
+
+/* One check of a number. */
+static inline int expect(const char* where, const char* what, long long expected, long long found) {
+  char wanted[32], got[32];
+  run.checks++;
+  if (expected == found) return 1;
+  snprintf(wanted, sizeof wanted, "%lld", expected);
+  snprintf(got, sizeof got, "%lld", found);
+  failed(where, what, wanted, got);
+  return 0;
+}
+
+/* One check of a string; NULL is a value like others. */
+static inline int expect_text(const char* where, const char* what, const char* expected, const char* found) {
+  run.checks++;
+  if (expected == found || (expected && found && !strcmp(expected, found))) return 1;
+  failed(where, what, expected ? expected : "NULL", found ? found : "NULL");
+  return 0;
+}
+
+/* Byte `at` of the stream of `task`. */
+static inline unsigned char byte_of(int task, long long at) {
+  return (unsigned char)(task * 37 + at * 7 + at / 251 * 3 + 1);
+}
+
+static inline void fill(unsigned char* data, int task, long long at, long long bytes) {
+  for (long long i = 0; i < bytes; i++) data[i] = byte_of(task, at + i);
+}
+
+/* One check: `data` are the bytes of the stream of `task` from `at` on. */
+static inline int expect_bytes(const char* where, int task, long long at, const unsigned char* data,
+                               long long bytes) {
+  long long same = 0;
+  while (same < bytes && data[same] == byte_of(task, at + same)) same++;
+  return expect(where, "bytes read that are right", bytes, same);
+}
+
+static inline long long align_up(long long value, long long unit) { return (value + unit - 1) / unit * unit; }
+
+/* Path of a file of the case: PATH(name) of the program's directory, made anew for each call. */
+static inline const char* path(const char* name) {
+  static char paths[4][700];
+  static int next;
+  char* one = paths[next++ % 4];
+  snprintf(one, sizeof paths[0], "%s/%s", run.directory, name);
+  return one;
+}
+
+/* Name of physical file `number` of the set `base` (format, section 6). */
+static inline const char* file_name(const char* base, int number) {
+  static char name[800];
+  snprintf(name, sizeof name, number ? "%s.%06d" : "%s", base, number);
+  return name;
+}
+
+/* Waits for a request. Some MPIs keep a core while they wait, and tests run more tasks than there are cores.
+ */
+static inline int wait_for(MPI_Request request) {
+  int done = 0;
+  while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) sched_yield();
+  return done ? 0 : 1;
+}
+
+/* All tasks of the case meet. */
+static inline void meet(void) {
+  MPI_Request request;
+  MPI_Ibarrier(run.comm, &request);
+  wait_for(request);
+}
+
+/* Waits for all tasks of the program without using a core, as those have it that are in the case. */
+static void all_meet(void) {
+  MPI_Request request;
+  int done = 0;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) return;
+    nanosleep(&(struct timespec){0, 500000}, NULL);
+  }
+}
+
+/* Begins a case for `tasks` tasks; 1 for those that take part, who then have run.comm. end_case() is for all.
+ */
+static inline int begin_case(const char* name, int tasks) {
+  run.name = name;
+  run.comm = MPI_COMM_NULL;
+  if (tasks > run.world_size) return 0;
+  if (run.only && !strstr(name, run.only) && strncmp(name, "written for", 11)) return 0;
+  snprintf(hang_text, sizeof hang_text, "FAILED %s [task %d of %d]: does not end\n", name, run.world_rank,
+           tasks);
+  alarm(40);
+  if (run.world_rank >= tasks) return 0;
+  MPI_Group world, part;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_range_incl(world, 1, (int[1][3]){{0, tasks - 1, 1}}, &part);
+  MPI_Comm_create_group(MPI_COMM_WORLD, part, 7, &run.comm);
+  MPI_Group_free(&world);
+  MPI_Group_free(&part);
+  MPI_Comm_rank(run.comm, &run.rank);
+  MPI_Comm_size(run.comm, &run.size);
+  return 1;
+}
+
+static inline void end_case(int tasks) {
+  if (tasks > run.world_size) return;
+  if (run.comm != MPI_COMM_NULL) MPI_Comm_free(&run.comm);
+  all_meet();
+  alarm(0);
+}
+
+/* Sets, or with NULL removes, a variable of the environment; on all tasks of the case. */
+static inline void environment(const char* name, const char* value) {
+  if (value)
+    setenv(name, value, 1);
+  else
+    unsetenv(name);
+}
+
+/* What a program begins with: MPI, the directory. `level` is what is asked of MPI_Init_thread. */
+static inline void begin_program(int* argc, char*** argv, int level) {
+  int given;
+  MPI_Init_thread(argc, argv, level, &given);
+  MPI_Comm_rank(MPI_COMM_WORLD, &run.world_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &run.world_size);
+  run.directory = *argc > 1 ? (*argv)[1] : ".";
+  run.only = *argc > 2 ? (*argv)[2] : NULL;
+  signal(SIGALRM, hang);
+}
+
+/* What it ends with: the sum of all tasks, and the exit code of main(). */
+static inline int end_program(void) {
+  long long mine[2] = {run.checks, run.failures}, all[2];
+  all_meet();
+  MPI_Reduce(mine, all, 2, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Bcast(all, 2, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+  if (run.world_rank == 0) printf("%lld checks, %lld failed\n", all[0], all[1]);
+  fflush(stdout);
+  MPI_Finalize();
+  return all[1] != 0;
+}
+
+#endif

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The programs of tests/conformance/families under both MPIs: what the specification of the SION interface promises to a
+client in C, family by family.
+
+A program runs tables of cases and prints a line for every check that fails, then "N checks, M failed". Cases take 1, 2, 4
+or 6 tasks; a program that is started on fewer leaves the larger ones out. To run one alone:
+
+    scripts/mpirun.sh openmpi 6 build/bin/families_keyval_openmpi DIRECTORY ["part of a case's name"]
+
+$SHEAF_BIN is the directory of the built programs; SHEAF_FAMILIES_TASKS=6 starts all of them on six tasks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+BIN = os.environ.get("SHEAF_BIN", REPO / "build/bin")
+NAMES = sorted(path.stem for path in (Path(__file__).resolve().parent / "families").glob("*.c"))
+# Waiting tasks of MPICH keep their cores: two tasks, more where collective calls need them.
+TASKS = {"openmpi": 6, "mpich": 2}
+OTHERS = {("mpich", name): 4 for name in ("collective", "mapped", "merged", "parallel")}
+SECONDS = 100
+SHOWN = 40
+
+
+def environment() -> dict[str, str]:
+    """This environment without what changes how the library works; MPIs leave memory behind when they end."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("SION_", "SHEAF_"))}
+    return {"ASAN_OPTIONS": "detect_leaks=0"} | own
+
+
+class Families(unittest.TestCase):
+    def run_program(self, name: str, mpi: str) -> None:
+        program = Path(BIN) / f"families_{name}_{mpi}"
+        if not program.exists():
+            self.skipTest(f"{program.name} was not built")
+        tasks = int(os.environ.get("SHEAF_FAMILIES_TASKS", OTHERS.get((mpi, name), TASKS[mpi])))
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.TemporaryDirectory(dir=memory) as directory:
+            command = [str(REPO / "scripts/mpirun.sh"), mpi, str(tasks), str(program), directory]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment())
+        failures = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+        summary = re.search(r"^(\d+) checks, (\d+) failed$", done.stdout, re.MULTILINE)
+        said = "\n".join(failures[:SHOWN]) if failures else done.stdout + done.stderr
+        if not summary:
+            self.fail(f"{program.name}, {tasks} tasks, did not come to its end\n{said}")
+        if done.returncode or summary[2] != "0" or summary[1] == "0":
+            self.fail(f"{program.name}, {tasks} tasks: {summary[0]}, exit code {done.returncode}\n{said}")
+
+
+def test_of(name: str, mpi: str):
+    return lambda self: self.run_program(name, mpi)
+
+
+for mpi in TASKS:
+    for name in NAMES:
+        setattr(Families, f"test_{name}_{mpi}", test_of(name, mpi))
+
+
+if __name__ == "__main__":
+    unittest.main()
