@@ -11,6 +11,8 @@ enum class ByteOrder : uint8_t { little = 0, big = 1 };
 
 inline constexpr ByteOrder native_order = std::endian::native == std::endian::big ? ByteOrder::big : ByteOrder::little;
 
+inline const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
+
 inline uint32_t byte_swap(uint32_t v) { return __builtin_bswap32(v); }
 inline uint64_t byte_swap(uint64_t v) { return __builtin_bswap64(v); }
 

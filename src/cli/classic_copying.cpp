@@ -15,8 +15,6 @@ namespace sheaf::cli {
 
 namespace {
 
-const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
-
 // Lines "TOOL: LABEL   VALUE", the value behind 38 columns, and in the form that siondump has for its kind.
 class Lines {
  public:

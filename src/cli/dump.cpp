@@ -23,7 +23,6 @@ double mb(int64_t bytes) { return static_cast<double>(bytes) / 1024.0 / 1024.0; 
 double percent(int64_t part, int64_t whole) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
-const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
 
 void print_header(const Multifile& m) {
   const format::Header& h = m.files.front().header;

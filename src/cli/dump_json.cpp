@@ -15,7 +15,6 @@ namespace sheaf::cli {
 
 namespace {
 
-const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string order_word(const format::Header& h) {

@@ -21,8 +21,6 @@ namespace sheaf::cli {
 
 namespace {
 
-const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
-
 std::string sized(int64_t bytes) {
   constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
   auto value = static_cast<double>(bytes);

@@ -18,7 +18,13 @@ namespace sheaf::cli {
 
 namespace {
 
-using namespace sfio;
+using sfio::Block;
+using sfio::direct_link;
+using sfio::FoundSubfile;
+using sfio::Link;
+using sfio::StripedFile;
+using sfio::StripeFinding;
+using sfio::StripeReport;
 
 constexpr int64_t buffer_bytes = 4 << 20;
 
@@ -74,7 +80,7 @@ int stripe_ls(const StripeOptions& options) {
 
 int stripe_cat(const StripeOptions& options) {
   Place place(options);
-  const auto file = StripedFile::open(place.link, place.name, OpenMode::read);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
   read_through(*file, options.offset.value_or(0), options.length.value_or(INT64_MAX - options.offset.value_or(0)),
                [](std::span<const std::byte> bytes, int64_t) {
                  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
@@ -91,7 +97,7 @@ int stripe_import(const StripeOptions& options) {
   const auto source = posix_store().open(options.file, Access::read);
   const int64_t size = source->status().size;
   if (options.replace) remove_striped(*place.link, place.name);
-  const auto file = StripedFile::open(place.link, place.name, OpenMode::fresh);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::fresh);
   try {
     catch_signals();
     TerminalProgress progress("import");
@@ -114,7 +120,7 @@ int stripe_import(const StripeOptions& options) {
 
 int stripe_export(const StripeOptions& options) {
   Place place(options);
-  const auto file = StripedFile::open(place.link, place.name, OpenMode::read);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
   OutputSet outputs(posix_store(), options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   outputs.check(options.file);
   catch_signals();

@@ -11,7 +11,7 @@
 namespace sheaf::mpi {
 namespace {
 
-constexpr int tag = 1;
+constexpr int pieces_tag = 1;
 constexpr size_t window = 64;  // messages under way at a root: enough to overlap, O(1) memory
 
 // The small contributions as MPI_Gatherv and MPI_Scatterv want them at the root: in place if int
@@ -116,7 +116,7 @@ void gather(const Group& group, std::span<const std::byte> mine, std::span<std::
   if (group.rank != root) {
     if (small) return;
     in_messages(group, mine.size(), [&](size_t start, int part) {
-      check(MPI_Send(mine.data() + start, part, MPI_BYTE, root, tag, group.comm), "MPI_Send");
+      check(MPI_Send(mine.data() + start, part, MPI_BYTE, root, pieces_tag, group.comm), "MPI_Send");
     });
     return;
   }
@@ -130,7 +130,7 @@ void gather(const Group& group, std::span<const std::byte> mine, std::span<std::
     if (is_own(group, task)) return copy_bytes(place, mine.data(), size);
     in_messages(group, size, [&](size_t start, int part) {
       check(
-          MPI_Irecv(place + start, part, MPI_BYTE, static_cast<int>(task), tag, group.comm, messages.next()),
+          MPI_Irecv(place + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm, messages.next()),
           "MPI_Irecv");
     });
   });
@@ -157,7 +157,7 @@ void scatter(const Group& group, std::span<std::byte> mine, std::span<const std:
   if (group.rank != root) {
     if (small) return;
     in_messages(group, mine.size(), [&](size_t start, int part) {
-      check(MPI_Recv(mine.data() + start, part, MPI_BYTE, root, tag, group.comm, MPI_STATUS_IGNORE),
+      check(MPI_Recv(mine.data() + start, part, MPI_BYTE, root, pieces_tag, group.comm, MPI_STATUS_IGNORE),
             "MPI_Recv");
     });
     return;
@@ -169,7 +169,7 @@ void scatter(const Group& group, std::span<std::byte> mine, std::span<const std:
     if (is_own(group, task)) return copy_bytes(mine.data(), piece, size);
     in_messages(group, size, [&](size_t start, int part) {
       check(
-          MPI_Isend(piece + start, part, MPI_BYTE, static_cast<int>(task), tag, group.comm, messages.next()),
+          MPI_Isend(piece + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm, messages.next()),
           "MPI_Isend");
     });
   });

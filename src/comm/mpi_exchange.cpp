@@ -12,7 +12,7 @@
 namespace sheaf::mpi {
 namespace {
 
-constexpr int tag = 2;  // the pieces of gathers have 1
+constexpr int exchange_tag = 2;  // the pieces of gathers have 1
 
 class MpiExchange final : public Exchange {
  public:
@@ -21,11 +21,11 @@ class MpiExchange final : public Exchange {
     received_ = incoming.size();
     requests_.reserve(incoming.size() + outgoing.size());
     for (const Incoming& message : incoming)
-      check(MPI_Irecv(message.room.data(), static_cast<int>(message.room.size()), MPI_BYTE, message.peer, tag, comm,
+      check(MPI_Irecv(message.room.data(), static_cast<int>(message.room.size()), MPI_BYTE, message.peer, exchange_tag, comm,
                       &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Irecv");
     for (const Outgoing& message : outgoing)
-      check(MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer, tag, comm,
+      check(MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer, exchange_tag, comm,
                       &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend");
   }

@@ -29,23 +29,23 @@ struct Membership {
   int rank = 0;
 };
 
-// What a member brings to a meeting: which call it makes, and where its arguments are.
-struct Offer {
-  const char* call = nullptr;
-  int root = 0;
-  size_t length = 0;         // bytes that must be the same everywhere
-  std::byte* data = nullptr;  // in and out
-  const std::byte* source = nullptr;
-  size_t source_bytes = 0;
-  void* result = nullptr;
-  int color = 0;
-  int key = 0;
-};
-
 }  // namespace
 
 class ThreadTeam {
  public:
+  // What a member brings to a meeting: which call it makes, and where its arguments are.
+  struct Offer {
+    const char* call = nullptr;
+    int root = 0;
+    size_t length = 0;         // bytes that must be the same everywhere
+    std::byte* data = nullptr;  // in and out
+    const std::byte* source = nullptr;
+    size_t source_bytes = 0;
+    void* result = nullptr;
+    int color = 0;
+    int key = 0;
+  };
+
   explicit ThreadTeam(int members) : offers_(static_cast<size_t>(members)) {}
 
   int size() const { return static_cast<int>(offers_.size()); }
@@ -97,6 +97,7 @@ class ThreadTeam {
 
 namespace {
 
+using Offer = ThreadTeam::Offer;
 using Offers = std::span<Offer>;
 
 class ThreadComm final : public Comm {

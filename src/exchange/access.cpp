@@ -35,12 +35,12 @@ void with_constant(int64_t length, Body body) {
 
 // Moves a stream to the pieces (scatters) or the pieces to the stream.
 template <bool scatters>
-class Mover final : public layout::PieceVisitor {
+class PieceMover final : public layout::PieceVisitor {
  public:
   using Stream = std::conditional_t<scatters, const std::byte, std::byte>;
   using Place = std::conditional_t<scatters, std::byte, const std::byte>;
 
-  Mover(Stream* stream, Place* at) : stream_(stream), at_(at) {}
+  PieceMover(Stream* stream, Place* at) : stream_(stream), at_(at) {}
 
   void run(const Run& run) override {
     if (run.count == 1) return move(run.offset, static_cast<size_t>(run.length));
@@ -79,12 +79,12 @@ constexpr int64_t chunk_bytes = 16 << 10;
 }  // namespace
 
 void scatter(const TypeMap& type, int64_t from, int64_t to, const std::byte* stream, std::byte* at) {
-  Mover<true> mover(stream, at);
+  PieceMover<true> mover(stream, at);
   type.visit(0, from, to, mover);
 }
 
 void gather(const TypeMap& type, int64_t from, int64_t to, const std::byte* at, std::byte* stream) {
-  Mover<false> mover(stream, at);
+  PieceMover<false> mover(stream, at);
   type.visit(0, from, to, mover);
 }
 

@@ -24,6 +24,9 @@ struct Piece {
 // are left alone. Throws what the file throws; which of the pieces are in the file is then open.
 void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces);
 
+// Reading over so many bytes costs less than another request.
+inline constexpr int64_t gap_worth_reading = 16 << 10;
+
 // Fills pieces; runs of neighbours (overlap allowed) that are at least as long as `gap` apart are read on their own, others
 // together. Throws damaged if the file ends before.
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap);

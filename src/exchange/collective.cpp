@@ -21,7 +21,7 @@ constexpr int64_t none = std::numeric_limits<int64_t>::min();
 
 constexpr int64_t usual_window = 256 << 10;
 constexpr int64_t largest_window = 8 << 20;
-constexpr int slots = 16;  // a power of two
+constexpr int stage_slots = 16;  // a power of two
 
 // Pieces from this size on are read by those who want them, as are those that are written (large_write).
 constexpr int64_t large_read = 16 << 10;
@@ -29,7 +29,7 @@ constexpr int64_t large_read = 16 << 10;
 constexpr int64_t worth_waiting = 64 << 10;
 // Exchanging pays where the tasks together want this part of the range, or gaps are shorter than a request is worth.
 constexpr int64_t sparse = 8;
-constexpr int64_t worth_a_request = 4 << 10;
+constexpr int64_t mean_gap_worth_a_request = 4 << 10;
 
 // Asked for once: the C library reads a file of the kernel for it.
 int64_t hardware_threads() {
@@ -53,7 +53,7 @@ Collective::~Collective() = default;
 bool Collective::make_stage(const Together& how) {
   if (looked_for_memory_ || !how.shared || comm_.size() == 1) return false;
   looked_for_memory_ = true;
-  use(Stage::make(comm_, window_size(how), slots));
+  use(Stage::make(comm_, window_size(how), stage_slots));
   return staged_ != nullptr;
 }
 
@@ -67,7 +67,7 @@ void Collective::use(std::unique_ptr<Stage> stage) {
 void Collective::renew_memory() { Stage::renew(comm_); }
 
 void Collective::take_up_memory(const Together& how) {
-  if (how.shared) use(Stage::take_up(comm_, window_size(how), slots));
+  if (how.shared) use(Stage::take_up(comm_, window_size(how), stage_slots));
 }
 
 bool Collective::uses_memory(const Together& how) const { return staged_ && how.shared; }
@@ -187,7 +187,7 @@ bool Collective::exchanges(const Facts& facts, const Together& how) const {
   if (how.exchange == Together::Way::always || !how.direct) return true;
   const int64_t range = facts.high - facts.low;
   const int64_t gaps = std::max<int64_t>(range - facts.bytes, 0);
-  return range / sparse <= facts.bytes || gaps / facts.pieces < worth_a_request;
+  return range / sparse <= facts.bytes || gaps / facts.pieces < mean_gap_worth_a_request;
 }
 
 // Whether tasks may write in place, as far as one of them can tell.

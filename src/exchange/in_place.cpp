@@ -10,7 +10,7 @@ namespace sheaf::exchange {
 namespace {
 
 constexpr int64_t least_pages = 2;           // of a range that is worth it
-constexpr int64_t most_ahead = 8;            // pages that are made before their time
+constexpr int64_t most_pages_ahead = 8;      // pages that are made before their time
 constexpr int64_t pages_worth_one_more = 2;  // a file of so many may have a part of one more behind its end
 constexpr int64_t part_worth_nothing = 8;    // of a page, such as the header of a file: the page is made with it
 constexpr int too_many_unmade = 16;          // pages that the kernel did not make: it will not make others either
@@ -124,7 +124,7 @@ void InPlace::await_page(const Job& job, int64_t number) {
 
 // Makes one of the next pages that nobody makes yet.
 bool InPlace::make_next(const Job& job, int64_t number) {
-  for (int64_t next = number + 1; next <= number + most_ahead && job.is_to_be_made(next); ++next) {
+  for (int64_t next = number + 1; next <= number + most_pages_ahead && job.is_to_be_made(next); ++next) {
     uint32_t seen = word(job, next).load();
     if (job.since(next, seen) >= 0 || !word(job, next).compare_exchange_strong(seen, job.making(next))) continue;
     make(job, next);

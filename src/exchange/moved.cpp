@@ -10,8 +10,6 @@ namespace sheaf::exchange {
 
 namespace {
 
-constexpr int64_t largest_gap = 16 << 10;
-
 // transfer(pieces) carries out the aggregator's own pieces, move(piece) one of each member.
 template <class Byte, class Transfer, class Move>
 std::optional<Error> in_steps(const Access& access, const Mover::Members& members, bool is_aggregator, int64_t steps,
@@ -50,7 +48,7 @@ std::optional<Error> read_moved(File& file, const Access& access, Mover& mover, 
   const auto read = [&](std::span<std::byte> data, int64_t offset) { read_pieces(file, {{offset, data}}, 0); };
   return in_steps<std::byte>(
       access, members, is_aggregator, pieces,
-      [&](std::vector<Wanted> own) { read_pieces(file, std::move(own), largest_gap); },
+      [&](std::vector<Wanted> own) { read_pieces(file, std::move(own), gap_worth_reading); },
       [&](const Wanted& piece) { mover.scatter(piece.memory, piece.offset, members, read); });
 }
 

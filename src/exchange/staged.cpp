@@ -10,7 +10,7 @@ namespace sheaf::exchange {
 
 namespace {
 
-constexpr uint32_t most_ahead = 3;  // windows that a task reads before their time
+constexpr uint32_t most_windows_ahead = 3;  // windows that a task reads before their time
 constexpr size_t most_at_once = 4;  // windows in one request to a file where requests are dear
 constexpr int least_written = 4;    // windows that a task writes before it leaves the rest to others
 constexpr uint32_t most_left = 4;   // windows that it leaves to them
@@ -263,7 +263,7 @@ std::optional<Error> Staged::read(File& file, const Access& access, const Leg& l
     const auto is_there = [&] { return slot.ready.load(std::memory_order_acquire) == number + 1; };
     while (!is_there() && !try_read(job, number)) {
       bool busy = false;
-      for (uint32_t i = 1; ahead && !busy && i <= most_ahead && number + i != job.end(); ++i) busy = try_read(job, number + i);
+      for (uint32_t i = 1; ahead && !busy && i <= most_windows_ahead && number + i != job.end(); ++i) busy = try_read(job, number + i);
       if (!busy)
         stage_->await(slot, [&] { return is_there() || (slot.use.load() == number && slot.claimed.load() != number + 1); });
     }

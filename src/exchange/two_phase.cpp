@@ -12,13 +12,6 @@
 
 namespace sheaf::exchange {
 
-namespace {
-
-// Reading over so many bytes costs less than another request.
-constexpr int64_t largest_gap = 16 << 10;
-
-}  // namespace
-
 // What rounds talk through.
 class TwoPhase::Transport {
  public:
@@ -251,7 +244,7 @@ void TwoPhase::read_round(File& file, int64_t round, Tally& tally) {
   if (!in_windows_) {
     std::vector<Piece<std::byte>> pieces;
     for (const Message& message : r.of_senders) add_pieces(pieces, stored(message));
-    return read_pieces(file, std::move(pieces), largest_gap);
+    return read_pieces(file, std::move(pieces), gap_worth_reading);
   }
   int64_t low = domains_.end(mine_, round), high = domains_.begin(mine_, round);  // what is wanted of the window
   for (const Message& message : r.of_senders) {

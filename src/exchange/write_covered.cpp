@@ -10,7 +10,7 @@ namespace sheaf::exchange {
 namespace {
 
 // Gaps up to this are read and written back rather than left out: about what a request costs.
-constexpr int64_t worth_a_request = 4 << 10;
+constexpr int64_t gap_worth_a_request = 4 << 10;
 
 using Gaps = std::vector<std::pair<int64_t, int64_t>>;
 
@@ -68,7 +68,7 @@ void write_covered(File& file, std::span<std::byte> window, const CoverageMap& m
     return put_scattered(*scattered, pieces, tally);
   }
   const int64_t length = std::ssize(window);
-  const int64_t worth = sieving == Sieving::never ? 0 : sieving == Sieving::always ? length : worth_a_request;
+  const int64_t worth = sieving == Sieving::never ? 0 : sieving == Sieving::always ? length : gap_worth_a_request;
   Gaps gaps;
   for (int64_t from = map.next_set(0, length); from < length;) {
     gaps.clear();

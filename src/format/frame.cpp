@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/crc32c.hpp"
+#include "format/fields.hpp"
 
 namespace sheaf::format {
 
@@ -13,17 +14,9 @@ constexpr unsigned char frame_magic[4] = {'S', 'F', 'r', 'm'};
 constexpr unsigned char index_magic[8] = {'S', 'F', 'r', 'm', 'I', 'd', 'x', '\n'};
 constexpr auto index_code = std::byte{255};
 
-enum Field : size_t { at_codec = 4, at_shuffle = 5, at_stored = 8, at_plain = 12, at_block = 16, at_sum = 20, at_offset = 24, at_hash = 32 };
-
-template <class T>
-void put(std::byte* to, T value) {
-  store<T>(to, value, ByteOrder::little);
-}
-
-template <class T>
-T get(const std::byte* from) {
-  return load<T>(from, ByteOrder::little);
-}
+struct FrameAt {
+  enum : size_t { codec = 4, shuffle = 5, stored = 8, plain = 12, block = 16, sum = 20, offset = 24, hash = 32 };
+};
 
 }  // namespace
 
@@ -31,34 +24,34 @@ std::array<std::byte, frame_head_size> encode(const FrameHead& h) {
   std::array<std::byte, frame_head_size> bytes{};
   std::byte* const p = bytes.data();
   std::memcpy(p, frame_magic, sizeof frame_magic);
-  p[at_codec] = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
-  p[at_shuffle] = static_cast<std::byte>(h.shuffle);
-  put<uint32_t>(p + at_stored, h.stored);
-  put<uint32_t>(p + at_plain, h.plain);
-  put<int32_t>(p + at_block, h.at.block);
-  put<uint32_t>(p + at_sum, h.sum);
-  put<int64_t>(p + at_offset, h.at.offset);
-  put<uint64_t>(p + at_hash, hash_of(std::span(bytes).first(at_hash)));
+  p[FrameAt::codec] = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
+  p[FrameAt::shuffle] = static_cast<std::byte>(h.shuffle);
+  put_little<uint32_t>(p + FrameAt::stored, h.stored);
+  put_little<uint32_t>(p + FrameAt::plain, h.plain);
+  put_little<int32_t>(p + FrameAt::block, h.at.block);
+  put_little<uint32_t>(p + FrameAt::sum, h.sum);
+  put_little<int64_t>(p + FrameAt::offset, h.at.offset);
+  put_little<uint64_t>(p + FrameAt::hash, hash_of(std::span(bytes).first(FrameAt::hash)));
   return bytes;
 }
 
 std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size> bytes) {
   const std::byte* const p = bytes.data();
   if (std::memcmp(p, frame_magic, sizeof frame_magic) != 0) return std::nullopt;
-  if (get<uint64_t>(p + at_hash) != hash_of(bytes.first(at_hash))) return std::nullopt;
+  if (get_little<uint64_t>(p + FrameAt::hash) != hash_of(bytes.first(FrameAt::hash))) return std::nullopt;
   FrameHead h;
-  h.stored = get<uint32_t>(p + at_stored);
-  h.plain = get<uint32_t>(p + at_plain);
-  h.sum = get<uint32_t>(p + at_sum);
-  if (p[at_codec] == index_code) {
+  h.stored = get_little<uint32_t>(p + FrameAt::stored);
+  h.plain = get_little<uint32_t>(p + FrameAt::plain);
+  h.sum = get_little<uint32_t>(p + FrameAt::sum);
+  if (p[FrameAt::codec] == index_code) {
     h.kind = FrameHead::Kind::index;
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
     return h;
   }
-  if (p[at_codec] > static_cast<std::byte>(Codec::lz4)) return std::nullopt;
-  h.codec = static_cast<Codec>(p[at_codec]);
-  h.shuffle = static_cast<uint8_t>(p[at_shuffle]);
-  h.at = {get<int32_t>(p + at_block), get<int64_t>(p + at_offset)};
+  if (p[FrameAt::codec] > static_cast<std::byte>(Codec::lz4)) return std::nullopt;
+  h.codec = static_cast<Codec>(p[FrameAt::codec]);
+  h.shuffle = static_cast<uint8_t>(p[FrameAt::shuffle]);
+  h.at = {get_little<int32_t>(p + FrameAt::block), get_little<int64_t>(p + FrameAt::offset)};
   if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain)) return std::nullopt;
   if (h.at.block < 0 || h.at.offset < 0 || h.at.offset > INT64_MAX - int64_t{h.plain}) return std::nullopt;
   return h;
@@ -102,17 +95,17 @@ std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) c
   std::vector<std::byte> bytes(static_cast<size_t>(frame_head_size) + payload);
   std::byte* p = bytes.data() + frame_head_size;
   for (const Frame& f : frames_) {
-    put<int64_t>(p, f.stored);
-    put<int64_t>(p + 8, f.at.offset);
-    put<int32_t>(p + 16, f.at.block);
-    put<uint32_t>(p + 20, f.used);
-    put<uint32_t>(p + 24, f.size);
+    put_little<int64_t>(p, f.stored);
+    put_little<int64_t>(p + 8, f.at.offset);
+    put_little<int32_t>(p + 16, f.at.block);
+    put_little<uint32_t>(p + 20, f.used);
+    put_little<uint32_t>(p + 24, f.size);
     p += index_entry_size;
   }
   std::memcpy(p, index_magic, sizeof index_magic);
-  put<int64_t>(p + 8, stored);
-  put<uint64_t>(p + 16, frames_.size());
-  put<uint64_t>(p + 24, hash_of({p, 24}));
+  put_little<int64_t>(p + 8, stored);
+  put_little<uint64_t>(p + 16, frames_.size());
+  put_little<uint64_t>(p + 24, hash_of({p, 24}));
   FrameHead head;
   head.kind = FrameHead::Kind::index;
   head.stored = static_cast<uint32_t>(payload);
@@ -124,8 +117,8 @@ std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) c
 
 std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes, int64_t stream_size) {
   const std::byte* const p = bytes.data();
-  if (std::memcmp(p, index_magic, sizeof index_magic) != 0 || get<uint64_t>(p + 24) != hash_of({p, 24})) return std::nullopt;
-  const auto begin = get<int64_t>(p + 8);
+  if (std::memcmp(p, index_magic, sizeof index_magic) != 0 || get_little<uint64_t>(p + 24) != hash_of({p, 24})) return std::nullopt;
+  const auto begin = get_little<int64_t>(p + 8);
   if (begin < 0 || begin > stream_size - frame_head_size - index_end_size) return std::nullopt;
   return begin;
 }
@@ -142,7 +135,7 @@ void IndexDecoder::add(std::span<const std::byte> bytes, std::vector<Frame>& fra
   sum_ = crc32c(sum_, bytes);
   for (; good_ && !bytes.empty() && left_ > index_end_size; bytes = bytes.subspan(index_entry_size)) {
     const std::byte* const p = bytes.data();
-    const Frame f{get<int64_t>(p), {get<int32_t>(p + 16), get<int64_t>(p + 8)}, get<uint32_t>(p + 20), get<uint32_t>(p + 24)};
+    const Frame f{get_little<int64_t>(p), {get_little<int32_t>(p + 16), get_little<int64_t>(p + 8)}, get_little<uint32_t>(p + 20), get_little<uint32_t>(p + 24)};
     good_ = f.stored >= least_ && f.size >= frame_head_size && f.size <= frame_head_size + largest_frame && f.size <= stored_ &&
             f.stored <= stored_ - int64_t{f.size} &&
             f.used <= largest_frame && f.at.offset >= 0 && f.at.offset <= INT64_MAX - int64_t{f.used} && continues(f.at, end_, first_);

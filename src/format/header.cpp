@@ -3,29 +3,29 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "format/fields.hpp"
+
 namespace sheaf::format {
 
 namespace {
 
-enum Field : size_t {
-  at_magic = 0,
-  at_order = 4,
-  at_library = 8,
-  at_patch = 12,
-  at_version = 16,
-  at_fsblksize = 20,
-  at_ntasks = 24,
-  at_nfiles = 28,
-  at_filenumber = 32,
-  at_flag1 = 36,
-  at_flag2 = 44,
-  at_prefix = 52,
-  at_prefix_v2 = 32,
+struct HeaderAt {
+  enum : size_t {
+    magic = 0,
+    order = 4,
+    library = 8,
+    patch = 12,
+    version = 16,
+    fsblksize = 20,
+    ntasks = 24,
+    nfiles = 28,
+    filenumber = 32,
+    flag1 = 36,
+    flag2 = 44,
+    prefix = 52,
+    prefix_v2 = 32,
+  };
 };
-
-[[noreturn]] void damaged(std::string_view path, const std::string& finding) {
-  throw file_error(Code::damaged, path, finding);
-}
 
 bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
@@ -66,19 +66,19 @@ std::array<std::byte, fixed_size> encode(const Header& h) {
   std::byte* p = bytes.data();
   const ByteOrder order = h.metadata_order;
   const std::string_view magic = h.encoded ? encoded_magic : plain_magic;
-  std::memcpy(p + at_magic, magic.data(), magic.size());
-  p[at_order] = p[at_order + 3] = static_cast<std::byte>(h.metadata_order);
-  p[at_order + 1] = p[at_order + 2] = static_cast<std::byte>(h.userdata_order);
-  store<int32_t>(p + at_library, h.library, order);
-  store<int32_t>(p + at_patch, h.patch, order);
-  store<int32_t>(p + at_version, h.version, order);
-  store<int32_t>(p + at_fsblksize, h.fsblksize, order);
-  store<int32_t>(p + at_ntasks, h.ntasks, order);
-  store<int32_t>(p + at_nfiles, h.nfiles, order);
-  store<int32_t>(p + at_filenumber, h.filenumber, order);
-  store<int64_t>(p + at_flag1, h.flag1, order);
-  store<int64_t>(p + at_flag2, h.flag2, order);
-  std::memcpy(p + at_prefix, h.prefix.data(), prefix_size);
+  std::memcpy(p + HeaderAt::magic, magic.data(), magic.size());
+  p[HeaderAt::order] = p[HeaderAt::order + 3] = static_cast<std::byte>(h.metadata_order);
+  p[HeaderAt::order + 1] = p[HeaderAt::order + 2] = static_cast<std::byte>(h.userdata_order);
+  store<int32_t>(p + HeaderAt::library, h.library, order);
+  store<int32_t>(p + HeaderAt::patch, h.patch, order);
+  store<int32_t>(p + HeaderAt::version, h.version, order);
+  store<int32_t>(p + HeaderAt::fsblksize, h.fsblksize, order);
+  store<int32_t>(p + HeaderAt::ntasks, h.ntasks, order);
+  store<int32_t>(p + HeaderAt::nfiles, h.nfiles, order);
+  store<int32_t>(p + HeaderAt::filenumber, h.filenumber, order);
+  store<int64_t>(p + HeaderAt::flag1, h.flag1, order);
+  store<int64_t>(p + HeaderAt::flag2, h.flag2, order);
+  std::memcpy(p + HeaderAt::prefix, h.prefix.data(), prefix_size);
   return bytes;
 }
 
@@ -91,48 +91,48 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   if (!begins_as_multifile(bytes))
     throw file_error(Code::not_a_multifile, path,
                      "not a SION multifile (it begins neither with \"sion\" nor with the magic of encoded ones)");
-  if (bytes.size() < static_cast<size_t>(fixed_size_v2)) damaged(path, "truncated inside the header");
+  if (bytes.size() < static_cast<size_t>(fixed_size_v2)) throw_damaged(path, "truncated inside the header");
 
   Header h;
   h.encoded = says_encoded(bytes);
-  const auto metadata = static_cast<uint8_t>(p[at_order]);
-  const auto userdata = static_cast<uint8_t>(p[at_order + 1]);
-  if (metadata > 1 || userdata > 1) damaged(path, "impossible byte-order word in the header");
+  const auto metadata = static_cast<uint8_t>(p[HeaderAt::order]);
+  const auto userdata = static_cast<uint8_t>(p[HeaderAt::order + 1]);
+  if (metadata > 1 || userdata > 1) throw_damaged(path, "impossible byte-order word in the header");
   h.metadata_order = static_cast<ByteOrder>(metadata);
   h.userdata_order = static_cast<ByteOrder>(userdata);
   const ByteOrder order = h.metadata_order;
 
-  h.library = load<int32_t>(p + at_library, order);
-  h.patch = load<int32_t>(p + at_patch, order);
-  h.version = load<int32_t>(p + at_version, order);
+  h.library = load<int32_t>(p + HeaderAt::library, order);
+  h.patch = load<int32_t>(p + HeaderAt::patch, order);
+  h.version = load<int32_t>(p + HeaderAt::version, order);
   if (h.version < oldest_version || h.version > newest_version)
     throw file_error(Code::unsupported, path,
                      "file format version " + std::to_string(h.version) + " is not one of 2 to 5");
-  if (h.encoded && h.version != newest_version) damaged(path, "encoded, and of format version " + std::to_string(h.version));
-  h.fsblksize = load<int32_t>(p + at_fsblksize, order);
-  h.ntasks = load<int32_t>(p + at_ntasks, order);
-  h.nfiles = load<int32_t>(p + at_nfiles, order);
+  if (h.encoded && h.version != newest_version) throw_damaged(path, "encoded, and of format version " + std::to_string(h.version));
+  h.fsblksize = load<int32_t>(p + HeaderAt::fsblksize, order);
+  h.ntasks = load<int32_t>(p + HeaderAt::ntasks, order);
+  h.nfiles = load<int32_t>(p + HeaderAt::nfiles, order);
   if (h.version == 2) {
     h.filenumber = 1;
     h.flag1 = Header::flag_of(KeyvalMode::none);
   } else {
-    if (bytes.size() < static_cast<size_t>(fixed_size)) damaged(path, "truncated inside the header");
-    h.filenumber = load<int32_t>(p + at_filenumber, order);
-    h.flag1 = load<int64_t>(p + at_flag1, order);
-    h.flag2 = load<int64_t>(p + at_flag2, order);
+    if (bytes.size() < static_cast<size_t>(fixed_size)) throw_damaged(path, "truncated inside the header");
+    h.filenumber = load<int32_t>(p + HeaderAt::filenumber, order);
+    h.flag1 = load<int64_t>(p + HeaderAt::flag1, order);
+    h.flag2 = load<int64_t>(p + HeaderAt::flag2, order);
   }
-  std::memcpy(h.prefix.data(), p + (h.version == 2 ? at_prefix_v2 : at_prefix), prefix_size);
+  std::memcpy(h.prefix.data(), p + (h.version == 2 ? HeaderAt::prefix_v2 : HeaderAt::prefix), prefix_size);
   h.prefix.back() = '\0';
 
-  if (h.fsblksize <= 0) damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
-  if (h.ntasks < 0) damaged(path, std::to_string(h.ntasks) + " tasks in the header");
-  if (h.nfiles < 1) damaged(path, std::to_string(h.nfiles) + " physical files in the header");
+  if (h.fsblksize <= 0) throw_damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
+  if (h.ntasks < 0) throw_damaged(path, std::to_string(h.ntasks) + " tasks in the header");
+  if (h.nfiles < 1) throw_damaged(path, std::to_string(h.nfiles) + " physical files in the header");
   const int64_t keyval = h.version >= 5 ? h.flag1 >> 32 : 0;
   if (keyval != 0 && keyval != static_cast<int32_t>(KeyvalMode::none) &&
       keyval != static_cast<int32_t>(KeyvalMode::inline_))
     throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(keyval) + " is not known");
   if (h.filenumber < 0 || (h.nfiles > 1 && h.filenumber >= h.nfiles))
-    damaged(path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
+    throw_damaged(path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
   const auto mode = static_cast<int32_t>(h.flag1 >> 32);
   if (h.version >= 5 && mode != 0 && mode != static_cast<int32_t>(KeyvalMode::none) &&
       mode != static_cast<int32_t>(KeyvalMode::inline_))

@@ -10,8 +10,8 @@ namespace sheaf::format {
 
 namespace {
 
-constexpr std::string_view magic = "SHEAFSTR";
-constexpr uint32_t version = 1;
+constexpr std::string_view identity_magic = "SHEAFSTR";
+constexpr uint32_t identity_version = 1;
 constexpr size_t sum_at = StripeIdentity::bytes - 8;
 
 // FNV-1a, 64 bits.
@@ -27,8 +27,8 @@ std::string to_bytes(const StripeIdentity& identity) {
   std::string text(StripeIdentity::bytes, '\0');
   auto* const at = reinterpret_cast<std::byte*>(text.data());
   const auto put = [&](size_t offset, auto value) { store(at + offset, value, ByteOrder::little); };
-  std::memcpy(at, magic.data(), magic.size());
-  put(8, version);
+  std::memcpy(at, identity_magic.data(), identity_magic.size());
+  put(8, identity_version);
   put(12, uint32_t{identity.complete});
   put(16, identity.file[0]);
   put(24, identity.file[1]);
@@ -42,7 +42,7 @@ std::string to_bytes(const StripeIdentity& identity) {
 
 IdentityState identity_state(std::span<const std::byte> bytes) {
   if (stripe_identity_of(bytes)) return IdentityState::sound;
-  const auto begin = std::as_bytes(std::span(magic)).first(std::min(bytes.size(), magic.size()));
+  const auto begin = std::as_bytes(std::span(identity_magic)).first(std::min(bytes.size(), identity_magic.size()));
   const bool ours = std::ranges::equal(bytes.first(begin.size()), begin);
   if (ours && bytes.size() >= StripeIdentity::bytes) return IdentityState::damaged;
   const bool zeros = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
@@ -52,8 +52,8 @@ IdentityState identity_state(std::span<const std::byte> bytes) {
 std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes) {
   if (bytes.size() < StripeIdentity::bytes) return std::nullopt;
   const std::byte* const at = bytes.data();
-  if (std::memcmp(at, magic.data(), magic.size()) != 0) return std::nullopt;
-  if (load<uint32_t>(at + 8, ByteOrder::little) != version) return std::nullopt;
+  if (std::memcmp(at, identity_magic.data(), identity_magic.size()) != 0) return std::nullopt;
+  if (load<uint32_t>(at + 8, ByteOrder::little) != identity_version) return std::nullopt;
   if (load<uint64_t>(at + sum_at, ByteOrder::little) != sum_of(at)) return std::nullopt;
   StripeIdentity identity;
   identity.complete = load<uint32_t>(at + 12, ByteOrder::little) != 0;

@@ -6,17 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/checked.hpp"
 #include "layout/type_node.hpp"
 
 namespace sheaf::layout {
 
 namespace {
-
-constexpr const char* what = "a datatype";
-
-int64_t add(int64_t a, int64_t b) { return must_fit(checked_add(a, b), what); }
-int64_t times(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), what); }
 
 void require_count(int64_t count) {
   if (count < 0) throw Error(Code::invalid_argument, "a datatype with a count of " + std::to_string(count));
@@ -29,19 +23,19 @@ TypeMap::TypeMap() = default;
 TypeMap::TypeMap(std::shared_ptr<const Node> node, int64_t origin) : node_(std::move(node)), origin_(origin) {
   if (!node_) return;
   size_ = node_->size;
-  true_lower_ = add(origin_, node_->low);
-  true_upper_ = add(origin_, node_->high);
+  true_lower_ = fitting_sum(origin_, node_->low);
+  true_upper_ = fitting_sum(origin_, node_->high);
   pieces_ = node_->pieces;
 }
 
 // Bounds grow to those of `count` instances at a displacement.
 void TypeMap::cover(int64_t displacement, int64_t count, const TypeMap& type, bool first) {
-  const int64_t reach = times(count - 1, type.extent_);
-  const int64_t low = add(displacement, add(type.lower_, std::min<int64_t>(0, reach)));
-  const int64_t high = add(displacement, add(add(type.lower_, type.extent_), std::max<int64_t>(0, reach)));
+  const int64_t reach = fitting_product(count - 1, type.extent_);
+  const int64_t low = fitting_sum(displacement, fitting_sum(type.lower_, std::min<int64_t>(0, reach)));
+  const int64_t high = fitting_sum(displacement, fitting_sum(fitting_sum(type.lower_, type.extent_), std::max<int64_t>(0, reach)));
   const int64_t end = first ? high : std::max(high, lower_ + extent_);
   lower_ = first ? low : std::min(low, lower_);
-  extent_ = must_fit(checked_add(end, -lower_), what);
+  extent_ = fitting_sum(end, -lower_);
 }
 
 void TypeMap::seal() {
@@ -66,7 +60,7 @@ TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, con
   TypeMap map = type.node_ ? TypeMap(make_loop(count, stride, make_loop(block_length, type.extent_, type.node_)), type.origin_)
                            : TypeMap();
   map.cover(0, block_length, type, true);
-  map.cover(times(count - 1, stride), block_length, type, false);
+  map.cover(fitting_product(count - 1, stride), block_length, type, false);
   map.seal();
   return map;
 }
@@ -86,7 +80,7 @@ TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const
     bounds.cover(displacements[i], block_lengths[i], type, std::exchange(first, false));
     if (!type.node_) continue;
     if (block_lengths[i] != group_length) group = make_loop(group_length = block_lengths[i], type.extent_, type.node_);
-    parts.push_back({group, add(displacements[i], type.origin_)});
+    parts.push_back({group, fitting_sum(displacements[i], type.origin_)});
   }
   Placed all = make_sequence(std::move(parts));
   return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
@@ -108,7 +102,7 @@ TypeMap TypeMap::structure(std::span<const int64_t> block_lengths, std::span<con
     if (block_lengths[i] == 0) continue;
     bounds.cover(displacements[i], block_lengths[i], types[i], std::exchange(first, false));
     if (types[i].node_)
-      parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_), add(displacements[i], types[i].origin_)});
+      parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_), fitting_sum(displacements[i], types[i].origin_)});
   }
   Placed all = make_sequence(std::move(parts));
   return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
@@ -128,8 +122,8 @@ TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_
       throw Error(Code::invalid_argument, "a subarray of " + std::to_string(subsizes[d]) + " from " + std::to_string(starts[d]) +
                                               " does not lie inside an array of " + std::to_string(sizes[d]));
     map = vector(subsizes[d], 1, stride, map);
-    begin = add(begin, times(starts[d], stride));
-    stride = times(stride, sizes[d]);
+    begin = fitting_sum(begin, fitting_product(starts[d], stride));
+    stride = fitting_product(stride, sizes[d]);
   }
   const int64_t one = 1;
   return indexed(std::span(&one, 1), std::span(&begin, 1), map).resized(0, stride);

@@ -12,11 +12,6 @@ namespace {
 using Node = TypeMap::Node;
 using Kind = Node::Kind;
 
-constexpr const char* what = "a datatype";
-
-int64_t add(int64_t a, int64_t b) { return must_fit(checked_add(a, b), what); }
-int64_t times(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), what); }
-
 int64_t saturated(std::optional<int64_t> value) { return value.value_or(std::numeric_limits<int64_t>::max()); }
 
 uint64_t print_of(const Node& node) {
@@ -70,10 +65,10 @@ void measure(Node& node, PartAt part) {
       node.ordered = node.ordered && at >= node.last;
       node.disjoint = node.disjoint && at >= node.high;
     }
-    node.low = std::min(node.low, add(at, child.low));
-    node.high = std::max(node.high, add(at, child.high));
+    node.low = std::min(node.low, fitting_sum(at, child.low));
+    node.high = std::max(node.high, fitting_sum(at, child.high));
     node.last = at + child.last;
-    node.size = add(node.size, child.size);
+    node.size = fitting_sum(node.size, child.size);
     node.pieces = saturated(checked_add(node.pieces, child.pieces));
   }
   node.disjoint = node.disjoint && node.ordered;
@@ -110,17 +105,17 @@ NodeRef make_block(int64_t size) {
 
 NodeRef make_loop(int64_t count, int64_t stride, NodeRef child) {
   if (count == 1) return child;
-  if (is_block(child) && stride == child->size) return make_block(times(count, stride));
-  if (child->kind == Kind::loop && stride == times(child->count, child->stride))
-    return make_loop(times(count, child->count), child->stride, child->child);
+  if (is_block(child) && stride == child->size) return make_block(fitting_product(count, stride));
+  if (child->kind == Kind::loop && stride == fitting_product(child->count, child->stride))
+    return make_loop(fitting_product(count, child->count), child->stride, child->child);
   Node node;
   node.kind = Kind::loop;
   node.count = count;
   node.stride = stride;
-  const int64_t end = times(count - 1, stride);
-  node.size = times(count, child->size);
-  node.low = add(std::min<int64_t>(end, 0), child->low);
-  node.high = add(std::max<int64_t>(end, 0), child->high);
+  const int64_t end = fitting_product(count - 1, stride);
+  node.size = fitting_product(count, child->size);
+  node.low = fitting_sum(std::min<int64_t>(end, 0), child->low);
+  node.high = fitting_sum(std::max<int64_t>(end, 0), child->high);
   node.last = end + child->last;
   node.ordered = child->ordered && stride >= child->last;
   node.disjoint = node.ordered && child->disjoint && stride >= child->high;
@@ -134,7 +129,7 @@ Placed make_sequence(std::vector<Placed> parts) {
   if (parts.empty()) return {};
   parts = joined(std::move(parts));
   const int64_t first = parts.front().at;
-  for (Placed& part : parts) part.at = must_fit(checked_add(part.at, -first), what);
+  for (Placed& part : parts) part.at = fitting_sum(part.at, -first);
   if (parts.size() == 1) return {parts.front().node, first};
   if (const auto step = even_step(parts)) return {make_loop(std::ssize(parts), *step, parts.front().node), first};
 

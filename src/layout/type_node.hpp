@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/checked.hpp"
 #include "layout/type_map.hpp"
 
 namespace sheaf::layout {
@@ -50,6 +51,10 @@ struct Placed {
 NodeRef make_block(int64_t size);
 NodeRef make_loop(int64_t count, int64_t stride, NodeRef child);
 Placed make_sequence(std::vector<Placed> parts);
+
+// Both throw if that is more than a datatype may have.
+inline int64_t fitting_sum(int64_t a, int64_t b) { return must_fit(checked_add(a, b), "a datatype"); }
+inline int64_t fitting_product(int64_t a, int64_t b) { return must_fit(checked_mul(a, b), "a datatype"); }
 
 // Mixes `value` into a hash.
 uint64_t mixed(uint64_t hash, uint64_t value);

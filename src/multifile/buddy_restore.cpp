@@ -12,7 +12,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t piece_bytes = 1 << 20;
+constexpr int64_t restored_at_once = 1 << 20;
 
 // One task, among all that open the set.
 class Restorer {
@@ -95,14 +95,14 @@ class Restorer {
   std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
     std::vector<std::byte> out[2], in[2];
     std::optional<Error> unread;
-    const auto length = [&](int64_t k) { return static_cast<size_t>(std::min(piece_bytes, size - k * piece_bytes)); };
+    const auto length = [&](int64_t k) { return static_cast<size_t>(std::min(restored_at_once, size - k * restored_at_once)); };
     const auto prepare = [&](int64_t k) {
       exchange::Step step;
       if (source) {
         auto& memory = out[k % 2];
         memory.resize(length(k));
         const auto failed = attempt([&] {
-          if (source->read_at(memory, k * piece_bytes) < memory.size())
+          if (source->read_at(memory, k * restored_at_once) < memory.size())
             throw file_error(Code::damaged, source->path(), "has become shorter while it was copied");
         });
         if (failed && !unread) unread = failed;
@@ -117,9 +117,9 @@ class Restorer {
     };
     const auto use = [&](int64_t k, const std::vector<int64_t>& received) {
       if (target && received[0] > 0)
-        target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])), k * piece_bytes);
+        target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])), k * restored_at_once);
     };
-    const auto unwritten = exchange::in_rounds(all_, (size + piece_bytes - 1) / piece_bytes, prepare, use);
+    const auto unwritten = exchange::in_rounds(all_, (size + restored_at_once - 1) / restored_at_once, prepare, use);
     // The one who stores must know before it gives the file its name.
     std::optional<Error> problem;
     const auto told = attempt([&] { agree(all_, unread ? unread : unwritten); });

@@ -26,7 +26,7 @@ std::string buddy_name(const std::string& base, int level) {
 
 namespace {
 
-constexpr int64_t piece_bytes = 1 << 20;
+constexpr int64_t longest_extent = 1 << 20;
 
 // The metadata of a physical file; it travels as numbers.
 struct Table {
@@ -71,9 +71,9 @@ struct Table {
     for (size_t i = 0; i < sizes.size(); ++i) {
       const bool used = static_cast<int64_t>(i / n) < counts[i % n];
       for (int64_t done = 0, all = used ? sizes[i] : 0; done < all;) {
-        const bool joins = !found.empty() && found.back().end() == offset + done && found.back().length < piece_bytes;
+        const bool joins = !found.empty() && found.back().end() == offset + done && found.back().length < longest_extent;
         if (!joins) found.push_back({offset + done, 0});
-        const int64_t more = std::min(all - done, piece_bytes - found.back().length);
+        const int64_t more = std::min(all - done, longest_extent - found.back().length);
         found.back().length += more;
         done += more;
       }

@@ -5,6 +5,7 @@
 // for a task that is in another group's call, also where one thread of a process talks for all.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -60,6 +61,13 @@ class CollectiveGroup {
   layout::GroupPlace place_;
   int collector_ = 0;
 };
+
+// What a task of a group of so many brings to a round, or wants of it, at most: bytes, >= 1. A collector has memory for all.
+inline int64_t step_bytes(int group_size) {
+  constexpr int64_t most_per_collector = 16 << 20;
+  constexpr int64_t most_per_task = 256 << 10;
+  return std::clamp<int64_t>(most_per_collector / group_size, 1, most_per_task);
+}
 
 // What the program brings for collective calls.
 struct CollectiveMeans {

@@ -10,10 +10,8 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t most_per_collector = 16 << 20;
-constexpr int64_t most_per_task = 256 << 10;
-constexpr size_t most_extents = 256;         // of a wish
-constexpr int64_t direct_bytes = 64 << 10;   // automatic: larger requests are read by the task itself
+constexpr size_t most_extents = 256;               // of a wish
+constexpr int64_t direct_read_bytes = 64 << 10;  // automatic: larger requests are read by the task itself
 
 }  // namespace
 
@@ -38,7 +36,7 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
       group_(std::move(group)),
       stream_(stream),
       fetched_(fetched),
-      capacity_(std::clamp<int64_t>(most_per_collector / group_.size(), 1, most_per_task)),
+      capacity_(step_bytes(group_.size())),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
       mover_(means.mover.get()),
@@ -76,7 +74,7 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
 
 // What this task could not do; what fails in a round is thrown on all.
 std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Error> problem) {
-  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_bytes)) && !problem) {
+  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read_bytes)) && !problem) {
     problem = attempt([&] { stream_.read(out); });
     out = {};
   }

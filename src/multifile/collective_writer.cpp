@@ -13,11 +13,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t most_per_collector = 16 << 20;  // bytes of a step
-constexpr int64_t most_per_task = 256 << 10;
 constexpr int64_t most_chunks = 64 << 10;  // recorded by a collector per round
-
-int64_t capacity_for(int group_size) { return std::clamp<int64_t>(most_per_collector / group_size, 256, most_per_task); }
 
 }  // namespace
 
@@ -27,7 +23,7 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       group_(std::move(groups.group)),
       stream_(stream),
       collected_(std::move(collected)),
-      capacity_(capacity_for(group_.size())),
+      capacity_(std::max<int64_t>(256, step_bytes(group_.size()))),
       merge_(plan.merge),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t read_bytes = 512 << 10;
 constexpr int64_t write_buffer = 128 << 10;
-constexpr int64_t room = INT64_MAX / 8;  // more than any stream needs
+constexpr int64_t endless_chunk = INT64_MAX / 8;  // more than any stream needs
 
 void copy(ReadStream& from, WriteStream& to, std::span<std::byte> buffer, WorkProgress& progress) {
   for (size_t got = buffer.size(); got == buffer.size();) {
@@ -37,7 +37,7 @@ StoredStreams compress_streams(const Multifile& m, const codec::Compression& how
     ReadStream plain;
     plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
     // How long the chunk becomes is known when all of it is there; until then it has no end.
-    const layout::ChunkGeometry chunk{start, room, room};
+    const layout::ChunkGeometry chunk{start, endless_chunk, endless_chunk};
     stored.load(chunk, TaskBlocks::with_sums(piece), t);
     frames.load({}, t, chunk);
     copy(plain, frames.stream(), buffer, progress);

@@ -8,6 +8,7 @@
 
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
+#include "base/zeros.hpp"
 
 namespace sheaf {
 
@@ -16,16 +17,12 @@ namespace {
 // Looking for holes costs two system calls: not worth it for less.
 constexpr int64_t smallest_hole = 16 << 10;
 
-constexpr int64_t buffer_bytes = 512 << 10;
+constexpr int64_t copy_buffer_bytes = 512 << 10;
 
 // Made once: tools take many small streams one after the other.
 std::span<std::byte> buffer_of_thread() {
-  thread_local const auto buffer = std::make_unique_for_overwrite<std::byte[]>(buffer_bytes);
-  return {buffer.get(), buffer_bytes};
-}
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return bytes.front() == std::byte{} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+  thread_local const auto buffer = std::make_unique_for_overwrite<std::byte[]>(copy_buffer_bytes);
+  return {buffer.get(), copy_buffer_bytes};
 }
 
 // All but stretches of zeros that may become holes.
@@ -95,9 +92,9 @@ void RangeCopier::copy_data(int64_t from, int64_t to, int64_t length) {
     source_->copy_to(target_, from, to, length);
     return;
   }
-  if (to != buffer_to_ + buffered_ || buffered_ + length > buffer_bytes) write_buffer();
+  if (to != buffer_to_ + buffered_ || buffered_ + length > copy_buffer_bytes) write_buffer();
   if (buffered_ == 0) buffer_to_ = to;
-  if (buffer_.empty()) buffer_.resize(buffer_bytes);
+  if (buffer_.empty()) buffer_.resize(copy_buffer_bytes);
   const auto place = std::span(buffer_).subspan(static_cast<size_t>(buffered_), static_cast<size_t>(length));
   if (source_->read_at(place, from) < place.size())
     throw file_error(Code::damaged, source_->path(),

@@ -11,7 +11,7 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t most_comments = 1 << 20;  // bytes
-constexpr int64_t most_per_task = 32;
+constexpr int64_t most_comments_per_task = 32;
 
 [[noreturn]] void bad_table(const std::string& path, const std::string& finding) {
   throw Error(Code::invalid_argument, "table of physical files '" + path + "': " + finding);
@@ -20,7 +20,7 @@ constexpr int64_t most_per_task = 32;
 std::string read_text(Store& store, const std::string& path, int64_t ntasks) {
   const auto file = store.open(path, Access::read);
   const int64_t size = file->status().size;
-  if (size > most_comments + most_per_task * ntasks)
+  if (size > most_comments + most_comments_per_task * ntasks)
     bad_table(path, std::to_string(size) + " bytes are too many for " + std::to_string(ntasks) + " tasks");
   std::string text(static_cast<size_t>(size), '\0');
   text.resize(file->read_at(std::as_writable_bytes(std::span(text)), 0));

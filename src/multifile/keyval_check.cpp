@@ -5,7 +5,7 @@
 namespace sheaf {
 
 namespace {
-constexpr int64_t buffer_bytes = 256 << 10;
+constexpr int64_t check_buffer_bytes = 256 << 10;
 }
 
 void for_each_record(const Multifile& m, int64_t task, const TaskRow& row,
@@ -13,7 +13,7 @@ void for_each_record(const Multifile& m, int64_t task, const TaskRow& row,
   if (!has_records(m)) return;
   const PhysicalFile& file = m.file_of(row);
   ReadStream stream;
-  stream.set_max_buffer(buffer_bytes);
+  stream.set_max_buffer(check_buffer_bytes);
   load_stream(stream, m, task, row);
   KeyvalScanner records(stream, file.header.metadata_order, file.path(), task);
   while (const auto record = records.next()) visit(*record);

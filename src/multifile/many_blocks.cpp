@@ -5,11 +5,11 @@
 namespace sheaf {
 
 namespace {
-constexpr int64_t values_at_once = 8 << 10;
+constexpr int64_t neighbour_sizes_at_once = 8 << 10;
 // In a table of more tasks than this the sizes of one are fetched one by one.
 constexpr int64_t most_neighbours = 512;
 constexpr int64_t singles_at_once = 64;
-constexpr int64_t most_held = 16 << 10;  // blocks of a task
+constexpr int64_t most_blocks_held = 16 << 10;  // blocks of a task
 }  // namespace
 
 int64_t ManyBlocks::size_of(int64_t block) {
@@ -33,7 +33,7 @@ void ManyBlocks::load(int64_t block) {
   const int64_t tasks = tables_->reader->header().ntasks;
   const bool alone = tasks > most_neighbours;
   std::vector<int64_t> sizes(
-      static_cast<size_t>(std::min(count_ - block, alone ? singles_at_once : values_at_once / tasks)));
+      static_cast<size_t>(std::min(count_ - block, alone ? singles_at_once : neighbour_sizes_at_once / tasks)));
   tables_->with([&](MetadataReader& reader) {
     if (alone) {
       for (size_t i = 0; i < sizes.size(); ++i)
@@ -56,7 +56,7 @@ BlocksOfTask::BlocksOfTask(const std::shared_ptr<SharedReader>& tables, const la
   int64_t count = 0;
   reader.read_block_counts(tables->pointer, local_rank, std::span(&count, 1));
   count_ = static_cast<int32_t>(count);
-  if (count > most_held) {
+  if (count > most_blocks_held) {
     many_ = std::make_unique<ManyBlocks>(tables, local_rank, count);
     for_each_used(sizes(), [&](int64_t block, int64_t bytes) {
       reader.check_block(tables->pointer, geometry, local_rank, block, bytes);

@@ -13,7 +13,7 @@ using format::TableSource;
 using layout::Placement;
 
 namespace {
-constexpr int64_t values_at_once = 64 << 10;
+constexpr int64_t recovered_at_once = 64 << 10;
 }  // namespace
 
 // False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
@@ -64,8 +64,8 @@ Pointer MetadataReader::recover_pointer() {
   }
   int64_t skip = 0;
   std::vector<int64_t> sizes;
-  for (int64_t first = 0; first < header_.ntasks; first += values_at_once) {
-    sizes.resize(static_cast<size_t>(std::min(values_at_once, header_.ntasks - first)));
+  for (int64_t first = 0; first < header_.ntasks; first += recovered_at_once) {
+    sizes.resize(static_cast<size_t>(std::min(recovered_at_once, header_.ntasks - first)));
     read_chunk_sizes(first, sizes);
     for (const int64_t size : sizes) {
       const auto sum = checked_add(skip, size);
@@ -102,8 +102,8 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
     const Pointer p{static_cast<int32_t>(blocks), begin + blocks * skip};
     int64_t largest = 0;
     try {
-      for (int64_t first = 0; first < n; first += values_at_once) {
-        counts.resize(static_cast<size_t>(std::min(values_at_once, n - first)));
+      for (int64_t first = 0; first < n; first += recovered_at_once) {
+        counts.resize(static_cast<size_t>(std::min(recovered_at_once, n - first)));
         read_block_counts(p, first, counts);
         largest = std::max(largest, std::ranges::max(counts));
       }
@@ -171,8 +171,8 @@ void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t r
     if (member.header_.nfiles != header_.nfiles || member.header_.filenumber != k)
       member.damaged("is file " + std::to_string(member.header_.filenumber) + " of " + std::to_string(member.header_.nfiles) +
                      ", not file " + std::to_string(k) + " of " + std::to_string(header_.nfiles));
-    for (int64_t first = 0; first < member.header_.ntasks; first += values_at_once) {
-      ranks.resize(static_cast<size_t>(std::min(values_at_once, member.header_.ntasks - first)));
+    for (int64_t first = 0; first < member.header_.ntasks; first += recovered_at_once) {
+      ranks.resize(static_cast<size_t>(std::min(recovered_at_once, member.header_.ntasks - first)));
       member.read_globalranks(first, ranks);
       for (size_t i = 0; i < ranks.size(); ++i)
         if (ranks[i] >= 0) visit({k, static_cast<int32_t>(first + static_cast<int64_t>(i))}, ranks[i]);

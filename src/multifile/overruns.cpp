@@ -14,7 +14,7 @@ using Overrun = TaskBlocks::Overrun;
 
 namespace {
 
-constexpr int64_t at_once = 512 << 10;
+constexpr int64_t compared_at_once = 512 << 10;
 
 // Where byte `at` of the tail behind a chunk comes to lie.
 int64_t moved_to(const ChunkGeometry& g, int64_t chunk, int64_t at) {
@@ -77,7 +77,7 @@ int64_t alike(File& file, const Report& by, const WrittenTask& task, const Part&
   std::vector<std::byte> here, moved;
   for (int64_t at = part.from; at < part.until;) {
     const int64_t in_tail = offset + at - by.begin();
-    const int64_t n = std::min({part.until - at, by.geometry.size - in_tail % by.geometry.size, at_once});
+    const int64_t n = std::min({part.until - at, by.geometry.size - in_tail % by.geometry.size, compared_at_once});
     here.resize(static_cast<size_t>(n));
     moved.resize(static_cast<size_t>(n));
     read_all(file, here, offset + at);
@@ -145,7 +145,7 @@ void move_tail(File& file, const ChunkGeometry& g, int64_t chunk, int64_t bytes)
   const int64_t begin = g.offset(chunk) + g.size;
   std::vector<std::byte> data, again;
   for (int64_t left = bytes; left > 0;) {
-    const int64_t n = std::min((left - 1) % g.size + 1, at_once);
+    const int64_t n = std::min((left - 1) % g.size + 1, compared_at_once);
     const int64_t to = moved_to(g, chunk, left - n);
     left -= n;
     if (to == begin + left) return;

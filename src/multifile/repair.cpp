@@ -18,7 +18,7 @@ using format::Pointer;
 
 namespace {
 
-constexpr int64_t values_at_once = 1 << 20;
+constexpr int64_t repaired_at_once = 1 << 20;
 constexpr size_t pieces_at_once = 64;  // summed up before somebody may end the work
 
 // One unclosed physical file, and its blocks as far as they can be told.
@@ -177,7 +177,7 @@ class UnclosedFile {
   // visit(first, counts, size_of) for slices of the tasks.
   template <class Visit>
   void for_each_slice(Visit&& visit) {
-    const int64_t at_once = std::max<int64_t>(1, values_at_once / std::max(1, pointer_.maxblocks));
+    const int64_t at_once = std::max<int64_t>(1, repaired_at_once / std::max(1, pointer_.maxblocks));
     std::vector<int64_t> counts;
     std::vector<std::vector<int64_t>> rounds(static_cast<size_t>(pointer_.maxblocks));
     for (int64_t first = 0; first < report_.ntasks; first += at_once) {
@@ -237,8 +237,8 @@ class UnclosedFile {
     const int64_t tasks = reader_.read_mapping_size(pointer_);
     writer.write_mapping_size(pointer_, static_cast<int32_t>(tasks));
     std::vector<layout::Placement> entries;
-    for (int64_t first = 0; first < tasks; first += values_at_once) {
-      entries.resize(static_cast<size_t>(std::min(values_at_once, tasks - first)));
+    for (int64_t first = 0; first < tasks; first += repaired_at_once) {
+      entries.resize(static_cast<size_t>(std::min(repaired_at_once, tasks - first)));
       reader_.read_mapping(pointer_, first, entries);
       writer.write_mapping(pointer_, first, entries);
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/zeros.hpp"
+
 namespace sheaf {
 
 using format::Frame;
@@ -55,10 +57,6 @@ bool read_index(ReadStream& stored, const StreamPlaces& places,
     visit(frames);
   }
   return index.is_whole();
-}
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
 }
 
 // From head to head. visit(table) after each frame. Returns the stored bytes of whole frames.

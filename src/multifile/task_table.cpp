@@ -12,8 +12,8 @@ using format::group_tasks;
 namespace {
 
 // No array of a slice has more than 1 MiB.
-constexpr int64_t tasks_at_once = 16 << 10;
-constexpr int64_t sizes_at_once = 128 << 10;
+constexpr int64_t rows_at_once = 16 << 10;
+constexpr int64_t row_sizes_at_once = 128 << 10;
 constexpr int64_t bytes_of_row = 6 * sizeof(int64_t);
 constexpr int64_t most_starts = 16 << 10;
 
@@ -44,8 +44,8 @@ TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Point
   }
   std::shared_ptr<const RowSlice> slice;
   for (int64_t task = 0; task < ntasks(); task = slice->end()) {
-    slice = slice ? read_slice(task, slice->next_start, slice->next_sum, {tasks_at_once, sizes_at_once})
-                  : read_slice(0, start, 0, {tasks_at_once, sizes_at_once});
+    slice = slice ? read_slice(task, slice->next_start, slice->next_sum, {rows_at_once, row_sizes_at_once})
+                  : read_slice(0, start, 0, {rows_at_once, row_sizes_at_once});
     check_blocks(slice);
   }
 }
@@ -70,7 +70,7 @@ void TaskTable::sum_chunks() {
   if (at) starts_.push_back(*at);
   std::vector<int64_t> sizes;
   for (int64_t first = 0; first < ntasks(); first += std::ssize(sizes)) {
-    sizes.resize(static_cast<size_t>(std::min({starts_step_, tasks_at_once, ntasks() - first})));
+    sizes.resize(static_cast<size_t>(std::min({starts_step_, rows_at_once, ntasks() - first})));
     reader.read_chunk_sizes(first, sizes);
     if (at && first > 0 && first % starts_step_ == 0) starts_.push_back(*at);
     for (const int64_t size : sizes) {
@@ -100,7 +100,7 @@ void TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
 std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,
                                                       int64_t most_tasks) const {
   if (held_) return held_;
-  const Limits limits{std::clamp(most_tasks, int64_t{1}, tasks_at_once), sizes_at_once};
+  const Limits limits{std::clamp(most_tasks, int64_t{1}, rows_at_once), row_sizes_at_once};
   const int64_t group = task / group_tasks * group_tasks;
   const bool goes_on = before && before->end() <= task && before->end() >= group;
   auto slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, limits)
@@ -114,7 +114,7 @@ int64_t TaskTable::start_of(int64_t task) const {
   int64_t start = starts_[static_cast<size_t>(first / starts_step_)];
   std::vector<int64_t> sizes;
   for (; first < task; first += std::ssize(sizes)) {
-    sizes.resize(static_cast<size_t>(std::min(tasks_at_once, task - first)));
+    sizes.resize(static_cast<size_t>(std::min(rows_at_once, task - first)));
     tables_->with([&](MetadataReader& reader) { reader.read_chunk_sizes(first, sizes); });
     for (const int64_t size : sizes) start += size;
   }
@@ -177,7 +177,7 @@ void TaskTable::read_sizes(RowSlice& slice) const {
     const bool together = std::ssize(slice.counts) == ntasks() && 4 * tasks.size() > slice.counts.size();
     const size_t begin = together ? 0 : tasks.front();
     const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
-    const int64_t rounds = together ? std::clamp<int64_t>(sizes_at_once / ntasks(), 1, most - round) : 1;
+    const int64_t rounds = together ? std::clamp<int64_t>(row_sizes_at_once / ntasks(), 1, most - round) : 1;
     table.resize(width * static_cast<size_t>(rounds));
     tables_->with([&](MetadataReader& reader) {
       reader.read_block_sizes(tables_->pointer, round, slice.first + static_cast<int64_t>(begin), table);

@@ -8,7 +8,7 @@ namespace sheaf {
 
 namespace {
 constexpr int64_t first_buffer = 32;
-constexpr int64_t room = 16 << 20;             // set aside at a time for large requests
+constexpr int64_t aside_bytes = 16 << 20;       // set aside at a time for large requests
 constexpr int64_t summed_at_once = 256 << 10;    // half of it or twice as much costs more
 constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
@@ -224,10 +224,10 @@ void WriteStream::write_summed(std::span<const std::byte> head, std::span<const 
 
 // Before a transfer of so many bytes that reaches another multiple of `room` in the chunk.
 void WriteStream::set_room_aside(int64_t bytes) {
-  const int64_t from = (blocks_.position + room - 1) / room * room;
+  const int64_t from = (blocks_.position + aside_bytes - 1) / aside_bytes * aside_bytes;
   const int64_t end = blocks_.position + bytes;
   if (from >= end || (from == 0 && bytes < first_worth_room)) return;
-  const int64_t until = std::min((end + room - 1) / room * room, geometry_.size);
+  const int64_t until = std::min((end + aside_bytes - 1) / aside_bytes * aside_bytes, geometry_.size);
   if (file_->set_aside(geometry_.offset(chunk()) + from, until - from)) room_aside_ = 1;
 }
 
@@ -236,7 +236,7 @@ void WriteStream::give_room_back() {
   if (!room_aside_) return;
   room_aside_ = 0;
   const int64_t from = blocks().high;
-  const int64_t until = std::min((from + room - 1) / room * room, geometry_.size);
+  const int64_t until = std::min((from + aside_bytes - 1) / aside_bytes * aside_bytes, geometry_.size);
   if (from < until) file_->give_back(geometry_.offset(chunk()) + from, until - from);
 }
 

@@ -205,7 +205,7 @@ class WriteStream {
   layout::ChunkGeometry geometry_;
   TaskBlocks blocks_;  // its position is that of the first byte in the buffer
   uint32_t local_rank_ : 31 = 0;
-  uint32_t room_aside_ : 1 = 0;  // behind what is written, up to a multiple of `room` in the chunk
+  uint32_t room_aside_ : 1 = 0;  // behind what is written, up to a multiple of `aside_bytes` in the chunk
   uint32_t max_buffer_ : 29 = 0;
   uint32_t overrun_ : 1 = 0;
   uint32_t journal_on_ : 1 = 0;

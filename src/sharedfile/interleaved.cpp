@@ -8,7 +8,6 @@
 
 namespace sheaf {
 
-using exchange::Access;
 using layout::TypeMap;
 
 namespace {
@@ -19,7 +18,7 @@ struct Piece {
   int64_t bytes;
 };
 
-std::vector<Piece> sorted_pieces(const Access& access, bool writes, const std::string& path) {
+std::vector<Piece> sorted_pieces(const exchange::Access& access, bool writes, const std::string& path) {
   std::vector<Piece> pieces;
   int64_t position = 0;
   layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, [&](int64_t offset, int64_t bytes) {
@@ -42,7 +41,7 @@ struct Types {
   TypeMap file, memory;
 };
 
-Access sorted(Access access, bool writes, const std::string& path) {
+exchange::Access sorted(exchange::Access access, bool writes, const std::string& path) {
   const std::vector<Piece> pieces = sorted_pieces(access, writes, path);
   const int64_t begin = pieces.front().offset;
   std::vector<int64_t> lengths, offsets, memory_lengths, memory_offsets;
@@ -68,7 +67,7 @@ Access sorted(Access access, bool writes, const std::string& path) {
 
 }  // namespace
 
-Access in_order(Access access, bool writes, const std::string& path) {
+exchange::Access in_order(exchange::Access access, bool writes, const std::string& path) {
   const TypeMap& type = *access.filetype;
   if (access.bytes() <= 0 || type.is_ordered(!writes)) return access;
   const int64_t instance = access.from / type.size();

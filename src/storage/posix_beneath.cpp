@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "storage/beneath.hpp"
+#include "storage/posix_descriptor.hpp"
 #include "storage/posix_file.hpp"
 #include "storage/posix_store.hpp"
 #include "storage/posix_transfer.hpp"
@@ -22,28 +23,6 @@ namespace sheaf {
 namespace {
 
 constexpr mode_t usual_mode = 0666;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ < 0) return;
-    const int kept = errno;
-    ::close(fd_);
-    errno = kept;
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 int by_kernel(int root, const char* path, int flags) {
   open_how how{};

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "storage/likeness.hpp"
+#include "storage/posix_descriptor.hpp"
 #include "storage/posix_file.hpp"
 #include "storage/posix_transfer.hpp"
 #include "storage/write_slots.hpp"
@@ -22,20 +23,9 @@ namespace {
 constexpr int64_t usual_block_bytes = 4096;
 constexpr int most_links = 40;  // one behind the other, as for Linux
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags, const WorkingDirectory* base)
-      : fd_(uninterrupted([&] { return ::openat(base_of(base), path.c_str(), flags | O_CLOEXEC); })) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
+int open_descriptor(const std::string& path, int flags, const WorkingDirectory* base) {
+  return uninterrupted([&] { return ::openat(base_of(base), path.c_str(), flags | O_CLOEXEC); });
+}
 
 // What the link `path` says; empty: it is none. Throws permission where the system does not let this process follow it: others can
 // put links into directories like /tmp.
@@ -119,8 +109,8 @@ std::string PosixStore::target_of(const std::string& path) {
 
 // No link is followed to the new file, which is in a directory where others may have put one in its place.
 void PosixStore::take_after(const std::string& path, const std::string& like, Making making) {
-  const Descriptor from(like, O_PATH, directory_.get());
-  const Descriptor to(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, directory_.get());
+  const Descriptor from(open_descriptor(like, O_PATH, directory_.get()));
+  const Descriptor to(open_descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, directory_.get()));
   struct stat found;
   if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) || found.st_nlink != 1) return;
   if (making == Making::begun) {

@@ -9,7 +9,7 @@
 namespace sheaf::sfio {
 namespace {
 
-constexpr int64_t room = 4 << 20;
+constexpr int64_t direct_room = 4 << 20;
 
 class DirectCall final : public Call {
  public:
@@ -32,8 +32,8 @@ class DirectLink final : public Link {
       throw Error(Code::not_found, "host '" + host + "' is not this machine ('" + roots_.name +
                                        "'); start I/O listeners, or name with SHEAF_SFIO_ROOT a directory that has one "
                                        "directory for every host");
-    auto service = std::make_unique<Service>(store_, root_of_host(roots_.root, host), room);
-    facts_.push_back({host, static_cast<int>(facts_.size()), room});
+    auto service = std::make_unique<Service>(store_, root_of_host(roots_.root, host), direct_room);
+    facts_.push_back({host, static_cast<int>(facts_.size()), direct_room});
     services_.push_back(std::move(service));
     return static_cast<int>(facts_.size()) - 1;
   }

@@ -1,7 +1,7 @@
 // Appending through sion_open.
 #include "api/keyval_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::append_test {
 namespace {
 
 using Append = Keyval;
@@ -74,4 +74,4 @@ TEST_F(Append, NeedsACompleteMultifile) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::append_test

@@ -8,7 +8,7 @@
 #include "api/api_fixture.hpp"
 #include "sion_omp.h"
 
-namespace sheaf::test {
+namespace sheaf::test::coll_omp_test {
 namespace {
 
 constexpr int threads = 5;
@@ -125,4 +125,4 @@ TEST_F(CollOpenMP, TwoTeamsAtOnceDoNotMix) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::coll_omp_test

@@ -13,7 +13,7 @@
 #include "support/environment.hpp"
 #include "support/moving_callbacks.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::collective_words_test {
 namespace {
 
 constexpr int tasks = 6;
@@ -203,4 +203,4 @@ TEST_F(CollectiveWords, HostsThatMayCollect) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::collective_words_test

@@ -12,7 +12,7 @@
 // The macros of files compiled with SION_DEBUG; sion_common.h leaves them as they are.
 static_assert(sizeof(DPRINTF((1, "x"))) == sizeof(int));
 
-namespace sheaf::test {
+namespace sheaf::test::debug_test {
 namespace {
 
 thread_local int number_of_this_thread = 0;
@@ -156,4 +156,4 @@ TEST_F(Debug, TimeStamps) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::debug_test

@@ -6,7 +6,7 @@
 #include "sion_omp.h"
 #include "support/current_directory.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::directories_omp_test {
 namespace {
 
 class OmpDirectories : public Api {
@@ -99,4 +99,4 @@ TEST_F(OmpDirectories, OneNameInTwoDirectoriesIsTwoFiles) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::directories_omp_test

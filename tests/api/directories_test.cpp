@@ -7,7 +7,7 @@
 #include "api/api_fixture.hpp"
 #include "support/current_directory.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::directories_test {
 namespace {
 
 class Directories : public Api {
@@ -172,4 +172,4 @@ TEST_F(Directories, ADirectoryThatIsRenamedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::directories_test

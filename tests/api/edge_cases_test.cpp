@@ -1,7 +1,7 @@
 // Serial cases that have broken libraries of this kind; those of the MPI calls: tests/mpi/sion_edge_cases_test.cpp.
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::edge_cases_test {
 namespace {
 
 TEST_F(Api, ChunkSizesThatAreAll0) {
@@ -84,4 +84,4 @@ TEST_F(Api, NamesOf1023Characters) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::edge_cases_test

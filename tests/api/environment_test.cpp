@@ -2,7 +2,7 @@
 #include "api/api_fixture.hpp"
 #include "support/environment.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::environment_test {
 namespace {
 
 std::string message_of_an_error(int rank) {
@@ -74,4 +74,4 @@ TEST_F(Api, MessagesOfOneRankOnly) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::environment_test

@@ -6,7 +6,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::fork_test {
 namespace {
 
 const char* const ways[] = {"wb,compress=zstd:9,frame=16k,compress_threads=3",
@@ -86,4 +86,4 @@ TEST_F(Forks, AChildMayCloseWhatItHasInherited) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::fork_test

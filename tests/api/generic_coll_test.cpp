@@ -7,7 +7,7 @@
 #include "comm/on_threads.hpp"
 #include "support/moving_callbacks.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::generic_coll_test {
 namespace {
 
 int only_sender_of_odd(void* cg) { return static_cast<PthreadEnd*>(cg)->rank % 2 ? 51 : 50; }
@@ -220,4 +220,4 @@ TEST_F(GenericColl, AFailingMoverIsAnErrorOfAll) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::generic_coll_test

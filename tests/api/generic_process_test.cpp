@@ -5,7 +5,7 @@
 #include "api/api_fixture.hpp"
 #include "support/process_callbacks.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::generic_process_test {
 namespace {
 
 constexpr int not_told = 50;
@@ -199,4 +199,4 @@ TEST_F(GenericProcesses, ADyingProcessHangsNobody) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::generic_process_test

@@ -9,7 +9,7 @@
 #include "comm/on_threads.hpp"
 #include "support/thread_callbacks.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::generic_test {
 namespace {
 
 int64_t length_of(int task) { return 300 + 70 * task; }
@@ -242,4 +242,4 @@ TEST_F(Generic, BadApisAreRefused) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::generic_test

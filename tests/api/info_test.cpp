@@ -2,7 +2,7 @@
 #include "api/api_fixture.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::info_test {
 namespace {
 
 TEST_F(Api, LocationsWhileReading) {
@@ -192,4 +192,4 @@ TEST_F(Api, Swap) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::info_test

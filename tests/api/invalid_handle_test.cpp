@@ -4,7 +4,7 @@
 // Exported without a declaration.
 extern "C" sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag);
 
-namespace sheaf::test {
+namespace sheaf::test::invalid_handle_test {
 namespace {
 
 void expect_invalid(int sid) {
@@ -115,4 +115,4 @@ TEST_F(Api, ANumberIsNotGivenOutAgainAtOnce) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::invalid_handle_test

@@ -1,7 +1,7 @@
 // The key-value calls with bad arguments, on handles of other kinds, and on files without records.
 #include "api/keyval_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::keyval_arguments_test {
 namespace {
 
 TEST_F(Keyval, WritingWithBadArguments) {
@@ -97,4 +97,4 @@ TEST_F(Keyval, AFileWithoutTasks) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::keyval_arguments_test

@@ -1,7 +1,7 @@
 // Key-value records through the C interface: what is read by key, and where reading goes on.
 #include "api/keyval_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::keyval_test {
 namespace {
 
 TEST_F(Keyval, ARecordAtATime) {
@@ -187,4 +187,4 @@ TEST_F(Keyval, RecordsFillEveryChunkButTheLast) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::keyval_test

@@ -6,7 +6,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::keyval_vectors_test {
 namespace {
 
 struct Record {
@@ -116,4 +116,4 @@ TEST_F(KeyvalVectors, ADamagedOneIsRefusedAtItsFirstRecord) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::keyval_vectors_test

@@ -5,7 +5,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::locks_test {
 namespace {
 
 struct Lock {
@@ -65,4 +65,4 @@ TEST_F(Locks, GuardOpensAndClosesAndStay) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::locks_test

@@ -13,7 +13,7 @@
 #include "api/api_fixture.hpp"
 #include "sion_omp.h"
 
-namespace sheaf::test {
+namespace sheaf::test::omp_test {
 namespace {
 
 int64_t length_of(int task) { return 500 + 130 * task; }
@@ -293,4 +293,4 @@ TEST_F(OpenMP, RegistersALock) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::omp_test

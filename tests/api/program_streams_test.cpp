@@ -5,7 +5,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::program_streams_test {
 namespace {
 
 const char* const ways[] = {"", ",compress=zstd,frame=1k", ",checksums=off,journal=off", ",buffer=0"};
@@ -272,4 +272,4 @@ TEST_F(ProgramStreams, PrintingReturnsWhatFprintfWould) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::program_streams_test

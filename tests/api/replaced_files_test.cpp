@@ -6,7 +6,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::replaced_files_test {
 namespace {
 
 class ReplacedFiles : public Api {
@@ -145,4 +145,4 @@ TEST_F(ReplacedFiles, PipesDevicesAndDirectoriesAreRefusedWithoutWaiting) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::replaced_files_test

@@ -5,7 +5,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::serial_open_test {
 namespace {
 
 std::string bytes_of(const std::string& file) {
@@ -268,4 +268,4 @@ TEST_F(FullDisk, AtOpenNothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::serial_open_test

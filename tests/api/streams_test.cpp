@@ -4,7 +4,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::streams_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -348,4 +348,4 @@ TEST_F(Api, SeekingBackInTheStream) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::streams_test

@@ -11,7 +11,7 @@
 
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::term_test {
 namespace {
 
 // What the program and its test both see.
@@ -320,4 +320,4 @@ TEST_F(Term, AForkedChildDoesNotSpeakForItsParent) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::term_test

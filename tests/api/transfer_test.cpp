@@ -1,7 +1,7 @@
 // Reading, writing and seeking with the library's own calls.
 #include "api/api_fixture.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::transfer_test {
 namespace {
 
 TEST_F(Api, SeekTableOfTheInterface) {
@@ -171,4 +171,4 @@ TEST_F(Api, FlushMakesBytesVisible) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::transfer_test

@@ -11,7 +11,7 @@
 
 #include "base/byte_order.hpp"
 
-namespace sheaf {
+namespace sheaf::checked_test {
 namespace {
 
 TEST(Checked, SumsAndProductsThatFit) {
@@ -90,4 +90,4 @@ TEST(Error, EveryCodeHasANameOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::checked_test

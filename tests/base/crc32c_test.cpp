@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::crc32c_test {
 namespace {
 
 uint32_t by_definition(uint32_t sum, std::span<const std::byte> bytes) {
@@ -64,4 +64,4 @@ TEST(Crc32c, CopiesWhatItSums) {
     }
 }
 
-}  // namespace sheaf
+}  // namespace sheaf::crc32c_test

@@ -7,7 +7,7 @@
 #include "base/setting.hpp"
 #include "base/warnings.hpp"
 
-namespace sheaf {
+namespace sheaf::parse_test {
 namespace {
 
 TEST(Parse, BytesWithTheUnitsThatPeopleWrite) {
@@ -54,4 +54,4 @@ TEST(Setting, ANumberThatIsNoneIsIgnoredAndToldOnce) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::parse_test

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::printable_test {
 namespace {
 
 TEST(Printable, WhatCanBeSeenStays) {
@@ -54,4 +54,4 @@ TEST(Printable, MessagesOfErrorsAre) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::printable_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace sheaf {
+namespace sheaf::stream_copy_test {
 namespace {
 
 TEST(StreamCopy, IsACopyAndTouchesNothingElse) {
@@ -28,4 +28,4 @@ TEST(StreamCopy, IsACopyAndTouchesNothingElse) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::stream_copy_test

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "codec/shuffle.hpp"
 
-namespace sheaf::codec {
+namespace sheaf::codec::frame_coder_test {
 namespace {
 
 using format::frame_head_size;
@@ -120,4 +120,4 @@ TEST(Shuffle, IsUndone) {
 }
 
 }  // namespace
-}  // namespace sheaf::codec
+}  // namespace sheaf::codec::frame_coder_test

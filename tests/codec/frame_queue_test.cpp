@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace sheaf::codec {
+namespace sheaf::codec::frame_queue_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -119,4 +119,4 @@ TEST(Threads, AreAsManyAsFindACore) {
 }
 
 }  // namespace
-}  // namespace sheaf::codec
+}  // namespace sheaf::codec::frame_queue_test

@@ -10,7 +10,7 @@
 #include "comm/on_threads.hpp"
 #include "support/thread_callbacks.hpp"
 
-namespace sheaf {
+namespace sheaf::callback_comm_test {
 namespace {
 
 using test::PthreadEnd;
@@ -178,4 +178,4 @@ TEST(CallbackComm, RefusesARankThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::callback_comm_test

@@ -4,7 +4,7 @@
 #include "comm/comm_contract.hpp"
 #include "comm/helpers.hpp"
 
-namespace sheaf {
+namespace sheaf::comm_test {
 namespace {
 
 TEST(SelfComm, KeepsTheContract) {
@@ -46,4 +46,4 @@ TEST(Topology, NamesTheTasksPerNode) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::comm_test

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "comm/comm_contract.hpp"
 
-namespace sheaf {
+namespace sheaf::fiber_comm_test {
 namespace {
 
 constexpr size_t contract_stack = 32768;
@@ -128,4 +128,4 @@ TEST(FibersDeathTest, AStackOverflowEndsTheProcess) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::fiber_comm_test

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "comm/fiber_comm.hpp"
 
-namespace sheaf {
+namespace sheaf::fiber_failures_test {
 namespace {
 
 // What left a body, as text; empty if it returned.
@@ -181,4 +181,4 @@ TEST(Fibers, MayMeetWhileExceptionsAreInFlight) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::fiber_failures_test

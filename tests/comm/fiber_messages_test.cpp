@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "comm/fiber_comm.hpp"
 
-namespace sheaf {
+namespace sheaf::fiber_messages_test {
 namespace {
 
 const NetworkModel model{1.0, 10.0};  // a second; ten bytes per second
@@ -88,4 +88,4 @@ TEST(FiberMessages, TooLongForItsRoom) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::fiber_messages_test

@@ -9,7 +9,7 @@
 #include "comm/comm_contract.hpp"
 #include "comm/on_hybrid.hpp"
 
-namespace sheaf {
+namespace sheaf::hybrid_comm_test {
 namespace {
 
 using test::on_hybrid;
@@ -138,4 +138,4 @@ TEST(HybridComm, OnlyTheMasterThreadsTalkBetweenProcesses) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::hybrid_comm_test

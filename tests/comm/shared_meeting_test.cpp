@@ -19,7 +19,7 @@
 #include "comm/comm_model.hpp"
 #include "comm/on_threads.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::shared_meeting_test {
 namespace {
 
 constexpr size_t most = SharedMeeting::most_bytes;
@@ -240,4 +240,4 @@ TEST(SharedMeeting, OfProcesses) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::shared_meeting_test

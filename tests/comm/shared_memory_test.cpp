@@ -6,7 +6,7 @@
 #include "comm/fiber_comm.hpp"
 #include "comm/on_threads.hpp"
 
-namespace sheaf {
+namespace sheaf::shared_memory_test {
 namespace {
 
 void expect_shared(Comm& comm) {
@@ -36,4 +36,4 @@ TEST(SharedMemory, IsRefusedAcrossNodes) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::shared_memory_test

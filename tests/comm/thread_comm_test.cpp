@@ -11,7 +11,7 @@
 #include "comm/comm_contract.hpp"
 #include "comm/on_threads.hpp"
 
-namespace sheaf {
+namespace sheaf::thread_comm_test {
 namespace {
 
 using test::on_team;
@@ -102,4 +102,4 @@ TEST(ThreadComm, RefusesWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::thread_comm_test

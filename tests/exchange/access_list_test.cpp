@@ -6,7 +6,7 @@
 #include "storage/faulty_store.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::access_list_test {
 namespace {
 
 std::vector<std::byte> bytes_of(const std::string& text) {
@@ -65,4 +65,4 @@ TEST(AccessList, AFileThatEndsInsideAPieceIsDamaged) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::access_list_test

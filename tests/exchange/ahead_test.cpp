@@ -15,7 +15,7 @@
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::ahead_test {
 namespace {
 
 using layout::TypeMap;
@@ -324,4 +324,4 @@ TEST(Ahead, AFailureInTheLastCallIsToldToThoseWhoAsk) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::ahead_test

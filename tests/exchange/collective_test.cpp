@@ -9,7 +9,7 @@
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::collective_test {
 namespace {
 
 using layout::TypeMap;
@@ -95,4 +95,4 @@ TEST(Collective, WhoWritesLeavesTheLastReadyWindowsToOthers) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::collective_test

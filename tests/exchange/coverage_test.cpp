@@ -10,7 +10,7 @@
 #include "exchange/windows.hpp"
 #include "layout/each_piece.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::coverage_test {
 namespace {
 
 using layout::TypeMap;
@@ -116,4 +116,4 @@ TEST(PieceCode, RefusesNonsense) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::coverage_test

@@ -21,7 +21,7 @@
 #include "storage/posix_store.hpp"
 #include "support/tmpfs.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::in_place_test {
 namespace {
 
 using layout::TypeMap;
@@ -335,4 +335,4 @@ TEST_F(InPlaceTest, AFullFileSystemFailsOnAllTasks) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::in_place_test

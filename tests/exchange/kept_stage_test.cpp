@@ -12,7 +12,7 @@
 #include "storage/memory_store.hpp"
 #include "support/watched_comm.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::kept_stage_test {
 namespace {
 
 using layout::TypeMap;
@@ -137,4 +137,4 @@ TEST_F(KeptStage, OtherUsesOfTheMemoryTakeItsLabel) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::kept_stage_test

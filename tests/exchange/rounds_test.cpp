@@ -6,7 +6,7 @@
 
 #include "comm/fiber_comm.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::rounds_test {
 namespace {
 
 // Task k sends its number to task 0 in step k; what use() does in step 2 fails.
@@ -45,4 +45,4 @@ TEST(Rounds, CarryOutAllStepsAlsoAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::rounds_test

@@ -10,7 +10,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/scattered.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::scattered_test {
 namespace {
 
 using layout::TypeMap;
@@ -117,4 +117,4 @@ TEST(ScatteredWindows, OneThatFailsFailsOnAllTasks) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::scattered_test

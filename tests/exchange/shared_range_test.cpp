@@ -14,7 +14,7 @@
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::shared_range_test {
 namespace {
 
 using Range = std::pair<int64_t, int64_t>;
@@ -141,4 +141,4 @@ TEST_F(SharedRangeTest, WhoMustHaveARangeGetsAnError) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::shared_range_test

@@ -11,7 +11,7 @@
 #include "storage/forwarding_file.hpp"
 #include "storage/posix_store.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::walking_reads_test {
 namespace {
 
 constexpr int64_t MiB = 1 << 20;
@@ -72,4 +72,4 @@ TEST(WalkingReads, AreMappedFromTheSecondOneOn) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::walking_reads_test

@@ -15,7 +15,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/posix_store.hpp"
 
-namespace sheaf::exchange {
+namespace sheaf::exchange::zeros_test {
 namespace {
 
 constexpr int64_t KiB = 1 << 10;
@@ -117,4 +117,4 @@ TEST(ZerosElsewhere, AreWritten) {
 }
 
 }  // namespace
-}  // namespace sheaf::exchange
+}  // namespace sheaf::exchange::zeros_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf::format {
+namespace sheaf::format::extension_test {
 namespace {
 
 Extension sample() {
@@ -209,4 +209,4 @@ TEST(Hash, InPiecesIsThatOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace sheaf::format
+}  // namespace sheaf::format::extension_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sheaf::format {
+namespace sheaf::format::frame_test {
 namespace {
 
 FrameHead head_at(int32_t block, int64_t offset, uint32_t plain, uint32_t stored) {
@@ -123,4 +123,4 @@ TEST(FrameIndex, FramesBehindItselfAreRefused) {
 }
 
 }  // namespace
-}  // namespace sheaf::format
+}  // namespace sheaf::format::frame_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace sheaf::format {
+namespace sheaf::format::header_test {
 namespace {
 
 Header sample() {
@@ -215,4 +215,4 @@ TEST(PhysicalName, FitsIntoThePrefixField) {
 }
 
 }  // namespace
-}  // namespace sheaf::format
+}  // namespace sheaf::format::header_test

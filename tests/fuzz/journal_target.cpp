@@ -14,8 +14,8 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t tasks = 3;
-constexpr int64_t chunk = 64;
+constexpr int64_t journal_tasks = 3;
+constexpr int64_t journal_chunk = 64;
 
 // The file as its program leaves it: the journal that it has begun is in `journal`.
 struct Unclosed {
@@ -24,11 +24,11 @@ struct Unclosed {
 
   Unclosed() {
     MemoryStore store;
-    const std::vector<int64_t> sizes(tasks, chunk), ranks{0, 1, 2};
-    SerialWriter writer(store, {"m", sizes, ranks, chunk}, parse_open_mode("w,buffer=0"));
-    for (int64_t t = 0; t < tasks; ++t) {
+    const std::vector<int64_t> sizes(journal_tasks, journal_chunk), ranks{0, 1, 2};
+    SerialWriter writer(store, {"m", sizes, ranks, journal_chunk}, parse_open_mode("w,buffer=0"));
+    for (int64_t t = 0; t < journal_tasks; ++t) {
       writer.select(t);
-      writer.stream().write(Bytes(4 * chunk, std::byte{7}));
+      writer.stream().write(Bytes(4 * journal_chunk, std::byte{7}));
       writer.commit();
     }
     file = store.contents("m");
@@ -36,19 +36,19 @@ struct Unclosed {
     journal.resize(format::journal_header_size);
     const auto extension = format::decode_extension(file, "m");
     require(extension.has_value(), "the file has an identity");
-    seed = format::journal_seed({extension->identity, tasks, 1, 1});
+    seed = format::journal_seed({extension->identity, journal_tasks, 1, 1});
   }
 };
 
 void check_reader(Store& store, const std::string& path, const std::vector<std::vector<int64_t>>& expected) {
   SerialReader reader(store, path, parse_open_mode("r"));
-  for (int64_t t = 0; t < tasks; ++t) {
+  for (int64_t t = 0; t < journal_tasks; ++t) {
     reader.select(t);
     const BlockSizes& found = reader.stream().sizes();
     const auto& sizes = expected[static_cast<size_t>(t)];
     require(found.count == std::ssize(sizes), "number of blocks");
     for (size_t b = 0; b < sizes.size(); ++b) require(found[static_cast<int64_t>(b)] == sizes[b], "size of a block");
-    Bytes data(16 * chunk);
+    Bytes data(16 * journal_chunk);
     attempt([&] { data.resize(reader.stream().read(data)); });
   }
 }
@@ -65,14 +65,14 @@ void fuzz_journal(std::span<const std::byte> input) {
   store.set_contents("m.journal", journal);
   std::vector<std::vector<int64_t>> expected;
   bool possible = true;
-  for (int64_t t = 0; t < tasks; ++t) {
-    expected.push_back(blocks_of(slots, tasks, t));
-    for (const int64_t size : expected.back()) possible &= size <= chunk;
+  for (int64_t t = 0; t < journal_tasks; ++t) {
+    expected.push_back(blocks_of(slots, journal_tasks, t));
+    for (const int64_t size : expected.back()) possible &= size <= journal_chunk;
   }
   std::optional<SerialReader> reader;
   const auto problem = attempt([&] { reader.emplace(store, "m", parse_open_mode("r")); });
   reader.reset();
-  if (slots.empty() || slots.begin()->first >= tasks)
+  if (slots.empty() || slots.begin()->first >= journal_tasks)
     return require(problem && problem->code() == Code::unclosed, "a journal without records of first blocks is lost");
   if (possible) require(!problem, "an unclosed file of sound records can be read");
   if (problem) return;

@@ -13,23 +13,23 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr size_t head_bytes = 16;
+constexpr size_t record_head = 16;
 
 // The whole records at the begin of `stream`, found without the library.
 test::Records parse(std::span<const std::byte> stream, ByteOrder order, bool& whole) {
   test::Records records;
-  while (stream.size() >= head_bytes) {
+  while (stream.size() >= record_head) {
     const auto length = load<uint64_t>(stream.data() + 8, order);
-    if (length > stream.size() - head_bytes) break;
-    const auto value = stream.subspan(head_bytes, length);
+    if (length > stream.size() - record_head) break;
+    const auto value = stream.subspan(record_head, length);
     records.push_back({load<uint64_t>(stream.data(), order), Bytes(value.begin(), value.end())});
-    stream = stream.subspan(head_bytes + length);
+    stream = stream.subspan(record_head + length);
   }
   whole = stream.empty();
   return records;
 }
 
-struct Stream {
+struct WrittenStream {
   std::shared_ptr<SpanFile> file = std::make_shared<SpanFile>("m");
   std::vector<int64_t> sizes;
   int64_t chunk = 1;
@@ -42,7 +42,7 @@ struct Stream {
   }
 };
 
-void scan(Stream& s, const test::Records& records, bool whole) {
+void scan(WrittenStream& s, const test::Records& records, bool whole) {
   ReadStream stream;
   s.open(stream);
   KeyvalScanner scanner(stream, s.order, "m", 0);
@@ -60,7 +60,7 @@ void scan(Stream& s, const test::Records& records, bool whole) {
   require(!more && problem.has_value() == !whole, "end of the scan");
 }
 
-void read_by_key(Stream& s, const test::Records& records, bool whole, uint64_t seed) {
+void read_by_key(WrittenStream& s, const test::Records& records, bool whole, uint64_t seed) {
   ReadStream stream;
   s.open(stream);
   int64_t kept = 0;
@@ -94,7 +94,7 @@ void read_by_key(Stream& s, const test::Records& records, bool whole, uint64_t s
 void fuzz_keyval(std::span<const std::byte> input) {
   if (input.size() < 4) return;
   const MemoryBound bound(MemoryBound::for_files(std::ssize(input)));
-  Stream s;
+  WrittenStream s;
   s.chunk = 1 + static_cast<int64_t>(input[0]);
   const auto settings = static_cast<uint8_t>(input[1]);
   constexpr int64_t buffers[] = {64 << 10, 0, 5, 16, 17, 40, 300, 5000};

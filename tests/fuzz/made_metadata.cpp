@@ -8,10 +8,10 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr size_t most_tasks = 12;
+constexpr size_t most_tasks_made = 12;
 constexpr int64_t most_rounds = 6;
 constexpr int64_t most_sums = 4096;
-constexpr uint32_t piece = 4096;
+constexpr uint32_t piece_made = 4096;
 
 void put(Bytes& to, std::span<const int64_t> values, ByteOrder order) {
   const size_t at = to.size();
@@ -58,7 +58,7 @@ void MadeMetadata::take_numbers(Recipe& recipe) {
   header.fsblksize = static_cast<int32_t>(recipe.number());
   sealed = options & 4;
   cut = options & 8;
-  const auto tasks = static_cast<size_t>(recipe.byte()) % (most_tasks + 1);
+  const auto tasks = static_cast<size_t>(recipe.byte()) % (most_tasks_made + 1);
   claimed_tasks_ = static_cast<int64_t>(tasks);
   if (options & 16) {
     header.nfiles = static_cast<int32_t>(recipe.number());
@@ -78,7 +78,7 @@ void MadeMetadata::take_numbers(Recipe& recipe) {
   mapping_size = 0;
   if (header.leads_set()) {
     mapping_size = static_cast<int32_t>(recipe.number());
-    mapping.resize(static_cast<size_t>(std::clamp<int64_t>(mapping_size, 0, 2 * most_tasks)));
+    mapping.resize(static_cast<size_t>(std::clamp<int64_t>(mapping_size, 0, 2 * most_tasks_made)));
     for (auto& entry : mapping) entry = {static_cast<int32_t>(recipe.number()), static_cast<int32_t>(recipe.number())};
   }
   if (options & 32) {
@@ -111,7 +111,7 @@ bool MadeMetadata::seal() {
   for (size_t t = 0; t < ranks.size(); ++t)
     for (int64_t round = 0; round < std::min(counts[t], rounds()); ++round) {
       const int64_t size = sizes_of_round(round)[t];
-      if (size > 0 && chunks[t] > 0) sums += std::min(most_sums + 1, format::sums_of_block(size, chunks[t], piece));
+      if (size > 0 && chunks[t] > 0) sums += std::min(most_sums + 1, format::sums_of_block(size, chunks[t], piece_made));
     }
   if (sums > most_sums) return false;
   format::Trailer trailer;
@@ -165,7 +165,7 @@ void MadeMetadata::write(Recipe& recipe) {
   if (sealed) {
     format::Extension extension;
     extension.flags = format::flag_checksums | format::flag_journal;
-    extension.piece = piece;
+    extension.piece = piece_made;
     extension.identity.fill(std::byte{3});
     format::put_extension(extension, fixed);
   }

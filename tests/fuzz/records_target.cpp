@@ -23,7 +23,7 @@ struct Found {
   int64_t position;
 };
 
-struct Stream {
+struct RecordStream {
   Bytes bytes;
   std::vector<Found> records;  // whole ones
   bool damaged = false;       // behind them
@@ -33,7 +33,7 @@ struct Stream {
 };
 
 // Keys of one byte; lengths that are not there are damage, as is what does not end with a record.
-void write_records(Recipe& recipe, Stream& s) {
+void write_records(Recipe& recipe, RecordStream& s) {
   s.bytes.clear();
   const uint8_t options = recipe.byte();
   s.order = options & 1 ? ByteOrder::big : ByteOrder::little;
@@ -52,7 +52,7 @@ void write_records(Recipe& recipe, Stream& s) {
 }
 
 // What a reader must find, and the blocks.
-void parse(Stream& s) {
+void parse(RecordStream& s) {
   const auto end = std::ssize(s.bytes);
   int64_t at = 0;
   s.records.clear();
@@ -69,11 +69,11 @@ void parse(Stream& s) {
   if (s.sizes.empty()) s.sizes.push_back(0);
 }
 
-std::span<const std::byte> value_of(const Stream& s, const Found& r) {
+std::span<const std::byte> value_of(const RecordStream& s, const Found& r) {
   return std::span(s.bytes).subspan(static_cast<size_t>(r.position), static_cast<size_t>(r.length));
 }
 
-void scan(const Stream& s, ReadStream& stream) {
+void scan(const RecordStream& s, ReadStream& stream) {
   KeyvalScanner scanner(stream, s.order, "m", 0);
   Bytes value;
   for (size_t i = 0; i < s.records.size(); ++i) {
@@ -89,7 +89,7 @@ void scan(const Stream& s, ReadStream& stream) {
   require(!more && problem.has_value() == s.damaged, "end of the scan");
 }
 
-void ask(const Stream& s, ReadStream& stream, Recipe& recipe) {
+void ask(const RecordStream& s, ReadStream& stream, Recipe& recipe) {
   int64_t kept = 0;
   KeyvalIndex index(stream, s.order, 0, kept);
   Bytes value;
@@ -117,7 +117,7 @@ void ask(const Stream& s, ReadStream& stream, Recipe& recipe) {
 }  // namespace
 
 void fuzz_records(std::span<const std::byte> input) {
-  static Stream s;
+  static RecordStream s;
   static const auto file = std::make_shared<SpanFile>("m");
   constexpr int64_t buffers[] = {4 << 10, 0, 5, 40};
   static ReadStream streams[std::size(buffers)];

@@ -15,7 +15,7 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t tasks = 3;
+constexpr int64_t slot_tasks = 3;
 constexpr int64_t largest_journal = format::slot_offset(256);
 
 void decode_a_header(Recipe recipe, bool sound) {
@@ -64,10 +64,10 @@ struct Journal {
   SpanStore store{{file}};
 
   Journal() {
-    header.ntasks = tasks;
+    header.ntasks = slot_tasks;
     header.fsblksize = 64;
     extension.identity.fill(std::byte{5});
-    const format::JournalHeader own{extension.identity, tasks, 1, 0, 64, 4096};
+    const format::JournalHeader own{extension.identity, slot_tasks, 1, 0, 64, 4096};
     seed = format::journal_seed(own);
     const auto head = format::encode(own);
     bytes.assign(head.begin(), head.end());
@@ -85,10 +85,10 @@ void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
   require(reader != nullptr, "the journal is there");
   const int64_t most = reader->most_blocks();
   int64_t expected_most = 1;
-  std::array<int64_t, tasks> counts{};
+  std::array<int64_t, slot_tasks> counts{};
   reader->read_counts(0, most, counts);
-  for (int64_t t = 0; t < tasks; ++t) {
-    const std::vector<int64_t> expected = blocks_of(slots, tasks, t);
+  for (int64_t t = 0; t < slot_tasks; ++t) {
+    const std::vector<int64_t> expected = blocks_of(slots, slot_tasks, t);
     expected_most = std::max(expected_most, std::ssize(expected));
     require(counts[static_cast<size_t>(t)] == std::ssize(expected), "number of blocks");
     for (size_t block = 0; block < expected.size(); ++block) {
@@ -98,7 +98,7 @@ void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
     }
   }
   require(most == expected_most, "largest number of blocks");
-  require(reader->found_records() || slots.empty() || slots.begin()->first >= tasks, "records are found");
+  require(reader->found_records() || slots.empty() || slots.begin()->first >= slot_tasks, "records are found");
 }
 
 }  // namespace

@@ -2,6 +2,3 @@
 set(fuzz_dir ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB fuzz_targets_sources CONFIGURE_DEPENDS ${fuzz_dir}/*_target.cpp)
 set(fuzz_helpers ${fuzz_dir}/packed_files.cpp ${fuzz_dir}/reading.cpp ${fuzz_dir}/made_metadata.cpp)
-foreach(name compression dump dump_json info load terminal)
-  list(APPEND fuzz_helpers ${fuzz_dir}/../../src/cli/${name}.cpp)
-endforeach()

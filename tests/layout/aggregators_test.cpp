@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sheaf::layout {
+namespace sheaf::layout::aggregators_test {
 namespace {
 
 using Ranks = std::vector<int>;
@@ -45,4 +45,4 @@ TEST(Aggregators, ForSmallOperationsAreSpreadOverTheList) {
 }
 
 }  // namespace
-}  // namespace sheaf::layout
+}  // namespace sheaf::layout::aggregators_test

@@ -5,7 +5,7 @@
 
 #include "layout/placement.hpp"
 
-namespace sheaf::layout {
+namespace sheaf::layout::chunk_layout_test {
 namespace {
 
 TEST(Layout, OfTheWorkedExample) {
@@ -80,4 +80,4 @@ TEST(Placement, FilesTakeConsecutiveTasksAndTheLastTheRest) {
 }
 
 }  // namespace
-}  // namespace sheaf::layout
+}  // namespace sheaf::layout::chunk_layout_test

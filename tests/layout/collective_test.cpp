@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf::layout {
+namespace sheaf::layout::collective_test {
 namespace {
 
 std::vector<int64_t> firsts(const std::vector<int64_t>& requests, int64_t average) {
@@ -119,4 +119,4 @@ TEST(CollectiveLayout, OnlyCandidatesBecomeCollectors) {
 }
 
 }  // namespace
-}  // namespace sheaf::layout
+}  // namespace sheaf::layout::collective_test

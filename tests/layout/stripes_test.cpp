@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf::layout {
+namespace sheaf::layout::stripes_test {
 namespace {
 
 TEST(Stripes, ThePaperFigureFour) {
@@ -80,4 +80,4 @@ TEST(Stripes, LargeOffsetsAreRightOrRefused) {
 }
 
 }  // namespace
-}  // namespace sheaf::layout
+}  // namespace sheaf::layout::stripes_test

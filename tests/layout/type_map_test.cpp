@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "layout/each_piece.hpp"
 
-namespace sheaf::layout {
+namespace sheaf::layout::type_map_test {
 namespace {
 
 // A datatype as the plain list of its bytes.
@@ -251,4 +251,4 @@ TEST(TypeMap, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace sheaf::layout
+}  // namespace sheaf::layout::type_map_test

@@ -13,7 +13,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/accepted.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::accepted_test {
 namespace {
 
 enum class Way { serial, parallel, collective, merged, mapped, appended };
@@ -275,4 +275,4 @@ TEST(Accepted, BytesAreThereIfTheCloseSucceedsWhateverFailedBefore) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::accepted_test

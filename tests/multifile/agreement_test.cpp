@@ -3,7 +3,7 @@
 
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::agreement_test {
 namespace {
 
 constexpr int tasks = 5;
@@ -298,4 +298,4 @@ TEST(Reading, OnlyTheOwnTaskCanBeSelected) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::agreement_test

@@ -5,7 +5,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::append_test {
 namespace {
 
 void append_steps(MappedWriter& writer, const Program& p, const std::vector<std::vector<Step>>& more) {
@@ -245,4 +245,4 @@ TEST(Append, IsRefusedWhereItCannotBe) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::append_test

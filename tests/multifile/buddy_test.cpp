@@ -8,7 +8,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::buddy_test {
 namespace {
 
 constexpr int tasks = 7;
@@ -277,4 +277,4 @@ TEST(Buddy, FailuresWhileCopyingReachAllTasks) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::buddy_test

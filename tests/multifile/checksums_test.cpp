@@ -10,7 +10,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::checksums_test {
 namespace {
 
 constexpr int64_t piece = format::default_piece;
@@ -357,4 +357,4 @@ TEST(Checksums, NothingIsAppendedToADamagedPiece) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::checksums_test

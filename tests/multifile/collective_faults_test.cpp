@@ -7,7 +7,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::collective_faults_test {
 namespace {
 
 std::vector<CollectiveProgram> programs() {
@@ -237,4 +237,4 @@ TEST(CollectiveFaults, InReadingAloneBetweenRounds) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::collective_faults_test

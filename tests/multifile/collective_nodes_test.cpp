@@ -5,7 +5,7 @@
 #include "support/collective_programs.hpp"
 #include "support/watched_comm.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::collective_nodes_test {
 namespace {
 
 // Tasks of simulated nodes, whose messages are counted from now on.
@@ -189,4 +189,4 @@ TEST(CollectiveNodes, AFailureIsToldToAll) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::collective_nodes_test

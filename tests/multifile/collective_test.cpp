@@ -6,7 +6,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::collective_test {
 namespace {
 
 TEST(Collective, RandomPrograms) {
@@ -343,4 +343,4 @@ TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::collective_test

@@ -10,7 +10,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::collective_threads_test {
 namespace {
 
 struct Case {
@@ -163,4 +163,4 @@ TEST(CollectiveThreads, FilesThatCutThroughProcessesAreWrittenAlone) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::collective_threads_test

@@ -8,7 +8,7 @@
 #include "support/collective_programs.hpp"
 #include "support/environment.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::collector_places_test {
 namespace {
 
 constexpr int per_node = 4;
@@ -121,4 +121,4 @@ TEST(CollectorPlaces, HybridTasks) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::collector_places_test

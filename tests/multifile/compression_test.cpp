@@ -12,7 +12,7 @@
 #include "support/magic.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::compression_test {
 namespace {
 
 const char* const ways[] = {"w,compress=zstd,frame=1k,compress_threads=0", "w,compress=lz4,frame=4k,shuffle=4,compress_threads=2",
@@ -458,4 +458,4 @@ TEST(Compression, NeedsRoomBehindTheName) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::compression_test

@@ -5,7 +5,7 @@
 #include "multifile/repair.hpp"
 #include "support/crash_points.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::crash_points_test {
 namespace {
 
 using Record = void (*)(RecordingStore&, const Program&, Reported&, const std::string&, uint64_t);
@@ -160,4 +160,4 @@ TEST(CrashPoints, OfRepairs) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::crash_points_test

@@ -4,7 +4,7 @@
 #include "multifile/mapped_reader.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::damage_test {
 namespace {
 
 constexpr int tasks = 5;
@@ -288,4 +288,4 @@ TEST_F(Damage, BlocksLargerThanTheirChunk) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::damage_test

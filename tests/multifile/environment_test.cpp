@@ -7,7 +7,7 @@
 #include "multifile/open_mode.hpp"
 #include "support/environment.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::environment_test {
 namespace {
 
 using format::KeyvalMode;
@@ -54,4 +54,4 @@ TEST(Environment, TheKeyValueModeWhereTheProgramSaysNothing) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::environment_test

@@ -5,7 +5,7 @@
 #include "support/faults.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::fault_on_one_task_test {
 namespace {
 
 constexpr int tasks = 4;
@@ -207,4 +207,4 @@ INSTANTIATE_TEST_SUITE_P(All, FaultOnOneTask, ::testing::Combine(::testing::Valu
                          name_of_case);
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::fault_on_one_task_test

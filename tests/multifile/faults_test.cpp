@@ -5,7 +5,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::faults_test {
 namespace {
 
 constexpr int tasks = 4;
@@ -273,4 +273,4 @@ TEST(Faults, AFailedWriteIsNoPartOfTheStream) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::faults_test

@@ -6,7 +6,7 @@
 #include "storage/testing.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::file_table_test {
 namespace {
 
 TEST(FileTable, NumbersCommentsAndBlanks) {
@@ -78,4 +78,4 @@ TEST(FileTable, ABadOneFailsOnAllTasksAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::file_table_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sheaf {
+namespace sheaf::held_bytes_test {
 namespace {
 
 std::vector<std::byte> bytes(size_t count, int first) {
@@ -52,4 +52,4 @@ TEST(HeldBytes, AreJoined) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::held_bytes_test

@@ -10,7 +10,7 @@
 #include "support/mapped.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::journal_failures_test {
 namespace {
 
 constexpr int64_t chunk = 4096;
@@ -365,4 +365,4 @@ TEST_F(JournalFailures, AppendingWithoutOneLeavesNoneThatTellsAPart) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::journal_failures_test

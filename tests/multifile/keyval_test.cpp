@@ -8,7 +8,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/keyval_model.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::keyval_test {
 namespace {
 
 void append(WriteStream& stream, const Record& r) {
@@ -255,4 +255,4 @@ TEST(KeyvalRecords, AFailedReadChangesNothing) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::keyval_test

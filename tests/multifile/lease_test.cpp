@@ -14,7 +14,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/process_identity.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::lease_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -201,4 +201,4 @@ TEST_F(Leases, NameTheJobOfALeftover) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::lease_test

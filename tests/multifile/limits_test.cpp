@@ -3,7 +3,7 @@
 
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::limits_test {
 namespace {
 
 constexpr int64_t gib = int64_t{1} << 30;
@@ -142,4 +142,4 @@ TEST(Limits, BlockSizesOfTheFileSystem) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::limits_test

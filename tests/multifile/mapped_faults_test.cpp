@@ -5,7 +5,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::mapped_faults_test {
 namespace {
 
 MappedProgram program() {
@@ -95,4 +95,4 @@ TEST(MappedFaults, AFailureOfAReadingOpenIsSeenByAll) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::mapped_faults_test

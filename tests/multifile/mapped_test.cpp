@@ -5,7 +5,7 @@
 #include "multifile/mapped_writer.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::mapped_test {
 namespace {
 
 constexpr int processes = 3;
@@ -228,4 +228,4 @@ TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::mapped_test

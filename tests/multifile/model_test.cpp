@@ -11,7 +11,7 @@
 #include "multifile/verify.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::model_test {
 namespace {
 
 enum Kind : uint32_t { write, append, die_and_repair, defragment, split_up, read, kinds };
@@ -333,4 +333,4 @@ TEST(Model, ProgramsAndToolsDoWhatAMapOfStreamsDoes) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::model_test

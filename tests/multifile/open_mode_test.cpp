@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 
-namespace sheaf {
+namespace sheaf::open_mode_test {
 namespace {
 
 TEST(OpenMode, DirectionWords) {
@@ -125,4 +125,4 @@ TEST(OpenMode, AdditionsDoNotChangeTheDirection) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::open_mode_test

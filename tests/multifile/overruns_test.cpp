@@ -8,7 +8,7 @@
 #include "storage/testing.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::overruns_test {
 namespace {
 
 enum class How { stream, pending, library, learn };  // pending: stays in the buffer of the program's stream
@@ -373,4 +373,4 @@ TEST_F(Overruns, InASetOfFiles) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::overruns_test

@@ -3,7 +3,7 @@
 
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::read_positions_test {
 namespace {
 
 // The rules of sion_seek and sion_feof on block sizes alone.
@@ -168,4 +168,4 @@ TEST(Positions, OfAMultifileWithoutTasks) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::read_positions_test

@@ -5,7 +5,7 @@
 #include "storage/testing.hpp"
 #include "support/crash_points.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::rename_set_test {
 namespace {
 
 class RenameSet : public ::testing::Test {
@@ -67,4 +67,4 @@ TEST_F(RenameSet, ARepeatedCallKeepsWhatTheFirstHasTaken) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::rename_set_test

@@ -11,7 +11,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/crash_points.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::repair_test {
 namespace {
 
 WorkProgress quiet;
@@ -347,4 +347,4 @@ TEST(Atomic, NamesAreFoundAndFinished) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::repair_test

@@ -7,7 +7,7 @@
 
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::room_ahead_test {
 namespace {
 
 constexpr int64_t MiB = 1 << 20;
@@ -119,4 +119,4 @@ TEST_F(RoomAhead, ChangesNothingInTheFile) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::room_ahead_test

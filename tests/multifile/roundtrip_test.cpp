@@ -3,7 +3,7 @@
 
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::roundtrip_test {
 namespace {
 
 TEST(RoundTrip, OfRandomProgramsWrittenSerially) {
@@ -168,4 +168,4 @@ TEST(RoundTrip, OfManyTasksWithSeveralLeaders) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::roundtrip_test

@@ -8,7 +8,7 @@
 #include "storage/faulty_store.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::simulated_ranks_test {
 namespace {
 
 struct Run {
@@ -182,4 +182,4 @@ TEST(SimulatedRanks, HaveOneOutcomeWhateverFails) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::simulated_ranks_test

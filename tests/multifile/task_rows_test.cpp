@@ -7,7 +7,7 @@
 
 #include "support/mapped.hpp"
 
-namespace sheaf {
+namespace sheaf::task_rows_test {
 namespace {
 
 using test::Program;
@@ -183,4 +183,4 @@ TEST(StreamPlaces, FindBytesBetweenEmptyBlocks) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::task_rows_test

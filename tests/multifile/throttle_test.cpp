@@ -8,7 +8,7 @@
 #include "support/counting_store.hpp"
 #include "support/mapped.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::throttle_test {
 namespace {
 
 constexpr int tasks = 8;
@@ -210,4 +210,4 @@ TEST(ThrottleFailure, SlotsThatCannotBeHadFailTheOpenOnAllTasksAndLeaveNothing) 
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::throttle_test

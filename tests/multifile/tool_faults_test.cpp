@@ -8,7 +8,7 @@
 #include "storage/recording_store.hpp"
 #include "support/faults.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::tool_faults_test {
 namespace {
 
 constexpr int64_t tasks = 3;
@@ -306,4 +306,4 @@ TEST_P(ToolFaults, AreToldAndHarmNothing) { sweep(std::get<0>(GetParam()), std::
 INSTANTIATE_TEST_SUITE_P(All, ToolFaults, ::testing::Combine(::testing::ValuesIn(programs()), ::testing::ValuesIn(kinds_of_fault())), name_of_case);
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::tool_faults_test

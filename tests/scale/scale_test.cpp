@@ -15,7 +15,7 @@
 #include "scale/counting_heap.hpp"
 #include "storage/shared_handles.hpp"
 
-namespace sheaf {
+namespace sheaf::scale_test {
 namespace {
 
 constexpr int64_t record_bytes = 48;
@@ -161,4 +161,4 @@ TEST(Messages, DoNotDependOnTheNumberOfChunks) {
 INSTANTIATE_TEST_SUITE_P(Tasks, Scale, ::testing::Values(1, 1000, 5000, 294912, 1048576));
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::scale_test

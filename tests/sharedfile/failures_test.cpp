@@ -9,7 +9,7 @@
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf {
+namespace sheaf::failures_test {
 namespace {
 
 using layout::TypeMap;
@@ -257,4 +257,4 @@ TEST(SharedFile, OpensOnAllTasksOrOnNone) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::failures_test

@@ -14,7 +14,7 @@
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf {
+namespace sheaf::habits_test {
 namespace {
 
 constexpr int64_t large = 64 << 10;
@@ -120,4 +120,4 @@ TEST(Habits, AFailureInTheOnlyCallIsToldByTheClose) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::habits_test

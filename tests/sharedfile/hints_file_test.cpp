@@ -12,7 +12,7 @@
 #include "storage/memory_store.hpp"
 #include "support/environment.hpp"
 
-namespace sheaf {
+namespace sheaf::hints_file_test {
 namespace {
 
 using test::Variable;
@@ -80,4 +80,4 @@ TEST_F(HintsFile, WhatCannotBeReadIsToldOnce) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::hints_file_test

@@ -7,7 +7,7 @@
 #include "sharedfile/shared_file.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf {
+namespace sheaf::interleaved_test {
 namespace {
 
 using model::Buffer;
@@ -98,4 +98,4 @@ TEST(Interleaved, OneInstanceNeverGoesBack) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::interleaved_test

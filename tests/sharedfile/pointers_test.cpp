@@ -8,7 +8,7 @@
 #include "sharedfile/model.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf {
+namespace sheaf::pointers_test {
 namespace {
 
 using layout::TypeMap;
@@ -192,4 +192,4 @@ TEST(SharedFile, FullWindowsAreNotReadFirst) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::pointers_test

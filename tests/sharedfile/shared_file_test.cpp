@@ -10,7 +10,7 @@
 #include "sharedfile/model.hpp"
 #include "storage/memory_store.hpp"
 
-namespace sheaf {
+namespace sheaf::shared_file_test {
 namespace {
 
 using model::Buffer;
@@ -125,4 +125,4 @@ TEST(SharedFile, TransfersWhatTheModelSaysOnThreads) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::shared_file_test

@@ -10,7 +10,7 @@
 #include "sharedfile/shared_file.hpp"
 #include "storage/posix_store.hpp"
 
-namespace sheaf {
+namespace sheaf::walking_reads_test {
 namespace {
 
 constexpr int64_t MiB = 1 << 20;
@@ -74,4 +74,4 @@ TEST_P(WalkingReads, SeeThatTheFileHasBecomeShorter) {
 INSTANTIATE_TEST_SUITE_P(Both, WalkingReads, ::testing::Bool());
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::walking_reads_test

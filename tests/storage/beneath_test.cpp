@@ -11,7 +11,7 @@
 #include "storage/posix_beneath.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::beneath_test {
 namespace {
 
 Code code_of(const std::function<void()>& call) {
@@ -157,4 +157,4 @@ TEST(BeneathOtherStores, NamesAreLookedAt) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::beneath_test

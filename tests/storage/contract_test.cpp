@@ -12,7 +12,7 @@
 #include "stripedfile/striped_store.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::contract_test {
 namespace {
 
 // One store under test, with the place where its files may be.
@@ -384,4 +384,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::contract_test

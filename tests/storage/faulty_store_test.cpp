@@ -4,7 +4,7 @@
 #include "storage/memory_store.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::faulty_store_test {
 namespace {
 
 class FaultyStoreTest : public ::testing::Test {
@@ -170,4 +170,4 @@ TEST_F(FaultyStoreTest, FilesOutliveTheDecorator) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::faulty_store_test

@@ -19,7 +19,7 @@
 #include "storage/shared_handles.hpp"
 #include "support/tmpfs.hpp"
 
-namespace sheaf {
+namespace sheaf::file_memory_test {
 namespace {
 
 std::vector<std::byte> pattern(size_t length, int seed) {
@@ -199,4 +199,4 @@ TEST_F(LargePagesTest, TakeTheBytesOfThoseWhoExpectCompany) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::file_memory_test

@@ -13,7 +13,7 @@
 
 #include "storage/process_identity.hpp"
 
-namespace sheaf {
+namespace sheaf::heartbeat_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -141,4 +141,4 @@ TEST(ProcessIdentity, AProcessThatHasEndedRunsNoMore) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::heartbeat_test

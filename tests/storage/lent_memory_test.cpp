@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace sheaf {
+namespace sheaf::lent_memory_test {
 namespace {
 
 TEST(LentMemory, IsTheSameWhereItIsBorrowed) {
@@ -82,4 +82,4 @@ TEST(LentMemory, NobodyBorrowsWhatIsSomethingElse) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::lent_memory_test

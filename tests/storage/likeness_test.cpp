@@ -11,7 +11,7 @@
 #include "stripedfile/striped_store.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::likeness_test {
 namespace {
 
 class LikenessTest : public ::testing::Test {
@@ -164,4 +164,4 @@ TEST_F(LikenessTest, NewFilesGoWhereLinksLead) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::likeness_test

@@ -14,7 +14,7 @@
 #include "storage/posix_store.hpp"
 #include "storage/shared_handles.hpp"
 
-namespace sheaf {
+namespace sheaf::mapped_read_test {
 namespace {
 
 class MappedReadTest : public ::testing::Test {
@@ -84,4 +84,4 @@ TEST(MappedRead, StoresInMemoryHaveNone) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::mapped_read_test

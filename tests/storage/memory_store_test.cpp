@@ -3,7 +3,7 @@
 
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::memory_store_test {
 namespace {
 
 TEST(MemoryStoreTest, ByteAtAHugeOffsetTakesOnePage) {
@@ -64,4 +64,4 @@ TEST(MemoryStoreTest, RenameToItselfKeepsTheFile) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::memory_store_test

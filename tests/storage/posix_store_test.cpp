@@ -18,7 +18,7 @@
 #include "storage/posix_transfer.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::posix_store_test {
 namespace {
 
 class PosixStoreTest : public ::testing::Test {
@@ -248,4 +248,4 @@ TEST_F(PosixStoreTest, SyncOfANewFileWorksWithAndWithoutADirectoryInItsName) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::posix_store_test

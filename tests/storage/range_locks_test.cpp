@@ -16,7 +16,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/store.hpp"
 
-namespace sheaf {
+namespace sheaf::range_locks_test {
 namespace {
 
 constexpr std::chrono::milliseconds for_long{60'000};
@@ -224,4 +224,4 @@ TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::range_locks_test

@@ -6,7 +6,7 @@
 
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::recording_store_test {
 namespace {
 
 using State = std::map<std::string, std::string>;
@@ -164,4 +164,4 @@ TEST_F(RecordingStoreTest, EqualSeedsGiveEqualStates) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::recording_store_test

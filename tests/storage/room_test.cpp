@@ -9,7 +9,7 @@
 #include "storage/recording_store.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::room_test {
 namespace {
 
 constexpr int64_t MiB = 1 << 20;
@@ -96,4 +96,4 @@ TEST(Border, IsThePageOnTmpfsAnd64KiBElsewhere) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::room_test

@@ -10,7 +10,7 @@
 #include "storage/memory_store.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::shared_handles_test {
 namespace {
 
 class SharedHandlesTest : public ::testing::Test {
@@ -150,4 +150,4 @@ TEST_F(SharedHandlesTest, ThreadsOpenAndCloseAtOnce) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::shared_handles_test

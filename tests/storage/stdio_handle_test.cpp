@@ -8,7 +8,7 @@
 
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::stdio_handle_test {
 namespace {
 
 constexpr int64_t file_bytes = 100'000;  // more than a few stdio buffers and pages
@@ -284,4 +284,4 @@ TEST_F(StdioHandleTest, AStreamTheProgramClosedIsForgotten) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::stdio_handle_test

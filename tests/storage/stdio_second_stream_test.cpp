@@ -7,7 +7,7 @@
 #include "storage/stdio_handle.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::stdio_second_stream_test {
 namespace {
 
 // A stream made with fopencookie on a text in memory; letters change case on their way through.
@@ -133,4 +133,4 @@ TEST_F(SecondStreamTest, ItsFailuresAreReported) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::stdio_second_stream_test

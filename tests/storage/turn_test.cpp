@@ -18,7 +18,7 @@
 
 #include "storage/posix_store.hpp"
 
-namespace sheaf {
+namespace sheaf::turn_test {
 namespace {
 
 class TurnTest : public ::testing::Test {
@@ -226,4 +226,4 @@ TEST(SharedTurn, ATaskThatDiedWithTheTurnIsPassed) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::turn_test

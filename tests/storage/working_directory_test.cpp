@@ -12,7 +12,7 @@
 #include "support/current_directory.hpp"
 #include "testing.hpp"
 
-namespace sheaf::testing {
+namespace sheaf::testing::working_directory_test {
 namespace {
 
 long open_descriptors() {
@@ -164,4 +164,4 @@ TEST_F(WorkingDirectoryTest, SubfilesAreFoundWhereTheyWere) {
 }
 
 }  // namespace
-}  // namespace sheaf::testing
+}  // namespace sheaf::testing::working_directory_test

@@ -12,7 +12,7 @@
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
 
-namespace sheaf {
+namespace sheaf::write_slots_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,4 +134,4 @@ TEST(LockedSlots, ThreadsWithOneEndCountAsOneTask) {
 }
 
 }  // namespace
-}  // namespace sheaf
+}  // namespace sheaf::write_slots_test

@@ -21,7 +21,19 @@
 
 namespace sheaf::test {
 
-using namespace sheaf::sfio;
+using sfio::Block;
+using sfio::ErrorCounts;
+using sfio::Kind;
+using sfio::Link;
+using sfio::LinkCounts;
+using sfio::Place;
+using sfio::Request;
+using sfio::Role;
+using sfio::Roster;
+using sfio::Service;
+using sfio::ServiceCounts;
+using sfio::SessionOptions;
+using sfio::StripedFile;
 
 inline std::string host(int number) { return "host" + std::to_string(number); }
 
@@ -125,7 +137,7 @@ struct Cluster {
 };
 
 inline std::unique_ptr<StripedFile> open_named(Cluster::Task& task, const std::string& name, int64_t unit,
-                                               OpenMode mode = OpenMode::make) {
+                                               sfio::OpenMode mode = sfio::OpenMode::make) {
   StripeName parsed = parse_stripe_name(name);
   parsed.unit = unit;
   return StripedFile::open(task.link, parsed, mode);

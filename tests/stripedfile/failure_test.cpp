@@ -1,7 +1,7 @@
 // What goes wrong: a dead listener, disks that fail, subfiles that are missing, short or of another file.
 #include "cluster.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::failure_test {
 namespace {
 
 constexpr int64_t unit = 10;
@@ -18,7 +18,7 @@ void make_file(Cluster& cluster, int64_t bytes = 95, int64_t stripe_unit = unit)
 
 // Opens and closes; the code and message of the error.
 Code open_again(Cluster& cluster, const std::string& name, int64_t stripe_unit, std::string& message,
-                OpenMode mode = OpenMode::make) {
+                sfio::OpenMode mode = sfio::OpenMode::make) {
   Code code = Code::ok;
   cluster.run([&](Cluster::Task& task) {
     if (task.comm.rank() > 0) return;
@@ -115,7 +115,7 @@ std::vector<std::string> all_files(const Cluster& cluster) {
 
 // Each operation of each listener's store in turn, in both modes that make files; what was there before stays.
 TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
-  for (const OpenMode mode : {OpenMode::make, OpenMode::fresh})
+  for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
     for (int listener = 0; listener < 3; ++listener) {
       int64_t failures = 0;
       for (int64_t k = 0;; ++k) {
@@ -190,7 +190,7 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
   const auto open = [&] {
     Request request;
     request.kind = Kind::open;
-    request.values = {static_cast<int64_t>(OpenMode::make), 1};
+    request.values = {static_cast<int64_t>(sfio::OpenMode::make), 1};
     request.path = "/f";
     request.more = format::to_bytes(identity);
     return service.carry_out(request, {}).values[0];
@@ -222,15 +222,15 @@ TEST(StripedFailure, AFailedOpenLeavesWhatOthersUse) {
 TEST(StripedFailure, OpenModes) {
   Cluster cluster(1, 2);
   std::string message;
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::read), Code::not_found);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::write), Code::not_found);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::fresh), Code::ok);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::fresh), Code::io);
-  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, OpenMode::write), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::read), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::write), Code::not_found);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::fresh), Code::ok);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::fresh), Code::io);
+  EXPECT_EQ(open_again(cluster, name_on(2, 2), unit, message, sfio::OpenMode::write), Code::ok);
   EXPECT_EQ(open_again(cluster, "nowhere,/f;", unit, message), Code::not_found);
   EXPECT_TRUE(has(message, "nowhere") && has(message, "host0, host1")) << message;
   cluster.run([&](Cluster::Task& task) {
-    const auto file = open_named(task, name_on(2, 2), unit, OpenMode::read);
+    const auto file = open_named(task, name_on(2, 2), unit, sfio::OpenMode::read);
     EXPECT_EQ(code_of([&] { write_text(*file, 0, "a"); }), Code::wrong_mode);
     EXPECT_EQ(code_of([&] { file->resize(7); }), Code::wrong_mode);
     file->close();
@@ -448,4 +448,4 @@ TEST(StripedFailure, ACreationThatWasInterruptedGoesOn) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::failure_test

@@ -9,7 +9,7 @@
 #include "stripedfile/direct_link.hpp"
 #include "stripedfile/service.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::foreign_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,7 +22,7 @@ format::StripeIdentity identity() {
   return of;
 }
 
-Request request_of(Kind kind, std::string path, std::string more = {}, OpenMode mode = OpenMode::make) {
+Request request_of(Kind kind, std::string path, std::string more = {}, sfio::OpenMode mode = sfio::OpenMode::make) {
   Request request;
   request.kind = kind;
   request.path = std::move(path);
@@ -63,7 +63,7 @@ TEST(ForeignFiles, NoRequestLeavesTheRoot) {
   Service service(posix_store(), (at.top / "root/n0").string(), 1 << 16);
   for (const std::string path :
        {"../../secret", "/../../secret", "up/secret", "link", "/x/../../../secret", "/up/new", ".."}) {
-    for (const OpenMode mode : {OpenMode::read, OpenMode::write, OpenMode::make, OpenMode::fresh})
+    for (const sfio::OpenMode mode : {sfio::OpenMode::read, sfio::OpenMode::write, sfio::OpenMode::make, sfio::OpenMode::fresh})
       EXPECT_NE(ask(service, request_of(Kind::open, path, {}, mode)), Code::ok) << path;
     EXPECT_NE(ask(service, request_of(Kind::look, path)), Code::ok) << path;
     EXPECT_NE(ask(service, request_of(Kind::remove, path)), Code::ok) << path;
@@ -111,7 +111,7 @@ TEST(ForeignFiles, AnIdentitysPlaceThatIsTakenIsLeftAlone) {
   MemoryStore store;
   store.set_contents("/new.sfio", bytes("somebody else's notes"));
   Service service(store, "", 1 << 16);
-  for (const OpenMode mode : {OpenMode::make, OpenMode::fresh})
+  for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
     EXPECT_NE(ask(service, request_of(Kind::open, "/new", {}, mode)), Code::ok);
   EXPECT_EQ(ask(service, request_of(Kind::remove, "/new")), Code::damaged);
   EXPECT_EQ(store.contents("/new.sfio"), bytes("somebody else's notes"));
@@ -154,13 +154,13 @@ TEST(ForeignFiles, NothingIsRemovedIfOneIsForeign) {
 
 TEST(ForeignFiles, HostsAreNoPaths) {
   const Root at;
-  const auto link = direct_link(posix_store(), {(at.top / "root").string(), "here"});
+  const auto link = sfio::direct_link(posix_store(), {(at.top / "root").string(), "here"});
   for (const char* host : {"..", ".", "n0/..", "/"})
-    EXPECT_EQ(code_of([&] { look(*link, parse_stripe_name(std::string(host) + ",/secret;")); }),
+    EXPECT_EQ(code_of([&] { sfio::look(*link, parse_stripe_name(std::string(host) + ",/secret;")); }),
               Code::invalid_argument)
         << host;
-  EXPECT_TRUE(look(*link, parse_stripe_name("n0,/mine;"))[0].exists);
+  EXPECT_TRUE(sfio::look(*link, parse_stripe_name("n0,/mine;"))[0].exists);
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::foreign_files_test

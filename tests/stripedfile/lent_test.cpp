@@ -6,7 +6,7 @@
 #include "stripedfile/service.hpp"
 #include "stripedfile/striped_store.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::lent_test {
 namespace {
 
 std::string path_on(int listeners, int subfiles) { return "sfio:unit=5000;" + name_on(listeners, subfiles); }
@@ -208,13 +208,13 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   };
   cluster.run(
       [&](Cluster::Task& task) {
-        const auto file = StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), OpenMode::make);
+        const auto file = StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::OpenMode::make);
         const auto loan = file->lend(memory->lent());
         std::ranges::fill(memory->bytes(), std::byte{'w'});
         Block block{0, memory->bytes().data(), 5'000};
         file->write({&block, 1});
         {
-          const auto operation = file->start(Direction::read, {&block, 1});
+          const auto operation = file->start(sfio::Direction::read, {&block, 1});
           while (!reading) {
             operation->advance();
             yield();
@@ -287,4 +287,4 @@ TEST(LentTransfers, OfMemoryThatWasCalledBackAreNotBegun) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::lent_test

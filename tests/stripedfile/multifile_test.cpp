@@ -5,7 +5,7 @@
 #include "stripedfile/striped_store.hpp"
 #include "support/programs.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::multifile_test {
 namespace {
 
 TEST(StripedMultifile, IsWrittenAndReadInEveryWay) {
@@ -22,4 +22,4 @@ TEST(StripedMultifile, IsWrittenAndReadInEveryWay) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::multifile_test

@@ -11,7 +11,7 @@
 #include "stripedfile/protocol.hpp"
 #include "stripedfile/stripe_name.hpp"
 
-namespace sheaf::sfio {
+namespace sheaf::sfio::parts_test {
 namespace {
 
 using format::StripeIdentity;
@@ -143,4 +143,4 @@ TEST(ListenerNames, ByNameInTurnNumberAndShortName) {
 }
 
 }  // namespace
-}  // namespace sheaf::sfio
+}  // namespace sheaf::sfio::parts_test

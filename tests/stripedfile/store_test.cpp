@@ -3,7 +3,7 @@
 #include "storage/scattered.hpp"
 #include "stripedfile/striped_store.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::store_test {
 namespace {
 
 std::string path_on(int listeners) { return "sfio:unit=10;" + name_on(listeners, listeners); }
@@ -75,4 +75,4 @@ TEST(StripedStore, ManyPiecesAreOneMessagePerListener) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::store_test

@@ -4,7 +4,7 @@
 
 #include "cluster.hpp"
 
-namespace sheaf::test {
+namespace sheaf::test::striped_file_test {
 namespace {
 
 TEST(StripedFile, ThePaperFirstExample) {
@@ -142,11 +142,11 @@ TEST(StripedFile, SimpleTransfersGiveTheSameFileWithAMessagePerPiece) {
     const auto file = open_named(task, name_on(3, 3), 10);
     std::string text = "the quick brown fox jumps over the lazy dog and runs away";
     const auto before = task.link->counts();
-    file->transfer_simply(Direction::write, block(3, text));
+    file->transfer_simply(sfio::Direction::write, block(3, text));
     EXPECT_EQ(task.link->counts().messages - before.messages, (3 + std::ssize(text) + 9) / 10);
     EXPECT_EQ(read_text(*file, 3, 100), text);
     std::string back(text.size(), ' ');
-    file->transfer_simply(Direction::read, block(3, back));
+    file->transfer_simply(sfio::Direction::read, block(3, back));
     EXPECT_EQ(back, text);
     file->close();
   });
@@ -232,4 +232,4 @@ TEST(StripedFile, ManyTasksMakeItAtOnce) {
 }
 
 }  // namespace
-}  // namespace sheaf::test
+}  // namespace sheaf::test::striped_file_test

@@ -56,11 +56,6 @@ Result on_keys(const char* function, int sid, Result failure, Body&& body) {
   });
 }
 
-template <class T>
-void require(const T* pointer, const char* name) {
-  if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
-}
-
 [[gnu::noinline]] size_t write_key_slowly(const void* data, uint64_t key, size_t size, size_t nitems,
                                           int sid) {
   constexpr const char* function = "sion_fwrite_key";

@@ -39,7 +39,7 @@ std::optional<Error> check_arguments(const MappedOpen& call) {
   });
 }
 
-std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
+std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
                                       const OpenMode& mode) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
@@ -56,7 +56,7 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const MappedOp
 }
 
 // To read or to append.
-std::unique_ptr<Handle> open_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
+std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
                                    const OpenMode& mode) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
@@ -136,7 +136,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "", same, problem);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
-    const auto open = mode.creates() ? open_to_write : open_again;
+    const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;
     auto handle = open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
     if (process == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (process == 0 && !mode.writes() && handle->task() >= 0)

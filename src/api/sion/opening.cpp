@@ -89,7 +89,7 @@ std::optional<Error> check_arguments(const ParallelOpen& call) {
   });
 }
 
-std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
+std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
                                       const OpenMode& mode) {
   ParallelWriteRequest request;
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
@@ -113,7 +113,7 @@ std::unique_ptr<Handle> open_to_write(std::unique_ptr<Comm> comm, const Parallel
   return handle;
 }
 
-std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
+std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
                                      const OpenMode& mode) {
   auto reader = std::make_unique<ParallelReader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
   *call.numfiles = reader->facts().nfiles;
@@ -122,7 +122,7 @@ std::unique_ptr<Handle> open_to_read(std::unique_ptr<Comm> comm, const ParallelO
   return std::make_unique<Handle>(store, std::move(reader), mode);
 }
 
-std::unique_ptr<Handle> open_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
+std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
                                        const OpenMode& mode) {
   const int64_t task = comm->rank();
   const int64_t ntasks = comm->size();
@@ -188,7 +188,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
-    const auto open = mode.append ? open_to_append : mode.writes() ? open_to_write : open_to_read;
+    const auto open = mode.append ? open_parallel_to_append : mode.writes() ? open_parallel_to_write : open_parallel_to_read;
     auto handle = open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
     if (task == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (task == 0 && !mode.writes()) {

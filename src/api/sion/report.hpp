@@ -2,6 +2,7 @@
 // stderr unless switched off, turned into the documented return value. Nothing is ever thrown across the border.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -21,6 +22,11 @@ SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int 
 // The same with what this call has wanted to tell (base/warnings).
 SHEAF_EXPORT bool warnings_wait();
 SHEAF_EXPORT void say_warnings(std::string_view function, int task);
+
+// Throws invalid_argument for a null pointer.
+inline void require(const void* pointer, const char* name) {
+  if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
+}
 
 // Runs a call of the interface; `failure` is what it returns after an error. `task`: a number, or a function that
 // finds it when there is something to report.

@@ -33,10 +33,6 @@ void give_array(T** array, int64_t count, Value&& value) {
   for (int64_t t = 0; t < count; ++t) (*array)[t] = static_cast<T>(value(t));
 }
 
-void require(const void* pointer, const char* name) {
-  if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
-}
-
 std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, const int* ntasks, const int* nfiles,
                                       sion_int64* const* chunksizes, sion_int32* fsblksize, int* const* globalranks) {
   require(ntasks, "ntasks");
