@@ -33,11 +33,11 @@ deps:
 # Shows what was found, and all of it if it fails.
 configure_quietly = quietly() { cmake "$$@" >$(BUILD).configure.log 2>&1 || { cat $(BUILD).configure.log; exit 1; }; \
   sed -n '/^-- Sheaf /,/^-- Configuring/{/Configuring/d;p}' $(BUILD).configure.log; rm -f $(BUILD).configure.log; }; \
-  quietly -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+  quietly -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_DEVELOPER=ON
 
 configure: deps
 	@grep -qs "SHEAF_TESTS:BOOL=ON" $(BUILD)/CMakeCache.txt || \
-	  $(configure_quietly) -DSHEAF_TESTS=ON -DSHEAF_DEVELOPER=ON "-DSHEAF_MPIS=$(MPIS)"
+	  $(configure_quietly) -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)"
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)

@@ -2,7 +2,7 @@
 set(SHEAF_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined or thread")
 if(SHEAF_SANITIZE)
   # -O1: the compiler is done in two thirds of the time of -O2.
-  add_compile_options(-O1 -fsanitize=${SHEAF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(-O1 -g1 -fsanitize=${SHEAF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SHEAF_SANITIZE})
 endif()
 
