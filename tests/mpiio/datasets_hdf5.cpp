@@ -215,7 +215,7 @@ class Hdf5Case : public Case {
     const hid_t properties = transfer(together);
     for (int task = 0; task < group_.size; ++task) {
       Random own = of_task(operation_, task);
-      const Selection selection = some_selection(own, kind, dims, deal, task, group_.size);
+      const Selection selection = some_selection(own, kind, dims, one.chunk, deal, task, group_.size);
       for (const uint64_t index : selection.elements)
         one.contents.values[index] = some_value(number_, operation_, index);
       if (task != group_.rank || (!together && selection.elements.empty())) continue;
@@ -242,7 +242,7 @@ class Hdf5Case : public Case {
     const Kind kind = one_in(own, 5) ? Kind::points : Kind::slabs;
     const Deal alone(own, dims, 1);
     ++operation_;
-    const Selection selection = some_selection(own, kind, dims, alone, 0, 1);
+    const Selection selection = some_selection(own, kind, dims, one.chunk, alone, 0, 1);
     if (together || !selection.elements.empty())
       read(one, selection, properties, together ? "together" : "independently");
     H5Pclose(properties);
