@@ -44,6 +44,9 @@ endfunction()
 
 # compiler: a wrapper; empty: whatever find_package(MPI) finds.
 macro(sheaf_add_mpi compiler)
+  foreach(library ${MPI_C_LIB_NAMES})  # the same name may be of another MPI
+    unset(MPI_${library}_LIBRARY CACHE)
+  endforeach()
   foreach(variable COMPILER INCLUDE_DIRS COMPILER_INCLUDE_DIRS HEADER_DIR LIB_NAMES LIBRARIES COMPILE_OPTIONS COMPILE_DEFINITIONS
           LINK_FLAGS WORKS FOUND ADDITIONAL_INCLUDE_DIRS ADDITIONAL_INCLUDE_VARS)
     if(NOT "${compiler}" STREQUAL "")
