@@ -67,22 +67,38 @@ bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 
 bool is_fatal(MPI_Errhandler handler) { return handler == MPI_ERRORS_ARE_FATAL || is_abort(handler); }
 
+// MPI_COMM_SELF has another handler for as long as this lives: one of MPI's own.
+class HandlerOfSelf {
+ public:
+  explicit HandlerOfSelf(MPI_Errhandler own) : lock_(mutex()) {
+    PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before_);
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, own);
+  }
+  HandlerOfSelf(const HandlerOfSelf&) = delete;
+  HandlerOfSelf& operator=(const HandlerOfSelf&) = delete;
+  ~HandlerOfSelf() {
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, before_);
+    SHEAF_REAL(Errhandler_free)(&before_);
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::scoped_lock<std::mutex> lock_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
 // One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out itself, which it
-// does for any object. MPI_COMM_SELF has it for that moment.
+// does for any object.
 int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   if (is_abort(own)) {
     *handler = own;
     return MPI_SUCCESS;
   }
-  static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
-  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
-  if (const int result = PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before)) return result;
-  PMPI_Comm_set_errhandler(MPI_COMM_SELF, own);
-  const int result = PMPI_Comm_get_errhandler(MPI_COMM_SELF, handler);
-  PMPI_Comm_set_errhandler(MPI_COMM_SELF, before);
-  SHEAF_REAL(Errhandler_free)(&before);
-  return result;
+  const HandlerOfSelf lent(own);
+  return PMPI_Comm_get_errhandler(MPI_COMM_SELF, handler);
 }
 
 [[noreturn]] void die(int code, const char* what) {
@@ -123,6 +139,8 @@ int Errhandling::hold(MPI_Errhandler handler, MPI_File file) {
     }
     if (file != MPI_FILE_NULL) register_shadow(shadow_, file);
   }
+  // A handler of other objects is refused; MPICH 5 tells that to the handler of MPI_COMM_SELF.
+  const HandlerOfSelf returns(MPI_ERRORS_RETURN);
   return SHEAF_REAL(File_set_errhandler)(shadow_, handler);
 }
 
