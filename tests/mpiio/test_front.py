@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The library of entry points: one file for every MPI, one clear line where no engine fits, nothing in programs without MPI; and
+`sheaf mpiio`, which sets it up and reports."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from programs import BIN, LIB, MPIS, Programs
+
+WRITER = """
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_File file;
+  MPI_Init(&argc, &argv);
+  MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  MPI_File_write_ordered(file, "text", 4, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  return MPI_Finalize();
+}
+"""
+
+
+class Front(Programs):
+    def writer(self, mpi):
+        source = os.path.join(self.where, "writer.c")
+        with open(source, "w") as file:
+            file.write(WRITER)
+        return self.build(f"mpicc.{mpi}", source)
+
+    def check(self, path):
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), b"text" * 2)
+        os.unlink(path)
+
+    def test_without_an_engine_one_line_says_which_file_is_missing(self):
+        alone = shutil.copy(os.path.join(LIB, "libsheaf_mpiio.so"), self.where)
+        for mpi in MPIS:
+            path = os.path.join(self.where, "x")
+            self.run_under(mpi, 2, ["env", f"LD_PRELOAD={alone}", self.writer(mpi), path], preload=False)
+            self.check(path)
+            lines = [line for line in self.said_beside.splitlines() if "sheaf mpiio" in line]
+            self.assertEqual(len(lines), 1, self.said_beside)
+            self.assertIn(os.path.join(self.where, "sheaf", f"libsheaf_mpiio_{mpi}.so"), lines[0])
+            self.assertIn("its own MPI-IO is used", lines[0])
+
+    def test_an_engine_that_does_not_load_is_told_with_its_reason(self):
+        alone = shutil.copy(os.path.join(LIB, "libsheaf_mpiio.so"), self.where)
+        os.mkdir(os.path.join(self.where, "sheaf"))
+        for mpi in MPIS:
+            with open(os.path.join(self.where, "sheaf", f"libsheaf_mpiio_{mpi}.so"), "w") as file:
+                file.write("no library")
+            path = os.path.join(self.where, "x")
+            self.run_under(mpi, 2, ["env", f"LD_PRELOAD={alone}", self.writer(mpi), path], preload=False)
+            self.check(path)
+            self.assertIn("file too short", self.said_beside)
+
+    def test_programs_without_mpi_do_not_notice(self):
+        done = subprocess.run(["env", f"LD_PRELOAD={LIB}/libsheaf_mpiio.so", "sh", "-c", "echo here"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "here\n", ""))
+
+    def report(self, *command):
+        done = subprocess.run([f"{BIN}/sheaf", "mpiio", *command], capture_output=True, text=True, cwd=self.where, timeout=100,
+                              env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                                   "OMPI_MCA_rmaps_base_oversubscribe": "1"})
+        return done.returncode, done.stdout, done.stderr
+
+    def test_sheaf_mpiio_reports(self):
+        for mpi in MPIS:
+            command = ["--", f"mpirun.{mpi}", "-n", "2", self.writer(mpi), "x"]
+            code, out, err = self.report("--json", *command)
+            self.assertEqual(code, 0, err)
+            report = json.loads(out)
+            self.assertEqual([(file["path"], file["tasks"], file["bytes_written"]) for file in report["files"]], [("x", 2, 8)])
+            (library,) = report["libraries"]
+            self.assertTrue(library["engine"].endswith(f"libsheaf_mpiio_{mpi}.so"), library)
+            self.check(os.path.join(self.where, "x"))
+            code, out, err = self.report("--report", *command)
+            self.assertEqual((code, out), (0, ""))
+            self.assertRegex(err, r"\n +2 +8 +0 .* x\n")
+            self.assertEqual(self.report(*command), (0, "", ""))
+            self.assertEqual([name for name in os.listdir(self.where) if name.startswith(".")], [])
+
+    def test_sheaf_mpiio_hands_on_how_the_command_ended(self):
+        self.assertEqual(self.report("--report", "--", "sh", "-c", "exit 5")[0], 5)
+        self.assertEqual(self.report("--report", "--", "sh", "-c", "kill -9 $$")[0], 128 + 9)
+        code, _, err = self.report("--", "./no-such-program")
+        self.assertEqual(code, 1)
+        self.assertIn("no-such-program", err)
+        self.assertEqual(self.report()[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
