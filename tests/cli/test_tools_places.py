@@ -251,7 +251,7 @@ class Signals(ToolCase):
 
     def interrupt(self, tool: list, number: int) -> None:
         """Tries again if the work was done before the signal came."""
-        for _ in range(20):
+        for _ in range(300):
             process = subprocess.Popen([str(BIN / "sheaf"), *map(str, tool)], stderr=subprocess.PIPE)
             deadline = time.monotonic() + SECONDS
             while not any(".part" in name for name in self.names()) and process.poll() is None and time.monotonic() < deadline:
