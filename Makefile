@@ -20,7 +20,7 @@ KILL_ROUNDS ?= 1000
 # Builds what the demo needs, with the first MPI that is found; a build that has the tests already stays as it is.
 demo:
 	@scripts/install-deps.sh demo
-	@[ -f $(BUILD)/build.ninja ] || $(configure_quietly) -DSHEAF_TESTS=OFF
+	@[ -f $(BUILD)/build.ninja ] || scripts/configure.sh $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	@cmake --build $(BUILD) -j $(JOBS) --target sheaf_cli particles
 	@examples/particles/demo.sh $(BUILD)
 
@@ -30,14 +30,9 @@ test: build
 deps:
 	@scripts/install-deps.sh
 
-# Shows what was found, and all of it if it fails.
-configure_quietly = quietly() { cmake "$$@" >$(BUILD).configure.log 2>&1 || { cat $(BUILD).configure.log; exit 1; }; \
-  sed -n '/^-- Sheaf /,/^-- Configuring/{/Configuring/d;p}' $(BUILD).configure.log; rm -f $(BUILD).configure.log; }; \
-  quietly -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_DEVELOPER=ON
-
 configure: deps
 	@grep -qs "SHEAF_TESTS:BOOL=ON" $(BUILD)/CMakeCache.txt || \
-	  $(configure_quietly) -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)"
+	  scripts/configure.sh $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DSHEAF_TESTS=ON "-DSHEAF_MPIS=$(MPIS)"
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)

@@ -29,16 +29,7 @@ class CollectiveWords : public Api {
  protected:
   void SetUp() override {
     Api::SetUp();
-    char name[] = "pthreads";
-    aid_ = sion_generic_create_api(name);
-    sion_generic_register_create_local_commgroup_cb(aid_, pt_create);
-    sion_generic_register_free_local_commgroup_cb(aid_, pt_free);
-    sion_generic_register_barrier_cb(aid_, pt_barrier);
-    sion_generic_register_bcastr_cb(aid_, pt_bcastr);
-    sion_generic_register_gatherr_cb(aid_, pt_gatherr);
-    sion_generic_register_gathervr_cb(aid_, pt_gathervr);
-    sion_generic_register_scatterr_cb(aid_, pt_scatterr);
-    sion_generic_register_scattervr_cb(aid_, pt_scattervr);
+    aid_ = pt_api();
     sion_generic_register_execute_and_scatter_cb(aid_, pt_execute_and_scatter);
     sion_generic_register_gather_and_execute_cb(aid_, pt_gather_and_execute);
     sion_generic_register_get_capability_cb(aid_, pt_capability);

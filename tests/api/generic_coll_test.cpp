@@ -19,16 +19,7 @@ class GenericColl : public Api {
     Api::SetUp();
     failing_mover = -1;
     pieces_written = pieces_read = movers_called = 0;
-    char name[] = "pthreads";
-    aid_ = sion_generic_create_api(name);
-    sion_generic_register_create_local_commgroup_cb(aid_, pt_create);
-    sion_generic_register_free_local_commgroup_cb(aid_, pt_free);
-    sion_generic_register_barrier_cb(aid_, pt_barrier);
-    sion_generic_register_bcastr_cb(aid_, pt_bcastr);
-    sion_generic_register_gatherr_cb(aid_, pt_gatherr);
-    sion_generic_register_gathervr_cb(aid_, pt_gathervr);
-    sion_generic_register_scatterr_cb(aid_, pt_scatterr);
-    sion_generic_register_scattervr_cb(aid_, pt_scattervr);
+    aid_ = pt_api();
   }
   void TearDown() override {
     EXPECT_EQ(sion_generic_free_api(aid_), 1);

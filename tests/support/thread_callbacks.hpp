@@ -130,4 +130,19 @@ inline int pt_free(void* lcg) {
   return 0;
 }
 
+// A new API of the generic interface with all of them: its number.
+inline int pt_api() {
+  char name[] = "pthreads";
+  const int aid = sion_generic_create_api(name);
+  sion_generic_register_create_local_commgroup_cb(aid, pt_create);
+  sion_generic_register_free_local_commgroup_cb(aid, pt_free);
+  sion_generic_register_barrier_cb(aid, pt_barrier);
+  sion_generic_register_bcastr_cb(aid, pt_bcastr);
+  sion_generic_register_gatherr_cb(aid, pt_gatherr);
+  sion_generic_register_gathervr_cb(aid, pt_gathervr);
+  sion_generic_register_scatterr_cb(aid, pt_scatterr);
+  sion_generic_register_scattervr_cb(aid, pt_scattervr);
+  return aid;
+}
+
 }  // namespace sheaf::test
