@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-int _sion_file_stat_file(const char *fname); /* 1 if the file exists, else 0. Local */
+int _sion_file_stat_file(const char* fname); /* 1 if the file exists, else 0. Local */
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /* Prints a line with the time of day, the rank and desc on stderr. 1; 0 if desc is NULL. Local. */
-int sion_print_time_stamp(int rank, char *desc);
+int sion_print_time_stamp(int rank, char* desc);
 
 #ifdef __cplusplus
 }

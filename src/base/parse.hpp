@@ -1,4 +1,5 @@
-// base/parse: numbers, sizes and words as people write them: in the environment, in hints, in open modes and on command lines.
+// base/parse: numbers, sizes and words as people write them: in the environment, in hints, in open modes and
+// on command lines.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ SHEAF_EXPORT std::string_view take_word(std::string_view& list);
 // A whole decimal number and nothing else; nothing if it is none, or has more than 63 bits.
 SHEAF_EXPORT std::optional<int64_t> parse_number(std::string_view text);
 
-// Bytes >= 0: a number, and maybe a unit. k, M, G, T, as KiB, MiB, GiB, TiB, are powers of 1024; kB, MB, GB, TB powers of 1000. The
-// letter may be large or small.
+// Bytes >= 0: a number, and maybe a unit. k, M, G, T, as KiB, MiB, GiB, TiB, are powers of 1024; kB, MB, GB,
+// TB powers of 1000. The letter may be large or small.
 SHEAF_EXPORT std::optional<int64_t> parse_bytes(std::string_view text);
 
 }  // namespace sheaf

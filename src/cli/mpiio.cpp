@@ -26,7 +26,8 @@ std::string drop_in() {
   const fs::path own = fs::read_symlink("/proc/self/exe");
   const fs::path library = own.parent_path().parent_path() / "lib" / "libsheaf_mpiio.so";
   if (!fs::exists(library))
-    throw Error(Code::not_found, "'" + library.string() + "' is not there: Sheaf was built or installed without an MPI");
+    throw Error(Code::not_found,
+                "'" + library.string() + "' is not there: Sheaf was built or installed without an MPI");
   return library.string();
 }
 
@@ -39,7 +40,8 @@ std::string quoted(const std::string& word) {
 // Open MPI's launchers hand on to other hosts only those variables that they are told of.
 bool is_open_mpi(const std::string& launcher) {
   const std::string name = fs::path(launcher).filename().string();
-  if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" && name != "prterun") return false;
+  if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" && name != "prterun")
+    return false;
   std::FILE* const said = popen((quoted(launcher) + " --version 2>/dev/null </dev/null").c_str(), "re");
   if (!said) return false;
   char text[200] = "";
@@ -47,10 +49,12 @@ bool is_open_mpi(const std::string& launcher) {
   while (std::fgetc(said) != EOF) continue;
   pclose(said);
   const std::string_view version(text, n);
-  return version.find("Open MPI") != version.npos || version.find("OpenRTE") != version.npos || version.find("PRRTE") != version.npos;
+  return version.find("Open MPI") != version.npos || version.find("OpenRTE") != version.npos ||
+         version.find("PRRTE") != version.npos;
 }
 
-std::vector<std::string> with_variables(std::vector<std::string> command, const std::vector<const char*>& variables) {
+std::vector<std::string> with_variables(std::vector<std::string> command,
+                                        const std::vector<const char*>& variables) {
   if (!is_open_mpi(command.front())) return command;
   std::vector<std::string> added;
   for (const char* const variable : variables) added.insert(added.end(), {"-x", variable});
@@ -124,17 +128,20 @@ void print(const Json& report) {
                engine.empty() ? "its own MPI-IO, there is no engine for it" : engine);
   }
   if (report["files"].empty()) {
-    fmt::print(stderr, "sheaf mpiio: no file was closed through the drop-in; does the program use MPI-IO, with a shared MPI library?\n");
+    fmt::print(stderr,
+               "sheaf mpiio: no file was closed through the drop-in; does the program use MPI-IO, with a "
+               "shared MPI library?\n");
     return;
   }
-  fmt::print(stderr, "{:>6} {:>16} {:>16} {:>8} {:>8} {:>9} {:>9}  {}\n", "tasks", "bytes written", "bytes read", "calls",
-             "requests", "exchanged", "aggregat.", "file");
+  fmt::print(stderr, "{:>6} {:>16} {:>16} {:>8} {:>8} {:>9} {:>9}  {}\n", "tasks", "bytes written",
+             "bytes read", "calls", "requests", "exchanged", "aggregat.", "file");
   for (const Json& file : report["files"]) {
     const int64_t calls = number(file, "independent_writes") + number(file, "independent_reads") +
                           number(file, "collective_writes") + number(file, "collective_reads");
-    fmt::print(stderr, "{:>6} {:>16} {:>16} {:>8} {:>8} {:>9} {:>9}  {}\n", number(file, "tasks"), number(file, "bytes_written"),
-               number(file, "bytes_read"), calls, number(file, "requests"), number(file, "exchanged_bytes"),
-               number(file, "aggregators"), printable(file.value("path", "")));
+    fmt::print(stderr, "{:>6} {:>16} {:>16} {:>8} {:>8} {:>9} {:>9}  {}\n", number(file, "tasks"),
+               number(file, "bytes_written"), number(file, "bytes_read"), calls, number(file, "requests"),
+               number(file, "exchanged_bytes"), number(file, "aggregators"),
+               printable(file.value("path", "")));
   }
 }
 

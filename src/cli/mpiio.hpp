@@ -1,4 +1,5 @@
-// cli/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards what it did for which file.
+// cli/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards what it did
+// for which file.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@ struct MpiIoOptions {
   bool json = false;  // the report
 };
 
-// Does not return without a report: the command takes the place of this process. With one, the exit code of the command, 128
-// and the signal if one ended it.
+// Does not return without a report: the command takes the place of this process. With one, the exit code of
+// the command, 128 and the signal if one ended it.
 int mpiio(const MpiIoOptions& options);
 
 }  // namespace sheaf::cli

@@ -10,7 +10,8 @@
 
 namespace sheaf::format {
 
-// The integer T (2, 4 or 8 bytes), little-endian whatever the machine: all that is Sheaf's own is stored like that.
+// The integer T (2, 4 or 8 bytes), little-endian whatever the machine: all that is Sheaf's own is stored like
+// that.
 template <class T>
 void put_little(std::byte* to, T value) {
   if constexpr (sizeof(T) == 2) {
@@ -23,8 +24,10 @@ void put_little(std::byte* to, T value) {
 
 template <class T>
 T get_little(const std::byte* from) {
-  if constexpr (sizeof(T) == 2) return static_cast<T>(static_cast<unsigned>(from[0]) | static_cast<unsigned>(from[1]) << 8);
-  else return load<T>(from, ByteOrder::little);
+  if constexpr (sizeof(T) == 2)
+    return static_cast<T>(static_cast<unsigned>(from[0]) | static_cast<unsigned>(from[1]) << 8);
+  else
+    return load<T>(from, ByteOrder::little);
 }
 
 [[noreturn]] inline void throw_damaged(std::string_view path, const std::string& finding) {

@@ -32,8 +32,8 @@ void ManyBlocks::load(int64_t block) {
   window_.clear();  // should reading fail
   const int64_t tasks = tables_->reader->header().ntasks;
   const bool alone = tasks > most_neighbours;
-  std::vector<int64_t> sizes(
-      static_cast<size_t>(std::min(count_ - block, alone ? singles_at_once : neighbour_sizes_at_once / tasks)));
+  std::vector<int64_t> sizes(static_cast<size_t>(
+      std::min(count_ - block, alone ? singles_at_once : neighbour_sizes_at_once / tasks)));
   tables_->with([&](MetadataReader& reader) {
     if (alone) {
       for (size_t i = 0; i < sizes.size(); ++i)

@@ -28,7 +28,8 @@ NewFile open_placed(Store& store, const std::string& path) {
   const auto found = std::span(head).first(file->read_at(head, 0));
   if (found.empty() || format::begins_as_multifile(found)) return {std::move(file), true};
   file->close();
-  throw file_error(Code::foreign, path, "is no multifile and is not overwritten; move it away, or write under another name");
+  throw file_error(Code::foreign, path,
+                   "is no multifile and is not overwritten; move it away, or write under another name");
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ int64_t alike(File& file, const Report& by, const WrittenTask& task, const Part&
   std::vector<std::byte> here, moved;
   for (int64_t at = part.from; at < part.until;) {
     const int64_t in_tail = offset + at - by.begin();
-    const int64_t n = std::min({part.until - at, by.geometry.size - in_tail % by.geometry.size, compared_at_once});
+    const int64_t n =
+        std::min({part.until - at, by.geometry.size - in_tail % by.geometry.size, compared_at_once});
     here.resize(static_cast<size_t>(n));
     moved.resize(static_cast<size_t>(n));
     read_all(file, here, offset + at);

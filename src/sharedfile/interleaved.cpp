@@ -21,19 +21,22 @@ struct Piece {
 std::vector<Piece> sorted_pieces(const exchange::Access& access, bool writes, const std::string& path) {
   std::vector<Piece> pieces;
   int64_t position = 0;
-  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, [&](int64_t offset, int64_t bytes) {
-    pieces.push_back({offset, position, bytes});
-    position += bytes;
-  });
+  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to,
+                         [&](int64_t offset, int64_t bytes) {
+                           pieces.push_back({offset, position, bytes});
+                           position += bytes;
+                         });
   std::ranges::stable_sort(pieces, {}, &Piece::offset);
   const auto refuse = [&](int64_t offset, const std::string& why) {
-    throw Error(Code::invalid_argument, "'" + path + "': the file type of a view spans more than its extent of " +
-                                            std::to_string(access.filetype->extent()) + " bytes, and at offset " +
-                                            std::to_string(offset) + " a transfer of several instances " + why);
+    throw Error(Code::invalid_argument,
+                "'" + path + "': the file type of a view spans more than its extent of " +
+                    std::to_string(access.filetype->extent()) + " bytes, and at offset " +
+                    std::to_string(offset) + " a transfer of several instances " + why);
   };
   if (pieces.front().offset < 0) refuse(pieces.front().offset, "lies before the file");
   for (size_t i = 1; writes && i < pieces.size(); ++i)
-    if (pieces[i].offset < pieces[i - 1].offset + pieces[i - 1].bytes) refuse(pieces[i].offset, "would write bytes twice");
+    if (pieces[i].offset < pieces[i - 1].offset + pieces[i - 1].bytes)
+      refuse(pieces[i].offset, "would write bytes twice");
   return pieces;
 }
 
@@ -48,14 +51,16 @@ exchange::Access sorted(exchange::Access access, bool writes, const std::string&
   for (const Piece& p : pieces) {
     lengths.push_back(p.bytes);
     offsets.push_back(p.offset - begin);
-    layout::for_each_piece(*access.memory, 0, p.position, p.position + p.bytes, [&](int64_t offset, int64_t bytes) {
-      memory_lengths.push_back(bytes);
-      memory_offsets.push_back(offset);
-    });
+    layout::for_each_piece(*access.memory, 0, p.position, p.position + p.bytes,
+                           [&](int64_t offset, int64_t bytes) {
+                             memory_lengths.push_back(bytes);
+                             memory_offsets.push_back(offset);
+                           });
   }
   const TypeMap byte = TypeMap::bytes(1);
-  const auto types = std::make_shared<const Types>(
-      Types{TypeMap::indexed(lengths, offsets, byte).set_apart(), TypeMap::indexed(memory_lengths, memory_offsets, byte)});
+  const auto types =
+      std::make_shared<const Types>(Types{TypeMap::indexed(lengths, offsets, byte).set_apart(),
+                                          TypeMap::indexed(memory_lengths, memory_offsets, byte)});
   access.to = access.bytes();
   access.from = 0;
   access.displacement = begin;
@@ -76,7 +81,8 @@ exchange::Access in_order(exchange::Access access, bool writes, const std::strin
   const auto begin = before ? checked_add(access.displacement, *before) : std::nullopt;
   access.displacement = must_fit(begin, "the begin of a transfer");
   if (access.displacement + type.true_lower_bound() < 0)
-    throw Error(Code::invalid_argument, "'" + path + "': instance " + std::to_string(instance) + " of a file type lies before the file");
+    throw Error(Code::invalid_argument, "'" + path + "': instance " + std::to_string(instance) +
+                                            " of a file type lies before the file");
   const auto one = std::make_shared<const TypeMap>(type.set_apart());
   access.from -= instance * type.size();
   access.to -= instance * type.size();

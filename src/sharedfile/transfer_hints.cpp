@@ -8,7 +8,9 @@ using exchange::Sieving;
 using exchange::Together;
 
 Sieving sieving(Choice choice) {
-  return choice == Choice::enable ? Sieving::always : choice == Choice::disable ? Sieving::never : Sieving::automatic;
+  return choice == Choice::enable    ? Sieving::always
+         : choice == Choice::disable ? Sieving::never
+                                     : Sieving::automatic;
 }
 Together::Way way(Choice choice) {
   return choice == Choice::enable    ? Together::Way::always

@@ -1,5 +1,5 @@
-// storage/forwarding_store: a Store that hands on to another one; decorators override what they are about. Its files are those of the
-// other one, unless a decorator wraps them.
+// storage/forwarding_store: a Store that hands on to another one; decorators override what they are about.
+// Its files are those of the other one, unless a decorator wraps them.
 #pragma once
 
 #include "storage/store.hpp"
@@ -9,7 +9,9 @@ namespace sheaf {
 class ForwardingStore : public Store {
  public:
   explicit ForwardingStore(Store& inner) : inner_(inner) {}  // which outlives the object
-  std::shared_ptr<File> open(const std::string& path, Access access) override { return inner_.open(path, access); }
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return inner_.open(path, access);
+  }
   FileStatus status(const std::string& path) override { return inner_.status(path); }
   void remove(const std::string& path) override { inner_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
@@ -20,7 +22,9 @@ class ForwardingStore : public Store {
   }
   void sync_name(const std::string& path) override { inner_.sync_name(path); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return inner_.make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override { return inner_.join_slots(name, count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return inner_.join_slots(name, count);
+  }
 
  protected:
   Store& inner() const { return inner_; }

@@ -82,7 +82,8 @@ TEST_F(OmpDirectories, OneNameInTwoDirectoriesIsTwoFiles) {
                           places.go_elsewhere();
                           return open("wb");
                         }()};
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(sion_fwrite(content(10 * i + me, 0, 100).data(), 1, 100, sids[i]), 100u);
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(sion_fwrite(content(10 * i + me, 0, 100).data(), 1, 100, sids[i]), 100u);
     EXPECT_EQ(sion_parclose_omp(sids[0]), 1);
     EXPECT_EQ(sion_parclose_omp(sids[1]), 1);
   }

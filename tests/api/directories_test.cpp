@@ -1,4 +1,5 @@
-// A program that changes its current directory while multifiles are open works on the files that it has opened.
+// A program that changes its current directory while multifiles are open works on the files that it has
+// opened.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -31,7 +32,8 @@ class Directories : public Api {
   }
 
   static void put(int sid, int64_t from, int64_t bytes) {
-    EXPECT_EQ(sion_fwrite(content(0, from, bytes).data(), 1, static_cast<size_t>(bytes), sid), static_cast<size_t>(bytes));
+    EXPECT_EQ(sion_fwrite(content(0, from, bytes).data(), 1, static_cast<size_t>(bytes), sid),
+              static_cast<size_t>(bytes));
   }
   void expect_content(int64_t bytes, const char* mode = "rb") const {
     places().go_here();
@@ -51,7 +53,8 @@ class Directories : public Api {
 };
 
 TEST_F(Directories, WritingFlushingAndClosing) {
-  for (const char* mode : {"wb", "wb,durable", "wb,atomic", "wb,atomic,durable", "wb,journal=off", "wb,keyval=none,buffer=0"}) {
+  for (const char* mode :
+       {"wb", "wb,durable", "wb,atomic", "wb,atomic,durable", "wb,journal=off", "wb,keyval=none,buffer=0"}) {
     const int sid = create("a", {512, 512}, 512, nullptr, mode);
     places().go_elsewhere();
     put(sid, 0, 300);

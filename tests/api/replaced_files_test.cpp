@@ -1,5 +1,5 @@
-// What an open that writes a multifile anew does to what is called so: `atomic` puts a new file in the place of the old one, which is
-// to its users what the old one was. And what is no regular file is refused.
+// What an open that writes a multifile anew does to what is called so: `atomic` puts a new file in the place
+// of the old one, which is to its users what the old one was. And what is no regular file is refused.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,8 @@ class ReplacedFiles : public Api {
   // The temporary file, beside `file`.
   static std::string temporary(const std::string& file) {
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(file).parent_path()))
-      if (entry.path().string().starts_with(file + ".sheaf-tmp.") && entry.path().extension() != ".lease") return entry.path();
+      if (entry.path().string().starts_with(file + ".sheaf-tmp.") && entry.path().extension() != ".lease")
+        return entry.path();
     ADD_FAILURE() << "no temporary file";
     return "";
   }
@@ -88,7 +89,8 @@ TEST_F(ReplacedFiles, LinksInTheirPlaceStay) {
 
 TEST_F(ReplacedFiles, LinksToOtherFileSystemsStayToo) {
   const std::string far = "/dev/shm/sheaf-replaced-" + std::to_string(::getpid());
-  if (!std::filesystem::exists("/dev/shm") || of("/dev/shm").st_dev == of(path(".")).st_dev) GTEST_SKIP() << "one file system";
+  if (!std::filesystem::exists("/dev/shm") || of("/dev/shm").st_dev == of(path(".")).st_dev)
+    GTEST_SKIP() << "one file system";
   put(far, "old", 0604);
   ASSERT_EQ(::symlink(far.c_str(), path("link").c_str()), 0);
   EXPECT_EQ(write(path("link")), 1) << sheaf_last_error();
@@ -132,7 +134,8 @@ TEST_F(ReplacedFiles, PipesDevicesAndDirectoriesAreRefusedWithoutWaiting) {
   const std::string pipe = path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
   for (const char* mode : {"wb", "wb,collective", "wb,posix", "rb", "append"}) {
-    EXPECT_EQ(mode[0] == 'w' ? create(pipe, {512}, 512, nullptr, mode) : open(pipe, nullptr, mode), -1) << mode;
+    EXPECT_EQ(mode[0] == 'w' ? create(pipe, {512}, 512, nullptr, mode) : open(pipe, nullptr, mode), -1)
+        << mode;
     EXPECT_TRUE(last_error_has("is a pipe, not a regular file")) << mode << sheaf_last_error();
   }
   EXPECT_EQ(create(pipe, {512}, 512, nullptr, "wb,atomic"), -1);

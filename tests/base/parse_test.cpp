@@ -11,18 +11,21 @@ namespace sheaf::parse_test {
 namespace {
 
 TEST(Parse, BytesWithTheUnitsThatPeopleWrite) {
-  const std::pair<const char*, int64_t> sizes[] = {{"0", 0},           {"4096", 4096},     {"64k", 65536},       {"64K", 65536},
-                                                   {"2M", 2 << 20},    {"1G", 1 << 30},    {"3T", 3LL << 40},    {"20MiB", 20 << 20},
-                                                   {"5kB", 5000},      {"1GB", 1000000000}, {"8Ki", 8192}};
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"0", 0},        {"4096", 4096},      {"64k", 65536},    {"64K", 65536},
+      {"2M", 2 << 20}, {"1G", 1 << 30},     {"3T", 3LL << 40}, {"20MiB", 20 << 20},
+      {"5kB", 5000},   {"1GB", 1000000000}, {"8Ki", 8192}};
   for (const auto& [text, bytes] : sizes) EXPECT_EQ(parse_bytes(text), bytes) << text;
-  for (const char* const text : {"", "k", "xx", "-1", "+1", "1 k", "2MM", "1.5M", "9223372036854775808", "9000000000G", "4k4"})
+  for (const char* const text :
+       {"", "k", "xx", "-1", "+1", "1 k", "2MM", "1.5M", "9223372036854775808", "9000000000G", "4k4"})
     EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
 }
 
 TEST(Parse, NumbersAreNothingButNumbers) {
   EXPECT_EQ(parse_number("-12"), -12);
   EXPECT_EQ(parse_number("9223372036854775807"), INT64_MAX);
-  for (const char* const text : {"", "12k", " 12", "1e3", "9223372036854775808"}) EXPECT_EQ(parse_number(text), std::nullopt) << text;
+  for (const char* const text : {"", "12k", " 12", "1e3", "9223372036854775808"})
+    EXPECT_EQ(parse_number(text), std::nullopt) << text;
 }
 
 TEST(Parse, WordsOfAList) {

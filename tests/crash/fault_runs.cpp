@@ -1,7 +1,8 @@
-// fault_runs DIR [RUNS=100] [FIRST=1]: random programs over the C interface, of whose system calls one to five fail, and which go on
-// after each failure; in every mode. A close that succeeds has every byte that a call accepted. To be run with libfailing_calls.so
-// in LD_PRELOAD; with SHEAF_FAULT_RUNS_MPI as a program of several tasks, each with failures of its own. Run N is the same each
-// time: fault_runs DIR 1 N. Exit code 1, and what happened, if a byte is missing; 2 if it cannot work.
+// fault_runs DIR [RUNS=100] [FIRST=1]: random programs over the C interface, of whose system calls one to
+// five fail, and which go on after each failure; in every mode. A close that succeeds has every byte that a
+// call accepted. To be run with libfailing_calls.so in LD_PRELOAD; with SHEAF_FAULT_RUNS_MPI as a program of
+// several tasks, each with failures of its own. Run N is the same each time: fault_runs DIR 1 N. Exit code 1,
+// and what happened, if a byte is missing; 2 if it cannot work.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -25,12 +26,22 @@ using namespace sheaf::test;
 namespace {
 
 #ifdef SHEAF_FAULT_RUNS_MPI
-const char* const common_words[] = {"", ",files=2", ",collective", ",collective,collsize=2", ",collective,cmerge", ",buddy=1,files=2"};
+const char* const common_words[] = {
+    "", ",files=2", ",collective", ",collective,collsize=2", ",collective,cmerge", ",buddy=1,files=2"};
 #else
 const char* const common_words[] = {""};
 #endif
-const char* const further_words[] = {"", ",durable", ",atomic", ",journal=off", ",checksums=off", ",buffer=0", ",compress=lz4", ",compress=zstd,compress_threads=0",
-                                     ",keyval=inline", ",durable,compress=lz4", ",durable,buffer=0"};
+const char* const further_words[] = {"",
+                                     ",durable",
+                                     ",atomic",
+                                     ",journal=off",
+                                     ",checksums=off",
+                                     ",buffer=0",
+                                     ",compress=lz4",
+                                     ",compress=zstd,compress_threads=0",
+                                     ",keyval=inline",
+                                     ",durable,compress=lz4",
+                                     ",durable,buffer=0"};
 
 struct Control {
   void (*begin)(const char*, const long*, int, int) = nullptr;
@@ -60,9 +71,13 @@ Program program_of(uint64_t seed, int tasks) {
   p.together = first.find("collective") != std::string::npos;
   p.merged = first.find("cmerge") != std::string::npos;
   p.keyval = !p.together && more.find("keyval") != std::string::npos;
-  const auto has = [](const std::string& words, const char* word) { return words.find(word) != std::string::npos; };
+  const auto has = [](const std::string& words, const char* word) {
+    return words.find(word) != std::string::npos;
+  };
   // Not every word goes with every other.
-  const bool alone = has(first, "cmerge") ? has(more, "compress") || has(more, "keyval") : has(first, "buddy") ? has(more, "compress") || has(more, "atomic") : has(first, "collective") && has(more, "keyval");
+  const bool alone = has(first, "cmerge")  ? has(more, "compress") || has(more, "keyval")
+                     : has(first, "buddy") ? has(more, "compress") || has(more, "atomic")
+                                           : has(first, "collective") && has(more, "keyval");
   p.mode = "wb" + (alone ? first : first + more);
   if (p.merged) p.mode += ",collsize=" + std::to_string(tasks);
   p.chunk = random.chance(2) ? 4096 : 512 + random.below(40000);
@@ -86,7 +101,8 @@ struct World {
     sion_int32 block = 512;
     sion_int64 chunk = p.chunk;
     MPI_Comm local = MPI_COMM_NULL;
-    return sion_paropen_mpi(path.c_str(), p.mode.c_str(), &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr, nullptr);
+    return sion_paropen_mpi(path.c_str(), p.mode.c_str(), &files, MPI_COMM_WORLD, &local, &chunk, &block,
+                            &rank, nullptr, nullptr);
   }
   int close(int sid) { return sion_parclose_mpi(sid); }
   bool any(bool mine) {
@@ -112,7 +128,8 @@ struct World {
     sion_int32 block = 512;
     sion_int64 chunk = p.chunk;
     sion_int64* chunks = &chunk;
-    return sion_open(const_cast<char*>(path.c_str()), p.mode.c_str(), &ntasks, &files, &chunks, &block, &ranks, nullptr);
+    return sion_open(const_cast<char*>(path.c_str()), p.mode.c_str(), &ntasks, &files, &chunks, &block,
+                     &ranks, nullptr);
   }
   int close(int sid) { return sion_close(sid); }
   bool any(bool mine) { return mine; }
@@ -121,7 +138,9 @@ struct World {
 #endif
 
 // Bytes of a call, none equal to another's.
-std::vector<std::byte> bytes_for(int task, int call, int64_t count) { return content(task + 1009 * (call + 1), 0, count); }
+std::vector<std::byte> bytes_for(int task, int call, int64_t count) {
+  return content(task + 1009 * (call + 1), 0, count);
+}
 
 void note(Accepted& ledger, int64_t task, bool keyval, uint64_t key, const std::vector<std::byte>& data) {
   if (keyval) {
@@ -131,7 +150,8 @@ void note(Accepted& ledger, int64_t task, bool keyval, uint64_t key, const std::
   ledger.accept(task, data);
 }
 
-// The calls between open and close. What was accepted is in `ledger`, of this task; merged: of all, in that of task 0.
+// The calls between open and close. What was accepted is in `ledger`, of this task; merged: of all, in that
+// of task 0.
 void write_all(World& world, const Program& p, int sid, uint64_t seed, Accepted& ledger) {
   Random random(seed * 131 + static_cast<uint64_t>(world.task));
   for (int call = 0; call < p.calls; ++call) {
@@ -161,8 +181,8 @@ struct Ended {
   long calls = 0;
 };
 
-Ended run(World& world, const Control& failing, const std::string& path, const Program& p, uint64_t seed, std::span<const long> at, int error,
-          Accepted& ledger) {
+Ended run(World& world, const Control& failing, const std::string& path, const Program& p, uint64_t seed,
+          std::span<const long> at, int error, Accepted& ledger) {
   Ended ended;
   failing.begin(path.c_str(), at.data(), static_cast<int>(at.size()), error);
   const int sid = world.open(path, p);
@@ -190,14 +210,16 @@ bool check(World& world, const std::string& path, const Program& p, const Accept
   return !::testing::Test::HasFailure();
 }
 
-bool campaign(World& world, const Control& failing, const std::string& directory, uint64_t seed, int& good_closes) {
+bool campaign(World& world, const Control& failing, const std::string& directory, uint64_t seed,
+              int& good_closes) {
   const Program p = program_of(seed, world.tasks);
   const std::string path = directory + "/run";
   long calls = 0;
   for (int turn = 0; turn < 2; ++turn) {  // first without a failure, to learn how many calls there are
     Random random(seed * 977 + static_cast<uint64_t>(world.task));
     std::vector<long> at;
-    for (int64_t n = turn == 0 ? 0 : 1 + random.below(5); n > 0; --n) at.push_back(static_cast<long>(random.below(calls)));
+    for (int64_t n = turn == 0 ? 0 : 1 + random.below(5); n > 0; --n)
+      at.push_back(static_cast<long>(random.below(calls)));
     const int errors[] = {EIO, ENOSPC, EDQUOT, EMFILE, EACCES};
     const int error = errors[random.below(5)];
     if (world.task == 0)
@@ -212,8 +234,10 @@ bool campaign(World& world, const Control& failing, const std::string& directory
     if (!differ && ended.closed) right = check(world, path, p, ledger) && right;
     if (world.any(!right)) {
       if (!right) {
-        std::fprintf(stderr, "run %llu, task %d of %d, %s, chunk %lld: close %d%s; failing with %d:", static_cast<unsigned long long>(seed), world.task,
-                     world.tasks, p.mode.c_str(), static_cast<long long>(p.chunk), ended.closed, differ ? ", not the same on all tasks" : "", error);
+        std::fprintf(stderr, "run %llu, task %d of %d, %s, chunk %lld: close %d%s; failing with %d:",
+                     static_cast<unsigned long long>(seed), world.task, world.tasks, p.mode.c_str(),
+                     static_cast<long long>(p.chunk), ended.closed,
+                     differ ? ", not the same on all tasks" : "", error);
         for (const long a : at) std::fprintf(stderr, " %ld", a);
         std::fprintf(stderr, " of %ld calls; %s\n", ended.calls, sheaf_last_error());
       }
@@ -241,6 +265,9 @@ int main(int argc, char** argv) {
   int good_closes = 0;
   for (int seed = first; seed < first + runs; ++seed)
     if (!campaign(world, failing, directory, static_cast<uint64_t>(seed), good_closes)) return 1;
-  if (world.task == 0) std::printf("%d runs with one to five failing calls on each of %d tasks, %d good closes, no byte missing\n", runs, world.tasks, good_closes);
+  if (world.task == 0)
+    std::printf(
+        "%d runs with one to five failing calls on each of %d tasks, %d good closes, no byte missing\n", runs,
+        world.tasks, good_closes);
   return 0;
 }

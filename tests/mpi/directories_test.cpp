@@ -1,5 +1,5 @@
-// Tasks that go to directories of their own while multifiles are open work on the files that they have opened: nothing else is
-// read, written, left or missed, in every way of writing and reading.
+// Tasks that go to directories of their own while multifiles are open work on the files that they have
+// opened: nothing else is read, written, left or missed, in every way of writing and reading.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ struct Places : TwoDirectories {
     own = directory + "/own" + std::to_string(me);
     std::filesystem::create_directories(own);
     for (const std::string base : {"a", "a_BUDDY_00", "a.000001"})
-      for (const char* suffix : {"", ".journal", ".000001", ".part"}) std::ofstream(own + "/" + base + suffix) << "precious";
+      for (const char* suffix : {"", ".journal", ".000001", ".part"})
+        std::ofstream(own + "/" + base + suffix) << "precious";
     planted = contents(own);
   }
   void go_own() const { std::filesystem::current_path(own); }
@@ -60,13 +61,14 @@ int open_a(const char* mode, int files) {
 void put(int sid, sion_int64 from, sion_int64 count, bool together = false) {
   const auto data = content(me, from, count);
   const auto n = static_cast<size_t>(count);
-  require((together ? sion_coll_fwrite(data.data(), 1, n, sid) : sion_fwrite(data.data(), 1, n, sid)) == n, "write");
+  require((together ? sion_coll_fwrite(data.data(), 1, n, sid) : sion_fwrite(data.data(), 1, n, sid)) == n,
+          "write");
 }
 
 void expect_content(int sid, bool together = false) {
   std::vector<std::byte> found(static_cast<size_t>(bytes));
-  require((together ? sion_coll_fread(found.data(), 1, found.size(), sid) : sion_fread(found.data(), 1, found.size(), sid)) ==
-              found.size(),
+  require((together ? sion_coll_fread(found.data(), 1, found.size(), sid)
+                    : sion_fread(found.data(), 1, found.size(), sid)) == found.size(),
           "read");
   require(found == content(me, 0, bytes), "bytes read");
 }
@@ -74,8 +76,9 @@ void expect_content(int sid, bool together = false) {
 void writing_and_reading() {
   const Places places;
   const bool sets = size > 1;
-  for (const std::string mode : {"wb", "wb,durable", "wb,atomic", "wb,journal=off", "wb,iotasks=1", "wb,compress=lz4",
-                                 "wb,collective,collsize=2", "wb,collective,collsize=2,durable", "wb,collective,cmerge"})
+  for (const std::string mode :
+       {"wb", "wb,durable", "wb,atomic", "wb,journal=off", "wb,iotasks=1", "wb,compress=lz4",
+        "wb,collective,collsize=2", "wb,collective,collsize=2,durable", "wb,collective,cmerge"})
     for (int files = 1; files <= 1 + sets; ++files) {
       places.go_here();
       const bool together = mode.find("collective") != mode.npos;
@@ -89,7 +92,8 @@ void writing_and_reading() {
       sheaf::test::close(sid);
       places.go_here();
       places.expect_untouched(mode);
-      places.expect_names(mode, files > 1 ? std::vector<std::string>{"a", "a.000001"} : std::vector<std::string>{"a"});
+      places.expect_names(
+          mode, files > 1 ? std::vector<std::string>{"a", "a.000001"} : std::vector<std::string>{"a"});
       if (!merges) {
         for (const char* reading : {"rb", "rb,collective,collsize=2"}) {
           places.go_here();
@@ -126,7 +130,8 @@ void streams_of_programs_and_duplicates() {
       for (const int handle : {back, copy}) {
         std::vector<std::byte> found(400);
         stream = sion_get_fp(handle);
-        require(stream && std::fread(found.data(), 1, 400, stream) == 400 && found == content(me, 0, 400), reading + ": fread");
+        require(stream && std::fread(found.data(), 1, 400, stream) == 400 && found == content(me, 0, 400),
+                reading + ": fread");
       }
       require(sion_dedup(copy) == 1, "dedup");
       sheaf::test::close(back);
@@ -172,8 +177,8 @@ void mapped() {
     int *ranks = &rank, *numbers = &number, *lranks = &local_rank;
     sion_int64* chunks = &chunk;
     std::string name = "a";
-    return sion_paropen_mapped_mpi(name.data(), mode, &files, MPI_COMM_WORLD, &count, &ranks, &chunks, &numbers, &lranks, &block,
-                                   stream);
+    return sion_paropen_mapped_mpi(name.data(), mode, &files, MPI_COMM_WORLD, &count, &ranks, &chunks,
+                                   &numbers, &lranks, &block, stream);
   };
   for (const char* mode : {"wb", "wb,atomic"}) {
     places.go_here();
@@ -192,7 +197,8 @@ void mapped() {
     require(sion_seek(back, me, 0, 0) == 1, "seek");
     std::vector<std::byte> found(1000);
     FILE* const stream = sion_get_fp(back);
-    require(stream && std::fread(found.data(), 1, 1000, stream) == 1000 && found == content(me, 0, 1000), "fread");
+    require(stream && std::fread(found.data(), 1, 1000, stream) == 1000 && found == content(me, 0, 1000),
+            "fread");
     require(sion_parclose_mapped_mpi(back) == 1, "close after reading");
     places.go_here();
     places.expect_untouched(mode);

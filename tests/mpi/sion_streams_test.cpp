@@ -89,7 +89,8 @@ void lines_behind_the_chunk() {
       require(files < size || closed == 1, "a task with a file of its own loses nothing");
       const std::string found = found_in("rb,checksums=off");
       // What another task writes over while it is moved is lost, and told.
-      require(found.size() <= text.size() && (closed == 0 || found.size() == text.size()), "every task can be read");
+      require(found.size() <= text.size() && (closed == 0 || found.size() == text.size()),
+              "every task can be read");
       require(closed == 0 || found == text, "a good close, and bytes are missing");
     }
 }

@@ -114,8 +114,8 @@ inline bool understood(const Selection& selection, const Dims& dims) {
   return true;
 }
 
-// Whether HDF5 can spread it over the chunks of a dataset: asked with one in memory, since 1.10.8 sometimes finds the same chunk
-// twice in joined slabs.
+// Whether HDF5 can spread it over the chunks of a dataset: asked with one in memory, since 1.10.8 sometimes
+// finds the same chunk twice in joined slabs.
 inline bool spreads(const Selection& selection, const Dims& dims, const Dims& chunk) {
   if (chunk.empty() || selection.elements.empty()) return true;
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -191,8 +191,8 @@ inline Selection some_points(Random& random, const Dims& dims, int task, int tas
 enum class Kind { slabs, points };
 
 // chunk: that of the dataset; empty: it has none.
-inline Selection some_selection(Random& random, Kind kind, const Dims& dims, const Dims& chunk, const Deal& deal, int task,
-                                int tasks) {
+inline Selection some_selection(Random& random, Kind kind, const Dims& dims, const Dims& chunk,
+                                const Deal& deal, int task, int tasks) {
   if (kind == Kind::points) return some_points(random, dims, task, tasks);
   Selection result = some_slabs(random, dims, deal, task, tasks);
   if (one_in(random, 10) || !understood(result, dims) || !spreads(result, dims, chunk)) result.none();

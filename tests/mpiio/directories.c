@@ -1,5 +1,6 @@
-/* directories ROOT: files are opened by relative names in ROOT, then every task goes to a directory of its own with files of the
-   same names. The files that were opened are written, read, and removed; the others stay as they are. Prints "all right". */
+/* directories ROOT: files are opened by relative names in ROOT, then every task goes to a directory of its
+   own with files of the same names. The files that were opened are written, read, and removed; the others
+   stay as they are. Prints "all right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,28 +12,28 @@ enum { COUNT = 1000, CALLS = 5 };
 
 static int rank, tasks;
 
-static void require(int holds, const char *what) {
+static void require(int holds, const char* what) {
   if (holds) return;
   fprintf(stderr, "task %d: %s\n", rank, what);
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static int holds_precious(const char *name) {
+static int holds_precious(const char* name) {
   char text[20] = "";
-  FILE *file = fopen(name, "r");
+  FILE* file = fopen(name, "r");
   const int read = file && fgets(text, sizeof text, file) != NULL;
   if (file) fclose(file);
   return read && strcmp(text, "precious") == 0;
 }
 
-static MPI_File open_file(const char *name, int mode) {
+static MPI_File open_file(const char* name, int mode) {
   MPI_File file;
   require(MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file) == MPI_SUCCESS, "open");
   return file;
 }
 
-int main(int argc, char **argv) {
-  static const char *const names[] = {"shared.io", "deleted.io", "stats.json"};
+int main(int argc, char** argv) {
+  static const char* const names[] = {"shared.io", "deleted.io", "stats.json"};
   static int values[COUNT], back[COUNT];
   char own[40];
   struct stat found;
@@ -45,7 +46,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 3; ++i) {
     char name[80];
     sprintf(name, "%s/%s", own, names[i]);
-    FILE *file = fopen(name, "w");
+    FILE* file = fopen(name, "w");
     require(file && fputs("precious", file) >= 0 && fclose(file) == 0, "a file of the own directory");
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -54,14 +55,20 @@ int main(int argc, char **argv) {
   require(chdir(own) == 0, "chdir");
   for (int i = 0; i < COUNT; ++i) values[i] = rank;
   for (int k = 0; k < CALLS; ++k)
-    require(MPI_File_write_shared(file, values, COUNT, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS, "write_shared");
-  require(MPI_File_write_ordered(file, values, COUNT, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS, "write_ordered");
+    require(MPI_File_write_shared(file, values, COUNT, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS,
+            "write_shared");
+  require(MPI_File_write_ordered(file, values, COUNT, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS,
+          "write_ordered");
   const MPI_Offset end = (MPI_Offset)sizeof values * CALLS * tasks;
   MPI_Request request;
-  require(MPI_File_iwrite_at_all(deleted, (MPI_Offset)sizeof values * rank, values, COUNT, MPI_INT, &request) == MPI_SUCCESS, "iwrite");
+  require(MPI_File_iwrite_at_all(deleted, (MPI_Offset)sizeof values * rank, values, COUNT, MPI_INT,
+                                 &request) == MPI_SUCCESS,
+          "iwrite");
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  require(MPI_File_read_at_all(file, end + (MPI_Offset)sizeof values * rank, back, COUNT, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-              memcmp(values, back, sizeof values) == 0, "what write_ordered has written");
+  require(MPI_File_read_at_all(file, end + (MPI_Offset)sizeof values * rank, back, COUNT, MPI_INT,
+                               MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+              memcmp(values, back, sizeof values) == 0,
+          "what write_ordered has written");
   require(MPI_File_close(&file) == MPI_SUCCESS, "close");
   require(MPI_File_close(&deleted) == MPI_SUCCESS, "close of a file that goes");
   for (int i = 0; i < 3; ++i) require(holds_precious(names[i]), names[i]);

@@ -1,11 +1,11 @@
-/* hints FILE [KEY VALUE]: opens FILE twice, with a hint of the program's if there is one; each task tells what
- * is in use. Linked with the MPI alone. */
+/* hints FILE [KEY VALUE]: opens FILE twice, with a hint of the program's if there is one; each task tells
+ * what is in use. Linked with the MPI alone. */
 #include <mpi.h>
 #include <stdio.h>
 
-static const char *const keys[] = {"cb_nodes", "cb_buffer_size", "romio_cb_write"};
+static const char* const keys[] = {"cb_nodes", "cb_buffer_size", "romio_cb_write"};
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_File file;
   MPI_Info info = MPI_INFO_NULL;
   int rank;

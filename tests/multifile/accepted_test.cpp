@@ -1,7 +1,8 @@
-// Random programs of one task and several, in every mode, of whose operations one to five fail, and which go on after each
-// failure: a close that succeeds has every byte that a call accepted. A failure names its seed:
+// Random programs of one task and several, in every mode, of whose operations one to five fail, and which go
+// on after each failure: a close that succeeds has every byte that a call accepted. A failure names its seed:
 //
-//     SHEAF_ACCEPTED_SEED=17 build/bin/test_multifile --gtest_filter=Accepted.*      SHEAF_ACCEPTED_RUNS=10000 for more
+//     SHEAF_ACCEPTED_SEED=17 build/bin/test_multifile --gtest_filter=Accepted.* SHEAF_ACCEPTED_RUNS=10000 for
+//     more
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,16 +27,17 @@ struct Run {
   std::string words;
   bool keyval = false;
   bool journal = true;
-  int64_t chunk = 0;   // bytes
-  int64_t buffer = 0;  // bytes
-  int64_t largest = 0; // bytes of a call
+  int64_t chunk = 0;    // bytes
+  int64_t buffer = 0;   // bytes
+  int64_t largest = 0;  // bytes of a call
   int calls = 0;
   uint64_t seed = 0;
 
   std::string describe() const {
     std::ostringstream out;
-    out << "way " << static_cast<int>(way) << ", " << processes << " processes, " << ntasks << " tasks, " << nfiles << " files, w" << words
-        << ", chunk " << chunk << ", buffer " << buffer << ", calls of at most " << largest << ", " << calls << " calls";
+    out << "way " << static_cast<int>(way) << ", " << processes << " processes, " << ntasks << " tasks, "
+        << nfiles << " files, w" << words << ", chunk " << chunk << ", buffer " << buffer
+        << ", calls of at most " << largest << ", " << calls << " calls";
     return out.str();
   }
 };
@@ -47,7 +49,8 @@ Run random_run(uint64_t seed) {
   r.way = static_cast<Way>(random.below(6));
   const bool several = r.way != Way::serial && !random.chance(4);
   r.processes = several ? 2 + static_cast<int>(random.below(4)) : 1;
-  const bool multiple = (r.way == Way::serial || r.way == Way::mapped || r.way == Way::appended) && random.chance(2);
+  const bool multiple =
+      (r.way == Way::serial || r.way == Way::mapped || r.way == Way::appended) && random.chance(2);
   r.ntasks = multiple ? 2 * r.processes : r.processes;
   const bool one_file = r.way == Way::serial || r.way == Way::merged;
   r.nfiles = one_file ? 1 : 1 + static_cast<int32_t>(random.below(std::min<int64_t>(2, r.ntasks)));
@@ -65,7 +68,8 @@ Run random_run(uint64_t seed) {
   if (random.chance(4)) r.words += ",checksums=off";
   if (r.way == Way::collective) r.words += random.chance(2) ? ",collective" : ",collective,collsize=2";
   if (r.way == Way::merged) r.words += ",collective,collsize=" + std::to_string(r.processes) + ",cmerge";
-  if (r.way == Way::collective && r.words.find("compress") == std::string::npos && random.chance(4) && r.processes > 1) {
+  if (r.way == Way::collective && r.words.find("compress") == std::string::npos && random.chance(4) &&
+      r.processes > 1) {
     r.words += ",buddy=1";
     r.nfiles = 2;
   }
@@ -74,13 +78,16 @@ Run random_run(uint64_t seed) {
   return r;
 }
 
-std::optional<Error> write_once(const Run& r, Accepted& ledger, int64_t task, WriteStream& stream, Random& random) {
+std::optional<Error> write_once(const Run& r, Accepted& ledger, int64_t task, WriteStream& stream,
+                                Random& random) {
   const int64_t bytes = random.below(r.largest) + 1;
-  if (!r.keyval) return ledger.call(task, bytes, [&](std::span<const std::byte> data) { stream.write(data); });
+  if (!r.keyval)
+    return ledger.call(task, bytes, [&](std::span<const std::byte> data) { stream.write(data); });
   const auto value = ledger.next(task, bytes);
   const uint64_t key = static_cast<uint64_t>(random.below(5));
   const auto problem = attempt([&] {
-    if (!put_record(stream.window(), key, value.data(), value.size())) write_record(stream, native_order, key, value);
+    if (!put_record(stream.window(), key, value.data(), value.size()))
+      write_record(stream, native_order, key, value);
   });
   if (problem) return problem;
   std::array<std::byte, record_header_bytes> head;
@@ -93,9 +100,11 @@ std::optional<Error> write_once(const Run& r, Accepted& ledger, int64_t task, Wr
 
 // The calls of one process with a task of its own, or several, between open and close.
 template <class Writer>
-void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Accepted& ledger, Random& random) {
+void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Accepted& ledger,
+                 Random& random) {
   for (int call = 0; call < r.calls; ++call) {
-    if (mine.size() > 1) attempt([&] { writer.select(mine[static_cast<size_t>(random.below(std::ssize(mine)))]); });
+    if (mine.size() > 1)
+      attempt([&] { writer.select(mine[static_cast<size_t>(random.below(std::ssize(mine)))]); });
     const int64_t task = mine.size() > 1 ? writer.task() : mine[0];
     write_once(r, ledger, task, writer.stream(), random);
     if (random.chance(6)) attempt([&] { writer.stream().flush(); });
@@ -125,13 +134,16 @@ void write_together(const Run& r, ParallelWriter& writer, Comm& comm, Accepted& 
       }
       continue;
     }
-    ledger.call(comm.rank(), random.below(most), [&](std::span<const std::byte> data) { writer.write_collectively(data, std::nullopt); });
+    ledger.call(comm.rank(), random.below(most),
+                [&](std::span<const std::byte> data) { writer.write_collectively(data, std::nullopt); });
     if (random.chance(5)) write_once(r, ledger, comm.rank(), writer.stream(), random);
     if (random.chance(6) && !attempt([&] { writer.commit(); }) && !any_warnings()) ledger.commit(comm.rank());
   }
 }
 
-OpenMode mode_for(const Run& r, Comm& comm, const std::string& words) { return shared_mode_of(comm, words, r.buffer); }
+OpenMode mode_for(const Run& r, Comm& comm, const std::string& words) {
+  return shared_mode_of(comm, words, r.buffer);
+}
 
 void write_mapped(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
   const int64_t each = r.ntasks / r.processes;
@@ -139,14 +151,18 @@ void write_mapped(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
   std::vector<MappedWriteTask> places;
   for (int64_t t = comm.rank() * each; t < (comm.rank() + 1) * each; ++t) {
     mine.push_back(t);
-    places.push_back({t, r.chunk, layout::place_blockwise(static_cast<int32_t>(t), static_cast<int32_t>(r.ntasks), r.nfiles)});
+    places.push_back(
+        {t, r.chunk,
+         layout::place_blockwise(static_cast<int32_t>(t), static_cast<int32_t>(r.ntasks), r.nfiles)});
   }
   std::optional<MappedWriter> writer;
   const auto create = [&](const std::string& words) {
-    writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", r.nfiles, 64, places}, mode_for(r, comm, words));
+    writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", r.nfiles, 64, places},
+                   mode_for(r, comm, words));
   };
   const auto append = [&] {
-    writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_for(r, comm, "append" + r.words));
+    writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                   mode_for(r, comm, "append" + r.words));
   };
   if (attempt([&] { r.way == Way::appended ? append() : create("w" + r.words); })) return;
   write_alone(r, *writer, mine, ledger, random);
@@ -158,7 +174,10 @@ void write_serial(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
   std::vector<int64_t> ranks(chunks.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   std::optional<SerialWriter> writer;
-  if (attempt([&] { writer.emplace(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode_for(r, comm, "w" + r.words)); })) return;
+  if (attempt([&] {
+        writer.emplace(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode_for(r, comm, "w" + r.words));
+      }))
+    return;
   write_alone(r, *writer, ranks, ledger, random);
   closed = !attempt([&] { writer->close(); });
 }
@@ -208,9 +227,9 @@ Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepte
   run_fibers(fibers(r.processes, r.seed + 2), [&](Comm& comm) {
     Random random(r.seed * 31 + static_cast<uint64_t>(comm.rank()));
     bool closed = false;
-    const auto write = r.way == Way::serial                               ? write_serial
+    const auto write = r.way == Way::serial                             ? write_serial
                        : r.way == Way::mapped || r.way == Way::appended ? write_mapped
-                                                                          : write_parallel;
+                                                                        : write_parallel;
     write(store, r, comm, ledger, random, closed);
     ended.closed[static_cast<size_t>(comm.rank())] = closed;
   });
@@ -229,7 +248,8 @@ void check(const Run& r, MemoryStore& memory, const Accepted& ledger, const Ende
   }
 }
 
-// Without a failure first, which tells how many operations there are; then with `faulty_runs` random choices of those that fail.
+// Without a failure first, which tells how many operations there are; then with `faulty_runs` random choices
+// of those that fail.
 void campaign(uint64_t seed, int faulty_runs) {
   const Run r = random_run(seed);
   SCOPED_TRACE("SHEAF_ACCEPTED_SEED=" + std::to_string(seed) + ": " + r.describe());
@@ -246,7 +266,8 @@ void campaign(uint64_t seed, int faulty_runs) {
       told = "failing with " + std::to_string(plan.errno_value) + ": " + std::to_string(plan.fail_at);
       const int64_t range = random.chance(2) ? operations : 12;  // anywhere, or close to each other
       for (int64_t more = random.below(5); more > 0; --more) {
-        plan.also_at.push_back(range == operations ? random.below(operations) : plan.fail_at + random.below(range));
+        plan.also_at.push_back(range == operations ? random.below(operations)
+                                                   : plan.fail_at + random.below(range));
         told += ' ' + std::to_string(plan.also_at.back());
       }
     }
@@ -271,7 +292,8 @@ TEST(Accepted, BytesAreThereIfTheCloseSucceedsWhateverFailedBefore) {
   constexpr int per_program = 5;
   if (one) return campaign(std::strtoull(one, nullptr, 10), 20);
   const int programs = (many ? std::atoi(many) : 1000) / per_program;
-  for (int seed = 1; seed <= programs && !HasFailure(); ++seed) campaign(static_cast<uint64_t>(seed), per_program);
+  for (int seed = 1; seed <= programs && !HasFailure(); ++seed)
+    campaign(static_cast<uint64_t>(seed), per_program);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A set that gets its name takes the places of the files of an older one: what those were to their users stays.
+// A set that gets its name takes the places of the files of an older one: what those were to their users
+// stays.
 #include <sys/stat.h>
 
 #include "multifile/temporary_name.hpp"

@@ -32,9 +32,10 @@ class HintsFile : public ::testing::Test {
 };
 
 TEST_F(HintsFile, LinesOfKeyAndValue) {
-  put("mine", "# of all programs\n\ncb_nodes 4\n\tcb_buffer_size\t 1M  # bytes\r\n#romio_cb_read disable\n"
-              "another_key some value\nromio_cb_write\n   \nromio_ds_write disable\nromio_ds_write enable\n"
-              "cb_config_list n1:2, *:1");
+  put("mine",
+      "# of all programs\n\ncb_nodes 4\n\tcb_buffer_size\t 1M  # bytes\r\n#romio_cb_read disable\n"
+      "another_key some value\nromio_cb_write\n   \nromio_ds_write disable\nromio_ds_write enable\n"
+      "cb_config_list n1:2, *:1");
   const Variable named(hints_variable, "mine");
   const Hints h = hints();
   EXPECT_EQ(h.aggregators, 4);

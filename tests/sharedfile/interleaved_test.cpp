@@ -1,4 +1,5 @@
-// File types that span more than their extent: one instance is like any other, and several are transferred wherever they do not overlap.
+// File types that span more than their extent: one instance is like any other, and several are transferred
+// wherever they do not overlap.
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
@@ -18,7 +19,8 @@ using model::Random;
 View view_of(int64_t length, int64_t stride, int64_t blocks, int64_t extent, int64_t displacement) {
   View view;
   view.displacement = displacement;
-  view.filetype = layout::TypeMap::vector(blocks, 1, stride, layout::TypeMap::bytes(length)).resized(0, extent);
+  view.filetype =
+      layout::TypeMap::vector(blocks, 1, stride, layout::TypeMap::bytes(length)).resized(0, extent);
   return view;
 }
 
@@ -26,7 +28,8 @@ std::unique_ptr<SharedFile> open(Comm& comm, Store& store) {
   return SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
 }
 
-// Instances of tasks lie between each other: in units of one block, a task's own blocks are `tasks * instances` apart.
+// Instances of tasks lie between each other: in units of one block, a task's own blocks are `tasks *
+// instances` apart.
 void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, bool together) {
   Random common(seed), own(seed * 100 + static_cast<uint64_t>(comm.rank()));
   const int64_t length = common.in(1, 40), blocks = common.in(2, 5), instances = common.in(1, 4);
@@ -39,11 +42,14 @@ void play(Comm& comm, MemoryStore& store, Contents& contents, uint64_t seed, boo
   const int64_t position = own.in(0, instances * blocks * length - bytes);
   Buffer buffer(own, bytes);
   contents.write(view, position, buffer);
-  EXPECT_EQ(together ? file->write_at_all(file->lane(), view, position, buffer.source()) : file->write_at(view, position, buffer.source()), bytes);
+  EXPECT_EQ(together ? file->write_at_all(file->lane(), view, position, buffer.source())
+                     : file->write_at(view, position, buffer.source()),
+            bytes);
   comm.barrier();
   Buffer back(own, bytes);
   const Buffer before = back;
-  const int64_t done = together ? file->read_at_all(file->lane(), view, position, back.destination()) : file->read_at(view, position, back.destination());
+  const int64_t done = together ? file->read_at_all(file->lane(), view, position, back.destination())
+                                : file->read_at(view, position, back.destination());
   EXPECT_EQ(done, bytes);
   contents.check_read(view, position, back, before, done);
   comm.barrier();

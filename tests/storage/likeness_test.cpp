@@ -47,8 +47,8 @@ std::string list_for_4711(uint16_t rights) {
     uint32_t id;
   };
   const uint32_t version = 2, none = ~0u;
-  const std::array entries{Entry{0x01, 6, none}, Entry{0x02, rights, 4711}, Entry{0x04, 0, none}, Entry{0x10, rights, none},
-                           Entry{0x20, 0, none}};
+  const std::array entries{Entry{0x01, 6, none}, Entry{0x02, rights, 4711}, Entry{0x04, 0, none},
+                           Entry{0x10, rights, none}, Entry{0x20, 0, none}};
   std::string list(reinterpret_cast<const char*>(&version), sizeof version);
   return list.append(reinterpret_cast<const char*>(entries.data()), sizeof entries);
 }
@@ -115,7 +115,8 @@ TEST_F(LikenessTest, WhoMayNotGiveAFileAwayGivesNobodyMore) {
 TEST_F(LikenessTest, ExtendedAttributesAndAccessLists) {
   made("old", 0640);
   const std::string old = directory / "old";
-  if (::setxattr(old.c_str(), "user.project", "fusion", 6, 0) != 0) GTEST_SKIP() << "no extended attributes here";
+  if (::setxattr(old.c_str(), "user.project", "fusion", 6, 0) != 0)
+    GTEST_SKIP() << "no extended attributes here";
   made("new", 0600);
   take_after("new", "old");
   EXPECT_EQ(attribute("new", "user.project"), "fusion");

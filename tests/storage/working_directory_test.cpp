@@ -49,7 +49,8 @@ TEST_F(WorkingDirectoryTest, EveryCallOnANameCountsFromWhereTheStoreWasMade) {
   EXPECT_EQ(read_text(*store->open(absolute, Access::read), 0, 99), "precious opened");
   EXPECT_EQ(places.planted(), before);
   const auto own = test::TwoDirectories::contents(places.here);
-  EXPECT_EQ(own, (std::map<std::string, std::string>{{"made", ""}, {"opened", "OWN opened"}, {"to", "own renamed"}}));
+  EXPECT_EQ(own, (std::map<std::string, std::string>{
+                     {"made", ""}, {"opened", "OWN opened"}, {"to", "own renamed"}}));
 }
 
 TEST_F(WorkingDirectoryTest, AFileIsOpenedAgainWhereItWas) {

@@ -22,7 +22,8 @@ format::StripeIdentity identity() {
   return of;
 }
 
-Request request_of(Kind kind, std::string path, std::string more = {}, sfio::OpenMode mode = sfio::OpenMode::make) {
+Request request_of(Kind kind, std::string path, std::string more = {},
+                   sfio::OpenMode mode = sfio::OpenMode::make) {
   Request request;
   request.kind = kind;
   request.path = std::move(path);
@@ -63,7 +64,8 @@ TEST(ForeignFiles, NoRequestLeavesTheRoot) {
   Service service(posix_store(), (at.top / "root/n0").string(), 1 << 16);
   for (const std::string path :
        {"../../secret", "/../../secret", "up/secret", "link", "/x/../../../secret", "/up/new", ".."}) {
-    for (const sfio::OpenMode mode : {sfio::OpenMode::read, sfio::OpenMode::write, sfio::OpenMode::make, sfio::OpenMode::fresh})
+    for (const sfio::OpenMode mode :
+         {sfio::OpenMode::read, sfio::OpenMode::write, sfio::OpenMode::make, sfio::OpenMode::fresh})
       EXPECT_NE(ask(service, request_of(Kind::open, path, {}, mode)), Code::ok) << path;
     EXPECT_NE(ask(service, request_of(Kind::look, path)), Code::ok) << path;
     EXPECT_NE(ask(service, request_of(Kind::remove, path)), Code::ok) << path;

@@ -1,5 +1,6 @@
-// accepted: what the calls of a program have accepted, task by task, and whether a file holds it. The promise: a close that
-// succeeds has every byte that any call accepted, in the order of the calls, and no byte of a call that failed.
+// accepted: what the calls of a program have accepted, task by task, and whether a file holds it. The
+// promise: a close that succeeds has every byte that any call accepted, in the order of the calls, and no
+// byte of a call that failed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +14,11 @@ class Accepted {
  public:
   explicit Accepted(int64_t ntasks) : streams_(static_cast<size_t>(ntasks)), committed_(streams_.size()) {}
 
-  // Bytes for the next call of a task. Two calls never write the same, so that a byte of one that failed is known.
-  std::vector<std::byte> next(int64_t task, int64_t bytes) { return content(task + 1009 * ++calls_, 0, bytes); }
+  // Bytes for the next call of a task. Two calls never write the same, so that a byte of one that failed is
+  // known.
+  std::vector<std::byte> next(int64_t task, int64_t bytes) {
+    return content(task + 1009 * ++calls_, 0, bytes);
+  }
   void accept(int64_t task, std::span<const std::byte> bytes) {
     auto& stream = streams_.at(static_cast<size_t>(task));
     stream.insert(stream.end(), bytes.begin(), bytes.end());
@@ -49,8 +53,9 @@ class Accepted {
     EXPECT_TRUE(verify(store, path, true, quiet).ok());
   }
 
-  // The close has failed, or the program was killed: a file that can be read begins every stream as it was accepted. `flushed`:
-  // it has at least what was flushed. `frames`: behind that may be bytes of a call that has failed, in frames stored before.
+  // The close has failed, or the program was killed: a file that can be read begins every stream as it was
+  // accepted. `flushed`: it has at least what was flushed. `frames`: behind that may be bytes of a call that
+  // has failed, in frames stored before.
   void expect_beginnings_in(Store& store, bool flushed, bool frames, const std::string& path = "a") const {
     std::vector<std::vector<std::byte>> found;
     if (attempt([&] { found = streams_in(store, path); })) {
@@ -62,7 +67,8 @@ class Accepted {
     for (int64_t t = 0; t < std::min(ntasks(), std::ssize(found)); ++t) {
       const auto& stream = found[static_cast<size_t>(t)];
       const int64_t wrong = first_difference(t, stream);
-      EXPECT_TRUE(wrong == -1 || (frames && wrong >= committed(t))) << "task " << t << ": first wrong byte " << wrong;
+      EXPECT_TRUE(wrong == -1 || (frames && wrong >= committed(t)))
+          << "task " << t << ": first wrong byte " << wrong;
       if (flushed) {
         EXPECT_GE(std::ssize(stream), committed(t)) << "task " << t;
       }
@@ -83,7 +89,8 @@ class Accepted {
   }
   int64_t first_difference(int64_t task, const std::vector<std::byte>& stream) const {
     const auto common = static_cast<ptrdiff_t>(std::min(stream.size(), of(task).size()));
-    const auto at = std::mismatch(stream.begin(), stream.begin() + common, of(task).begin()).first - stream.begin();
+    const auto at =
+        std::mismatch(stream.begin(), stream.begin() + common, of(task).begin()).first - stream.begin();
     return at == common ? -1 : at;
   }
 

@@ -1,5 +1,5 @@
-// current_directory: a program that changes its current directory while files are open. Two directories, `here` and `elsewhere`;
-// what is in the second must stay as it is to the byte.
+// current_directory: a program that changes its current directory while files are open. Two directories,
+// `here` and `elsewhere`; what is in the second must stay as it is to the byte.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -80,7 +80,8 @@ static const struct step nothing_back[] = {
     {ALL, SEEK, CUR, EOT, -1, 0, 0}, {ALL, SEEK, CUR, ABS, 1, 0, 0}, {ALL, SEEK, CUR, 0, 0, 1, 0},
     {ALL, SEEK, CUR, 1, 0, 0, 0},    {0, END, 0, 0, 0, 0, 0}};
 
-/* A chunk of size 0 takes no data. A request that does not fit a chunk, which the original refuses, goes on over further ones. */
+/* A chunk of size 0 takes no data. A request that does not fit a chunk, which the original refuses, goes on
+ * over further ones. */
 static const struct step too_large[] = {{0, WRITE, 1, 1, 0, 0, 0},     {0, ENSURE, 1, 0, 0, 0, 0},
                                         {1, WRITE, 1, 129, 0, 129, 0}, {1, AT, 1, 1, SKIP, 1, 0},
                                         {1, WRITE, 64, 2, 0, 2, 0},    {1, WRITTEN, 0, 0, 0, 257, 0},
@@ -212,10 +213,10 @@ static sion_key_stat_t statistics;
   ROW(sion_get_position(sid), -1)                                                                            \
   ROW(sion_get_bytes_written(sid), -1)                                                                       \
   ROW(sion_get_bytes_read(sid), -1)                                                                          \
-  ROW(sion_get_number_of_files(sid), -1) ROW(sion_get_filenumber(sid), -1) ROW(                              \
-      sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1) ROW(sion_get_file_endianness(sid), -1)  \
-      ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(sion_dedup(sid), -1) ROW(                                  \
-          sion_dup(sid, SION_DUP_ALL, 0, 0), -1) ROW(sion_get_fd(sid), -1) ROW(sion_parclose_mpi(sid), -1)   \
+  ROW(sion_get_number_of_files(sid), -1)                                                                     \
+  ROW(sion_get_filenumber(sid), -1) ROW(sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1) ROW(  \
+      sion_get_file_endianness(sid), -1) ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(sion_dedup(sid), -1)    \
+      ROW(sion_dup(sid, SION_DUP_ALL, 0, 0), -1) ROW(sion_get_fd(sid), -1) ROW(sion_parclose_mpi(sid), -1)   \
           ROW(sion_generic_parclose(sid), -1) ROW(sion_generic_parclose_mapped(sid), -1) ROW(                \
               sion_parreinit_mpi(sid, 9), -1) ROW(sion_parclose_mapped_mpi(sid), -1)                         \
               ROW(sion_parclose_ompi(sid), -1) ROW(sion_get_fp(sid) == NULL, 1) ROW(                         \

@@ -1,11 +1,13 @@
-/* api/mpiio/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It holds entry points only and names no MPI library as
- * needed. At the first call it looks for the MPI library that the program has loaded (loaded_mpi.c) and loads the engine for its
- * binary interface, sheaf/libsheaf_mpiio_<interface>.so beside this file, whose MPI names that library then resolves. Handles are
- * never converted. Where there is no engine, or it does not load, the MPI library's own functions are called, and one line says
- * why and which file is missing.
+/* api/mpiio/front: libsheaf_mpiio.so, the drop-in that is preloaded or linked. It holds entry points only and
+ * names no MPI library as needed. At the first call it looks for the MPI library that the program has loaded
+ * (loaded_mpi.c) and loads the engine for its binary interface, sheaf/libsheaf_mpiio_<interface>.so beside
+ * this file, whose MPI names that library then resolves. Handles are never converted. Where there is no
+ * engine, or it does not load, the MPI library's own functions are called, and one line says why and which
+ * file is missing.
  *
- * All arguments of these functions are integers or pointers of at most 64 bits, six at most, which every 64-bit ABI of Linux passes
- * in registers: an entry point hands them on without knowing more. Threads: any; local. */
+ * All arguments of these functions are integers or pointers of at most 64 bits, six at most, which every
+ * 64-bit ABI of Linux passes in registers: an entry point hands them on without knowing more. Threads: any;
+ * local. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,23 +20,24 @@
 
 typedef long word;
 typedef word (*function)(word, word, word, word, word, word);
-_Static_assert(sizeof(word) == 8 && sizeof(void *) == 8, "entry points pass arguments as words of 64 bits");
+_Static_assert(sizeof(word) == 8 && sizeof(void*) == 8, "entry points pass arguments as words of 64 bits");
 
 #define NUMBER(name) at_##name,
 enum { SHEAF_MPIIO_NAMES(NUMBER, NUMBER) names };
 
 #define TEXT(name) "PMPI_" #name,
-static const char *const texts[names] = {SHEAF_MPIIO_NAMES(TEXT, TEXT)};
+static const char* const texts[names] = {SHEAF_MPIIO_NAMES(TEXT, TEXT)};
 
 static function functions[names];
 static atomic_int ready;
 static struct loaded_mpi mpi;
 
-/* Where the engine for `interface` is: sheaf/ beside this library, which may have been loaded under another name. */
-static void name_of_engine(char *path, size_t size, const char *interface) {
+/* Where the engine for `interface` is: sheaf/ beside this library, which may have been loaded under another
+ * name. */
+static void name_of_engine(char* path, size_t size, const char* interface) {
   Dl_info self;
-  char *const own = dladdr(texts, &self) && self.dli_fname ? realpath(self.dli_fname, NULL) : NULL;
-  const char *const slash = own ? strrchr(own, '/') : NULL;
+  char* const own = dladdr(texts, &self) && self.dli_fname ? realpath(self.dli_fname, NULL) : NULL;
+  const char* const slash = own ? strrchr(own, '/') : NULL;
   const int directory = slash ? (int)(slash - own + 1) : 0;
   snprintf(path, size, "%.*ssheaf/libsheaf_mpiio_%s.so", directory, own ? own : "", interface);
   free(own);
@@ -42,55 +45,63 @@ static void name_of_engine(char *path, size_t size, const char *interface) {
 
 /* Only the first task of a job speaks, as far as its launcher says which one that is. */
 static int is_first_task(void) {
-  static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"};
+  static const char* const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
+                                      "PALS_RANKID"};
   for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-    const char *const rank = getenv(ranks[i]);
+    const char* const rank = getenv(ranks[i]);
     if (rank) return strcmp(rank, "0") == 0;
   }
   return 1;
 }
 
 /* For `sheaf mpiio --report`: a line of JSON in the file that SHEAF_MPIIO_REPORT names. */
-static void note_choice(const char *engine) {
-  const char *const path = getenv("SHEAF_MPIIO_REPORT");
-  FILE *const file = path && *path && is_first_task() ? fopen(path, "ae") : NULL;
+static void note_choice(const char* engine) {
+  const char* const path = getenv("SHEAF_MPIIO_REPORT");
+  FILE* const file = path && *path && is_first_task() ? fopen(path, "ae") : NULL;
   if (!file) return;
   fprintf(file, "{\"mpi\":\"%s\",\"library\":\"%s\",\"engine\":\"%s\"}\n", mpi.version, mpi.path, engine);
   fclose(file);
 }
 
-static void *load_engine(void) {
+static void* load_engine(void) {
   char path[4096];
   name_of_engine(path, sizeof path, mpi.interface);
-  void *const engine = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  void (*begin)(void *) = NULL;
-  if (engine) *(void **)&begin = dlsym(engine, "sheaf_mpiio_begin");
+  void* const engine = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  void (*begin)(void*) = NULL;
+  if (engine) *(void**)&begin = dlsym(engine, "sheaf_mpiio_begin");
   if (begin) {
     begin(mpi.handle);
     note_choice(path);
     return engine;
   }
-  const char *const reason = dlerror();
+  const char* const reason = dlerror();
   note_choice("");
   if (is_first_task())
-    fprintf(stderr, "sheaf mpiio: no %s for this program's MPI library (%s, %s): %s; its own MPI-IO is used instead\n", path,
-            mpi.version, mpi.path, reason ? reason : "it is no engine");
+    fprintf(
+        stderr,
+        "sheaf mpiio: no %s for this program's MPI library (%s, %s): %s; its own MPI-IO is used instead\n",
+        path, mpi.version, mpi.path, reason ? reason : "it is no engine");
   return NULL;
 }
 
 static void begin(void) {
   if (!mpi.handle && !find_loaded_mpi(&mpi)) {
-    fputs("sheaf mpiio: a function of MPI-IO was called, but no MPI library is loaded in this process; link or load one\n", stderr);
+    fputs(
+        "sheaf mpiio: a function of MPI-IO was called, but no MPI library is loaded in this process; link or "
+        "load one\n",
+        stderr);
     abort();
   }
-  void *const engine = load_engine();
-  for (int i = 0; i < names; ++i) *(void **)&functions[i] = dlsym(engine ? engine : mpi.handle, texts[i]);
+  void* const engine = load_engine();
+  for (int i = 0; i < names; ++i) *(void**)&functions[i] = dlsym(engine ? engine : mpi.handle, texts[i]);
   atomic_store_explicit(&ready, 1, memory_order_release);
 }
 
 static function checked(int number) {
   if (functions[number]) return functions[number];
-  fprintf(stderr, "sheaf mpiio: the engine for %s has no %s: it was built with an MPI library that has none; build Sheaf with %s\n",
+  fprintf(stderr,
+          "sheaf mpiio: the engine for %s has no %s: it was built with an MPI library that has none; build "
+          "Sheaf with %s\n",
           mpi.interface, texts[number] + 1, mpi.path);
   abort();
 }
@@ -106,16 +117,17 @@ static function begun_or_own(int number) {
   if (atomic_load_explicit(&ready, memory_order_acquire)) return checked(number);
   struct loaded_mpi own;
   function found = NULL;
-  if (find_loaded_mpi(&own)) *(void **)&found = dlsym(own.handle, texts[number]);
+  if (find_loaded_mpi(&own)) *(void**)&found = dlsym(own.handle, texts[number]);
   return found ? found : begun(number);
 }
 
 /* MPI_ is another name of PMPI_, as in an MPI library: Fortran bindings call one or the other. */
-#define ENTRY(name, choose)                                                                                         \
-  __attribute__((visibility("default"))) word PMPI_##name(word a, word b, word c, word d, word e, word f) {          \
-    return choose(at_##name)(a, b, c, d, e, f);                                                                     \
-  }                                                                                                                 \
-  __attribute__((visibility("default"), alias("PMPI_" #name))) word MPI_##name(word, word, word, word, word, word);
+#define ENTRY(name, choose)                                                                                 \
+  __attribute__((visibility("default"))) word PMPI_##name(word a, word b, word c, word d, word e, word f) { \
+    return choose(at_##name)(a, b, c, d, e, f);                                                             \
+  }                                                                                                         \
+  __attribute__((visibility("default"), alias("PMPI_" #name)))                                              \
+  word MPI_##name(word, word, word, word, word, word);
 #define OF_FILES(name) ENTRY(name, begun)
 #define OF_ALL(name) ENTRY(name, begun_or_own)
 SHEAF_MPIIO_NAMES(OF_FILES, OF_ALL)

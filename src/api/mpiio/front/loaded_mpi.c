@@ -9,66 +9,69 @@
 /* Files whose names look like those of an MPI library. */
 struct candidates {
   int count;
-  char *paths[32];
+  char* paths[32];
 };
 
-static const char *base_of(const char *path) {
-  const char *const slash = strrchr(path, '/');
+static const char* base_of(const char* path) {
+  const char* const slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
 
-static int collect(struct dl_phdr_info *info, size_t size, void *into) {
+static int collect(struct dl_phdr_info* info, size_t size, void* into) {
   (void)size;
-  struct candidates *const all = into;
-  const char *const path = info->dlpi_name;
-  char *const copy = path && strncmp(base_of(path), "libmpi", 6) == 0 ? strdup(path) : NULL;
+  struct candidates* const all = into;
+  const char* const path = info->dlpi_name;
+  char* const copy = path && strncmp(base_of(path), "libmpi", 6) == 0 ? strdup(path) : NULL;
   if (copy) all->paths[all->count++] = copy;
   return all->count == (int)(sizeof all->paths / sizeof *all->paths);
 }
 
-/* The file that defines the functions of MPI, which the bindings of other languages only need: its path, or NULL. */
-static const char *definer(void *handle) {
+/* The file that defines the functions of MPI, which the bindings of other languages only need: its path, or
+ * NULL. */
+static const char* definer(void* handle) {
   Dl_info where;
-  void *const symbol = dlsym(handle, "PMPI_Get_library_version");
+  void* const symbol = dlsym(handle, "PMPI_Get_library_version");
   return symbol && dladdr(symbol, &where) ? where.dli_fname : NULL;
 }
 
-static int is_initialized(void *handle) {
-  int (*initialized)(int *) = NULL;
+static int is_initialized(void* handle) {
+  int (*initialized)(int*) = NULL;
   int flag = 0;
-  *(void **)&initialized = dlsym(handle, "PMPI_Initialized");
+  *(void**)&initialized = dlsym(handle, "PMPI_Initialized");
   return initialized && initialized(&flag) == 0 && flag;
 }
 
-static void ask_version(struct loaded_mpi *found) {
-  char *const text = calloc(1, 1 << 16); /* no MPI library has more to say */
-  int (*version)(char *, int *) = NULL;
+static void ask_version(struct loaded_mpi* found) {
+  char* const text = calloc(1, 1 << 16); /* no MPI library has more to say */
+  int (*version)(char*, int*) = NULL;
   int length = 0;
-  *(void **)&version = dlsym(found->handle, "PMPI_Get_library_version");
+  *(void**)&version = dlsym(found->handle, "PMPI_Get_library_version");
   if (version && text) version(text, &length);
   size_t n = 0;
-  for (const char *c = text; c && *c && !strchr("\n,", *c) && n + 1 < sizeof found->version; ++c)
+  for (const char* c = text; c && *c && !strchr("\n,", *c) && n + 1 < sizeof found->version; ++c)
     found->version[n++] = strchr("\"\\\t\r", *c) ? ' ' : *c;
   found->version[n] = 0;
   free(text);
 }
 
 /* By the name of the file, which stands for a binary interface, whoever has made it. */
-static const char *interface_of(const struct loaded_mpi *found) {
-  const char *const base = base_of(found->path);
+static const char* interface_of(const struct loaded_mpi* found) {
+  const char* const base = base_of(found->path);
   if (strncmp(base, "libmpi_abi.so", 13) == 0) return "abi";
   if (strncmp(found->version, "Open MPI", 8) == 0) return "openmpi";
-  if (strncmp(base, "libmpich.so", 11) == 0 || strcmp(base, "libmpi.so.12") == 0 || strncmp(base, "libmpi.so.12.", 13) == 0) return "mpich";
+  if (strncmp(base, "libmpich.so", 11) == 0 || strcmp(base, "libmpi.so.12") == 0 ||
+      strncmp(base, "libmpi.so.12.", 13) == 0)
+    return "mpich";
   return "unknown";
 }
 
-int find_loaded_mpi(struct loaded_mpi *found) {
+int find_loaded_mpi(struct loaded_mpi* found) {
   struct candidates all = {0};
   memset(found, 0, sizeof *found);
   dl_iterate_phdr(collect, &all);
   for (int i = 0; i < all.count; ++i) {
-    void *const handle = dlopen(all.paths[i], RTLD_LAZY | RTLD_NOLOAD);
-    const char *const path = handle ? definer(handle) : NULL;
+    void* const handle = dlopen(all.paths[i], RTLD_LAZY | RTLD_NOLOAD);
+    const char* const path = handle ? definer(handle) : NULL;
     free(all.paths[i]);
     if (!path || (found->handle && !is_initialized(handle))) continue;
     snprintf(found->path, sizeof found->path, "%s", path);
@@ -76,7 +79,7 @@ int find_loaded_mpi(struct loaded_mpi *found) {
   }
   if (!found->handle) return 0;
   /* Where it was loaded privately (Python), its names become those of the process, for the engine. */
-  void *const global = dlopen(found->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+  void* const global = dlopen(found->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
   if (global) found->handle = global;
   ask_version(found);
   found->interface = interface_of(found);
