@@ -44,20 +44,16 @@ endfunction()
 
 # compiler: a wrapper; empty: whatever find_package(MPI) finds.
 macro(sheaf_add_mpi compiler)
-  foreach(library ${MPI_C_LIB_NAMES})  # the same name may be of another MPI
-    unset(MPI_${library}_LIBRARY CACHE)
-  endforeach()
-  foreach(variable COMPILER INCLUDE_DIRS COMPILER_INCLUDE_DIRS HEADER_DIR LIB_NAMES LIBRARIES COMPILE_OPTIONS COMPILE_DEFINITIONS
-          LINK_FLAGS WORKS FOUND ADDITIONAL_INCLUDE_DIRS ADDITIONAL_INCLUDE_VARS)
-    if(NOT "${compiler}" STREQUAL "")
+  if(NOT "${compiler}" STREQUAL "")  # nothing that was found for another MPI stays
+    foreach(library ${MPI_C_LIB_NAMES})
+      unset(MPI_${library}_LIBRARY CACHE)
+    endforeach()
+    foreach(variable COMPILER INCLUDE_DIRS COMPILER_INCLUDE_DIRS HEADER_DIR LIB_NAMES LIBRARIES COMPILE_OPTIONS COMPILE_DEFINITIONS
+            LINK_FLAGS WORKS FOUND ADDITIONAL_INCLUDE_DIRS ADDITIONAL_INCLUDE_VARS)
       unset(MPI_C_${variable} CACHE)
-    endif()
-    if(NOT variable STREQUAL "COMPILER")
       unset(MPI_C_${variable})
-    endif()
-  endforeach()
-  unset(MPI_RESULT_C_libver_mpi_normal CACHE)
-  if(NOT "${compiler}" STREQUAL "")
+    endforeach()
+    unset(MPI_RESULT_C_libver_mpi_normal CACHE)
     set(MPI_C_COMPILER "${compiler}" CACHE FILEPATH "compiler wrapper of the MPI looked at last" FORCE)
   endif()
   set(MPI_CXX_SKIP_MPICXX TRUE)

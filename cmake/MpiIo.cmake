@@ -26,10 +26,11 @@ foreach(mpi ${SHEAF_MPIS})
     "$<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>")
   target_include_directories(sheaf_mpiio_${mpi} PRIVATE src include)
   sheaf_unity(sheaf_mpiio_${mpi})
+  sheaf_for_size(sheaf_mpiio_${mpi})
   target_include_directories(sheaf_mpiio_${mpi} SYSTEM PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_INCLUDE_DIRECTORIES>)
   target_compile_definitions(sheaf_mpiio_${mpi} PRIVATE $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_COMPILE_DEFINITIONS>)
   target_link_options(sheaf_mpiio_${mpi} PRIVATE -Wl,--version-script=${mpiio_exports} -Wl,-Bsymbolic -Wl,-z,nodelete)
-  target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
+  target_link_libraries(sheaf_mpiio_${mpi} PRIVATE sheaf_warnings sheaf_sharedfile ${CMAKE_DL_LIBS})
   # The list of exports decides alone: mpi.h declares some names without visibility.
   set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default
     OUTPUT_NAME sheaf_mpiio_${interface} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sheaf)

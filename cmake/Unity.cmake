@@ -3,6 +3,29 @@
 # and finds files that do not include what they use.
 option(SHEAF_UNITY "Compile several files of a room at once" ON)
 
+# sheaf_part(NAME FILE...): these files, paths under src/ without .cpp as regular expressions, are compiled together, apart from the
+# rest of their rooms.
+function(sheaf_part name)
+  list(JOIN ARGN "|" files)
+  set_property(GLOBAL APPEND PROPERTY SHEAF_PARTS "${name}:/src/(${files})\\.cpp$")
+endfunction()
+
+# The name under which `source` is compiled with others: its part, else its room.
+function(sheaf_group_of source name)
+  get_property(parts GLOBAL PROPERTY SHEAF_PARTS)
+  foreach(part ${parts})
+    string(REGEX MATCH "^([a-z]+):(.*)$" match "${part}")
+    set(group ${CMAKE_MATCH_1})
+    if(source MATCHES "${CMAKE_MATCH_2}")
+      set(${name} ${group} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  get_filename_component(folder ${source} DIRECTORY)
+  get_filename_component(group ${folder} NAME)
+  set(${name} ${group} PARENT_SCOPE)
+endfunction()
+
 # The C++ files of `target` that lie in one folder are compiled in equal parts of no more than `most` files (14 if not given:
 # 5 to 10 s, so that two cores have enough to share).
 function(sheaf_unity target)
@@ -19,8 +42,7 @@ function(sheaf_unity target)
   list(SORT sources)
   set(rooms "")
   foreach(source ${sources})
-    get_filename_component(folder ${source} DIRECTORY)
-    get_filename_component(room ${folder} NAME)
+    sheaf_group_of(${source} room)
     list(APPEND rooms "${room}")
     list(APPEND of_${room} ${source})
   endforeach()
@@ -35,4 +57,27 @@ function(sheaf_unity target)
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${part})
     endforeach()
   endforeach()
+endfunction()
+
+# Compiled for size, not for speed.
+function(sheaf_for_size target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+endfunction()
+
+# Installs the static library `name` in `directory`, made of the objects of the libraries that follow, joined (packaging/archive.sh).
+function(sheaf_install_archive name directory)
+  set(objects "")
+  foreach(library ${ARGN})
+    list(APPEND objects $<TARGET_OBJECTS:${library}>)
+    # No process-wide unique symbols, of which joined objects would have several.
+    target_compile_options(${library} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+  endforeach()
+  set(script ${PROJECT_SOURCE_DIR}/packaging/archive.sh)
+  set(archive ${CMAKE_BINARY_DIR}/archive/${directory}/${name})
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${script} ${archive} ${archive}.parts "calls|teams|listeners tools" "$<$<CONFIG:Release>:--discard-all>" ${objects}
+    DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
+  string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
+  add_custom_target(${target} ALL DEPENDS ${archive})
+  install(FILES ${archive} DESTINATION ${directory})
 endfunction()

@@ -8,8 +8,6 @@
 # and all other names local, and for every C name a jump to one of the two. Which one is decided by the MPI that the
 # program is linked with: ompi_mpi_comm_world exists in Open MPI alone. What one MPI has and the other lacks is made weak
 # where it is used, so that it may stay open in a program of the other MPI. So is OpenMP, for programs without it.
-#
-# With a single MPI the archive is an ordinary one.
 set -eu
 out=$1 work=$2
 shift 2
@@ -17,11 +15,6 @@ mkdir -p "$work"
 rm -f "$out"
 
 objects_of() { echo "${1#*:}" | tr ',' ' '; }
-
-if [ $# = 1 ]; then
-  ar qcs "$out" $(objects_of "$1")
-  exit 0
-fi
 
 members=""
 for variant; do

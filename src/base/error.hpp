@@ -57,6 +57,6 @@ class SHEAF_EXPORT Error : public std::exception {
 SHEAF_EXPORT Error os_error(std::string_view doing, std::string_view path, int errno_value);
 
 // Error for a file whose contents are wrong: "'<path>': <finding>".
-Error file_error(Code code, std::string_view path, std::string_view finding);
+SHEAF_EXPORT Error file_error(Code code, std::string_view path, std::string_view finding);
 
 }  // namespace sheaf

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/export.hpp"
 #include "format/extension.hpp"
 
 namespace sheaf::codec {
@@ -17,7 +18,7 @@ using format::Codec;
 // Throws unsupported, naming `path`, if the library of the codec was not there when Sheaf was built, or is not here now.
 void require(Codec codec, std::string_view path);
 
-std::string_view name_of(Codec codec);  // "none", "zstd", "lz4"
+SHEAF_EXPORT std::string_view name_of(Codec codec);  // "none", "zstd", "lz4"
 bool level_fits(Codec codec, int level);
 inline constexpr int default_zstd_level = 1;
 

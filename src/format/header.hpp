@@ -12,6 +12,7 @@
 
 #include "base/byte_order.hpp"
 #include "base/error.hpp"
+#include "base/export.hpp"
 
 namespace sheaf::format {
 
@@ -31,7 +32,7 @@ inline constexpr int64_t pointer_size = 12;        // maxblocks and start_of_var
 
 enum class KeyvalMode : int32_t { none = 50, inline_ = 51, meta = 52, hash = 53, unknown = 54, not_set = 55 };
 
-struct Header {
+struct SHEAF_EXPORT Header {
   ByteOrder metadata_order = native_order;
   ByteOrder userdata_order = native_order;
   int32_t library = library_version;
@@ -106,6 +107,6 @@ void decode(std::span<const std::byte> from, ByteOrder order, std::span<int32_t>
 
 // Name of physical file `number` of a set (docs/format.md, section "Names"): `base` itself for 0.
 // Throws invalid_argument if the name would not fit into the prefix field.
-std::string physical_name(std::string_view base, int32_t number);
+SHEAF_EXPORT std::string physical_name(std::string_view base, int32_t number);
 
 }  // namespace sheaf::format

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "base/export.hpp"
 
 namespace sheaf::layout {
 
 // Chunk k of a task occupies [offset(k), offset(k) + size) of the physical file.
-struct ChunkGeometry {
+struct SHEAF_EXPORT ChunkGeometry {
   int64_t start = 0;  // absolute offset of chunk 0
   int64_t skip = 0;   // distance between two chunks of the task: the sum of the chunk sizes of all tasks
   int64_t size = 0;   // bytes in each chunk

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 // Where the sizes of a task come from that has too many blocks to hold. Not for several threads. Throws what
@@ -22,7 +24,7 @@ class BlockSource {
 };
 
 // The sizes of one task's blocks, inside a larger table that somebody else owns.
-struct BlockSizes {
+struct SHEAF_EXPORT BlockSizes {
   BlockSizes() = default;
   // stride: elements between the sizes of two blocks.
   BlockSizes(const int64_t* first, int32_t stride, int32_t blocks)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/physical_file.hpp"
 #include "multifile/work_progress.hpp"
 
@@ -38,7 +39,7 @@ int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, 
 // Copies ranges to one target, which must read as zero there, holes left out; ranges that are neighbours in both files are
 // copied as one. What has been added is copied at the latest by finish(); a source must live and not change till then. Holds
 // at most 512 KiB.
-class RangeCopier {
+class SHEAF_EXPORT RangeCopier {
  public:
   // Pieces of less than `smallest_move` bytes are read one by one and written many at a time, through a buffer; 0: all are
   // moved by the kernel, which pays for targets so small that a buffer does not.

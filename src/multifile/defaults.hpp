@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 struct Default {
@@ -12,6 +14,6 @@ struct Default {
   std::string change;  // how to change it; empty: fixed
 };
 
-std::vector<Default> defaults();
+SHEAF_EXPORT std::vector<Default> defaults();
 
 }  // namespace sheaf

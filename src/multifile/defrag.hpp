@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/export.hpp"
 #include "codec/frame_coder.hpp"
 #include "multifile/physical_file.hpp"
 #include "multifile/work_progress.hpp"
@@ -24,6 +25,6 @@ struct DefragRequest {
 };
 
 // Throws invalid_argument if the output exists, damaged for bad key-value records, unsupported if the codec is missing.
-void defrag(Store& store, const Multifile& multifile, const DefragRequest& request, WorkProgress& progress);
+SHEAF_EXPORT void defrag(Store& store, const Multifile& multifile, const DefragRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf

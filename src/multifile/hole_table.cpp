@@ -114,9 +114,11 @@ std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds
   const layout::FileLayout layout = layout_of(reader, chunk_sizes);
   for (int64_t blocks = rounds; blocks >= std::max<int64_t>(1, rounds - 2); --blocks) {
     const auto bytes = checked_mul(blocks, layout.skip);
-    const auto at = bytes ? checked_add(layout.data_start, *bytes) : std::nullopt;
     const auto behind = checked_mul(8 * int64_t{h.ntasks}, 1 + blocks);
-    const auto table_end = at && behind ? checked_add(*at, *behind) : std::nullopt;
+    if (!bytes || !behind) continue;
+    const auto at = checked_add(layout.data_start, *bytes);
+    if (!at) continue;
+    const auto table_end = checked_add(*at, *behind);
     if (!table_end || *table_end > reader.file_size() || blocks > INT32_MAX) continue;
     const format::Pointer p{static_cast<int32_t>(blocks), *at};
     const auto wrong = attempt([&] {

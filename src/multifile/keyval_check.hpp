@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "base/export.hpp"
 #include "multifile/keyval_scan.hpp"
 #include "multifile/physical_file.hpp"
 #include "multifile/work_progress.hpp"
@@ -10,11 +11,11 @@
 namespace sheaf {
 
 // Calls visit for every record of a task, whose row is `row`; does nothing for a multifile without records. Throws damaged.
-void for_each_record(const Multifile& multifile, int64_t task, const TaskRow& row,
+SHEAF_EXPORT void for_each_record(const Multifile& multifile, int64_t task, const TaskRow& row,
                      const std::function<void(const KeyvalRecord&)>& visit);
 
 // Throws damaged, naming task and offset, for the first bad record of any task. Progress: may end it.
-void check_keyval_records(const Multifile& multifile, WorkProgress& progress);
+SHEAF_EXPORT void check_keyval_records(const Multifile& multifile, WorkProgress& progress);
 
 inline bool has_records(const Multifile& multifile) {
   return multifile.files.front().header.keyval() == format::KeyvalMode::inline_;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/export.hpp"
 #include "format/lease.hpp"
 #include "storage/heartbeat.hpp"
 #include "storage/store.hpp"
@@ -24,7 +25,7 @@ struct LeaseTimes {
       25'000};  // after which a counter that has not moved belongs to a dead job
 };
 // Those above, or what SHEAF_LEASE_TIMES says ("BEAT,PATIENCE" in ms; for tests).
-LeaseTimes lease_times();
+SHEAF_EXPORT LeaseTimes lease_times();
 
 class Lease {
  public:
@@ -51,7 +52,7 @@ enum class Holder : uint8_t {
   unknown,  // of another machine: only watching tells
 };
 
-struct LeaseView {
+struct SHEAF_EXPORT LeaseView {
   Holder holder = Holder::none;
   std::optional<format::Lease> lease;
 
@@ -60,18 +61,18 @@ struct LeaseView {
 };
 
 // One look at the lease of the multifile that `path` is a physical file of. Never throws.
-LeaseView look_at_lease(Store& store, const std::string& path);
+SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
 
 // Looks until it is known whether a job lives that writes the multifile: at most `times.patience`. `waits` is
 // called many times meanwhile, and may throw. The result is none or living.
-LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
+SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits);
 
 // Removes the lease of the set `path`, of a job that has ended or is overridden. Never throws.
-void remove_lease(Store& store, const std::string& path);
+SHEAF_EXPORT void remove_lease(Store& store, const std::string& path);
 
 // What to add to a message about a multifile that was not closed: who is writing it, or may be; what to do
 // otherwise.
-std::string advice_on_unclosed(Store& store, const std::string& path);
+SHEAF_EXPORT std::string advice_on_unclosed(Store& store, const std::string& path);
 
 }  // namespace sheaf

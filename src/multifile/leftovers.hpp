@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -17,7 +18,7 @@ enum class LeftoverState : uint8_t {
 };
 
 // Lower-case name. Static storage.
-const char* name_of(LeftoverState state);
+SHEAF_EXPORT const char* name_of(LeftoverState state);
 
 struct Leftover {
   std::string temporary;           // physical file 0
@@ -30,11 +31,11 @@ struct Leftover {
 
 // Among `names`, entries of `directory` ("" : the working directory). One that a job on another machine is writing looks as if it
 // was left.
-std::vector<Leftover> find_leftovers(Store& store, const std::string& directory, const std::vector<std::string>& names);
+SHEAF_EXPORT std::vector<Leftover> find_leftovers(Store& store, const std::string& directory, const std::vector<std::string>& names);
 
 // Removes its files.
-void remove_leftover(Store& store, const Leftover& leftover);
+SHEAF_EXPORT void remove_leftover(Store& store, const Leftover& leftover);
 // Gives a complete one its name. Throws unclosed, damaged.
-void finish_leftover(Store& store, const Leftover& leftover);
+SHEAF_EXPORT void finish_leftover(Store& store, const Leftover& leftover);
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/block_sizes.hpp"
 #include "multifile/metadata_io.hpp"
 
@@ -24,7 +25,7 @@ struct SharedReader {
   }
 };
 
-class ManyBlocks final : public BlockSource {
+class SHEAF_EXPORT ManyBlocks final : public BlockSource {
  public:
   // Of a local task with `count` blocks.
   ManyBlocks(std::shared_ptr<SharedReader> tables, int64_t task, int64_t count)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/byte_order.hpp"
+#include "base/export.hpp"
 #include "codec/frame_coder.hpp"
 #include "format/extension.hpp"
 #include "format/header.hpp"
@@ -68,12 +69,12 @@ struct OpenMode {
 
 // Parses `mode`, then `additions` (words_of_environment(); they may not change the direction).
 // Throws invalid_argument for a known word with an impossible value, or any unknown word under `strict`.
-OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
+SHEAF_EXPORT OpenMode parse_open_mode(std::string_view mode, std::string_view additions = {});
 
 // A random one.
 format::Identity new_identity();
 
 // The words there are, for messages: "r, w, ansi, posix, ...".
-std::string_view known_words();
+SHEAF_EXPORT std::string_view known_words();
 
 }  // namespace sheaf

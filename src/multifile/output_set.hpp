@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -17,7 +18,7 @@ namespace sheaf {
 // What is called `name` may be replaced by a file, or is not there. Throws invalid_argument for a directory, pipe or device.
 FileStatus require_replaceable(Store& store, const std::string& name);
 
-class OutputSet {
+class SHEAF_EXPORT OutputSet {
  public:
   enum class Existing { refuse, replace };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/task_table.hpp"
 
@@ -20,7 +21,7 @@ class PlainFile;
 inline constexpr int64_t held_by_tools = 16 << 20;
 inline constexpr int64_t held_by_readers = 256 << 20;  // which go from task to task in any order
 
-struct PhysicalFile {
+struct SHEAF_EXPORT PhysicalFile {
   std::shared_ptr<File> file;
   format::Header header;
   format::Pointer pointer;
@@ -39,7 +40,7 @@ PhysicalFile load_physical_file(Store& store, const std::string& path, Checking 
                                 int64_t most_held = held_by_tools);
 
 // A multifile: the set that `path` leads, or the single physical file that `path` is.
-struct Multifile {
+struct SHEAF_EXPORT Multifile {
   std::string path;
   std::vector<PhysicalFile> files;
   int64_t set_tasks = 0;                   // entries of the mapping of a set; 0 for a single file
@@ -65,7 +66,7 @@ struct Multifile {
 };
 
 // Loads all physical files. Throws damaged if the files do not belong together.
-Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on, int64_t most_held = held_by_tools);
+SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on, int64_t most_held = held_by_tools);
 
 // Calls visit(first, places) for all tasks of a set, slice by slice.
 template <class Visit>
@@ -80,7 +81,7 @@ void for_each_place(const Multifile& multifile, Visit&& visit) {
 }
 
 // Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The row outlives its use.
-void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task, const TaskRow& row);
+SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task, const TaskRow& row);
 
 // The same multifile as if it were not compressed (multifile/plain_file). Chunk and block sizes, block counts and maxblocks
 // are those of the plain data; header and place of the block table stay. Holds about 200 bytes per task, and the frames

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 
+#include "base/export.hpp"
 #include "layout/chunk_layout.hpp"
 #include "multifile/block_sizes.hpp"
 #include "multifile/write_stream.hpp"
@@ -26,7 +27,7 @@ struct SumsPlace {
   int32_t local_rank = 0;  // of the task, for messages
 };
 
-class ReadStream {
+class SHEAF_EXPORT ReadStream {
  public:
   // Bytes of the read-ahead buffer; 0: none.
   void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }

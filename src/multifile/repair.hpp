@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/work_progress.hpp"
 #include "storage/store.hpp"
 
@@ -31,7 +32,7 @@ enum class RepairSource : uint8_t {
   holes,
 };
 // Lower-case name. Static storage.
-const char* name_of(RepairSource source);
+SHEAF_EXPORT const char* name_of(RepairSource source);
 
 struct RepairedFile {
   std::string path;
@@ -42,7 +43,7 @@ struct RepairedFile {
   std::vector<std::string> unknown;  // what could not be told
 };
 
-struct RepairReport {
+struct SHEAF_EXPORT RepairReport {
   std::string path;
   std::vector<RepairedFile> files;
   bool was_complete() const;
@@ -50,6 +51,6 @@ struct RepairReport {
 
 // Throws damaged and not_a_multifile for what is no (whole) META1, and whatever the store throws. Progress: the bytes of a
 // copy. Memory: of files with a journal a few MiB, of others 8 bytes per chunk in use.
-RepairReport repair(Store& store, const std::string& path, const RepairRequest& request, WorkProgress& progress);
+SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/open_mode.hpp"
 #include "multifile/parallel_open.hpp"
@@ -51,7 +52,7 @@ class SerialReader {
 };
 
 // Local view: one task, found without loading what belongs to the others.
-class TaskReader {
+class SHEAF_EXPORT TaskReader {
  public:
   // `task` counts over the whole set. Throws out_of_range if the multifile has no such task.
   TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode);

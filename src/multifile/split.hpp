@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/physical_file.hpp"
 #include "multifile/work_progress.hpp"
 
@@ -29,6 +30,6 @@ std::string split_name(const std::string& name_of_task, uint64_t key);
 
 // Throws out_of_range for a task that there is not, invalid_argument if an output exists or two tasks would
 // share one, damaged for bad key-value records.
-void split(Store& store, const Multifile& multifile, const SplitRequest& request, WorkProgress& progress);
+SHEAF_EXPORT void split(Store& store, const Multifile& multifile, const SplitRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/physical_file.hpp"
 
 namespace sheaf {
@@ -25,7 +26,7 @@ class FileRows {
   TaskRow row_;
 };
 
-class TaskRows {
+class SHEAF_EXPORT TaskRows {
  public:
   explicit TaskRows(const Multifile& multifile);
 

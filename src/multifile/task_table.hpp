@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/export.hpp"
 #include "layout/placement.hpp"
 #include "multifile/many_blocks.hpp"
 #include "multifile/read_stream.hpp"
@@ -42,7 +43,7 @@ struct RowSlice {
 };
 
 // From any thread.
-class TaskTable {
+class SHEAF_EXPORT TaskTable {
  public:
   // Reads and checks the tables of the file that `reader` reads and whose pointer is `pointer`. Holds them if
   // that takes no more than `most_held`. Throws what the reader throws, and damaged. The file outlives the

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/export.hpp"
 #include "multifile/physical_file.hpp"
 
 namespace sheaf {
@@ -27,13 +28,13 @@ struct Usage {
   Task largest, smallest;  // the first of several; of a multifile with tasks
 };
 
-Usage usage_of(const Multifile& multifile);
+SHEAF_EXPORT Usage usage_of(const Multifile& multifile);
 
 // The mapping field behind the block table: of the leader of a set, or of a single file, where readers ignore
 // it. Its number of entries; nothing: there is none.
-std::optional<int64_t> stored_mapping_size(const Multifile& multifile, size_t file);
+SHEAF_EXPORT std::optional<int64_t> stored_mapping_size(const Multifile& multifile, size_t file);
 // Visits its entries.
-void for_each_stored_entry(const Multifile& multifile, size_t file, const std::function<void(layout::Placement)>& visit);
+SHEAF_EXPORT void for_each_stored_entry(const Multifile& multifile, size_t file, const std::function<void(layout::Placement)>& visit);
 
 // flag1 as stored; format 2 has none: 0.
 inline int64_t stored_flag1(const format::Header& header) { return header.version == 2 ? 0 : header.flag1; }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/export.hpp"
 #include "multifile/physical_file.hpp"
 #include "multifile/work_progress.hpp"
 
@@ -26,7 +27,7 @@ enum class FileState : uint8_t {
 // The state that an error of this kind shows.
 FileState state_of(Code code);
 // Lower-case name of a state. Static storage.
-const char* name_of(FileState state);
+SHEAF_EXPORT const char* name_of(FileState state);
 
 struct Finding {
   FileState state;
@@ -44,13 +45,13 @@ struct FileReport {
   bool checksums = false;  // there are some, of data and metadata
 };
 
-struct VerifyReport {
+struct SHEAF_EXPORT VerifyReport {
   std::string path;
   std::vector<FileReport> files;  // physical files, those of a set that are missing included
   bool ok() const;
 };
 
 // `read_data` false: metadata only. Throws only what `progress` throws. Memory: at most 64 MiB, whatever the files claim.
-VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress);
+SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress);
 
 }  // namespace sheaf

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "base/export.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -19,7 +20,7 @@ namespace sheaf {
 // One descriptor of its own, with or without a stream on it (to write a stream, two). All positions are bytes from the start of the
 // file. A program that changes from the stream to the descriptor without a library call in between has to
 // fflush, as ever. One thread at a time. Failures throw sheaf::Error with path and errno.
-class StdioHandle {
+class SHEAF_EXPORT StdioHandle {
  public:
   // Opens `file` again (File::open_again), for reading and writing if `writable`; never truncates. Needs it no longer.
   StdioHandle(File& file, bool writable, bool with_stream);

@@ -217,7 +217,7 @@ class Store {
 void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length);
 
 // The operating system's files. One object for the process; lives until exit.
-Store& posix_store();
+SHEAF_EXPORT Store& posix_store();
 
 // The same files, with relative names that count from the directory that is current at this call, whatever is current later: for
 // who opens, renames or removes by name while a file is open. Keeps that directory (storage/working_directory.hpp). Files may

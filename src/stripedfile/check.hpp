@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
 #include "stripedfile/striped_file.hpp"
 
 namespace sheaf::sfio {
@@ -21,6 +22,6 @@ struct StripeReport {
 };
 
 // Throws not_found if there is nothing of the file at all.
-StripeReport check_striped(const StripeName& name, const std::vector<FoundSubfile>& found);
+SHEAF_EXPORT StripeReport check_striped(const StripeName& name, const std::vector<FoundSubfile>& found);
 
 }  // namespace sheaf::sfio

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/export.hpp"
 #include "storage/store.hpp"
 #include "stripedfile/link.hpp"
 
@@ -18,6 +19,6 @@ struct HostRoots {
 };
 
 // `store` must outlive the link.
-std::unique_ptr<Link> direct_link(Store& store, HostRoots roots);
+SHEAF_EXPORT std::unique_ptr<Link> direct_link(Store& store, HostRoots roots);
 
 }  // namespace sheaf::sfio

@@ -45,7 +45,7 @@ class Libraries(InstalledCase):
         offered |= {f"{mpi}/libsheaf_mpi.so": ("mpi", "ompi") for mpi in MPIS}
         for library, families in offered.items():
             lines = self.run_command("nm", "-D", "--defined-only", self.prefix / "lib" / library).splitlines()
-            symbols = {line.split()[2] for line in lines if line.split()[1] == "T"}
+            symbols = {line.split()[2].split("@")[0] for line in lines if line.split()[1] == "T"}
             self.assertEqual([n for family in families for n in map(name_of, wanted(family)) if n not in symbols], [], library)
 
     @unittest.skipUnless(FORTRAN, "no Fortran")

@@ -1,0 +1,21 @@
+#!/bin/sh
+# archive.sh OUT.a WORKDIR "PART|PART... PART..." LDFLAGS OBJECT...: the static library that is installed. What every program needs is
+# one object; parts (names of unity groups) that only some programs use are further ones, those divided by | together. Inline functions
+# and the tables of sections and names are there once for each of them, which takes a third off the size.
+set -eu
+out=$1 work=$2 parts=$3 flags=$4
+shift 4
+script=$(dirname "$0")/archive.ld
+rm -rf "$work" "$out"
+mkdir -p "$work"
+for object; do
+  member=sheaf
+  for part in $parts; do
+    ! basename "$object" | grep -qE "^unity_($part)_" || member=$(echo "$part" | tr '|' '_')
+  done
+  echo "$object" >>"$work/$member.list"
+done
+for list in "$work"/*.list; do
+  ld -r $flags --force-group-allocation -T "$script" -o "${list%.list}.o" $(cat "$list")
+done
+ar qcs "$out" "$work"/*.o

@@ -1,0 +1,23 @@
+#!/bin/sh
+# exports.sh OUT VERSION OBJECT... -- USER...: writes the version script of a shared library made of these objects. The C names that
+# the objects show are its interface, node SHEAF_1; of the C++ names that they show only those that the companions of the same
+# build use, whose objects follow the dashes, in a node of this very version: nothing else can be linked with them.
+set -eu
+out=$1 version=$2
+shift 2
+own="" users=""
+for object; do
+  if [ "$object" = -- ]; then own=$users users=""; else users="$users $object"; fi
+done
+shown=$out.shown used=$out.used
+readelf -sW $own | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | LC_ALL=C sort -u >"$shown"
+[ -z "$users" ] || nm -u $users | awk '$1 == "U" { print $2 }'  | LC_ALL=C sort -u >"$used"
+[ -n "$users" ] || : >"$used"
+{
+  echo "SHEAF_1 {"
+  grep -v '^_Z' "$shown" | sed '1s/^/ global: /; s/$/;/'
+  echo " local: *; };"
+  echo "SHEAF_PRIVATE_$version {"
+  LC_ALL=C comm -12 "$shown" "$used" | grep '^_Z' | sed '1s/^/ global: /; s/$/;/'
+  echo "};"
+} >"$out"
