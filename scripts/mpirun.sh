@@ -8,7 +8,7 @@ openmpi*)
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
   export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM PRTE_ALLOW_RUN_AS_ROOT PRTE_ALLOW_RUN_AS_ROOT_CONFIRM
   case $("mpirun.$mpi" --version 2>/dev/null) in
-  *"Open MPI) "[1-4].*)
+  *"Open MPI) "[1-4].* | *"OpenRTE) "[1-4].*)
     exec "mpirun.$mpi" --oversubscribe --bind-to none --mca btl self,vader --mca btl_vader_single_copy_mechanism none \
       --mca mpi_yield_when_idle 1 -np "$count" "$@" ;;
   *) exec "mpirun.$mpi" --map-by :OVERSUBSCRIBE --bind-to none --mca mpi_yield_when_idle 1 -np "$count" "$@" ;;
