@@ -135,14 +135,15 @@ SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& by
   };
   auto [a, b, c, d] = next();
   a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state))));
-  for (const __m512i by = powers_for(low256, high256); bytes >= 256;) {
+  const __m512i by256 = powers_for(low256, high256);
+  while (bytes >= 256) {
     for (size_t line = 0; line < 256; line += 64)  // the hardware's own prefetch ends with every page
       _mm_prefetch(reinterpret_cast<const char*>(at) + prefetched_ahead + line, _MM_HINT_T0);
     const Line256 v = next();
-    a = folded(a, by, v.a);
-    b = folded(b, by, v.b);
-    c = folded(c, by, v.c);
-    d = folded(d, by, v.d);
+    a = folded(a, by256, v.a);
+    b = folded(b, by256, v.b);
+    c = folded(c, by256, v.c);
+    d = folded(d, by256, v.d);
   }
   const __m512i by64 = powers_for(low64, high64);
   a = folded(folded(folded(a, by64, b), by64, c), by64, d);

@@ -74,11 +74,11 @@ struct MappedWriter::SegmentEnd {
 
 // Where file 0 keeps the mapping, as all processes learn it.
 struct MappedWriter::Lead {
-  enum Value : size_t { varheader, maxblocks, ntasks, fsblksize, writes, piece, sums, values };
+  enum Value : size_t { varheader, maxblocks, of_file, fsblksize, writes, piece, sums, values };
   std::array<int64_t, values> value{};
 
   format::Pointer pointer() const { return {static_cast<int32_t>(value[maxblocks]), value[varheader]}; }
-  Segment file() const { return {0, static_cast<int32_t>(value[fsblksize]), 0, 0, value[ntasks], 0}; }
+  Segment file() const { return {0, static_cast<int32_t>(value[fsblksize]), 0, 0, value[of_file], 0}; }
 };
 
 void MappedWriter::close() {

@@ -96,12 +96,8 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
 // Throws damaged unless the mapping names tasks that there are, and the data of all can be counted.
 void check_set(const Multifile& m) {
   const auto damaged = [&](const std::string& finding) { throw file_error(Code::damaged, m.path, finding); };
-  int64_t tasks = 0;
   int64_t largest = 0;
-  for (const PhysicalFile& f : m.files) {
-    tasks += f.header.ntasks;
-    largest = std::max(largest, f.table->largest_task());
-  }
+  for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_task());
   for_each_place(m, [&](int64_t first, std::span<const layout::Placement> places) {
     for (size_t i = 0; i < places.size(); ++i)
       if (const PhysicalFile& f = m.files[static_cast<size_t>(places[i].file)]; places[i].local_rank >= f.header.ntasks)

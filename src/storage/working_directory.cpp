@@ -30,9 +30,9 @@ std::shared_ptr<const WorkingDirectory> WorkingDirectory::now() {
     ::close(descriptor);
     return nullptr;
   }
-  const std::shared_ptr<const WorkingDirectory> current(new WorkingDirectory(descriptor, identity_of(found)));
-  latest = current;
-  return current;
+  const std::shared_ptr<const WorkingDirectory> opened(new WorkingDirectory(descriptor, identity_of(found)));
+  latest = opened;
+  return opened;
 }
 
 WorkingDirectory::~WorkingDirectory() { ::close(descriptor_); }

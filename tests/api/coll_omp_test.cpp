@@ -55,9 +55,11 @@ TEST_F(CollOpenMP, OnlyTheFirstThreadCollects) {
 }
 
 TEST_F(CollOpenMP, WhatThreadsWriteTogetherTheyRead) {
-  for (const auto& [piece, calls] : {std::pair<int64_t, int>{40, 12}, {5000, 60}, {200'000, 3}})
+  for (const auto& amounts : {std::pair<int64_t, int>{40, 12}, {5000, 60}, {200'000, 3}})
     for (const char* const mode : {"wb,collective", "wb,posix,collective,collsize=2", "wb,collective,collsize=100"}) {
       const std::string name = path("team");
+      const auto piece = amounts.first;  // clang 16 breaks down over structured bindings in a parallel region
+      const auto calls = amounts.second;
 #pragma omp parallel num_threads(threads)
       {
         const int me = omp_get_thread_num();

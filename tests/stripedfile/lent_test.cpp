@@ -204,7 +204,8 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   Cluster cluster(1, 1);
   std::unique_ptr<EventfulStore> disk;
   const auto wait_for_it = [&] {
-    for (reading = true; !given_up;) yield();
+    reading = true;
+    while (!given_up) yield();
   };
   cluster.run(
       [&](Cluster::Task& task) {

@@ -51,7 +51,8 @@ void follow_session(const std::string& path, MPI_Comm comm) {
   if (session.number == 0) return sfio::set_session_store(nullptr);
   std::vector<sfio::ListenerFacts> listeners;
   for (int i = 0; i < session.listeners; ++i) {
-    const sfio::SharedListener listener = listener_of(i);
+    sfio::SharedListener listener;
+    listener_of(i, &listener);
     listeners.push_back({listener.name, listener.task, listener.room});
   }
   auto link = sfio::message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience, sfio::guest_tags);

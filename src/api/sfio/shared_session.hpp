@@ -19,7 +19,7 @@ struct SharedSession {
   MPI_Comm comm = MPI_COMM_NULL;  // what listeners listen on; the session's
   double patience = 0;
   int32_t listeners = 0;
-  int32_t version = 1;  // of this struct; whoever finds another one has no session
+  int32_t version = 2;  // of this struct; whoever finds another one has no session
 };
 
 struct SharedListener {
@@ -33,5 +33,5 @@ struct SharedListener {
 // What is running now; with `begins` != 0 a session is begun as mopen() does, collectively, if there is none. -1 for an error.
 // Fills *session. Local otherwise.
 extern "C" int sheaf_sfio_shared_session(sheaf::sfio::SharedSession* session, int begins);
-// Listener `number` of the running session.
-extern "C" sheaf::sfio::SharedListener sheaf_sfio_shared_listener(int number);
+// Fills *listener: `number` of the running session.
+extern "C" void sheaf_sfio_shared_listener(int number, sheaf::sfio::SharedListener* listener);
