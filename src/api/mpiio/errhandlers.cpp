@@ -56,9 +56,13 @@ void drop_use(MPI_Errhandler handler) {
   if (found != known().handlers.end() && --found->second.uses == 0) known().handlers.erase(found);
 }
 
-// Of MPI 4. MPICH 4.0 takes it nowhere, so nobody counts who has it.
+// Of MPI 4. MPICH 4.0 takes it nowhere, so nobody counts who has it. Open MPI has an object for it since version 5, which an engine
+// that any version may load does not name as needed.
 bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
-#ifdef MPI_ERRORS_ABORT
+#ifdef OPEN_MPI
+  static void* const own = find_function("ompi_mpi_errors_abort");
+  return own && handler == own;
+#elif defined MPI_ERRORS_ABORT
   return handler == MPI_ERRORS_ABORT;
 #else
   return false;
