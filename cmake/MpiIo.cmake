@@ -1,11 +1,14 @@
 # libsheaf_mpiio.so: the MPI-IO drop-in, to be preloaded or linked before the MPI library: entry points that load the engine for
 # the MPI library of the program (src/api/mpiio/front), sheaf/libsheaf_mpiio_<interface>.so. An engine is whole in itself (the core
 # is linked in) but for the MPI, which the program has loaded. libsheaf_mpiio_<mpi>.so and <mpi>/libsheaf_mpiio.so are further names.
+# Of several MPIs with one interface the first builds the engine. The target sheaf_mpiio_alone, for tests, puts in alone/<mpi>/ what
+# a build with this MPI alone would have.
+add_custom_target(sheaf_mpiio_alone)
 if(NOT SHEAF_MPIS)
   return()
 endif()
 set(front ${PROJECT_SOURCE_DIR}/src/api/mpiio/front)
-add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/loaded_mpi.c)
+add_library(sheaf_mpiio SHARED ${front}/front.c ${front}/json.c ${front}/loaded_mpi.c ${front}/stand_in.c)
 target_link_options(sheaf_mpiio PRIVATE -Wl,--version-script=${front}/exports.map -Wl,-z,nodelete
   -Wl,--as-needed)  # the C compiler may be a wrapper that names an MPI library
 target_compile_options(sheaf_mpiio PRIVATE -Wall -Wextra -Wshadow)
@@ -18,10 +21,6 @@ set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/api/mpiio/exports.map)
 set(interfaces "")
 foreach(mpi ${SHEAF_MPIS})
   set(interface ${SHEAF_INTERFACE_${mpi}})
-  if(interface IN_LIST interfaces)  # the engine of another MPI serves
-    continue()
-  endif()
-  list(APPEND interfaces ${interface})
   add_library(sheaf_mpiio_${mpi} MODULE ${mpiio_sources}
     "$<FILTER:$<TARGET_OBJECTS:sheaf_${mpi}_objects>,INCLUDE,/(unity_)?comm[/_]>")
   target_include_directories(sheaf_mpiio_${mpi} PRIVATE src include)
@@ -34,6 +33,20 @@ foreach(mpi ${SHEAF_MPIS})
   # The list of exports decides alone: mpi.h declares some names without visibility.
   set_target_properties(sheaf_mpiio_${mpi} PROPERTIES LINK_DEPENDS ${mpiio_exports} CXX_VISIBILITY_PRESET default
     OUTPUT_NAME sheaf_mpiio_${interface} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sheaf)
+  set(alone ${CMAKE_BINARY_DIR}/alone/${mpi})
+  add_custom_target(sheaf_mpiio_alone_${mpi}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${alone}/sheaf
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:sheaf_mpiio> ${alone}/libsheaf_mpiio.so
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:sheaf_mpiio_${mpi}> ${alone}/sheaf/libsheaf_mpiio_${interface}.so
+    VERBATIM)
+  add_dependencies(sheaf_mpiio_alone_${mpi} sheaf_mpiio_${mpi} sheaf_mpiio)
+  add_dependencies(sheaf_mpiio_alone sheaf_mpiio_alone_${mpi})
+  if(interface IN_LIST interfaces)  # the engine of another MPI serves
+    set_target_properties(sheaf_mpiio_${mpi} PROPERTIES EXCLUDE_FROM_ALL TRUE
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/alone/${mpi}/built)
+    continue()
+  endif()
+  list(APPEND interfaces ${interface})
   add_custom_command(TARGET sheaf_mpiio_${mpi} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib/${mpi}
     COMMAND ${CMAKE_COMMAND} -E create_symlink libsheaf_mpiio.so ${CMAKE_BINARY_DIR}/lib/libsheaf_mpiio_${mpi}.so

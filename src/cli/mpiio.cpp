@@ -124,8 +124,9 @@ int64_t number(const Json& file, const char* name) { return file.value(name, int
 void print(const Json& report) {
   for (const Json& library : report["libraries"]) {
     const std::string engine = library.value("engine", "");
-    fmt::print(stderr, "sheaf mpiio: {} ({}): {}\n", library.value("mpi", ""), library.value("library", ""),
-               engine.empty() ? "its own MPI-IO, there is no engine for it" : engine);
+    fmt::print(stderr, "sheaf mpiio: {} ({}): {}\n", printable(library.value("mpi", "")),
+               printable(library.value("library", "")),
+               engine.empty() ? "its own MPI-IO, there is no engine for it" : printable(engine));
   }
   if (report["files"].empty()) {
     fmt::print(stderr,

@@ -3,24 +3,24 @@
  * (loaded_mpi.c) and loads the engine for its binary interface, sheaf/libsheaf_mpiio_<interface>.so beside
  * this file, whose MPI names that library then resolves. Handles are never converted. Where there is no
  * engine, or it does not load, the MPI library's own functions are called, and one line says why and which
- * file is missing.
+ * file is missing. Functions that this library is too old for, of which a program may see the entry points
+ * here, are served by older ones where these can do it, and fail where not (stand_in.c).
  *
  * All arguments of these functions are integers or pointers of at most 64 bits, six at most, which every
  * 64-bit ABI of Linux passes in registers: an entry point hands them on without knowing more. Threads: any;
  * local. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "loaded_mpi.h"
 #include "names.h"
-
-typedef long word;
-typedef word (*function)(word, word, word, word, word, word);
-_Static_assert(sizeof(word) == 8 && sizeof(void*) == 8, "entry points pass arguments as words of 64 bits");
+#include "stand_in.h"
 
 #define NUMBER(name) at_##name,
 enum { SHEAF_MPIIO_NAMES(NUMBER, NUMBER) names };
@@ -59,7 +59,8 @@ static void note_choice(const char* engine) {
   const char* const path = getenv("SHEAF_MPIIO_REPORT");
   FILE* const file = path && *path && is_first_task() ? fopen(path, "ae") : NULL;
   if (!file) return;
-  fprintf(file, "{\"mpi\":\"%s\",\"library\":\"%s\",\"engine\":\"%s\"}\n", mpi.version, mpi.path, engine);
+  const struct json_member members[] = {{"mpi", mpi.version}, {"library", mpi.path}, {"engine", engine}};
+  put_json(file, members, sizeof members / sizeof *members);
   fclose(file);
 }
 
@@ -97,24 +98,39 @@ static void begin(void) {
   atomic_store_explicit(&ready, 1, memory_order_release);
 }
 
-static function checked(int number) {
-  if (functions[number]) return functions[number];
-  fprintf(stderr,
-          "sheaf mpiio: the engine for %s has no %s: it was built with an MPI library that has none; build "
-          "Sheaf with %s\n",
-          mpi.interface, texts[number] + 1, mpi.path);
-  abort();
+/* Says so once, and gives the file's error handler its turn. */
+static word refuse(int number, word file) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  const word code = unsupported_operation(mpi.interface);
+  if (is_first_task() && !atomic_flag_test_and_set(&said))
+    fprintf(stderr,
+            "sheaf mpiio: %s cannot do what is asked for: this program's MPI library (%s, %s) has no such "
+            "function\n",
+            texts[number] + 1, mpi.version, mpi.path);
+  const function handler = functions[at_File_call_errhandler];
+  if (handler && strncmp(texts[number], "PMPI_File_", 10) == 0) handler(file, code, 0, 0, 0, 0);
+  return code;
+}
+
+/* The call of a function that nobody has. */
+static word call_other(int number, const word* words) {
+  const struct stand_in other = stand_in_of(texts[number]);
+  const int fits = other.count < 0 || (words[other.count] >= INT_MIN && words[other.count] <= INT_MAX);
+  for (int i = 0; i < names && fits; ++i)
+    if (functions[i] && strcmp(texts[i], other.name) == 0)
+      return functions[i](words[0], words[1], words[2], words[3], words[4], words[5]);
+  return refuse(number, words[0]);
 }
 
 static function begun(int number) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (!atomic_load_explicit(&ready, memory_order_acquire)) pthread_once(&once, begin);
-  return checked(number);
+  return functions[number];
 }
 
 /* What is called also where nobody has files: the MPI library's own as long as there is no engine. */
 static function begun_or_own(int number) {
-  if (atomic_load_explicit(&ready, memory_order_acquire)) return checked(number);
+  if (atomic_load_explicit(&ready, memory_order_acquire)) return functions[number];
   struct loaded_mpi own;
   function found = NULL;
   if (find_loaded_mpi(&own)) *(void**)&found = dlsym(own.handle, texts[number]);
@@ -124,7 +140,8 @@ static function begun_or_own(int number) {
 /* MPI_ is another name of PMPI_, as in an MPI library: Fortran bindings call one or the other. */
 #define ENTRY(name, choose)                                                                                 \
   __attribute__((visibility("default"))) word PMPI_##name(word a, word b, word c, word d, word e, word f) { \
-    return choose(at_##name)(a, b, c, d, e, f);                                                             \
+    const function own = choose(at_##name);                                                                 \
+    return own ? own(a, b, c, d, e, f) : call_other(at_##name, (const word[]){a, b, c, d, e, f});           \
   }                                                                                                         \
   __attribute__((visibility("default"), alias("PMPI_" #name)))                                              \
   word MPI_##name(word, word, word, word, word, word);

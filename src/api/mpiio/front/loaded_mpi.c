@@ -54,13 +54,19 @@ static void ask_version(struct loaded_mpi* found) {
   free(text);
 }
 
-/* By the name of the file, which stands for a binary interface, whoever has made it. */
+static int says(const struct loaded_mpi* found, const char* begin) {
+  return strncmp(found->version, begin, strlen(begin)) == 0;
+}
+
+/* By the name of the file, which stands for a binary interface, whoever has made it; programs that load the
+ * library themselves (Python) may do it by a name without a number: then by what it says of itself. */
 static const char* interface_of(const struct loaded_mpi* found) {
   const char* const base = base_of(found->path);
   if (strncmp(base, "libmpi_abi.so", 13) == 0) return "abi";
-  if (strncmp(found->version, "Open MPI", 8) == 0) return "openmpi";
+  if (says(found, "Open MPI")) return "openmpi";
   if (strncmp(base, "libmpich.so", 11) == 0 || strcmp(base, "libmpi.so.12") == 0 ||
-      strncmp(base, "libmpi.so.12.", 13) == 0)
+      strncmp(base, "libmpi.so.12.", 13) == 0 || says(found, "MPICH") || says(found, "MVAPICH") ||
+      says(found, "Intel(R) MPI"))
     return "mpich";
   return "unknown";
 }
