@@ -2,11 +2,14 @@
 # _main(); the listener program sheaf-iod, in bin/<mpi> here and in libexec/sheaf/<mpi> when installed, where bin/sheaf-iod
 # starts the one that belongs to the MPI of its launcher.
 file(GLOB sfio_sources CONFIGURE_DEPENDS src/api/sfio/*.cpp)
-list(FILTER sfio_sources EXCLUDE REGEX "/iod")
+list(FILTER sfio_sources EXCLUDE REGEX "/(iod|fortran)\\.")
 
 foreach(mpi ${SHEAF_MPIS})
   set(directory ${CMAKE_BINARY_DIR}/lib/${mpi})
   add_library(sheaf_sfio_${mpi}_objects OBJECT ${sfio_sources})
+  if(NOT SHEAF_INTERFACE_${mpi} STREQUAL "abi")  # which leaves Fortran to a library of its own
+    target_sources(sheaf_sfio_${mpi}_objects PRIVATE src/api/sfio/fortran.cpp)
+  endif()
   target_include_directories(sheaf_sfio_${mpi}_objects PUBLIC src include)
   target_link_libraries(sheaf_sfio_${mpi}_objects PRIVATE sheaf_warnings mpi_${mpi})
   sheaf_unity(sheaf_sfio_${mpi}_objects)
