@@ -7,7 +7,8 @@ or 6 tasks; a program that is started on fewer leaves the larger ones out. To ru
 
     scripts/mpirun.sh openmpi 6 build/bin/families_keyval_openmpi DIRECTORY ["part of a case's name"]
 
-$SHEAF_BIN is the directory of the built programs; SHEAF_FAMILIES_TASKS=6 starts all of them on six tasks.
+$SHEAF_BIN is the directory of the built programs; SHEAF_FAMILIES_TASKS=6 starts all of them on six tasks;
+SHEAF_TEST_MPIS=openmpi,mpich2 runs them under other MPIs of the build.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 BIN = os.environ.get("SHEAF_BIN", REPO / "build/bin")
 NAMES = sorted(path.stem for path in (Path(__file__).resolve().parent / "families").glob("*.c"))
-# Waiting tasks of MPICH keep their cores: two tasks, more where collective calls need them.
-TASKS = {"openmpi": 6, "mpich": 2}
-OTHERS = {("mpich", name): 4 for name in ("collective", "mapped", "merged", "parallel")}
+MPIS = os.environ.get("SHEAF_TEST_MPIS", "openmpi,mpich").split(",")
+FOUR = ("collective", "mapped", "merged", "parallel")
 SECONDS = 100
 SHOWN = 40
+
+
+def tasks_for(name: str, mpi: str) -> int:
+    """Waiting tasks of MPICH and its kind keep their cores: two tasks, more where collective calls need them."""
+    return 6 if mpi.startswith("openmpi") else 4 if name in FOUR else 2
 
 
 def environment() -> dict[str, str]:
@@ -40,7 +45,7 @@ class Families(unittest.TestCase):
         program = Path(BIN) / f"families_{name}_{mpi}"
         if not program.exists():
             self.skipTest(f"{program.name} was not built")
-        tasks = int(os.environ.get("SHEAF_FAMILIES_TASKS", OTHERS.get((mpi, name), TASKS[mpi])))
+        tasks = int(os.environ.get("SHEAF_FAMILIES_TASKS", tasks_for(name, mpi)))
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         with tempfile.TemporaryDirectory(dir=memory) as directory:
             command = [str(REPO / "scripts/mpirun.sh"), mpi, str(tasks), str(program), directory]
@@ -58,7 +63,7 @@ def test_of(name: str, mpi: str):
     return lambda self: self.run_program(name, mpi)
 
 
-for mpi in TASKS:
+for mpi in MPIS:
     for name in NAMES:
         setattr(Families, f"test_{name}_{mpi}", test_of(name, mpi))
 

@@ -1,4 +1,7 @@
-"""Programs of this directory, compiled and run under an MPI with the drop-in."""
+"""Programs of this directory, compiled and run under an MPI with the drop-in.
+
+SHEAF_TEST_MPIS: which MPIs of the build, by name (openmpi,mpich); SHEAF_DROP_IN: the directory of another libsheaf_mpiio.so
+than the build's, with its engines in sheaf/; SHEAF_MPI4PY: the Python whose mpi4py belongs to the first of the MPIs."""
 import os
 import shutil
 import subprocess
@@ -9,7 +12,22 @@ BIN = os.path.abspath(os.environ.get("SHEAF_BIN", "build/bin"))
 LIB = os.path.join(os.path.dirname(BIN), "lib")
 HERE = os.path.dirname(os.path.abspath(__file__))
 MPIRUN = os.path.abspath("scripts/mpirun.sh")
-MPIS = [mpi for mpi in ("openmpi", "mpich") if os.path.exists(f"{LIB}/sheaf/libsheaf_mpiio_{mpi}.so")]
+DROP_IN = os.environ.get("SHEAF_DROP_IN", LIB)
+
+
+def interface_of(mpi):
+    """The binary interface, which an engine is for: mpich2 is the second MPI of the build that has that of mpich."""
+    kind = mpi.rstrip("0123456789")
+    return "mpich" if kind == "intelmpi" else kind
+
+
+def yields(mpi):
+    """Waiting tasks of MPICH and its kind keep their cores: they get two tasks, or fewer cases."""
+    return interface_of(mpi) == "openmpi"
+
+
+MPIS = [mpi for mpi in os.environ.get("SHEAF_TEST_MPIS", "openmpi,mpich").split(",")
+        if os.path.exists(f"{DROP_IN}/sheaf/libsheaf_mpiio_{interface_of(mpi)}.so")]
 
 
 class Programs(unittest.TestCase):
@@ -25,7 +43,7 @@ class Programs(unittest.TestCase):
         return program
 
     def run_under(self, mpi, tasks, command, preload=True, environment=None):
-        words = ["env", f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"] if preload else []
+        words = ["env", f"LD_PRELOAD={DROP_IN}/libsheaf_mpiio.so"] if preload else []
         done = subprocess.run([MPIRUN, mpi, str(tasks), *words, *command], capture_output=True, text=True, timeout=200,
                               env={**os.environ, **(environment or {})})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

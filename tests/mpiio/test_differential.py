@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Random views, memory and calls: the drop-in gives back what a model does that transfers unit by unit (differential.cpp).
-SHEAF_CASES: how many cases (2,000), over both MPIs; SHEAF_SEED: another seed than today's."""
+SHEAF_CASES: how many cases (2,000), over both kinds of MPI; SHEAF_SEED: another seed than today's."""
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
 
-BIN = os.environ.get("SHEAF_BIN", "build/bin")
-LIB = os.path.join(os.path.dirname(BIN), "lib")
+from programs import BIN, DROP_IN, LIB, MPIS, yields
+
 CASES = int(os.environ.get("SHEAF_CASES", "2000"))
 SEED = os.environ.get("SHEAF_SEED", "1")
-# MPICH's waiting tasks do not yield: two tasks, and fewer cases.
+# The MPIs that a run is for by their kind. MPICH's waiting tasks do not yield: two tasks, and fewer cases.
 RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {"DIFFERENTIAL_THREADS": "1"}), ("openmpi", 5, 0.1, {}),
         ("mpich", 2, 0.08, {}),
         # Several nodes, which messages join: to single tasks, or alltoallv.
@@ -26,11 +26,17 @@ STRIPED = [("openmpi", 3, 0.05, {}), ("openmpi", 2, 0.05, {"SHEAF_SFIO": "thread
            ("mpich", 2, 0.02, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"})]
 
 
+def under_mpis(runs):
+    """Of a table of runs those of the MPIs there are."""
+    return [(mpi, *run[1:]) for mpi in MPIS for run in runs
+            if (run[0] == "openmpi") == yields(mpi) and os.path.exists(f"{BIN}/mpiio_differential_{mpi}")]
+
+
 def log_of(mpi, tasks, cases, environment, how):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as where:
         log = os.path.join(where, "log")
         command = ["scripts/mpirun.sh", mpi, str(tasks), "env"]
-        drop_in = f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"
+        drop_in = f"LD_PRELOAD={DROP_IN}/libsheaf_mpiio.so"
         command += {"drop-in": [drop_in], "model": ["DIFFERENTIAL_MODEL=1"], "installed": ["OMPI_MCA_io=ompio"],
                     "striped": [f"{drop_in}:{LIB}/{mpi}/libsheaf_sfio.so", f"SHEAF_SFIO_ROOT={where}"]}[how]
         for host in ("n0", "n1"):
@@ -46,9 +52,7 @@ def log_of(mpi, tasks, cases, environment, how):
 
 class Differential(unittest.TestCase):
     def test_same_as_the_model(self):
-        for mpi, tasks, share, environment in RUNS:
-            if not os.path.exists(f"{BIN}/mpiio_differential_{mpi}"):
-                continue
+        for mpi, tasks, share, environment in under_mpis(RUNS):
             cases = max(1, int(CASES * share))
             with self.subTest(mpi=mpi, tasks=tasks, environment=environment):
                 model = log_of(mpi, tasks, cases, environment, "model")
@@ -57,13 +61,11 @@ class Differential(unittest.TestCase):
                 self.assertEqual(len(ours), cases)
                 self.assertEqual(wrong, [], f"seed {SEED}: these cases differ")
                 # The libraries' own I/O fills holes with what was in their buffers; only OMPIO with one task never does.
-                if mpi == "openmpi" and tasks == 1:
+                if yields(mpi) and tasks == 1:
                     self.assertEqual(ours, log_of(mpi, tasks, cases, environment, "installed"))
 
     def test_striped_files_are_the_same(self):
-        for mpi, tasks, share, environment in STRIPED:
-            if not os.path.exists(f"{BIN}/mpiio_differential_{mpi}"):
-                continue
+        for mpi, tasks, share, environment in under_mpis(STRIPED):
             cases = max(1, int(CASES * share))
             with self.subTest(mpi=mpi, tasks=tasks, environment=environment):
                 plain = {k: v for k, v in environment.items() if not k.startswith("SHEAF_SFIO")}

@@ -4,18 +4,18 @@ import os
 import subprocess
 import unittest
 
-from programs import MPIS, Programs
+from programs import MPIS, Programs, yields
 
 
 class Faults(Programs):
     def test_errors_reach_all_tasks_with_their_class(self):
         alltoall = {"SHEAF_TOPOLOGY": "node=2", "SHEAF_DATA_EXCHANGE": "alltoall"}
-        hows = {"openmpi": ({}, {"SHEAF_TOPOLOGY": "node=2"}, alltoall), "mpich": ({}, {"SHEAF_TOPOLOGY": "node=1"})}
+        hows = {True: ({}, {"SHEAF_TOPOLOGY": "node=2"}, alltoall), False: ({}, {"SHEAF_TOPOLOGY": "node=1"})}
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "faults.c", "-rdynamic")
-            for environment in hows[mpi]:
+            for environment in hows[yields(mpi)]:
                 with self.subTest(mpi=mpi, environment=environment):
-                    said = self.run_under(mpi, 2 if mpi == "mpich" else 3, [program, self.where], environment=environment)
+                    said = self.run_under(mpi, 3 if yields(mpi) else 2, [program, self.where], environment=environment)
                     self.assertIn("all right", said)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root may mount")

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from programs import LIB, MPIS
+from programs import DROP_IN, MPIS, interface_of
 
 OURS = re.compile(r"P?MPI_(File_\w+|Register_datarep\w*)$")
 
@@ -32,11 +32,11 @@ def library_of(mpi):
         program = source[:-2]
         subprocess.run([f"mpicc.{mpi}", source, "-o", program], check=True)
         said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    return re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", said).group(1)
+    return re.search(r"libmpi(?:ch|_abi)?\.so\S* => (\S+)", said).group(1)
 
 
 class EntryPoints(unittest.TestCase):
-    front = os.path.join(LIB, "libsheaf_mpiio.so")
+    front = os.path.join(DROP_IN, "libsheaf_mpiio.so")
 
     def test_every_name_is_ours(self):
         for mpi in MPIS:
@@ -52,7 +52,7 @@ class EntryPoints(unittest.TestCase):
         names = {name for name in exported(self.front) if name.startswith("P")}
         self.assertEqual(exported(self.front) - names, {name[1:] for name in names})
         for mpi in MPIS:
-            engine = os.path.join(LIB, "sheaf", f"libsheaf_mpiio_{mpi}.so")
+            engine = os.path.join(DROP_IN, "sheaf", f"libsheaf_mpiio_{interface_of(mpi)}.so")
             self.assertEqual(exported(engine), names | {"sheaf_mpiio_begin"}, mpi)
             for library in (engine, self.front):
                 self.assertEqual([name for name in needed(library) if "mpi" in name], [], library)

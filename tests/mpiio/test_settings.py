@@ -6,7 +6,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from programs import MPIS, Programs
+from programs import MPIS, Programs, yields
 
 
 class Settings(Programs):
@@ -17,7 +17,7 @@ class Settings(Programs):
             program = self.build(f"mpicc.{mpi}", "settings.c")
             for settings in (wrong, right):
                 with self.subTest(mpi=mpi, settings=settings):
-                    self.run_under(mpi, 3 if mpi == "openmpi" else 2, [program, os.path.join(self.where, "file")], environment=settings)
+                    self.run_under(mpi, 3 if yields(mpi) else 2, [program, os.path.join(self.where, "file")], environment=settings)
                     for variable in settings:
                         said = [line for line in self.said_beside.splitlines() if variable in line]
                         self.assertEqual(len(said), 1 if settings is wrong else 0, self.said_beside)
@@ -26,7 +26,7 @@ class Settings(Programs):
 
     def used(self, mpi, arguments=(), **environment):
         """The values that all tasks see in both opens."""
-        tasks = 3 if mpi == "openmpi" else 2
+        tasks = 3 if yields(mpi) else 2
         program = os.path.join(self.where, f"hints.{mpi}")
         if not os.path.exists(program):
             self.build(f"mpicc.{mpi}", "hints.c", name=f"hints.{mpi}")

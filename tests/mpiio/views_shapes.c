@@ -210,11 +210,15 @@ SHAPE(darray_2) {
   return darray(who, among, 2, (int[]){5, 7}, (int[]){MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK},
                 (int[]){DEFAULT, DEFAULT}, MPI_ORDER_C, unit);
 }
+/* Intel MPI 2021.18 gives bytes to two tasks here: with blocks in the first dimension and cyclic(2) in the
+ * last, its rows begin too early from the second on. */
+#ifndef I_MPI_VERSION
 SHAPE(darray_3_fortran) {
   return darray(who, among, 3, (int[]){4, 3, 5},
                 (int[]){MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_CYCLIC},
                 (int[]){DEFAULT, DEFAULT, 2}, MPI_ORDER_FORTRAN, unit);
 }
+#endif
 
 /* --- extents ---- */
 SHAPE(larger) { return resized(vector(unit, who, among), 0, 30 * extent_of(unit)); }
@@ -334,7 +338,9 @@ const struct shape shapes[] = {
     ROW(darray_block_argument, both | dealt),
     ROW(darray_cyclic, both | dealt),
     ROW(darray_2, both | dealt),
+#ifndef I_MPI_VERSION
     ROW(darray_3_fortran, both | dealt),
+#endif
     ROW(larger, both),
     ROW(larger_odd, both | apart_only),
     ROW(smaller_interleaved, both),
