@@ -3,6 +3,7 @@
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
 # make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model,
 #             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, programs with failing calls that go on, then MPI programs killed at random moments
+# make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
@@ -15,7 +16,7 @@ DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
 
-.PHONY: soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
+.PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
 # Builds what the demo needs, with the first MPI that is found; a build that has the tests already stays as it is.
 demo:
@@ -67,6 +68,9 @@ soak: build
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py
 
+mpi-test: deps
+	@python3 -B tests/mpis/run.py --jobs $(JOBS) $(MPI_TEST_OPTIONS)
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -74,4 +78,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis
