@@ -1,0 +1,259 @@
+"""The cases: what programs do on several hosts, and what must be found. Each raises Wrong with figures if it is not."""
+import functools
+import hashlib
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from context import BIN, LIB, MODES, Context, Wrong, brief, seeded
+from rack import Rack, die_with_parent
+
+TASKS = 6
+PLACEMENTS = ("round", "block")
+Case = Callable[[Context], None]
+ALL: dict[str, Case] = {}
+
+
+def case(name: str) -> Callable[[Case], Case]:
+    def add(function: Case) -> Case:
+        ALL[name] = function
+        return function
+    return add
+
+
+MODE_NAMES = ("plain plain-large unbuffered bare flushed durable files files-node atomic compress keyval mapped collective"
+              " collective-large collective-2 collective-durable collective-compress merged buddy").split()
+MPIIO_NAMES = "sync-read set-size remade shared-pages shared-pointer".split()
+
+
+def written_and_read(mode: str, placement: str, context: Context) -> None:
+    """Written; every byte is found by another run, in which every task is on another host."""
+    file = context.directory() / "data"
+    context.must(TASKS, [MODES, "write", mode, file, 0], placement)
+    context.fs.fresh()
+    context.must(TASKS, [MODES, "read", mode, file, 1 if placement == "round" else 2], placement)
+
+
+def appended(mode: str, placement: str, context: Context) -> None:
+    """Half is written, the rest appended by tasks on other hosts, and read by tasks on third ones."""
+    file = context.directory() / "data"
+    shift = 1 if placement == "round" else 2
+    for what, by in (("half", 0), ("append", shift), ("read", 2 * shift)):
+        context.must(TASKS, [MODES, what, mode, file, by], placement)
+        context.fs.fresh()
+
+
+def read_by_the_same_run(mode: str, context: Context) -> None:
+    """Read in the run that has written, after the close. Not asked of a kernel that believes its own sizes for ever."""
+    if context.fs.name == "fuse2":
+        return
+    context.must(TASKS, [MODES, "both", mode, context.directory() / "data", 0])
+
+
+for mode_name in MODE_NAMES:
+    for place in PLACEMENTS:
+        ALL[f"modes/{mode_name}/{place}"] = functools.partial(written_and_read, mode_name, place)
+for mode_name in ("plain", "files", "collective", "compress", "keyval"):
+    for place in PLACEMENTS:
+        ALL[f"append/{mode_name}/{place}"] = functools.partial(appended, mode_name, place)
+for mode_name in ("plain", "collective", "merged", "mapped", "compress"):
+    ALL[f"same-run/{mode_name}"] = functools.partial(read_by_the_same_run, mode_name)
+
+
+@case("names/remade")
+def remade(context: Context) -> None:
+    """A name that one host removes is written anew by all, in runs one after the other."""
+    file = context.directory() / "data"
+    for number in range(4):
+        context.must(TASKS, [MODES, "write", "plain", file, number])
+        context.fs.fresh()
+        context.must(TASKS, [MODES, "read", "plain", file, number + 1])
+        context.rack.on(context.rack.hosts[number % 3], f"rm {file}")
+
+
+@case("names/replaced")
+def replaced(context: Context) -> None:
+    """A name is written again and again, each time from other hosts, also as a new file in its place."""
+    file = context.directory() / "data"
+    for number, mode in enumerate(("plain", "atomic", "collective", "atomic", "compress")):
+        context.must(TASKS, [MODES, "write", mode, file, number])
+        context.fs.fresh()
+        context.must(TASKS, [MODES, "read", mode, file, number + 1])
+
+
+@case("names/at-once")
+def made_at_once(context: Context) -> None:
+    """Every host makes multifiles of its own in one directory, at the same time."""
+    where = context.directory()
+    jobs = [subprocess.Popen(context.command(2, ["bash", "-c", f"for i in 1 2 3; do {MODES} write plain {where}/{host} 0; done"],
+                                             hosts=[host]), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             stdin=subprocess.DEVNULL, preexec_fn=die_with_parent) for host in context.rack.hosts]
+    for job in jobs:
+        job.communicate(timeout=60)
+    context.fs.fresh()
+    for host in context.rack.hosts:
+        context.must(2, [MODES, "read", "plain", where / host, 1])
+
+
+def content(task: int, size: int) -> bytes:
+    """What modes.c writes."""
+    return bytes((31 + 17 * (task + 1) + 5 * at + at // 251 + at // 65521 + (at * 2654435761 >> 13)) & 255 for at in range(size))
+
+
+def tools(mode: str, placement: str, context: Context) -> None:
+    """Tools on hosts that have not written, or not all of it."""
+    where = context.directory()
+    file = where / "data"
+    context.must(TASKS, [MODES, "write", mode, file, 0], placement)
+    context.fs.fresh()
+    context.tool("h2", "verify", file)
+    context.tool("h3", "dump", file)
+    context.tool("h3", "defrag", file, where / "defragmented")
+    context.rack.on("h2", f"mkdir {where}/parts")
+    context.tool("h2", "split", file, f"{where}/parts/t")
+    context.fs.fresh()
+    context.tool("h1", "verify", where / "defragmented")
+    sizes = {"plain": 4 * 3000, "files": 12 * 3333, "collective": 12 * 3000}
+    wanted = sorted(hashlib.sha256(content(task, sizes[mode])).hexdigest() for task in range(TASKS))
+    found = sorted(line.split()[0] for line in context.rack.on("h3", f"sha256sum {where}/parts/*").splitlines())
+    if found != wanted:
+        raise Wrong(f"split: {len(set(wanted) - set(found))} of {TASKS} tasks' bytes differ, {len(found)} files")
+
+
+for mode_name in ("plain", "files", "collective"):
+    ALL[f"tools/{mode_name}"] = functools.partial(tools, mode_name, "round")
+
+
+def generated(tasks: int, first: int, count: int, context: Context) -> None:
+    """Random MPI-IO calls: every host finds what the model of them finds, on a directory of one machine."""
+    program = BIN / "mpiio_differential_openmpi"
+    local = context.rack.state / f"model-{first}"
+    local.mkdir(exist_ok=True)
+    logs = [local / "model.log", local / "ours.log"]
+    seed = 1
+    if not logs[0].exists():
+        context.must(tasks, [program, seed, count, local, logs[0], first], env={"DIFFERENTIAL_MODEL": 1}, timeout=90)
+    logs[1].unlink(missing_ok=True)
+    where = context.directory()
+    problem = ""
+    try:
+        code, output = context.mpirun(tasks, [program, seed, count, where, logs[1], first],
+                                      env={"LD_PRELOAD": LIB / "libsheaf_mpiio.so"}, timeout=90)
+        problem = f"exit {code}: {brief(output)}" if code else ""
+    except Exception as error:  # what was found until then counts as well
+        problem = str(error)
+    ours = logs[1].read_text().splitlines() if logs[1].exists() else []
+    wanted = logs[0].read_text().splitlines()
+    differing = [line.split()[0] for line, other in zip(wanted, ours) if line != other]
+    if differing or problem or len(ours) != count:
+        raise Wrong(f"{len(differing)} of {len(ours)} cases differ ({' '.join(differing[:12])}); {count - len(ours)} not run; {problem}")
+
+
+for begin in range(0, 200, 20):
+    ALL[f"mpiio/generated/{begin}"] = functools.partial(generated, 4, begin, 20)
+
+
+def mpiio(name: str, placement: str, context: Context) -> None:
+    context.must(TASKS, [BIN / "cluster_mpiio", name, context.directory()], placement,
+                 env={"LD_PRELOAD": LIB / "libsheaf_mpiio.so"})
+
+
+for mpiio_name in MPIIO_NAMES:
+    for place in PLACEMENTS:
+        ALL[f"mpiio/{mpiio_name}/{place}"] = functools.partial(mpiio, mpiio_name, place)
+
+
+def await_ready(job: subprocess.Popen, rack: Rack) -> None:
+    """Until kill_writer has opened its first multifile."""
+    too_late = threading.Timer(30, rack.sweep)  # which ends the output
+    too_late.start()
+    lines = []
+    try:
+        while not lines or lines[-1] != "ready":
+            line = job.stdout.readline()
+            if not line:
+                raise Wrong(f"did not begin: {brief(chr(10).join(lines))}")
+            lines.append(line.strip())
+    finally:
+        too_late.cancel()
+
+
+def lost_host(words: str, how: str, number: int, context: Context) -> None:
+    """A host loses all its tasks, its launcher or the network while the others write. They end in time, and what any task had
+    flushed is found on another host, before and after a repair there."""
+    rng = seeded(f"{words} {how} {number}")
+    tasks, where, rack = 4, context.directory(), context.rack
+    books = rack.state / f"ledgers-{where.name}"
+    books.mkdir()
+    for task in range(tasks):  # on a disk of this machine, which nobody loses
+        (books / f"ledger.{task}").touch()
+        rack.on("h1", f"ln -s {books}/ledger.{task} {where}/ledger.{task}")
+    command = context.command(tasks, [BIN / "kill_writer_openmpi", where, rng.randrange(10**6), words])
+    job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           preexec_fn=die_with_parent, text=True, errors="replace")
+    try:
+        await_ready(job, rack)
+        time.sleep(rng.random() * 1.5)
+        victim = rng.choice(rack.hosts)
+        if how == "cut":
+            rack.cut_off(victim)
+            time.sleep(2)
+        if how == "cut":
+            rack.sweep()
+            rack.cut_off(victim, False)
+            time.sleep(3)
+        else:
+            rack.sweep(victim)
+        began = time.time()
+        try:
+            job.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            rack.sweep()
+            raise Wrong(f"the others had not ended after {time.time() - began:.0f} s") from None
+    finally:
+        rack.sweep()
+        job.kill()
+        job.wait()
+        if how == "cut":
+            rack.cut_off(victim, False)
+    context.fs.fresh()
+    reader = rng.choice([host for host in rack.hosts if host != victim])
+    for when in ("unrepaired", "repaired"):
+        code, output = rack.outcome([*rack.enter(), str(rack.state / "rsh"), reader, f"{BIN}/kill_check {where} {tasks} {when}"], 60)
+        if code != 0:
+            raise Wrong(f"{victim} lost, {when}, read on {reader}: {brief(output)}")
+        rack.on(reader, f"for m in {where}/m[0-9]*; do case $m in *.*) ;; *) {BIN}/sheaf repair $m >/dev/null 2>&1;; esac; done;"
+                        " true")
+
+
+for kill_words in ("", "durable", "collective", "collective,durable", "compress=zstd"):
+    for round_number in range(4):
+        ALL[f"lost/tasks/{kill_words or 'plain'}/{round_number}"] = functools.partial(lost_host, kill_words, "kill", round_number)
+for kill_words in ("", "durable"):
+    ALL[f"lost/network/{kill_words or 'plain'}"] = functools.partial(lost_host, kill_words, "cut", 0)
+
+
+def full(mode: str, context: Context) -> None:
+    """On a volume with nearly no room: a clear error, or all is there."""
+    small = Context.of(context.fs.name, 96)
+    try:
+        where = small.directory()
+        small.rack.on("h1", f"dd if=/dev/zero of={where}/filler bs=64k 2>/dev/null; sync; truncate -s -2M {where}/filler; sync",
+                      check=False)
+        time.sleep(1)
+        code, output = small.mpirun(TASKS, [MODES, "write", mode, where / "data", 0])
+        if code == 2:
+            if "o space left" not in output and "No space" not in output:
+                raise Wrong(f"the error does not say why: {brief(output)}")
+            return
+        if code != 0:
+            raise Wrong(f"exit {code}: {brief(output)}")
+        small.fs.fresh()
+        small.must(TASKS, [MODES, "read", mode, where / "data", 1])
+    finally:
+        small.rack.down()
+
+
+for mode_name in ("plain-large", "collective-large"):
+    ALL[f"full/{mode_name}"] = functools.partial(full, mode_name)

@@ -1,0 +1,225 @@
+"""The file systems that a rack's hosts share, each mounted at rack.shared on every host."""
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+from rack import Rack
+
+BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
+
+
+class FileSystem:
+    """`needs`: programs; `fresh`: what every host must do before it may expect to see what others have closed."""
+    name = ""
+    needs: tuple[str, ...] = ()
+
+    def __init__(self, rack: Rack, full: int = 0):
+        self.rack = rack
+        self.full = full  # MiB of the whole, for tests of full volumes; 0: plenty
+
+    @classmethod
+    def missing(cls) -> str:
+        lacking = [name for name in cls.needs if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
+        return f"no {', '.join(lacking)} (scripts/install-deps.sh cluster)" if lacking else ""
+
+    def up(self) -> None:
+        raise NotImplementedError
+
+    def mount(self, host: str) -> None:
+        raise NotImplementedError
+
+    def unmount(self, host: str) -> None:
+        self.rack.on(host, f"umount {self.rack.shared} || umount -l {self.rack.shared}", check=False)
+
+    def fresh(self) -> None:
+        """Hosts that have cached nothing, as other hosts would be."""
+
+    def wait_mounted(self, host: str) -> None:
+        self.rack.on(host, f"for i in $(seq 200); do mountpoint -q {self.rack.shared} && exit 0; sleep 0.05; done; exit 1")
+
+    def remount(self) -> None:
+        for host in self.rack.hosts:
+            self.unmount(host)
+            self.mount(host)
+            self.wait_mounted(host)
+        self.rack.ready()
+
+    def store(self) -> pathlib.Path:
+        """An empty directory of this machine for what is stored; a small one if the volume is to be full soon."""
+        where = self.rack.state / "store"
+        where.mkdir(exist_ok=True)
+        if self.full:
+            self.rack.rack(f"mount -t tmpfs -o size={self.full}m tmpfs {where}")
+        return where
+
+
+class Ext4(FileSystem):
+    """One directory, one page cache: what a single machine with many tasks is."""
+    name = "ext4"
+
+    def up(self) -> None:
+        self.store()
+        for host in self.rack.hosts:
+            self.mount(host)
+
+    def mount(self, host: str) -> None:
+        self.rack.on(host, f"mount --bind {self.rack.state}/store {self.rack.shared}")
+
+
+class Fuse(FileSystem):
+    """The same directory through a FUSE mount of each host: a page cache each, locks that end at the host.
+
+    With writeback=cache=always the kernel believes its own cache for as long as it has one, data and sizes alike, whatever
+    other hosts do: so hosts that are to see what others have closed are mounted anew (`fresh`)."""
+    name = "fuse2"
+    options = "writeback,cache=always,timeout=0"
+    needs = ("fusermount3",)
+
+    @classmethod
+    def missing(cls) -> str:
+        if not (BIN / "passthrough_ll").exists():
+            return "no passthrough_ll: libfuse3-dev and its examples were not there when this was built"
+        return super().missing() or ("" if os.path.exists("/dev/fuse") else "no /dev/fuse")
+
+    def up(self) -> None:
+        where = self.store()
+        if self.full:  # the rack's mounts are not those of hosts that were made before
+            for host in self.rack.hosts:
+                inner = (self.rack.state / host / "pid").read_text().strip()
+                self.rack.rack(f"kill -0 {inner}")
+            self.share_store(where)
+        for host in self.rack.hosts:
+            self.mount(host)
+        for host in self.rack.hosts:
+            self.wait_mounted(host)
+
+    def share_store(self, where: pathlib.Path) -> None:
+        """A small file system in a file, which every host can mount without a second page cache: the same superblock."""
+        self.rack.rack(f"umount {where}")
+        image = self.rack.state / "image"
+        subprocess.run(["truncate", "-s", f"{self.full}M", image], check=True)
+        subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+        device = subprocess.run(["losetup", "--show", "-f", image], check=True, capture_output=True, text=True).stdout.strip()
+        try:
+            for host in self.rack.hosts:
+                self.rack.on(host, f"mount {device} {where}")
+        finally:
+            subprocess.run(["losetup", "-d", device], check=True)  # goes with the last mount
+
+    def mount(self, host: str) -> None:
+        options = f"{self.options},source={self.rack.state}/store"
+        self.rack.on(host, f"setsid {BIN}/passthrough_ll -f -o {options} {self.rack.shared} >/dev/null 2>&1 </dev/null &")
+
+    def fresh(self) -> None:
+        self.remount()
+
+
+class FuseThrough(Fuse):
+    """Writes go through, reads are cached until the file is opened again: close-to-open, as NFS is."""
+    name = "fuse2-through"
+    options = "cache=auto,timeout=0"
+
+    def fresh(self) -> None:
+        pass
+
+
+class Gluster(FileSystem):
+    """GlusterFS as it comes: two data bricks and one of redundancy over three hosts."""
+    name = "gluster"
+    needs = ("glusterd", "gluster", "glusterfs")
+    settings: tuple[str, ...] = ()
+    mount_options = ""
+
+    def up(self) -> None:
+        rack = self.rack
+        for host in rack.hosts:
+            for part in ("glusterd", "log", "run", "brick"):
+                (rack.state / host / part).mkdir()
+            where = rack.state / host
+            if self.full:
+                rack.on(host, f"mount -t tmpfs -o size={self.full // 2}m tmpfs {where}/brick")
+            rack.on(host, f"mount --bind {where}/glusterd /var/lib/glusterd; mount --bind {where}/log /var/log/glusterfs;"
+                          f" mount --bind {where}/run /run; setsid glusterd -N --log-level WARNING >/dev/null 2>&1 </dev/null &")
+        self.gluster("peer status", 30)
+        for host in rack.hosts[1:]:
+            self.gluster(f"peer probe {host}", 30)
+        connected = f"[ $(gluster peer status | grep -c 'Peer in Cluster (Connected)') = {len(rack.hosts) - 1} ]"
+        rack.on("h1", f"for i in $(seq 100); do {connected} && exit 0; sleep 0.2; done; exit 1")
+        bricks = " ".join(f"{host}:{rack.state}/{host}/brick/b" for host in rack.hosts)
+        self.gluster(f"volume create par disperse {len(rack.hosts)} redundancy 1 {bricks} force", 20)
+        for setting in self.settings:
+            self.gluster(f"volume set par {setting}", 5)
+        self.gluster("volume start par", 5)
+        for host in rack.hosts:
+            self.mount(host)
+        for host in rack.hosts:
+            self.wait_mounted(host)
+        self.wait_usable()
+
+    def gluster(self, command: str, tries: int) -> None:
+        for attempt in range(tries):
+            code, output = self.rack.outcome([*self.rack.enter(), f"{self.rack.state}/rsh", "h1",
+                                              f"gluster --mode=script {command}"], 120)
+            if code == 0:
+                return
+            time.sleep(0.3)
+        raise RuntimeError(f"gluster {command}: {output}")
+
+    def wait_usable(self) -> None:
+        for host in self.rack.hosts:
+            probe = f"{self.rack.shared}/.probe-{host}"
+            self.rack.on(host, f"for i in $(seq 100); do touch {probe} 2>/dev/null && rm {probe} && exit 0; sleep 0.2; done; exit 1")
+
+    def mount(self, host: str) -> None:
+        self.rack.on(host, f"glusterfs {self.mount_options} --volfile-server={host} --volfile-id=par {self.rack.shared}")
+
+
+class GlusterStrict(Gluster):
+    """Hosts see each other's changes at once: no attribute cache, no caching translators."""
+    name = "gluster-strict"
+    settings = tuple(f"performance.{part} off" for part in
+                     ("open-behind", "quick-read", "io-cache", "stat-prefetch", "read-ahead"))
+    mount_options = "--attribute-timeout=0 --entry-timeout=0 --negative-timeout=0"
+
+
+class MooseFS(FileSystem):
+    """MooseFS: a master on h1, a chunk server on every host."""
+    name = "moosefs"
+    needs = ("mfsmaster", "mfschunkserver", "mfsmount")
+
+    def up(self) -> None:
+        rack = self.rack
+        master = rack.state / "h1" / "master"
+        master.mkdir()
+        shutil.copy("/var/lib/mfs/metadata.mfs.empty", master / "metadata.mfs")
+        (master / "exports").write_text("* / rw,alldirs,maproot=0:0\n* . rw\n")
+        common = "WORKING_USER = root\nWORKING_GROUP = root\nNICE_LEVEL = 0\nDISABLE_OOM_KILLER = 0\n"
+        (master / "cfg").write_text(f"{common}DATA_PATH = {master}\nEXPORTS_FILENAME = {master}/exports\n"
+                                    f"TOPOLOGY_FILENAME = {master}/topology\nINODE_REUSE_DELAY = 60\n")
+        (master / "topology").write_text("")
+        rack.on("h1", f"setsid mfsmaster -c {master}/cfg -f >{master}/log 2>&1 </dev/null &")
+        for host in rack.hosts:
+            chunks = rack.state / host / "chunks"
+            (chunks / "data").mkdir(parents=True)
+            if self.full:
+                rack.on(host, f"mount -t tmpfs -o size={self.full}m tmpfs {chunks}/data")
+            (chunks / "hdd").write_text(f"{chunks}/data\n")
+            (chunks / "cfg").write_text(f"{common}DATA_PATH = {chunks}\nHDD_CONF_FILENAME = {chunks}/hdd\n"
+                                        "HDD_LEAVE_SPACE_DEFAULT = 0\nMASTER_HOST = h1\nMASTER_RECONNECTION_DELAY = 1\n")
+            rack.on(host, f"setsid mfschunkserver -c {chunks}/cfg -f >{chunks}/log 2>&1 </dev/null &")
+        for host in rack.hosts:
+            self.mount(host)
+        for host in rack.hosts:
+            self.wait_mounted(host)
+            probe = f"{rack.shared}/.probe-{host}"
+            rack.on(host, f"for i in $(seq 150); do timeout 20 dd if=/dev/zero of={probe} bs=4k count=1 conv=fsync 2>/dev/null"
+                          f" && rm {probe} && exit 0; sleep 0.2; done; exit 1", timeout=120)
+
+    def mount(self, host: str) -> None:
+        self.rack.on(host, f"for i in $(seq 50); do mfsmount {self.rack.shared} -H h1 >/dev/null 2>&1 && exit 0; sleep 0.3; done;"
+                           " exit 1")
+
+
+ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, MooseFS)}

@@ -1,0 +1,171 @@
+// mpiio CASE DIRECTORY: what MPI promises of a shared file to tasks on several hosts, a small case each.
+// Without arguments: prints the cases. Ends with 0 if all is right, 1 if bytes or sizes are wrong, 2 if a
+// call has failed.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { block = 3000, rounds = 12 };
+
+static int rank, tasks;
+static char name[4096];
+static long wrong, failed;
+static char failure[MPI_MAX_ERROR_STRING + 100];
+
+static void check(int code, const char* call, int round) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  if (!failed++) snprintf(failure, sizeof failure, "task %d, round %d, %s: %s", rank, round, call, text);
+}
+
+static void fill(char* data, int of, int round) {
+  for (int i = 0; i < block; ++i) data[i] = (char)(of * 37 + round * 101 + i * 7 + i / 256 + 1);
+}
+
+static void compare(const char* data, int of, int round) {
+  char expected[block];
+  fill(expected, of, round);
+  for (int i = 0; i < block; ++i) wrong += data[i] != expected[i];
+}
+
+static MPI_File opened(int mode, int round) {
+  MPI_File file = MPI_FILE_NULL;
+  check(MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file), "open", round);
+  return file;
+}
+
+// Write, sync, barrier, sync, read what another has written (MPI 4.1, 14.6.1).
+static void sync_read(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
+  char data[block];
+  for (int r = 0; r < rounds && file != MPI_FILE_NULL; ++r) {
+    fill(data, rank, r);
+    check(MPI_File_write_at(file, (MPI_Offset)rank * block, data, block, MPI_BYTE, MPI_STATUS_IGNORE),
+          "write_at", r);
+    check(MPI_File_sync(file), "sync", r);
+    MPI_Barrier(MPI_COMM_WORLD);
+    check(MPI_File_sync(file), "sync", r);
+    const int other = (rank + 1) % tasks;
+    memset(data, 0, sizeof data);
+    check(MPI_File_read_at(file, (MPI_Offset)other * block, data, block, MPI_BYTE, MPI_STATUS_IGNORE),
+          "read_at", r);
+    compare(data, other, r);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", rounds);
+}
+
+// After a collective set_size every task finds that size.
+static void set_size(void) {
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
+  for (int r = 0; r < rounds * 4 && file != MPI_FILE_NULL; ++r) {
+    const MPI_Offset size = (MPI_Offset)((r * 7919) % 20011);
+    MPI_Offset found = -1;
+    check(MPI_File_set_size(file, size), "set_size", r);
+    check(MPI_File_get_size(file, &found), "get_size", r);
+    wrong += found != size;
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", rounds);
+}
+
+// A name that another task has removed is made anew by all.
+static void remade(void) {
+  char data[block];
+  for (int r = 0; r < rounds; ++r) {
+    MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY, r);
+    if (file == MPI_FILE_NULL) return;
+    fill(data, rank, r);
+    check(MPI_File_write_at_all(file, (MPI_Offset)rank * block, data, block, MPI_BYTE, MPI_STATUS_IGNORE),
+          "write_at_all", r);
+    check(MPI_File_close(&file), "close", r);
+    file = opened(MPI_MODE_RDONLY, r);
+    if (file == MPI_FILE_NULL) return;
+    const int other = (rank + 1) % tasks;
+    memset(data, 0, sizeof data);
+    check(MPI_File_read_at_all(file, (MPI_Offset)other * block, data, block, MPI_BYTE, MPI_STATUS_IGNORE),
+          "read_at_all", r);
+    compare(data, other, r);
+    check(MPI_File_close(&file), "close", r);
+    if (rank == r % tasks) check(MPI_File_delete(name, MPI_INFO_NULL), "delete", r);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+// Pages that tasks of several hosts share, written by each alone and by all together; read after a close.
+static void shared_pages(void) {
+  char data[block];
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY, 0);
+  for (int r = 0; r < rounds && file != MPI_FILE_NULL; ++r) {
+    fill(data, rank, r);
+    const MPI_Offset at = ((MPI_Offset)r * tasks + rank) * block;
+    if (r % 2)
+      check(MPI_File_write_at_all(file, at, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "write_at_all", r);
+    else
+      check(MPI_File_write_at(file, at, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "write_at", r);
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 0);
+  file = opened(MPI_MODE_RDONLY, 1);
+  for (int r = 0; r < rounds && file != MPI_FILE_NULL; ++r) {
+    const int other = (rank + 1) % tasks;
+    memset(data, 0, sizeof data);
+    check(MPI_File_read_at(file, ((MPI_Offset)r * tasks + other) * block, data, block, MPI_BYTE,
+                           MPI_STATUS_IGNORE),
+          "read_at", r);
+    compare(data, other, r);
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
+}
+
+// Each record of the shared file pointer has a place of its own.
+static void shared_pointer(void) {
+  char data[block];
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
+  for (int r = 0; r < rounds && file != MPI_FILE_NULL; ++r) {
+    memset(data, 1 + rank * rounds + r, sizeof data);
+    check(MPI_File_write_shared(file, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "write_shared", r);
+  }
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 0);
+  file = opened(MPI_MODE_RDONLY, 1);
+  int seen[256] = {0};
+  for (int r = 0; r < rounds * tasks && file != MPI_FILE_NULL; ++r) {
+    check(MPI_File_read_at(file, (MPI_Offset)r * block, data, block, MPI_BYTE, MPI_STATUS_IGNORE), "read_at",
+          r);
+    for (int i = 1; i < block; ++i) wrong += data[i] != data[0];
+    ++seen[(unsigned char)data[0]];
+  }
+  for (int v = 1; v <= rounds * tasks && v < 256; ++v) wrong += seen[v] != 1;
+  if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
+}
+
+static const struct {
+  const char* name;
+  void (*run)(void);
+} cases[] = {{"sync-read", sync_read},
+             {"set-size", set_size},
+             {"remade", remade},
+             {"shared-pages", shared_pages},
+             {"shared-pointer", shared_pointer}};
+
+int main(int argc, char** argv) {
+  const int count = (int)(sizeof cases / sizeof *cases);
+  if (argc < 3) {
+    for (int i = 0; i < count; ++i) puts(cases[i].name);
+    return argc < 2 ? 0 : 2;
+  }
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &tasks);
+  snprintf(name, sizeof name, "%s/%s", argv[2], argv[1]);
+  for (int i = 0; i < count; ++i)
+    if (strcmp(argv[1], cases[i].name) == 0) cases[i].run();
+  long own[2] = {wrong, failed}, all[2];
+  MPI_Allreduce(own, all, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("%s: %ld wrong, %ld failing calls\n", argv[1], all[0], all[1]);
+  if (failed) puts(failure);
+  fflush(stdout);
+  MPI_Finalize();
+  return all[1] ? 2 : all[0] ? 1 : 0;
+}

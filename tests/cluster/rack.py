@@ -1,0 +1,233 @@
+"""Several hosts on one machine, made of namespaces: addresses on a switch, host names, processes, mounts of their own.
+
+A Rack is one set of namespaces (the switch, and where mpirun runs), and each host is a set of its own inside that. All
+processes live below the first process of the rack: when it ends, by down() or because its maker was killed, the
+kernel ends all of them and takes mounts and networks away. What is left then is a directory, which the next rack removes.
+Root only; iproute2 and util-linux."""
+import ctypes
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+
+ROOT = pathlib.Path(os.environ.get("SHEAF_CLUSTER_DIR", "/var/tmp/sheaf-cluster"))
+NAMESPACES = ["--net", "--mount", "--uts", "--ipc", "--pid"]
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent() -> None:
+    LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+def begun(pid: int) -> str:
+    """When a process has begun, which with its number names it; empty if there is none."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def alive(file: pathlib.Path) -> bool:
+    try:
+        pid, since = file.read_text().split()
+    except (OSError, ValueError):
+        return False
+    return begun(int(pid)) == since
+
+
+def identity(pid: int) -> str:
+    return f"{pid} {begun(pid)}"
+
+
+class TimedOut(Exception):
+    """A command has not ended in time; its hosts have been swept."""
+
+
+class Rack:
+    """`hosts` hosts h1, h2, ...; `keep`: they outlive this process, until down()."""
+
+    def __init__(self, hosts: int = 3, keep: bool = False, name: str = ""):
+        remove_stale()
+        self.state = ROOT / (name or f"{os.getpid()}-{time.time_ns() % 10**9}")
+        self.hosts = [f"h{i + 1}" for i in range(hosts)]
+        self.shared = self.state / "par"  # where each host has its mount of the file system
+        self.infrastructure: set[int] = set()
+        self.keep = keep
+        self.init = 0
+        self.holder: subprocess.Popen | None = None
+
+    @staticmethod
+    def kept(name: str) -> "Rack":
+        """One that `up` has left."""
+        rack = Rack(0, True, name)
+        rack.init = int((rack.state / "init").read_text().split()[0])
+        rack.hosts = (rack.state / "names").read_text().split()
+        rack.infrastructure = set(map(int, (rack.state / "infrastructure").read_text().split()))
+        return rack
+
+    def up(self) -> None:
+        self.state.mkdir(parents=True)
+        self.shared.mkdir()
+        names = ["127.0.0.1 localhost", "10.77.0.254 rack"]
+        names += [f"10.77.0.{i + 1} {host}" for i, host in enumerate(self.hosts)]
+        (self.state / "etc-hosts").write_text("\n".join(names) + "\n")
+        (self.state / "names").write_text(" ".join(self.hosts))
+        (self.state / "owner").write_text(identity(os.getpid()))
+        self.holder = subprocess.Popen(
+            ["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "bash", "-c",
+             f"hostname rack; mount --bind {self.state}/etc-hosts /etc/hosts; mount -t tmpfs tmpfs /dev/shm;"
+             f" touch {self.state}/is-up; while :; do sleep 1000 & wait; done"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=None if self.keep else die_with_parent, start_new_session=True)
+        self.wait_for(self.state / "is-up")
+        self.init = int(pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children").read_text())
+        (self.state / "init").write_text(identity(self.init))
+        self.rack("ip link set lo up; ip link add br0 type bridge; ip addr add 10.77.0.254/24 dev br0; ip link set br0 up")
+        for number, host in enumerate(self.hosts, 1):
+            self.begin_host(number, host)
+        agent = self.state / "rsh"  # runs in the rack, so the numbers of processes are those that it sees
+        agent.write_text("#!/bin/bash\nh=$1; shift\n"
+                         f"exec nsenter -t $(cat {self.state}/$h/pid) {' '.join(NAMESPACES)} bash -c \"$*\"\n")
+        agent.chmod(0o755)
+
+    def begin_host(self, number: int, host: str) -> None:
+        where = self.state / host
+        where.mkdir()
+        inside = (f"hostname {host}; mount -t tmpfs tmpfs /dev/shm; ip link set lo up; touch {where}/is-up;"
+                  " while :; do sleep 1000 & wait; done")
+        self.rack(f"""
+            setsid unshare {' '.join(NAMESPACES)} --fork --kill-child --mount-proc --propagation private \\
+                bash -c {shlex.quote(inside)} >/dev/null 2>&1 </dev/null &
+            until [ -e {where}/is-up ]; do sleep 0.02; done
+            cat /proc/$!/task/$!/children > {where}/pid
+            ip link add p{number} type veth peer name eth0 netns $(cat {where}/pid)
+            ip link set p{number} master br0 up""")
+        self.on(host, f"ip addr add 10.77.0.{number}/24 dev eth0; ip link set eth0 up")
+
+    def wait_for(self, path: pathlib.Path, seconds: float = 20) -> None:
+        end = time.time() + seconds
+        while not path.exists():
+            if time.time() > end:
+                raise RuntimeError(f"no {path}: are namespaces allowed here?")
+            time.sleep(0.02)
+
+    def enter(self) -> list[str]:
+        return ["nsenter", "-t", str(self.init), *NAMESPACES]
+
+    def rack(self, script: str, check: bool = True, timeout: float = 60) -> str:
+        """Runs a shell script where mpirun does; its output."""
+        return self.command([*self.enter(), "bash", "-c", "set -e\n" + script], check, timeout)
+
+    def on(self, host: str, script: str, check: bool = True, timeout: float = 60) -> str:
+        return self.command([*self.enter(), f"{self.state}/rsh" if (self.state / "rsh").exists() else "bash",
+                             *([host, script] if (self.state / "rsh").exists() else
+                               ["-c", f"nsenter -t $(cat {self.state}/{host}/pid) {' '.join(NAMESPACES)}"
+                                f" bash -c {shlex.quote(script)}"])], check, timeout)
+
+    def command(self, command: Sequence[str], check: bool, timeout: float) -> str:
+        code, output = self.outcome(command, timeout)
+        if check and code != 0:
+            raise RuntimeError(f"{command[-1].strip()}: exit {code}\n{output}")
+        return output
+
+    def outcome(self, command: Sequence[str], timeout: float) -> tuple[int, str]:
+        """Exit code and output of a command; all that programs of the rack do is ended when it takes longer."""
+        job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace", start_new_session=True, preexec_fn=die_with_parent)
+        try:
+            output = job.communicate(timeout=timeout)[0]
+        except subprocess.TimeoutExpired:
+            self.sweep()
+            job.kill()
+            output = job.communicate()[0]
+            raise TimedOut(f"not ended after {timeout:.0f} s\n{output[-2000:]}") from None
+        return job.returncode, output
+
+    def processes(self) -> dict[int, int]:
+        """Those of the rack and its hosts: the number here, and as the rack sees it."""
+        namespace = os.stat(f"/proc/{self.init}/ns/pid").st_ino
+        found = {}
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit():
+                continue
+            try:
+                numbers = next(line for line in open(f"/proc/{entry.name}/status") if line.startswith("NSpid:")).split()[1:]
+                if len(numbers) < 2 or not self.below(int(entry.name), namespace):
+                    continue
+            except (OSError, StopIteration):
+                continue
+            found[int(entry.name)] = int(numbers[-1])
+        return found
+
+    def below(self, pid: int, namespace: int) -> bool:
+        while pid > 1:
+            if pid == self.init or os.stat(f"/proc/{pid}/ns/pid").st_ino == namespace:
+                return True
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return False
+
+    def ready(self) -> None:
+        """What runs now belongs to the cluster; sweep() ends only what comes later."""
+        self.infrastructure = set(self.processes())
+        (self.state / "infrastructure").write_text(" ".join(map(str, self.infrastructure)))
+
+    def sweep(self, host: str = "") -> int:
+        """Kills all that runs on a host (or everywhere) and is not the cluster itself; how many it were."""
+        only = self.host_namespace(host) if host else 0
+        killed = 0
+        for pid in self.processes():
+            try:
+                if pid in self.infrastructure or pid == os.getpid():
+                    continue
+                if only and os.stat(f"/proc/{pid}/ns/pid").st_ino != only:
+                    continue
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            except OSError:
+                pass
+        return killed
+
+    def host_namespace(self, host: str) -> int:
+        inner = (self.state / host / "pid").read_text().strip()
+        return int(self.rack(f"stat -Lc %i /proc/{inner}/ns/pid"))
+
+    def cut_off(self, host: str, off: bool = True) -> None:
+        self.rack(f"ip link set p{self.hosts.index(host) + 1} {'down' if off else 'up'}")
+
+    def down(self) -> None:
+        if self.init and alive(self.state / "init"):
+            try:
+                os.kill(self.init, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if self.holder:
+            self.holder.wait()
+        end = time.time() + 20
+        while self.init and begun(self.init) and time.time() < end:
+            time.sleep(0.05)
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
+def remove_stale() -> None:
+    """What killed runs have left: racks whose owner is gone, unless they were made to be kept and are still there."""
+    for state in ROOT.glob("*"):
+        keeps = (state / "kept").exists()
+        if alive(state / "owner") or (keeps and alive(state / "init")):
+            continue
+        try:
+            if time.time() - state.stat().st_mtime < 2:
+                continue  # just being made
+        except OSError:
+            continue
+        if alive(state / "init"):
+            os.kill(int((state / "init").read_text().split()[0]), signal.SIGKILL)
+            time.sleep(0.5)
+        shutil.rmtree(state, ignore_errors=True)
