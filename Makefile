@@ -5,6 +5,7 @@
 #             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, programs with failing calls that go on, then MPI programs killed at random moments
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
+# make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -70,6 +71,11 @@ soak: build
 
 mpi-test: deps
 	@python3 -B tests/mpis/run.py --jobs $(JOBS) $(MPI_TEST_OPTIONS)
+
+.PHONY: cluster-test
+cluster-test: build
+	@scripts/install-deps.sh cluster
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/cluster/cluster_test.py $(CLUSTER)
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"

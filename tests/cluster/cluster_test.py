@@ -1,32 +1,49 @@
 #!/usr/bin/env python3
-"""Runs the library on three hosts made of namespaces, over several file systems (docs/testing.md, "Several hosts").
+"""Runs the library on three hosts made of namespaces, over several file systems
+(docs/testing.md, Several hosts).
 
     cluster_test.py [--quick] [--fs NAME]... [--case PATTERN]... [--json FILE] [--seconds N]
     cluster_test.py --list
     cluster_test.py up FS [NAME]; run NAME HOST|mpirun COMMAND...; down NAME      a cluster to try things on
 
-Exit code: 0 if nothing fails but what known.py lists, 1 if not, 77 if nothing can be run here (and one line says why)."""
+Exit code: 0 if nothing fails but what known.py lists, 1 if not, 77 if nothing can be run here.
+"""
+
 import argparse
 import fnmatch
 import json
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cases  # noqa: E402
-from context import BIN, Context, Wrong  # noqa: E402
+from context import BIN, LIB, Context, Wrong  # noqa: E402
 from filesystems import ALL  # noqa: E402
 from known import KNOWN  # noqa: E402
 from rack import Rack, TimedOut  # noqa: E402
 
-QUICK = {"fuse2": ["modes/*/round", "append/plain/round", "names/remade", "mpiio/shared-pages/round", "tools/files",
-                   "lost/tasks/durable/0"],
-         "gluster-strict": ["modes/plain/round", "modes/collective-large/block", "mpiio/sync-read/round", "names/remade",
-                            "mpiio/set-size/round"],
-         "ext4": ["modes/plain/block", "mpiio/generated/0", "lost/tasks/plain/0"]}
+QUICK = {
+    "fuse2": [
+        "modes/*/round",
+        "append/plain/round",
+        "names/remade",
+        "mpiio/shared-pages/round",
+        "tools/files",
+        "lost/tasks/durable/0",
+    ],
+    "gluster-strict": [
+        "modes/plain/round",
+        "modes/collective-large/block",
+        "mpiio/sync-read/round",
+        "names/remade",
+        "mpiio/set-size/round",
+    ],
+    "ext4": ["modes/plain/block", "mpiio/generated/0", "lost/tasks/plain/0"],
+}
 QUICK_SECONDS = 170
 
 
@@ -36,15 +53,28 @@ def cannot() -> str:
     for program in ("unshare", "nsenter", "ip", "mpirun.openmpi"):
         if not shutil.which(program):
             return f"no {program}"
-    if not (BIN / "cluster_modes").exists():
-        return f"no {BIN}/cluster_modes: not built with Open MPI and -DSHEAF_TESTS=ON"
+    for file in (
+        BIN / "cluster_modes",
+        BIN / "mpiio_differential_openmpi",
+        BIN / "kill_check",
+        LIB / "libsheaf_mpiio.so",
+    ):
+        if not file.exists():
+            return f"no {file}: not built with Open MPI and -DSHEAF_TESTS=ON"
     if os.system("unshare --net --mount --pid --uts --ipc --fork true 2>/dev/null") != 0:
         return "namespaces are not allowed here"
     return ""
 
 
 def known(fs: str, name: str) -> tuple[str, str] | None:
-    return next(((how, why) for on, what, how, why in KNOWN if fnmatch.fnmatch(fs, on) and fnmatch.fnmatch(name, what)), None)
+    return next(
+        (
+            (how, why)
+            for on, what, how, why in KNOWN
+            if fnmatch.fnmatch(fs, on) and fnmatch.fnmatch(name, what)
+        ),
+        None,
+    )
 
 
 def one(context: Context, name: str) -> dict:
@@ -63,7 +93,13 @@ def one(context: Context, name: str) -> dict:
         result = "expected" if entry else "failed"
     elif entry and entry[0] == "always":
         result = "mended"
-    return {"fs": context.fs.name, "case": name, "result": result, "seconds": round(time.time() - began, 1), "found": problem}
+    return {
+        "fs": context.fs.name,
+        "case": name,
+        "result": result,
+        "seconds": round(time.time() - began, 1),
+        "found": problem,
+    }
 
 
 def show(row: dict) -> None:
@@ -81,10 +117,20 @@ def run(arguments: argparse.Namespace) -> int:
     rows, skipped = [], []
     end = time.time() + (arguments.seconds or (QUICK_SECONDS if arguments.quick else 10**9))
     for fs, kind in ALL.items():
-        if arguments.fs and fs not in arguments.fs or arguments.quick and not arguments.fs and fs not in QUICK:
+        if (
+            arguments.fs
+            and fs not in arguments.fs
+            or arguments.quick
+            and not arguments.fs
+            and fs not in QUICK
+        ):
             continue
         wanted = QUICK.get(fs, []) if arguments.quick else ["*"]
-        wanted = [name for name in cases.ALL if any(fnmatch.fnmatch(name, pattern) for pattern in arguments.case or wanted)]
+        wanted = [
+            name
+            for name in cases.ALL
+            if any(fnmatch.fnmatch(name, pattern) for pattern in arguments.case or wanted)
+        ]
         if kind.missing():
             print(f"{fs}: skipped, {kind.missing()}")
             continue
@@ -104,10 +150,18 @@ def run(arguments: argparse.Namespace) -> int:
             if context:
                 context.rack.down()
     if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps({"cases": rows, "not_run": skipped}, indent=1) + "\n")
-    counts = {result: sum(row["result"] == result for row in rows) for result in ("passed", "expected", "failed", "mended")}
-    print(f"{len(rows)} cases: " + ", ".join(f"{count} {result}" for result, count in counts.items())
-          + (f"; {len(skipped)} not run for lack of time" if skipped else ""))
+        pathlib.Path(arguments.json).write_text(
+            json.dumps({"cases": rows, "not_run": skipped}, indent=1) + "\n"
+        )
+    counts = {
+        result: sum(row["result"] == result for row in rows)
+        for result in ("passed", "expected", "failed", "mended")
+    }
+    print(
+        f"{len(rows)} cases: "
+        + ", ".join(f"{count} {result}" for result, count in counts.items())
+        + (f"; {len(skipped)} not run for lack of time" if skipped else "")
+    )
     if not rows:
         return 77
     return 1 if counts["failed"] or counts["mended"] else 0
@@ -139,7 +193,9 @@ def by_hand(words: list[str]) -> int:
 def main() -> int:
     if len(sys.argv) > 2 and sys.argv[1] in ("up", "run", "down"):
         return by_hand(sys.argv[1:])
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="what `make test` runs: three minutes at most")
     parser.add_argument("--fs", action="append", choices=list(ALL))
     parser.add_argument("--case", action="append", help="a pattern, as modes/*/round")
@@ -150,6 +206,7 @@ def main() -> int:
     if arguments.list:
         print("\n".join(cases.ALL))
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the rack is taken down
     why = cannot()
     if why:
         print(f"several hosts: skipped, {why}")

@@ -1,4 +1,5 @@
 """What a case is run with: a rack with a file system, and how programs are started there."""
+
 import dataclasses
 import os
 import pathlib
@@ -6,12 +7,15 @@ import random
 import shlex
 
 from filesystems import ALL, BIN, FileSystem
-from rack import Rack
+from rack import ROOT, Rack
 
 LIB = BIN.parent / "lib"
 MODES = BIN / "cluster_modes"
-MCA = ("plm_rsh_no_tree_spawn 1|btl tcp,self,vader|btl_vader_single_copy_mechanism none|btl_tcp_if_include 10.77.0.0/24"
-       "|oob_tcp_if_include 10.77.0.0/24|mpi_yield_when_idle 1|orte_tmpdir_base /dev/shm")
+MCA = (
+    "plm_rsh_no_tree_spawn 1|btl tcp,self,vader|btl_vader_single_copy_mechanism none"
+    "|btl_tcp_if_include 10.77.0.0/24"
+    "|oob_tcp_if_include 10.77.0.0/24|mpi_yield_when_idle 1|orte_tmpdir_base /dev/shm"
+)
 
 
 class Wrong(Exception):
@@ -44,46 +48,97 @@ class Context:
         self.rack.on("h1", f"mkdir {where}")
         if self.fs.name != "ext4":
             for host in self.rack.hosts:
-                self.rack.on(host, f"for i in $(seq 100); do [ -d {where} ] && exit 0; sleep 0.1; done; exit 1")
+                self.rack.on(
+                    host, f"for i in $(seq 100); do [ -d {where} ] && exit 0; sleep 0.1; done; exit 1"
+                )
         return where
 
-    def command(self, tasks: int, program: list, placement: str = "round", env: dict | None = None, hosts=None) -> list[str]:
-        """The command that starts `tasks` tasks, dealt out to the hosts in turn (round) or in blocks (block)."""
+    def command(
+        self, tasks: int, program: list, placement: str = "round", env: dict | None = None, hosts=None
+    ) -> list[str]:
+        """What starts `tasks` tasks, dealt out to the hosts in turn (round) or in blocks (block)."""
         names = hosts or self.rack.hosts
         slots = -(-tasks // len(names))
-        words = ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", f"HOME={self.rack.state}",
-                 "mpirun.openmpi", "--mca", "plm_rsh_agent", str(self.rack.state / "rsh"), "--bind-to", "none",
-                 "--oversubscribe", "--wdir", str(self.rack.state), "--host", ",".join(f"{name}:{slots}" for name in names),
-                 "--map-by", "node" if placement == "round" else "slot", "-np", str(tasks)]
+        words = [
+            "env",
+            "OMPI_ALLOW_RUN_AS_ROOT=1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+            f"HOME={self.rack.state}",
+            "mpirun.openmpi",
+            "--mca",
+            "plm_rsh_agent",
+            str(self.rack.state / "rsh"),
+            "--bind-to",
+            "none",
+            "--oversubscribe",
+            "--wdir",
+            str(self.rack.state),
+            "--host",
+            ",".join(f"{name}:{slots}" for name in names),
+            "--map-by",
+            "node" if placement == "round" else "slot",
+            "-np",
+            str(tasks),
+        ]
         for setting in MCA.split("|"):
             words += ["--mca", *setting.split(" ", 1)]
         inside = [f"{key}={value}" for key, value in (env or {}).items()]
         return [*self.rack.enter(), *words, *(["env", *inside] if inside else []), *map(str, program)]
 
-    def mpirun(self, tasks: int, program: list, placement: str = "round", env: dict | None = None, timeout: float = 40,
-               hosts=None) -> tuple[int, str]:
+    def mpirun(
+        self,
+        tasks: int,
+        program: list,
+        placement: str = "round",
+        env: dict | None = None,
+        timeout: float = 40,
+        hosts=None,
+    ) -> tuple[int, str]:
         return self.rack.outcome(self.command(tasks, program, placement, env, hosts), timeout)
 
-    def must(self, tasks: int, program: list, placement: str = "round", env: dict | None = None, timeout: float = 40) -> str:
+    def must(
+        self,
+        tasks: int,
+        program: list,
+        placement: str = "round",
+        env: dict | None = None,
+        timeout: float = 40,
+    ) -> str:
         code, output = self.mpirun(tasks, program, placement, env, timeout)
         if code != 0:
-            raise Wrong(f"{pathlib.Path(program[0]).name} {' '.join(map(str, program[1:3]))}: exit {code}: {brief(output)}")
+            raise Wrong(
+                f"{pathlib.Path(program[0]).name} {' '.join(map(str, program[1:3]))}:"
+                f" exit {code}: {brief(output)}"
+            )
         return output
 
     def tool(self, host: str, *arguments, timeout: float = 40) -> str:
         """The sheaf command on a host."""
         line = " ".join(shlex.quote(str(word)) for word in [BIN / "sheaf", *arguments])
-        code, output = self.rack.outcome([*self.rack.enter(), str(self.rack.state / "rsh"), host, line], timeout)
+        code, output = self.rack.outcome(
+            [*self.rack.enter(), str(self.rack.state / "rsh"), host, line], timeout
+        )
         if code != 0:
             raise Wrong(f"sheaf {arguments[0]} on {host}: exit {code}: {brief(output)}")
         return output
 
 
 def brief(output: str) -> str:
-    """The lines of a failed run that say why, without those in which the MPI tells of it."""
-    skip = ("--------", "[rack:", "mpirun ", "Primary job", "a non-zero", "mpirun.openmpi ", "Process name", "Exit code", "Either")
+    """The lines of a failed run that say why, sums first, without those in which the MPI tells of it."""
+    skip = (
+        "----",
+        "[rack:",
+        "mpirun ",
+        "Primary job",
+        "a non-zero",
+        "mpirun.openmpi ",
+        "Process name",
+        "Exit code",
+        "Either",
+    )
     lines = [line for line in output.splitlines() if line.strip() and not line.lstrip().startswith(skip)]
-    return " / ".join(lines[:4])[:500]
+    lines.sort(key=lambda line: " tasks had a failing call" not in line and " failing calls" not in line)
+    return " / ".join(line.replace(str(ROOT), "") for line in lines[:4])[:500]
 
 
 def seeded(name: str) -> random.Random:

@@ -1,4 +1,5 @@
 """The file systems that a rack's hosts share, each mounted at rack.shared on every host."""
+
 import os
 import pathlib
 import shutil
@@ -11,7 +12,8 @@ BIN = pathlib.Path(os.environ.get("SHEAF_BIN", "build/bin")).resolve()
 
 
 class FileSystem:
-    """`needs`: programs; `fresh`: what every host must do before it may expect to see what others have closed."""
+    """`needs`: programs; `fresh`: what hosts must do before they can see what others have closed."""
+
     name = ""
     needs: tuple[str, ...] = ()
 
@@ -21,7 +23,9 @@ class FileSystem:
 
     @classmethod
     def missing(cls) -> str:
-        lacking = [name for name in cls.needs if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
+        lacking = [
+            name for name in cls.needs if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        ]
         return f"no {', '.join(lacking)} (scripts/install-deps.sh cluster)" if lacking else ""
 
     def up(self) -> None:
@@ -37,7 +41,10 @@ class FileSystem:
         """Hosts that have cached nothing, as other hosts would be."""
 
     def wait_mounted(self, host: str) -> None:
-        self.rack.on(host, f"for i in $(seq 200); do mountpoint -q {self.rack.shared} && exit 0; sleep 0.05; done; exit 1")
+        self.rack.on(
+            host,
+            f"for i in $(seq 200); do mountpoint -q {self.rack.shared} && exit 0; sleep 0.05; done; exit 1",
+        )
 
     def remount(self) -> None:
         for host in self.rack.hosts:
@@ -47,7 +54,7 @@ class FileSystem:
         self.rack.ready()
 
     def store(self) -> pathlib.Path:
-        """An empty directory of this machine for what is stored; a small one if the volume is to be full soon."""
+        """A directory of this machine for what is stored; a small one if the volume is to be full soon."""
         where = self.rack.state / "store"
         where.mkdir(exist_ok=True)
         if self.full:
@@ -57,6 +64,7 @@ class FileSystem:
 
 class Ext4(FileSystem):
     """One directory, one page cache: what a single machine with many tasks is."""
+
     name = "ext4"
 
     def up(self) -> None:
@@ -71,8 +79,9 @@ class Ext4(FileSystem):
 class Fuse(FileSystem):
     """The same directory through a FUSE mount of each host: a page cache each, locks that end at the host.
 
-    With writeback=cache=always the kernel believes its own cache for as long as it has one, data and sizes alike, whatever
-    other hosts do: so hosts that are to see what others have closed are mounted anew (`fresh`)."""
+    With writeback,cache=always the kernel believes its own cache for as long as it has one, data and sizes
+    alike, whatever other hosts do: so hosts that are to see what others have closed are mounted anew (`fresh`)."""
+
     name = "fuse2"
     options = "writeback,cache=always,timeout=0"
     needs = ("fusermount3",)
@@ -96,12 +105,14 @@ class Fuse(FileSystem):
             self.wait_mounted(host)
 
     def share_store(self, where: pathlib.Path) -> None:
-        """A small file system in a file, which every host can mount without a second page cache: the same superblock."""
+        """A small file system in a file: all hosts mount the same superblock."""
         self.rack.rack(f"umount {where}")
         image = self.rack.state / "image"
         subprocess.run(["truncate", "-s", f"{self.full}M", image], check=True)
         subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
-        device = subprocess.run(["losetup", "--show", "-f", image], check=True, capture_output=True, text=True).stdout.strip()
+        device = subprocess.run(
+            ["losetup", "--show", "-f", image], check=True, capture_output=True, text=True
+        ).stdout.strip()
         try:
             for host in self.rack.hosts:
                 self.rack.on(host, f"mount {device} {where}")
@@ -110,7 +121,10 @@ class Fuse(FileSystem):
 
     def mount(self, host: str) -> None:
         options = f"{self.options},source={self.rack.state}/store"
-        self.rack.on(host, f"setsid {BIN}/passthrough_ll -f -o {options} {self.rack.shared} >/dev/null 2>&1 </dev/null &")
+        self.rack.on(
+            host,
+            f"setsid {BIN}/passthrough_ll -f -o {options} {self.rack.shared} >/dev/null 2>&1 </dev/null &",
+        )
 
     def fresh(self) -> None:
         self.remount()
@@ -118,6 +132,7 @@ class Fuse(FileSystem):
 
 class FuseThrough(Fuse):
     """Writes go through, reads are cached until the file is opened again: close-to-open, as NFS is."""
+
     name = "fuse2-through"
     options = "cache=auto,timeout=0"
 
@@ -127,6 +142,7 @@ class FuseThrough(Fuse):
 
 class Gluster(FileSystem):
     """GlusterFS as it comes: two data bricks and one of redundancy over three hosts."""
+
     name = "gluster"
     needs = ("glusterd", "gluster", "glusterfs")
     settings: tuple[str, ...] = ()
@@ -140,12 +156,19 @@ class Gluster(FileSystem):
             where = rack.state / host
             if self.full:
                 rack.on(host, f"mount -t tmpfs -o size={self.full // 2}m tmpfs {where}/brick")
-            rack.on(host, f"mount --bind {where}/glusterd /var/lib/glusterd; mount --bind {where}/log /var/log/glusterfs;"
-                          f" mount --bind {where}/run /run; setsid glusterd -N --log-level WARNING >/dev/null 2>&1 </dev/null &")
+            rack.on(
+                host,
+                f"mount --bind {where}/glusterd /var/lib/glusterd;"
+                f" mount --bind {where}/log /var/log/glusterfs;"
+                f" mount --bind {where}/run /run;"
+                " setsid glusterd -N --log-level WARNING >/dev/null 2>&1 </dev/null &",
+            )
         self.gluster("peer status", 30)
         for host in rack.hosts[1:]:
             self.gluster(f"peer probe {host}", 30)
-        connected = f"[ $(gluster peer status | grep -c 'Peer in Cluster (Connected)') = {len(rack.hosts) - 1} ]"
+        connected = (
+            f"[ $(gluster peer status | grep -c 'Peer in Cluster (Connected)') = {len(rack.hosts) - 1} ]"
+        )
         rack.on("h1", f"for i in $(seq 100); do {connected} && exit 0; sleep 0.2; done; exit 1")
         bricks = " ".join(f"{host}:{rack.state}/{host}/brick/b" for host in rack.hosts)
         self.gluster(f"volume create par disperse {len(rack.hosts)} redundancy 1 {bricks} force", 20)
@@ -160,8 +183,9 @@ class Gluster(FileSystem):
 
     def gluster(self, command: str, tries: int) -> None:
         for attempt in range(tries):
-            code, output = self.rack.outcome([*self.rack.enter(), f"{self.rack.state}/rsh", "h1",
-                                              f"gluster --mode=script {command}"], 120)
+            code, output = self.rack.outcome(
+                [*self.rack.enter(), f"{self.rack.state}/rsh", "h1", f"gluster --mode=script {command}"], 120
+            )
             if code == 0:
                 return
             time.sleep(0.3)
@@ -170,22 +194,33 @@ class Gluster(FileSystem):
     def wait_usable(self) -> None:
         for host in self.rack.hosts:
             probe = f"{self.rack.shared}/.probe-{host}"
-            self.rack.on(host, f"for i in $(seq 100); do touch {probe} 2>/dev/null && rm {probe} && exit 0; sleep 0.2; done; exit 1")
+            self.rack.on(
+                host,
+                f"for i in $(seq 100); do touch {probe} 2>/dev/null && rm {probe} && exit 0; sleep 0.2; done;"
+                " exit 1",
+            )
 
     def mount(self, host: str) -> None:
-        self.rack.on(host, f"glusterfs {self.mount_options} --volfile-server={host} --volfile-id=par {self.rack.shared}")
+        self.rack.on(
+            host,
+            f"glusterfs {self.mount_options} --volfile-server={host} --volfile-id=par {self.rack.shared}",
+        )
 
 
 class GlusterStrict(Gluster):
     """Hosts see each other's changes at once: no attribute cache, no caching translators."""
+
     name = "gluster-strict"
-    settings = tuple(f"performance.{part} off" for part in
-                     ("open-behind", "quick-read", "io-cache", "stat-prefetch", "read-ahead"))
+    settings = tuple(
+        f"performance.{part} off"
+        for part in ("open-behind", "quick-read", "io-cache", "stat-prefetch", "read-ahead")
+    )
     mount_options = "--attribute-timeout=0 --entry-timeout=0 --negative-timeout=0"
 
 
 class MooseFS(FileSystem):
     """MooseFS: a master on h1, a chunk server on every host."""
+
     name = "moosefs"
     needs = ("mfsmaster", "mfschunkserver", "mfsmount")
 
@@ -196,8 +231,10 @@ class MooseFS(FileSystem):
         shutil.copy("/var/lib/mfs/metadata.mfs.empty", master / "metadata.mfs")
         (master / "exports").write_text("* / rw,alldirs,maproot=0:0\n* . rw\n")
         common = "WORKING_USER = root\nWORKING_GROUP = root\nNICE_LEVEL = 0\nDISABLE_OOM_KILLER = 0\n"
-        (master / "cfg").write_text(f"{common}DATA_PATH = {master}\nEXPORTS_FILENAME = {master}/exports\n"
-                                    f"TOPOLOGY_FILENAME = {master}/topology\nINODE_REUSE_DELAY = 60\n")
+        (master / "cfg").write_text(
+            f"{common}DATA_PATH = {master}\nEXPORTS_FILENAME = {master}/exports\n"
+            f"TOPOLOGY_FILENAME = {master}/topology\nINODE_REUSE_DELAY = 60\n"
+        )
         (master / "topology").write_text("")
         rack.on("h1", f"setsid mfsmaster -c {master}/cfg -f >{master}/log 2>&1 </dev/null &")
         for host in rack.hosts:
@@ -206,20 +243,30 @@ class MooseFS(FileSystem):
             if self.full:
                 rack.on(host, f"mount -t tmpfs -o size={self.full}m tmpfs {chunks}/data")
             (chunks / "hdd").write_text(f"{chunks}/data\n")
-            (chunks / "cfg").write_text(f"{common}DATA_PATH = {chunks}\nHDD_CONF_FILENAME = {chunks}/hdd\n"
-                                        "HDD_LEAVE_SPACE_DEFAULT = 0\nMASTER_HOST = h1\nMASTER_RECONNECTION_DELAY = 1\n")
+            (chunks / "cfg").write_text(
+                f"{common}DATA_PATH = {chunks}\nHDD_CONF_FILENAME = {chunks}/hdd\n"
+                "HDD_LEAVE_SPACE_DEFAULT = 0\nMASTER_HOST = h1\nMASTER_RECONNECTION_DELAY = 1\n"
+            )
             rack.on(host, f"setsid mfschunkserver -c {chunks}/cfg -f >{chunks}/log 2>&1 </dev/null &")
         for host in rack.hosts:
             self.mount(host)
         for host in rack.hosts:
             self.wait_mounted(host)
             probe = f"{rack.shared}/.probe-{host}"
-            rack.on(host, f"for i in $(seq 150); do timeout 20 dd if=/dev/zero of={probe} bs=4k count=1 conv=fsync 2>/dev/null"
-                          f" && rm {probe} && exit 0; sleep 0.2; done; exit 1", timeout=120)
+            rack.on(
+                host,
+                f"for i in $(seq 150); do timeout 20 dd if=/dev/zero of={probe} bs=4k count=1 conv=fsync 2>&-"
+                f" && rm {probe} && exit 0; sleep 0.2; done; exit 1",
+                timeout=120,
+            )
 
     def mount(self, host: str) -> None:
-        self.rack.on(host, f"for i in $(seq 50); do mfsmount {self.rack.shared} -H h1 >/dev/null 2>&1 && exit 0; sleep 0.3; done;"
-                           " exit 1")
+        self.rack.on(
+            host,
+            f"for i in $(seq 50); do mfsmount {self.rack.shared} -H h1 >/dev/null 2>&1 && exit 0; sleep 0.3;"
+            " done;"
+            " exit 1",
+        )
 
 
 ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, MooseFS)}

@@ -19,32 +19,35 @@ typedef struct {
   const char* name;
   const char* words;
   int how;
-  int files;  // -1: one per node
+  int files;         // -1: one per node
+  sion_int32 block;  // of the file system, as the program says; below a page: tasks share pages
   sion_int64 chunk;
   int records;
   int bytes;  // of a record
 } Case;
 
 static const Case cases[] = {
-    {"plain", "", plain, 1, 4096, 4, 3000},
-    {"plain-large", "", plain, 1, 100000, 16, 70001},
-    {"unbuffered", "buffer=0", plain, 1, 4096, 40, 777},
-    {"bare", "checksums=off,journal=off", plain, 1, 4096, 20, 3001},
-    {"flushed", "", flushed, 1, 5000, 20, 1777},
-    {"durable", "durable", flushed, 1, 5000, 12, 2777},
-    {"files", "", plain, 2, 4096, 12, 3333},
-    {"files-node", "", per_node, -1, 4096, 12, 3333},
-    {"atomic", "atomic", plain, 1, 4096, 12, 3333},
-    {"compress", "compress=zstd,frame=4k", plain, 1, 9000, 30, 3100},
-    {"keyval", "keyval", keyval, 1, 4096, 25, 1234},
-    {"mapped", "", mapped, 2, 4096, 12, 2222},
-    {"collective", "collective", collective, 1, 4096, 12, 3000},
-    {"collective-large", "collective", collective, 1, 100000, 16, 70001},
-    {"collective-2", "collective,collsize=2", collective, 1, 6000, 20, 1501},
-    {"collective-durable", "collective,durable", collective, 1, 6000, 20, 1501},
-    {"collective-compress", "collective,collsize=2,compress=lz4", collective, 1, 9000, 20, 1501},
-    {"merged", "collective,cmerge,collsize=3", collective | merged, 1, 6000, 20, 1501},
-    {"buddy", "collective,buddy", collective | per_node, -1, 6000, 20, 1501},
+    {"plain", "", plain, 1, -1, 4096, 4, 3000},
+    {"plain-512", "", plain, 1, 512, 4096, 12, 3001},
+    {"plain-large", "", plain, 1, -1, 100000, 16, 70001},
+    {"plain-large-512", "", plain, 1, 512, 100000, 16, 70001},
+    {"unbuffered", "buffer=0", plain, 1, 512, 4096, 40, 777},
+    {"bare", "checksums=off,journal=off", plain, 1, 512, 5000, 20, 3001},
+    {"flushed", "", flushed, 1, 512, 5000, 20, 1777},
+    {"durable", "durable", flushed, 1, 512, 5000, 12, 2777},
+    {"files", "", plain, 2, -1, 4096, 12, 3333},
+    {"files-node", "", per_node, -1, 512, 4096, 12, 3333},
+    {"atomic", "atomic", plain, 1, -1, 4096, 12, 3333},
+    {"compress", "compress=zstd,frame=4k", plain, 1, 512, 9000, 30, 3100},
+    {"keyval", "keyval", keyval, 1, 512, 5000, 25, 1234},
+    {"mapped", "", mapped, 2, 512, 4096, 12, 2222},
+    {"collective", "collective", collective, 1, -1, 4096, 12, 3000},
+    {"collective-large", "collective", collective, 1, -1, 100000, 16, 70001},
+    {"collective-2", "collective,collsize=2", collective, 1, 512, 6000, 20, 1501},
+    {"collective-durable", "collective,durable", collective, 1, 512, 6000, 20, 1501},
+    {"collective-compress", "collective,collsize=2,compress=lz4", collective, 1, 512, 9000, 20, 1501},
+    {"merged", "collective,cmerge,collsize=3", collective | merged, 1, 512, 6000, 20, 1501},
+    {"buddy", "collective,buddy", collective | per_node, -1, -1, 6000, 20, 1501},
 };
 
 static MPI_Comm tasks_comm;
@@ -75,7 +78,7 @@ static int open_multifile(const char* file, const char* mode) {
   snprintf(words, sizeof words, "%s%s%s", mode, *c->words ? "," : "", c->words);
   snprintf(name, sizeof name, "%s", file);
   int files = c->files, own = locals(), rank = task;
-  sion_int32 block = c->how & mapped ? 512 : 4096;
+  sion_int32 block = c->block;
   if (c->how & mapped) {
     int globals[2], numbers[2], ranks[2];
     sion_int64 chunks[2];

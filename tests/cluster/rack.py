@@ -1,9 +1,11 @@
-"""Several hosts on one machine, made of namespaces: addresses on a switch, host names, processes, mounts of their own.
+"""Several hosts on one machine, made of namespaces: addresses on a switch, names, processes, mounts.
 
-A Rack is one set of namespaces (the switch, and where mpirun runs), and each host is a set of its own inside that. All
-processes live below the first process of the rack: when it ends, by down() or because its maker was killed, the
-kernel ends all of them and takes mounts and networks away. What is left then is a directory, which the next rack removes.
+A Rack is one set of namespaces (the switch, and where mpirun runs); each host is a set of its own inside that.
+All processes live below the first process of the rack: when it ends, by down() or because its maker was killed,
+the kernel ends all of them and takes mounts and networks away. What is left is a directory, which the next rack
+removes.
 Root only; iproute2 and util-linux."""
+
 import ctypes
 import os
 import pathlib
@@ -82,27 +84,49 @@ class Rack:
         (self.state / "names").write_text(" ".join(self.hosts))
         (self.state / "owner").write_text(identity(os.getpid()))
         self.holder = subprocess.Popen(
-            ["unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "bash", "-c",
-             f"hostname rack; mount --bind {self.state}/etc-hosts /etc/hosts; mount -t tmpfs tmpfs /dev/shm;"
-             f" touch {self.state}/is-up; while :; do sleep 1000 & wait; done"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            preexec_fn=None if self.keep else die_with_parent, start_new_session=True)
+            [
+                "unshare",
+                *NAMESPACES,
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "--propagation",
+                "private",
+                "bash",
+                "-c",
+                f"hostname rack; mount --bind {self.state}/etc-hosts /etc/hosts;"
+                " mount -t tmpfs tmpfs /dev/shm;"
+                f" touch {self.state}/is-up; while :; do sleep 1000 & wait; done",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=None if self.keep else die_with_parent,
+            start_new_session=True,
+        )
         self.wait_for(self.state / "is-up")
         self.init = int(pathlib.Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children").read_text())
         (self.state / "init").write_text(identity(self.init))
-        self.rack("ip link set lo up; ip link add br0 type bridge; ip addr add 10.77.0.254/24 dev br0; ip link set br0 up")
+        self.rack(
+            "ip link set lo up; ip link add br0 type bridge; ip addr add 10.77.0.254/24 dev br0;"
+            " ip link set br0 up"
+        )
         for number, host in enumerate(self.hosts, 1):
             self.begin_host(number, host)
         agent = self.state / "rsh"  # runs in the rack, so the numbers of processes are those that it sees
-        agent.write_text("#!/bin/bash\nh=$1; shift\n"
-                         f"exec nsenter -t $(cat {self.state}/$h/pid) {' '.join(NAMESPACES)} bash -c \"$*\"\n")
+        agent.write_text(
+            "#!/bin/bash\nh=$1; shift\n"
+            f"exec nsenter -t $(cat {self.state}/$h/pid) {' '.join(NAMESPACES)} bash -c \"$*\"\n"
+        )
         agent.chmod(0o755)
 
     def begin_host(self, number: int, host: str) -> None:
         where = self.state / host
         where.mkdir()
-        inside = (f"hostname {host}; mount -t tmpfs tmpfs /dev/shm; ip link set lo up; touch {where}/is-up;"
-                  " while :; do sleep 1000 & wait; done")
+        inside = (
+            f"hostname {host}; mount -t tmpfs tmpfs /dev/shm; ip link set lo up; touch {where}/is-up;"
+            " while :; do sleep 1000 & wait; done"
+        )
         self.rack(f"""
             setsid unshare {' '.join(NAMESPACES)} --fork --kill-child --mount-proc --propagation private \\
                 bash -c {shlex.quote(inside)} >/dev/null 2>&1 </dev/null &
@@ -127,10 +151,23 @@ class Rack:
         return self.command([*self.enter(), "bash", "-c", "set -e\n" + script], check, timeout)
 
     def on(self, host: str, script: str, check: bool = True, timeout: float = 60) -> str:
-        return self.command([*self.enter(), f"{self.state}/rsh" if (self.state / "rsh").exists() else "bash",
-                             *([host, script] if (self.state / "rsh").exists() else
-                               ["-c", f"nsenter -t $(cat {self.state}/{host}/pid) {' '.join(NAMESPACES)}"
-                                f" bash -c {shlex.quote(script)}"])], check, timeout)
+        return self.command(
+            [
+                *self.enter(),
+                f"{self.state}/rsh" if (self.state / "rsh").exists() else "bash",
+                *(
+                    [host, script]
+                    if (self.state / "rsh").exists()
+                    else [
+                        "-c",
+                        f"nsenter -t $(cat {self.state}/{host}/pid) {' '.join(NAMESPACES)}"
+                        f" bash -c {shlex.quote(script)}",
+                    ]
+                ),
+            ],
+            check,
+            timeout,
+        )
 
     def command(self, command: Sequence[str], check: bool, timeout: float) -> str:
         code, output = self.outcome(command, timeout)
@@ -139,9 +176,17 @@ class Rack:
         return output
 
     def outcome(self, command: Sequence[str], timeout: float) -> tuple[int, str]:
-        """Exit code and output of a command; all that programs of the rack do is ended when it takes longer."""
-        job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, errors="replace", start_new_session=True, preexec_fn=die_with_parent)
+        """Exit code and output of a command; if it takes longer, all that the rack's programs do is ended."""
+        job = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
         try:
             output = job.communicate(timeout=timeout)[0]
         except subprocess.TimeoutExpired:
@@ -159,7 +204,9 @@ class Rack:
             if not entry.name.isdigit():
                 continue
             try:
-                numbers = next(line for line in open(f"/proc/{entry.name}/status") if line.startswith("NSpid:")).split()[1:]
+                numbers = next(
+                    line for line in open(f"/proc/{entry.name}/status") if line.startswith("NSpid:")
+                ).split()[1:]
                 if len(numbers) < 2 or not self.below(int(entry.name), namespace):
                     continue
             except (OSError, StopIteration):
@@ -217,7 +264,7 @@ class Rack:
 
 
 def remove_stale() -> None:
-    """What killed runs have left: racks whose owner is gone, unless they were made to be kept and are still there."""
+    """What killed runs have left: racks whose owner is gone, unless they were made to be kept."""
     for state in ROOT.glob("*"):
         keeps = (state / "kept").exists()
         if alive(state / "owner") or (keeps and alive(state / "init")):
