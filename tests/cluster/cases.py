@@ -175,7 +175,7 @@ def generated(tasks: int, first: int, count: int, context: Context) -> None:
     seed = 1
     if not logs[0].exists():
         context.must(
-            tasks, [program, seed, count, local, logs[0], first], env={"DIFFERENTIAL_MODEL": 1}, timeout=90
+            tasks, [program, seed, count, local, logs[0], first], env={"DIFFERENTIAL_MODEL": 1}, timeout=45
         )
     logs[1].unlink(missing_ok=True)
     where = context.directory()
@@ -185,7 +185,7 @@ def generated(tasks: int, first: int, count: int, context: Context) -> None:
             tasks,
             [program, seed, count, where, logs[1], first],
             env={"LD_PRELOAD": LIB / "libsheaf_mpiio.so"},
-            timeout=90,
+            timeout=45,
         )
         problem = f"exit {code}: {brief(output)}" if code else ""
     except Exception as error:  # what was found until then counts as well
@@ -200,7 +200,7 @@ def generated(tasks: int, first: int, count: int, context: Context) -> None:
         )
 
 
-for begin in range(0, 200, 20):
+for begin in range(0, 100, 20):
     ALL[f"mpiio/generated/{begin}"] = functools.partial(generated, 4, begin, 20)
 
 

@@ -80,7 +80,7 @@ class Fuse(FileSystem):
     """The same directory through a FUSE mount of each host: a page cache each, locks that end at the host.
 
     With writeback,cache=always the kernel believes its own cache for as long as it has one, data and sizes
-    alike, whatever other hosts do: so hosts that are to see what others have closed are mounted anew (`fresh`)."""
+    alike, whatever other hosts do: so hosts that are to see what others have closed mount anew."""
 
     name = "fuse2"
     options = "writeback,cache=always,timeout=0"

@@ -1,9 +1,9 @@
 """Several hosts on one machine, made of namespaces: addresses on a switch, names, processes, mounts.
 
-A Rack is one set of namespaces (the switch, and where mpirun runs); each host is a set of its own inside that.
-All processes live below the first process of the rack: when it ends, by down() or because its maker was killed,
-the kernel ends all of them and takes mounts and networks away. What is left is a directory, which the next rack
-removes.
+A Rack is one set of namespaces (the switch, and where mpirun runs); each host is a set of its own inside
+that. All processes live below the first process of the rack: when it ends, by down() or because its maker was
+killed, the kernel ends all of them and takes mounts and networks away. What is left is a directory, which the
+next rack removes.
 Root only; iproute2 and util-linux."""
 
 import ctypes
