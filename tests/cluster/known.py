@@ -11,7 +11,7 @@ STALE = "a name that was removed and made anew cannot be opened: Stale file hand
 MIXED = "collective and single calls of several hosts on one region: bytes differ from the model, or it hangs"
 POINTER = "records written at the shared pointer are overwritten or not found"
 LOST = "what was flushed is not found after the tasks of a host were killed"
-FILLER = "the test's own filling of a small MooseFS does not end: its clients try again for minutes"
+FILLER = "a command has not ended after 60 s, maybe the test's own filling; nobody has looked into it yet"
 
 KNOWN: list[tuple[str, str, str, str]] = [
     ("fuse2", "modes/plain-512/round", "always", PAGES),
@@ -23,12 +23,8 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("fuse2", "modes/*", "often", PAGES),
     ("fuse2", "append/*", "often", PAGES),
     ("fuse2", "names/replaced", "often", PAGES),
-    ("fuse2", "tools/*", "often", PAGES),
-    ("fuse2", "lost/*", "often", LOST),
-    ("fuse2", "mpiio/*", "often", MIXED),
-    ("fuse2-through", "same-run/*", "often", SYNC),
-    ("fuse2-through", "names/replaced", "often", REPLACED),
-    ("fuse2-through", "mpiio/*", "often", MIXED),
+    ("fuse2", "mpiio/generated/*", "often", MIXED),
+    ("fuse2-through", "mpiio/shared-pointer/*", "often", POINTER),
     ("gluster*", "append/plain/*", "often", APPEND),
     ("gluster*", "append/files/*", "often", APPEND),
     ("gluster*", "names/replaced", "often", REPLACED),
@@ -41,6 +37,6 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("gluster-strict", "mpiio/generated/*", "always", MIXED),
     ("gluster", "mpiio/generated/*", "often", MIXED),
     ("moosefs", "mpiio/generated/*", "often", MIXED),
-    ("gluster*", "lost/tasks/*", "often", LOST),
+    ("gluster*", "lost/tasks/plain/*", "often", LOST),
     ("moosefs", "full/*", "often", FILLER),
 ]
