@@ -164,7 +164,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not rows:
         return 77
-    return 1 if counts["failed"] or counts["mended"] else 0
+    # A short run may miss what a race decides.
+    return 1 if counts["failed"] or (counts["mended"] and not arguments.quick) else 0
 
 
 def by_hand(words: list[str]) -> int:
