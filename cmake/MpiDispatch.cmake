@@ -19,4 +19,5 @@ else()
     DEPENDS ${dispatch} ${objects} VERBATIM)
 endif()
 add_custom_target(sheaf_mpi_dispatch ALL DEPENDS ${archive})
-install(FILES ${archive} DESTINATION lib)
+# Under its own name there is a linker script (packaging/install_classic.cmake.in), which names the C++ runtime too.
+install(FILES ${archive} DESTINATION lib RENAME libsheaf_mpi_objects.a)

@@ -79,6 +79,15 @@ class ClassicLines(InstalledCase):
                     self.classic(compiler, name, text, "--mpi", language)
                     self.works(mpi)
 
+    def test_mpi_programs_that_name_the_libraries_themselves(self):
+        lib = self.prefix / "lib"
+        for mpi in MPIS:
+            for libraries in (["-lsheaf_mpi", "-lsheaf"], ["-lsheaf_mpi"]):
+                with self.subTest(mpi=mpi, libraries=libraries):
+                    self.run_command(f"mpicc.{mpi}", f"-I{self.prefix}/include", self.source("x.c", C_MPI), "-o", "client",
+                                     f"-L{lib}", *libraries, f"-Wl,-rpath,{lib}")
+                    self.works(mpi)
+
     def test_openmp_programs(self):
         clients = [("gcc", "x.c", C_OMP, "--c")]
         if FORTRAN:
