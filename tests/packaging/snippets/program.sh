@@ -1,0 +1,3 @@
+mpicc program.c -o program
+@SNIPPET@
+test "$(cat x)" = texttexttexttext

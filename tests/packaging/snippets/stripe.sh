@@ -1,0 +1,3 @@
+mkdir -p net/n0 net/n1
+head -c 13893 /dev/zero >plain
+@SNIPPET@

@@ -1,0 +1,2 @@
+cp "$VECTORS"/*/*.sion* .
+@SNIPPET@

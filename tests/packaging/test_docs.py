@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Code and commands of the documentation, as printed, against an installation (snippets.py says how)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import unittest
+from pathlib import Path
+
+import snippets
+from installed import BUILD, MPIS, ROOT, InstalledCase
+from snippets import Block
+
+DOCS = ROOT / "docs"
+VECTORS = Path(os.environ.get("SHEAF_VECTORS") or ROOT.parent / "shared" / "vectors").resolve()
+PAGES = [*sorted(DOCS.glob("api-*.md")), DOCS / "building.md", DOCS / "tuning.md",
+         *sorted((DOCS / "tools").glob("*.md"))]
+BLOCKS = [block for page in PAGES for block in snippets.blocks(str(page.relative_to(ROOT)), page.read_text())]
+SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh")  # frames without MPI
+HELPERS = ("linked.c", "program.c", "unclosed.c")  # what frames of the shell compile
+
+
+class Accounts(unittest.TestCase):
+    def test_every_block_is_run_or_says_why_not(self):
+        self.assertEqual([str(block) for block in BLOCKS if not block.accounted], [])
+
+    def test_every_frame_exists_and_is_used(self):
+        named = {block.frame for block in BLOCKS if block.frame}
+        files = {file.name for file in snippets.FRAMES.iterdir()}
+        self.assertEqual(named | {*HELPERS}, files)
+
+    def test_blocks_of_all_kinds_are_found(self):
+        page = ("text\n\n```c\nint x;\n```\n\n* item\n\n      not code\n\ntext\n\n"
+                "    $ true\n\n    (exit code 1)\n\n<!-- snippet: skip, a sample -->\n    out\n\n"
+                "<!-- snippet: skip -->\n```sh\nls\n```\n")
+        found = snippets.blocks("page", page)
+        self.assertEqual([(block.line, block.accounted) for block in found],
+                         [(3, False), (13, True), (18, True), (21, False)])
+
+    def test_the_readme_has_what_its_own_test_runs(self):
+        text = (ROOT / "README.md").read_text()
+        self.assertEqual(re.findall(r"^```(\w+)", text, re.MULTILINE), ["c", "fortran", "sh", "sh"])
+        self.assertEqual([block.text.split() for block in snippets.blocks("README.md", text)][0],
+                         ["make", "demo", "make", "test"])
+
+
+class Documentation(InstalledCase):
+    def setUp(self):
+        super().setUp()
+        shims = self.directory / "shims"  # the first MPI under the names of the pages, any number of tasks
+        shims.mkdir()
+        mpi = MPIS[0] if MPIS else "none"
+        for name in ("mpicc", "mpicxx"):
+            (shims / name).write_text(f'#!/bin/sh\nexec {name}.{mpi} "$@"\n')
+        (shims / "mpirun").write_text(f'#!/bin/sh\nshift\nexec {ROOT}/scripts/mpirun.sh {mpi} "$@"\n')
+        for shim in shims.iterdir():
+            shim.chmod(0o755)
+        path = [str(shims), str(self.prefix / "bin"), str(BUILD / "mpi"), self.environment["PATH"]]
+        self.environment |= {"PATH": ":".join(path), "PREFIX": str(self.prefix), "VECTORS": str(VECTORS),
+                             "MPI": mpi, "PKG_CONFIG_PATH": str(self.prefix / "lib" / "pkgconfig")}
+
+    def run_block(self, block: Block):
+        text = snippets.framed(block).replace("$LIB/openmpi/", f"$LIB/{self.environment['MPI']}/")
+        if not block.frame.endswith(".sh"):
+            self.source("app" + Path(block.frame).suffix, text)
+            for line in snippets.recipe(block):
+                self.run_command("bash", "-ec", line)
+            return
+        for helper in HELPERS:
+            shutil.copy(snippets.FRAMES / helper, self.directory)
+        output = self.run_command("bash", "-ec", text)
+        if block.is_session:
+            printed = snippets.comparable(block, block.text)
+            self.assertEqual(snippets.comparable(block, output), printed, str(block))
+
+    def runnable(self, block: Block) -> bool:
+        if not block.frame or block.frame == "vectors.sh" and not VECTORS.exists():
+            return False
+        if block.frame == "sfio.c" and not shutil.which("pkg-config"):
+            return False
+        return bool(MPIS) or block.frame in SERIAL
+
+    def test_blocks(self):
+        for block in filter(self.runnable, BLOCKS):
+            with self.subTest(block=str(block)):
+                self.setUp()
+                self.run_block(block)
+
+    def test_wrong_blocks_fail(self):
+        for frame, text in (("serial.c", "int sid = sion_opened();"), ("serial.c", "int sid = -1;"),
+                            ("stripe.sh", "sheaf stripe nothing"), ("stripe.sh", "$ wc -c <plain\n13894")):
+            with self.subTest(text=text), self.assertRaises(AssertionError):
+                self.run_block(Block("page", 1, text, {"frame": frame}))
+
+    def test_options_in_synopses_and_sentences_exist(self):
+        lines = [(str(block), block.text) for block in BLOCKS if "synopsis" in block.words]
+        for page in PAGES:
+            lines += [(page.name, line) for line in re.findall(r"`(sheaf [^`]*--[^`]*)`", page.read_text())]
+        known: dict[str, str] = {}
+        for where, line in lines:
+            command = line.split(" -- ")[0].split()[1]
+            if not re.fullmatch("[a-z]+", command):
+                continue
+            if command not in known:
+                known[command] = self.run_command("sheaf", command, "--help")
+            for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line.split(" -- ")[0]):
+                with self.subTest(where=where, line=line):
+                    self.assertRegex(known[command], rf"{option}\b")
+
+
+if __name__ == "__main__":
+    unittest.main()
