@@ -18,4 +18,8 @@ done
 for list in "$work"/*.list; do
   ld -r $flags --force-group-allocation -T "$script" -o "${list%.list}.o" $(cat "$list")
 done
+# Programs of MPI without threads do not link OpenMP; only the calls for hybrid programs, in the same object, use it.
+case $out in
+*/libsheaf_mpi.a) objcopy -w --weaken-symbol='omp_*' --weaken-symbol='GOMP_*' --weaken-symbol='__kmpc_*' "$work/sheaf.o" ;;
+esac
 ar qcs "$out" "$work"/*.o
