@@ -44,6 +44,7 @@ class PrefixedStore final : public Store {
     return inner_.join_slots(name, count);
   }
   std::string place_of(const std::string& path) override { return inner_.place_of(full(path)); }
+  FileSystemTraits traits(const std::string& path) override { return inner_.traits(full(path)); }
   void sync_name(const std::string& path) override { inner_.sync_name(full(path)); }
 
  private:

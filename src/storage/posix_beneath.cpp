@@ -142,6 +142,16 @@ class BeneathStore final : public Store {
   std::string place_of(const std::string& path) override {
     return PosixStore(root_->base).place_of(root_->full(path_beneath(root_->name, path)));
   }
+  FileSystemTraits traits(const std::string& path) override {
+    const std::string below = path_beneath(root_->name, path);
+    const size_t slash = below.rfind('/');
+    int fd = root_->resolve(below, O_PATH | O_CLOEXEC, "cannot find the file system of");
+    if (fd < 0 && errno == ENOENT)
+      fd = root_->resolve(slash == std::string::npos ? "." : below.substr(0, slash), O_PATH | O_CLOEXEC, "cannot find the file system of");
+    if (fd < 0) throw os_error("cannot find the file system of", root_->full(below), errno);
+    const Descriptor found(fd);
+    return traits_of_descriptor(found.get());
+  }
   void sync_name(const std::string& path) override {
     sync_directory_of(root_->full(path_beneath(root_->name, path)), root_->base.get());
   }

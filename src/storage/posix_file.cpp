@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -162,33 +161,29 @@ void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_success("write", path_, offset, data.size(), stuck ? EIO : moved.error);
 }
 
-long PosixFile::file_system() {
-  long known = file_system_;
-  if (known < 0) {
-    struct statfs found;
-    known = uninterrupted([&] { return ::fstatfs(fd_, &found); }) == 0 ? static_cast<long>(found.f_type) : 0;
-    file_system_ = known;
-  }
-  return known;
+FileSystem PosixFile::file_system() {
+  int known = file_system_;
+  if (known < 0) file_system_ = known = static_cast<int>(kind_of_descriptor(fd_));
+  return static_cast<FileSystem>(known);
 }
 
 int PosixFile::writers_at_once() {
-  if (!is_local(file_system())) return File::writers_at_once();
-  return file_system() == TMPFS_MAGIC ? 2 : 1;
+  if (!takes_turns(file_system())) return File::writers_at_once();
+  return file_system() == FileSystem::tmpfs ? 2 : 1;
 }
 
 void PosixFile::expect_company(SharedWord* words, Company company) {
-  maps_ = file_system() == TMPFS_MAGIC;
+  maps_ = file_system() == FileSystem::tmpfs;
   waits_ = company == Company::computing && words ? Turn::Wait::awake : Turn::Wait::yes;
-  takes_turns_ = is_local(file_system());
+  takes_turns_ = takes_turns(file_system());
   words_ = words;
 }
 
-int32_t PosixFile::border() { return file_system() == TMPFS_MAGIC ? 4 << 10 : 64 << 10; }
+int32_t PosixFile::border() { return file_system() == FileSystem::tmpfs ? 4 << 10 : 64 << 10; }
 
 // ext4 takes bytes into extents it has already with a tenth less work than into new ones.
 bool PosixFile::set_aside(int64_t offset, int64_t length) {
-  if (file_system() != EXT4_SUPER_MAGIC) return false;
+  if (file_system() != FileSystem::ext4) return false;
   std::optional<Turn> turn;
   if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
   return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, offset, length); }) == 0;
@@ -196,7 +191,7 @@ bool PosixFile::set_aside(int64_t offset, int64_t length) {
 
 // Over data this would take extents apart, which costs more than it spares. Blocks at the edges may hold what lies beside the range.
 bool PosixFile::write_zeros(int64_t offset, int64_t length) {
-  if (!writable_ || file_system() != EXT4_SUPER_MAGIC || !checked_add(offset, std::max(length, usual_block))) return false;
+  if (!writable_ || file_system() != FileSystem::ext4 || !checked_add(offset, std::max(length, usual_block))) return false;
   std::optional<Turn> turn;
   if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
   const off_t data = ::lseek(fd_, offset + usual_block - 1 - (offset + usual_block - 1) % usual_block, SEEK_DATA);
@@ -265,7 +260,7 @@ size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
 int64_t PosixFile::memory_page() { return maps_ && writable_ ? large_page() : 0; }
 
 int64_t PosixFile::room_left() {
-  if (!is_local(file_system())) return 0;
+  if (!takes_turns(file_system())) return 0;
   struct statfs found;
   struct rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return 0;
@@ -280,7 +275,7 @@ std::unique_ptr<FileMemory> PosixFile::memory(int64_t low, int64_t high) {
 }
 
 MappedRead PosixFile::map(int64_t offset, size_t length) {
-  return is_local(file_system()) ? MappedRead(fd_, offset, length) : MappedRead();
+  return takes_turns(file_system()) ? MappedRead(fd_, offset, length) : MappedRead();
 }
 
 FileStatus PosixFile::status() {

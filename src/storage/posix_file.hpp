@@ -13,6 +13,7 @@
 
 #include "storage/range_locks.hpp"
 #include "storage/store.hpp"
+#include "storage/traits.hpp"
 #include "storage/turn.hpp"
 #include "storage/working_directory.hpp"
 
@@ -94,9 +95,9 @@ class PosixFile final : public File {
   // that way, and true.
   bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                       int64_t offset);
-  long file_system();  // its magic number; 0 if it cannot be told
+  FileSystem file_system();
 
-  std::atomic<long> file_system_ = -1;  // -1: not asked yet
+  std::atomic<int> file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
   Turn::Wait waits_ = Turn::Wait::yes;  // for its turn
   bool maps_ = false;  // large writes through a mapping

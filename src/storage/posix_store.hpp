@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "storage/beneath.hpp"
+#include "storage/traits.hpp"
 #include "storage/working_directory.hpp"
 
 namespace sheaf {
@@ -26,6 +27,7 @@ class PosixStore final : public Store, public ConfiningStore {
   std::string place_of(const std::string& path) override;
   std::string target_of(const std::string& path) override;
   void take_after(const std::string& path, const std::string& like, Making making) override;
+  FileSystemTraits traits(const std::string& path) override { return traits_of_path(path, base_of(directory_.get())); }
   void sync_name(const std::string& path) override { sync_directory_of(path, directory_.get()); }
   std::shared_ptr<Store> beneath(std::string root) override;
 

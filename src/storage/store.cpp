@@ -2,6 +2,7 @@
 #include "storage/store.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -27,6 +28,8 @@ void File::write_vector_at(std::span<const std::span<const std::byte>> parts, in
 }
 
 int64_t File::next_hole(int64_t offset) { return std::max(offset, status().size); }
+
+FileSystemTraits Store::traits(const std::string&) { return traits_of_kind(FileSystem::memory, std::nullopt, 0); }
 
 void Store::sync_name(const std::string& path) {
   const auto file = open(path, Access::read);

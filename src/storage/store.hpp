@@ -23,6 +23,7 @@
 #include "storage/futex.hpp"
 #include "storage/mapped_read.hpp"
 #include "storage/range_lock.hpp"
+#include "storage/traits.hpp"
 
 namespace sheaf {
 
@@ -203,6 +204,11 @@ class Store {
   // extended attributes, as far as the system permits; that it does not is no error. begun: nobody else may open it until done.
   // Nothing happens where there is no `like`, or in stores whose files have only bytes.
   virtual void take_after(const std::string& /*path*/, const std::string& /*like*/, Making) {}
+
+  // What the file system does on which the file or directory `path` is, or the new file `path` will be (storage/traits.hpp): for one
+  // task per physical file, which tells the others. By default that of memory that all tasks share. Throws not_found without the
+  // directory.
+  virtual FileSystemTraits traits(const std::string& path);
 
   // Returns when the name of the file `path` would survive a loss of power.
   virtual void sync_name(const std::string& path);

@@ -1,7 +1,6 @@
 #include "storage/turn.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -17,8 +16,6 @@
 namespace sheaf {
 
 namespace {
-
-constexpr long xfs_magic = 0x58465342;
 
 // Bytes that no multifile reaches: the turn, and the place of the one who is next.
 constexpr off_t turn_byte = INT64_MAX - 1;
@@ -43,16 +40,6 @@ bool is_barred(int fd, off_t byte) {
 }
 
 }  // namespace
-
-bool is_local(long file_system) {
-  switch (file_system) {
-    case EXT4_SUPER_MAGIC:
-    case BTRFS_SUPER_MAGIC:
-    case TMPFS_MAGIC:
-    case xfs_magic: return true;
-    default: return false;
-  }
-}
 
 Turn::Turn(int fd, std::mutex& among_threads, SharedWord* words, Wait wait)
     : among_threads_(wait == Wait::no ? std::unique_lock(among_threads, std::try_to_lock) : std::unique_lock(among_threads)),

@@ -3,7 +3,7 @@
 // A local file system admits one writer to a file at a time anyway. Left to the inode's lock, the waiting writers
 // spin and disturb the one that is in; taking turns through a lock that they sleep on makes eight writers at least
 // as fast as one (docs/tuning.md, "One physical file"). File systems that spread over machines let many writers in and
-// pay for locks: there nobody takes turns.
+// pay for locks: there nobody takes turns (takes_turns() in storage/traits)
 #pragma once
 
 #include <mutex>
@@ -11,9 +11,6 @@
 #include "storage/futex.hpp"
 
 namespace sheaf {
-
-// Whether a file system, given by its magic number, is of this machine alone: its pages are here, and taking turns pays.
-bool is_local(long file_system);
 
 // One of those who take turns by `words` (may be null) will want no more: the next one need not wait for its next look.
 void last_turn_taken(SharedWord* words);

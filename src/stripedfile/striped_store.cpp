@@ -173,6 +173,16 @@ class StripedStore final : public Store {
     if (!remove_striped(*link_, parse_stripe_name(path))) throw os_error("cannot remove", path, ENOENT);
   }
 
+  // Subfiles may lie on different file systems, and without I/O listeners each task goes through the caches of its own host.
+  FileSystemTraits traits(const std::string& path) override {
+    if (!is_stripe_path(path)) return others(path).traits(path);
+    const StripeName name = parse_stripe_name(path);
+    FileSystemTraits traits;
+    traits.stripes = std::ssize(name.subfiles);
+    traits.stripe_size = name.unit > 0 ? name.unit : default_stripe_unit;
+    return traits;
+  }
+
   // Every subfile keeps its host and its place in the order.
   void rename(const std::string& from, const std::string& to) override {
     if (!is_stripe_path(from) && !is_stripe_path(to)) return others(from).rename(from, to);
@@ -239,6 +249,7 @@ class AnyStore final : public Store {
   void take_after(const std::string& path, const std::string& like, Making making) override {
     if (is_stripe_path(path) == is_stripe_path(like)) of(path)->take_after(path, like, making);
   }
+  FileSystemTraits traits(const std::string& path) override { return of(path)->traits(path); }
   void sync_name(const std::string& path) override { of(path)->sync_name(path); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return files_->make_slots(count); }
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override { return files_->join_slots(name, count); }

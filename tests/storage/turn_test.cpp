@@ -28,7 +28,7 @@ class TurnTest : public ::testing::Test {
     file_ = posix_store().open(path_, Access::create);
     struct statfs found;
     ASSERT_EQ(fstatfs(file_->descriptor(), &found), 0);
-    if (!is_local(static_cast<long>(found.f_type))) GTEST_SKIP() << "the temporary directory is not on a local file system";
+    if (!takes_turns(kind_of_magic(static_cast<int64_t>(found.f_type)))) GTEST_SKIP() << "the temporary directory is not on a local file system";
     tmpfs_ = found.f_type == TMPFS_MAGIC;
   }
   void TearDown() override { std::filesystem::remove(path_); }

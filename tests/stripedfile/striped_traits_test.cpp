@@ -1,0 +1,27 @@
+// Traits of striped files: of the names that are none, those of the operating system's files; of the others
+// nothing that depends on how the subfiles are reached.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "storage/posix_store.hpp"
+#include "stripedfile/striped_store.hpp"
+
+namespace sheaf::testing::striped_traits_test {
+namespace {
+
+TEST(StripedTraits, PromiseNothingBetweenHosts) {
+  EXPECT_EQ(to_string(any_store().traits("sfio:unit=65536;localhost,/tmp/a;localhost,/tmp/b;")),
+            "unknown: close-to-open, locks host, unit 64 KiB, 2 stripes of 64 KiB, fallocate no, mmap no");
+}
+
+TEST(StripedTraits, AreThoseOfTheFileSystemForOtherNames) {
+  const std::string directory = std::filesystem::temp_directory_path().string();
+  const FileSystemTraits expected = posix_store().traits(directory);
+  EXPECT_EQ(any_store().traits(directory + "/a"), expected);
+  EXPECT_EQ(any_store_here()->traits(directory + "/a"), expected);
+  EXPECT_EQ(sfio::make_striped_store(sfio::own_link(), &posix_store())->traits(directory + "/a"), expected);
+}
+
+}  // namespace
+}  // namespace sheaf::testing::striped_traits_test
