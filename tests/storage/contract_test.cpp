@@ -10,6 +10,7 @@
 #include "storage/shared_handles.hpp"
 #include "stripedfile/direct_link.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "support/hosts_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::contract_test {
@@ -19,6 +20,7 @@ namespace {
 struct Subject {
   TemporaryDirectory temporary;
   MemoryStore memory;
+  std::unique_ptr<test::SimulatedHosts> hosts;
   std::unique_ptr<Store> decorator;
   std::shared_ptr<Store> striped_store;
   Store* store = nullptr;
@@ -44,6 +46,7 @@ class StoreContract : public ::testing::TestWithParam<Kind> {
   void SetUp() override {
     GetParam().set_up(store);
     store.memory.add_directory(store.temporary.path());
+    if (store.hosts) store.hosts->add_directory(store.temporary.path());
   }
   std::shared_ptr<File> fresh(std::string_view name, std::string_view contents = "") {
     auto file = store->open(store / name, Access::fresh);
@@ -370,9 +373,21 @@ std::function<void(Subject&)> striped_over(Inner inner) {
   };
 }
 
+// Of one host: with itself it agrees, whatever its caches do.
+auto on_a_host(test::HostsOptions options) {
+  return [options](Subject& s) {
+    s.hosts = std::make_unique<test::SimulatedHosts>(options);
+    s.decorator = std::make_unique<test::HostsStore>(*s.hosts, 0, 0);
+    s.store = s.decorator.get();
+  };
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
                          ::testing::Values(Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
                                            Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
+                                           Kind{"hosts_close_to_open", on_a_host({.pressure = 3, .timeout = 5})},
+                                           Kind{"hosts_coherent", on_a_host({.coherence = Coherence::coherent, .locks = LockScope::global})},
+                                           Kind{"hosts_local", on_a_host({.coherence = Coherence::local})},
                                            Kind{"shared_handles_over_posix", over_posix<SharedHandles>()},
                                            Kind{"shared_handles_over_memory", over_memory<SharedHandles>()},
                                            Kind{"faulty_over_posix", over_posix<FaultyStore>()},

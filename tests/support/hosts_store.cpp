@@ -1,0 +1,260 @@
+#include "support/hosts_store.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "base/error.hpp"
+#include "storage/range.hpp"
+#include "support/hosts_world.hpp"
+
+namespace sheaf::test {
+
+namespace {
+
+using World = SimulatedHosts::World;
+
+class HostedFile final : public File {
+ public:
+  HostedFile(std::string path, std::shared_ptr<World> world, std::shared_ptr<ServedFile> file, HostedTask who,
+             bool writable)
+      : path_(std::move(path)),
+        world_(std::move(world)),
+        file_(std::move(file)),
+        who_(who),
+        writable_(writable) {
+    if (world_->has_caches()) cache().revalidate();
+    since_ = file_->tally.opened();
+  }
+  HostedFile(const HostedFile&) = delete;
+  HostedFile& operator=(const HostedFile&) = delete;
+  ~HostedFile() override {
+    try {
+      close();
+    } catch (const std::exception&) {
+    }
+  }
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    require_writable(path_, writable_);
+    require_range(path_, offset, data.size());
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    file_->tally.wrote(path_, who_, offset, std::ssize(data));
+    if (!world_->has_caches()) return server().write(data, offset);
+    cache().write(data, offset);
+    disturb();
+  }
+
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    require_range(path_, offset, data.size());
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    if (world_->has_caches()) disturb();
+    const size_t got = world_->has_caches() ? cache().read(data, offset) : server().read(data, offset);
+    file_->tally.read(path_, who_, since_, offset, static_cast<int64_t>(got));
+    return got;
+  }
+
+  FileStatus status() override {
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    FileStatus status = file_->bytes.status();
+    if (world_->has_caches()) status.size = cache().size();
+    return status;
+  }
+
+  void resize(int64_t size) override {
+    require_writable(path_, writable_);
+    require_range(path_, size, 0);
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    if (!world_->has_caches()) return server().resize(size);
+    cache().resize(size);
+  }
+
+  void sync() override {
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    publish();
+  }
+
+  int64_t next_data(int64_t offset) override {
+    require_range(path_, offset, 0);
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    if (world_->has_caches()) cache().flush();
+    return file_->bytes.next_data(offset);
+  }
+
+  int64_t next_hole(int64_t offset) override {
+    require_range(path_, offset, 0);
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    if (world_->has_caches()) cache().flush();
+    return file_->bytes.next_hole(offset);
+  }
+
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred) override {
+    const Looks looks;
+    if (!locks().lock(offset, length, exclusive, lock_patience(lockers_, length)))
+      throw not_locked(path_, offset, length, "another task", looks.waited());
+    locked();
+    return {};
+  }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    if (!locks().try_lock(offset, length, exclusive)) return false;
+    locked();
+    return true;
+  }
+  void unlock(int64_t offset, int64_t length) override {
+    {
+      const std::lock_guard lock(world_->mutex);
+      if (revalidates()) publish();
+      if (world_->has_caches()) --cache().locks_held;
+    }
+    locks().unlock(offset, length);
+  }
+  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
+
+  const std::string& path() const override { return path_; }
+
+  // Bytes that the server does not take are lost, and the error is told.
+  void close() override {
+    const std::lock_guard lock(world_->mutex);
+    if (!std::exchange(is_open_, false)) return;
+    const auto done = [&](void*) { file_->tally.closed(who_); };
+    const std::unique_ptr<void, decltype(done)> at_end(this, done);
+    if (world_->has_caches()) cache().flush();
+  }
+
+ private:
+  void require_open() const {
+    if (!is_open_) throw os_error("cannot use the closed file", path_, EBADF);
+  }
+  ServedFile::Seen& server() { return world_->seen_by(who_.host, *file_); }
+  HostCache& cache() { return server().cache; }
+
+  void publish() {
+    if (world_->has_caches()) cache().flush();
+    file_->tally.published(who_);
+  }
+
+  bool revalidates() const {
+    return world_->has_caches() && world_->options.locks == LockScope::global &&
+           world_->options.locks_revalidate;
+  }
+
+  void locked() {
+    const std::lock_guard lock(world_->mutex);
+    if (world_->has_caches()) ++cache().locks_held;
+    if (!revalidates()) return;
+    cache().forget();
+    since_ = ++world_->clock;
+  }
+
+  RangeLocks& locks() {
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    const bool is_shared = world_->options.coherence == Coherence::local;
+    if (!is_shared && world_->options.locks == LockScope::none)
+      throw os_error("cannot lock a range of", path_, ENOLCK);
+    return is_shared || world_->options.locks == LockScope::global ? file_->bytes.locks
+                                                                   : file_->host_locks[who_.host];
+  }
+
+  void disturb() {
+    if (world_->happens(world_->options.pressure)) cache().press(world_->random);
+    if (world_->happens(world_->options.timeout)) cache().revalidate();
+  }
+
+  const std::string path_;
+  const std::shared_ptr<World> world_;
+  const std::shared_ptr<ServedFile> file_;
+  const HostedTask who_;
+  const bool writable_;
+  int64_t since_ = 0;  // what was published before may be read
+  int64_t lockers_ = 1;
+  bool is_open_ = true;
+};
+
+}  // namespace
+
+SimulatedHosts::SimulatedHosts(HostsOptions options) : world_(std::make_shared<World>(options)) {}
+SimulatedHosts::~SimulatedHosts() = default;
+
+HostsCounts SimulatedHosts::counts() const {
+  const std::lock_guard lock(world_->mutex);
+  return world_->counts;
+}
+
+void SimulatedHosts::add_directory(const std::string& path) {
+  const std::lock_guard lock(world_->mutex);
+  world_->directories.insert(path);
+}
+
+std::vector<std::byte> SimulatedHosts::contents(const std::string& path) const {
+  const std::lock_guard lock(world_->mutex);
+  const auto file = world_->at_server(path, "cannot read");
+  std::vector<std::byte> bytes(static_cast<size_t>(file->bytes.status().size));
+  bytes.resize(file->bytes.read(bytes, 0));
+  return bytes;
+}
+
+std::vector<std::string> SimulatedHosts::paths() const {
+  const std::lock_guard lock(world_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, file] : world_->files) names.push_back(name);
+  return names;
+}
+
+HostsStore::HostsStore(const SimulatedHosts& hosts, int host, int64_t task)
+    : world_(hosts.world_), who_{host, task} {}
+
+std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
+  const std::lock_guard lock(world_->mutex);
+  const bool makes = access == Access::create || access == Access::fresh;
+  if (world_->directories.contains(path)) {
+    if (access == Access::beside) throw file_error(Code::foreign, path, "is a directory");
+    throw os_error("cannot open", path, access == Access::fresh ? EEXIST : EISDIR);
+  }
+  auto file = world_->find(who_.host, path, makes);
+  if (file && access == Access::fresh) throw os_error("cannot create", path, EEXIST);
+  if (!file && (path.empty() || !makes)) throw os_error("cannot open", path, ENOENT);
+  if (!file) file = world_->make(who_.host, path);
+  return std::make_shared<HostedFile>(path, world_, std::move(file), who_, access != Access::read);
+}
+
+// Attributes that a host keeps are as old as its last open.
+FileStatus HostsStore::status(const std::string& path) {
+  const std::lock_guard lock(world_->mutex);
+  if (world_->directories.contains(path))
+    return {.exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page};
+  const auto file = world_->find(who_.host, path);
+  if (!file) return {};
+  FileStatus status = file->bytes.status();
+  if (!world_->has_caches()) return status;
+  auto& cache = world_->seen_by(who_.host, *file).cache;
+  if (world_->happens(world_->options.timeout)) cache.revalidate();
+  status.size = cache.size();
+  return status;
+}
+
+void HostsStore::remove(const std::string& path) {
+  const std::lock_guard lock(world_->mutex);
+  world_->remove(who_.host, path);
+}
+
+void HostsStore::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(world_->mutex);
+  world_->rename(who_.host, from, to);
+}
+
+FileSystemTraits HostsStore::traits(const std::string& path) {
+  FileSystemTraits traits = Store::traits(path);
+  traits.coherence = world_->options.coherence;
+  traits.locks = traits.coherence == Coherence::local ? LockScope::global : world_->options.locks;
+  traits.unit = world_->options.unit;
+  return traits;
+}
+
+}  // namespace sheaf::test

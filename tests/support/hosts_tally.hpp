@@ -1,0 +1,65 @@
+// hosts_tally: who wrote which bytes of a file between its open and its last close, for tests that ask
+// whether hosts share anything.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sheaf::test {
+
+// A task of a program, and the simulated host that it runs on.
+struct HostedTask {
+  int host = 0;
+  int64_t task = 0;
+  auto operator<=>(const HostedTask&) const = default;
+};
+
+struct HostsCounts {
+  int64_t shared_units = 0;     // units of a file that two hosts wrote to between its open and its last close
+  int64_t foreign_bytes = 0;    // read that a task of another host had written, without a close or sync there
+                                // and an open here between
+  int64_t neighbour_bytes = 0;  // the same for another task of the reader's own host
+  int64_t stale_handles = 0;    // calls that failed with ESTALE
+  int64_t server_writes = 0;    // requests that reached the server
+  int64_t server_reads = 0;
+  std::vector<std::string> examples;  // the first few of what is counted in the first three, in words
+};
+
+// Of one file. `counts` and `clock`, which the caller guards and which outlive it, may be those of many.
+class HostsTally {
+ public:
+  HostsTally(int64_t unit, HostsCounts& counts, int64_t& clock)
+      : unit_(unit), counts_(counts), clock_(clock) {}
+
+  // Returns the time of the open; bytes that were closed or synced before may be read.
+  int64_t opened();
+  void closed(HostedTask who);  // after published()
+  void wrote(const std::string& path, HostedTask who, int64_t offset, int64_t length);
+  void published(HostedTask who) {
+    published_[who].push_back(++clock_);
+  }  // what it has written so far was closed or synced
+  void read(const std::string& path, HostedTask who, int64_t since, int64_t offset, int64_t length);
+
+ private:
+  struct Span {
+    int64_t end;
+    HostedTask who;
+    int64_t when;
+  };
+  void cut(int64_t at);
+  bool may_be_read(const Span& span, int64_t since) const;
+  void tell(int64_t& count, int64_t more, const std::string& text);
+
+  const int64_t unit_;
+  HostsCounts& counts_;
+  int64_t& clock_;
+  int64_t open_ = 0;
+  std::map<int64_t, Span> spans_;                         // by their first byte; they do not overlap
+  std::map<int64_t, int> host_of_unit_;                   // -1: of several, and counted
+  std::map<HostedTask, std::vector<int64_t>> published_;  // when, ascending
+};
+
+}  // namespace sheaf::test

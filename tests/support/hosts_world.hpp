@@ -1,0 +1,89 @@
+// hosts_world: the server's files and names, and what each simulated host knows of them. For hosts_store.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+
+#include "storage/memory_inode.hpp"
+#include "support/hosts_cache.hpp"
+
+namespace sheaf::test {
+
+// A file of the server. All but `bytes.locks` and `host_locks` is guarded by the world's mutex.
+struct ServedFile {
+  ServedFile(const HostsOptions& options, HostsCounts& counts, int64_t& clock)
+      : bytes(options.page, options.page), tally(options.unit, counts, clock) {}
+
+  class Seen;  // by one host: its requests, and its cache
+
+  MemoryStore::Inode bytes;
+  int64_t change = 0;
+  bool removed = false;
+  int remover = 0;  // host
+  HostsTally tally;
+  std::map<int, std::unique_ptr<Seen>> seen;
+  std::map<int, RangeLocks> host_locks;
+};
+
+class ServedFile::Seen final : public HostsServer {
+ public:
+  Seen(ServedFile& file, int host, const HostsOptions& options, HostsCounts& counts)
+      : file_(file), host_(host), options_(options), counts_(counts), cache(*this, options) {}
+
+  size_t read(std::span<std::byte> data, int64_t offset) override;
+  void write(std::span<const std::byte> data, int64_t offset) override;
+  void resize(int64_t size) override;
+  int64_t size() override { return file_.bytes.status().size; }
+  int64_t change() override { return file_.change; }
+
+ private:
+  void require_handle();
+
+  ServedFile& file_;
+  const int host_;
+  const HostsOptions& options_;
+  HostsCounts& counts_;
+
+ public:
+  HostCache cache;  // uses all of the above
+};
+
+class SimulatedHosts::World {
+ public:
+  explicit World(const HostsOptions& its_options) : options(its_options), random(its_options.seed) {}
+
+  using Served = std::shared_ptr<ServedFile>;
+
+  // The caller holds the mutex. The file that `host` finds under the name; null: none. Throws ESTALE.
+  Served find(int host, const std::string& path, bool anew = false);
+  Served make(int host, const std::string& path);
+  void remove(int host, const std::string& path);
+  void rename(int host, const std::string& from, const std::string& to);
+  Served at_server(const std::string& path, const char* doing) const;
+  ServedFile::Seen& seen_by(int host, ServedFile& file);
+  bool has_caches() const { return options.coherence == Coherence::close_to_open; }
+  bool happens(int one_in) { return one_in > 0 && random() % static_cast<uint64_t>(one_in) == 0; }
+
+  const HostsOptions options;
+  mutable std::mutex mutex;  // guards all below
+  std::mt19937_64 random;
+  HostsCounts counts;
+  int64_t clock = 0;
+  std::map<std::string, Served> files;
+  std::set<std::string> directories;
+
+ private:
+  struct Names {
+    std::map<std::string, Served> known;
+    std::set<std::string> missed;
+  };
+  void drop(int host, const Served& file);
+
+  std::map<int, Names> names_;
+};
+
+}  // namespace sheaf::test
