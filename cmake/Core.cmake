@@ -9,7 +9,7 @@ sheaf_part(calls multifile/keyval_.* api/sion/dup api/sion/generic.* api/sion/in
 sheaf_part(teams comm/callback_comm comm/funneled_comm comm/hybrid_comm comm/star_.* comm/thread_comm comm/shared_meeting)
 sheaf_part(listeners stripedfile/listener stripedfile/message_link stripedfile/session)
 sheaf_part(tools multifile/compress_streams multifile/defrag multifile/hole_table multifile/leftovers multifile/repair
-           multifile/split.* multifile/usage multifile/verify.* stripedfile/check storage/directory)
+           multifile/split.* multifile/usage multifile/verify.* stripedfile/check storage/directory storage/probes)
 
 # The shared-file object of MPI-IO, with the engine that it alone uses, for cmake/MpiIo.cmake.
 file(GLOB sharedfile_sources CONFIGURE_DEPENDS src/sharedfile/*.cpp)

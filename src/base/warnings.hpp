@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 // One sentence without a final stop, as Error has it. Never throws; where there is no room, it is forgotten.
 void add_warning(std::string text) noexcept;
 
 bool any_warnings() noexcept;
-std::vector<std::string> take_warnings();
+SHEAF_EXPORT std::vector<std::string> take_warnings();
 
 }  // namespace sheaf

@@ -91,6 +91,13 @@ struct LeftoversOptions {
 };
 int leftovers(const LeftoversOptions& options);
 
+struct DoctorOptions {
+  std::string directory;
+  std::string other;  // the same directory by another way; empty: none
+  bool json = false;
+};
+int doctor(const DoctorOptions& options);
+
 // The programs siondump, sionsplit, siondefrag, sioncat, sionversion; nullopt: `name` is none of them.
 std::optional<int> run_classic(const std::string& name, int argc, char** argv);
 

@@ -153,6 +153,17 @@ void add_leftovers(CLI::App& app, int& status) {
   sub->callback([o, &status] { status = leftovers(*o); });
 }
 
+void add_doctor(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("doctor", "What Sheaf knows of the file system of a directory, and whether it keeps its promises");
+  auto o = std::make_shared<DoctorOptions>();
+  sub->add_option("DIR", o->directory, "a directory where files are, or will be")->required();
+  sub->add_option("DIR2", o->other, "the same directory by another way, as another host sees it: what is between the two is tried");
+  sub->add_flag("--json", o->json, "as JSON");
+  sub->footer("Examples: sheaf doctor /scratch/me\n          sheaf doctor /scratch/me /proc/4711/root/scratch/me\n"
+              "Exit codes: 0 success, 1 the file system promises more than it keeps, or a problem, 2 a mistake in the command line.");
+  sub->callback([o, &status] { status = doctor(*o); });
+}
+
 void add_mpiio(CLI::App& app, int& status) {
   auto* sub = app.add_subcommand("mpiio", "Run a program with Sheaf's MPI-IO under its own MPI library");
   auto o = std::make_shared<MpiIoOptions>();
@@ -190,6 +201,7 @@ int run_sheaf(int argc, char** argv) {
   add_stripe(app, status);
   add_repair(app, status);
   add_leftovers(app, status);
+  add_doctor(app, status);
   add_mpiio(app, status);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n", printable(unknown).c_str());

@@ -120,7 +120,7 @@ bool apply_ceph_layout(FileSystemTraits& traits, std::string_view attribute);
 // locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, writers=N, fallocate=yes|no, mmap=yes|no. The
 // first one that is none of these ends up in `unknown`; the others count.
 void apply_words(FileSystemTraits& traits, std::string_view words, std::string* unknown);
-std::string_view known_traits_words();
+SHEAF_EXPORT std::string_view known_traits_words();
 
 // --- What is asked of the system.
 

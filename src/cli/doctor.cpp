@@ -1,0 +1,282 @@
+// cli/doctor: `sheaf doctor`, what is known of the file system of a directory, and what it does when it is
+// tried.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/setting.hpp"
+#include "base/warnings.hpp"
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/terminal.hpp"
+#include "storage/probes.hpp"
+#include "storage/store.hpp"
+#include "storage/traits.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+constexpr double dear_sharing = 2;  // times as long as apart
+
+struct Diagnosis {
+  std::string directory;
+  std::string other;
+  FileSystemTraits traits;
+  std::optional<Mount> mount;
+  DirectoryFindings tried;
+  std::optional<PairFindings> pair;
+  bool is_one_mount = false;  // directory and other
+  int64_t free_bytes = 0;
+  int64_t all_bytes = 0;
+
+  std::vector<std::string> behaviour;  // what Sheaf does there
+  std::vector<std::string> advice;     // what to set
+  std::vector<std::string> problems;   // what the file system does not keep
+};
+
+std::string size_text(int64_t bytes) {
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return bytes % 1024 != 0 || unit > 2 ? fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, units[unit])
+                                       : fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+const char* yes_or_no(bool truth) { return truth ? "yes" : "no"; }
+
+// What Sheaf makes of the traits (storage/traits).
+void tell_behaviour(Diagnosis& d) {
+  const FileSystemTraits& t = d.traits;
+  const std::string unit = size_text(t.unit);
+  if (t.coherence == Coherence::local) {
+    d.behaviour.push_back("all tasks that use a file run on this host and share its page cache");
+  } else {
+    d.behaviour.push_back("hosts may share a physical file, but no two of them write to one unit of " + unit);
+    if (t.coherence == Coherence::close_to_open)
+      d.behaviour.push_back(
+          "what a task wrote is read by other tasks only after it was closed or synced, and opened again");
+  }
+  if (t.locks == LockScope::global)
+    d.behaviour.push_back("ranges are locked where a transfer reads, changes and writes bytes of others");
+  else if (t.coherence != Coherence::local)
+    d.behaviour.push_back(
+        "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them");
+  if (t.writers > 0)
+    d.behaviour.push_back(
+        fmt::format("large writes of one host into one file take turns, {} at a time", t.writers));
+  if (!t.mmap) d.behaviour.push_back("files are not mapped into memory");
+}
+
+void tell_advice(Diagnosis& d) {
+  const FileSystemTraits& t = d.traits;
+  if (t.kind == FileSystem::lustre && t.locks != LockScope::global)
+    d.advice.push_back("mount with the option flock, for programs that lock ranges between hosts");
+  if (t.kind == FileSystem::lustre && t.stripes == 1)
+    d.advice.push_back("lfs setstripe -c -1 " + d.directory +
+                       ", for files that many hosts write to: new ones have one stripe");
+  if (t.kind == FileSystem::nfs && t.locks != LockScope::global)
+    d.advice.push_back("mount without nolock and local_lock, for programs that lock ranges between hosts");
+  if (t.kind == FileSystem::beegfs && t.locks != LockScope::global)
+    d.advice.push_back(
+        "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts");
+  if (t.kind == FileSystem::unknown || t.kind == FileSystem::fuse)
+    d.advice.push_back("SHEAF_FS, if more is known of this file system: " +
+                       std::string(known_traits_words()));
+}
+
+std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
+
+// What is promised and not kept is a problem; what is kept and not promised may be set.
+void compare(Diagnosis& d) {
+  std::string words;
+  const auto set = [&](const std::string& word) { words += (words.empty() ? "" : ",") + word; };
+  if (d.tried.obstacle.empty() && d.traits.mmap && !d.tried.mmap) {
+    d.problems.push_back("files cannot be mapped for writing");
+    set("mmap=no");
+  }
+  if (d.tried.obstacle.empty() && d.traits.fallocate && !d.tried.fallocate) set("fallocate=no");
+  if (d.pair) {
+    const PairFindings& p = *d.pair;
+    if (!p.is_close_to_open())
+      d.problems.push_back(
+          "what was closed or synced on one side is not always found on the other: files cannot be shared "
+          "between hosts");
+    else if (d.traits.coherence != Coherence::close_to_open && !p.is_coherent()) {
+      d.problems.push_back("the two sides do not see at once what the other one has written");
+      set("close-to-open");
+    }
+    if (!p.create.always())
+      d.problems.push_back("two sides that make one name at the same time do not always get one file");
+    if (!p.exclusive.always()) d.problems.push_back("two sides can both be the one that makes a name");
+    if (p.locks < d.traits.locks) {
+      d.problems.push_back(p.locks == LockScope::none ? "ranges cannot be locked"
+                                                      : "locks do not reach the other side");
+      set(fmt::format("locks={}", name_of(p.locks)));
+    } else if (p.locks > d.traits.locks && !d.is_one_mount) {
+      set(fmt::format("locks={}", name_of(p.locks)));
+    }
+    if (p.sharing_cost > dear_sharing)
+      d.advice.push_back(fmt::format(
+          "keep hosts apart: writing in turn into one unit takes {:.1f} times as long", p.sharing_cost));
+  }
+  if (!words.empty()) d.advice.push_back("SHEAF_FS=" + words);
+}
+
+Diagnosis examine(const DoctorOptions& options) {
+  Diagnosis d;
+  d.directory = options.directory;
+  d.other = options.other;
+  for (const std::string& directory : {options.directory, options.other})
+    if (!directory.empty() && !posix_store().status(directory).is_directory)
+      throw Error(posix_store().status(directory).exists ? Code::invalid_argument : Code::not_found,
+                  "'" + directory + "' is no directory");
+  d.traits = posix_store().traits(d.directory);
+  d.mount = mount_of(d.directory);
+  const auto space = std::filesystem::space(d.directory);
+  d.free_bytes = static_cast<int64_t>(space.available);
+  d.all_bytes = static_cast<int64_t>(space.capacity);
+  catch_signals();
+  d.tried = probe_directory(d.directory);
+  if (!d.other.empty()) {
+    d.is_one_mount = std::filesystem::equivalent(d.directory, d.other);
+    d.pair = probe_pair(d.directory, d.other, d.traits.unit, check_signals);
+  }
+  tell_behaviour(d);
+  tell_advice(d);
+  compare(d);
+  return d;
+}
+
+Json json_of(const Tried& tried) { return {{"times", tried.times}, {"well", tried.well}}; }
+
+Json json_of(const PairFindings& p, const Diagnosis& d) {
+  return {{"directory", d.other},
+          {"one_mount", d.is_one_mount},
+          {"coherence", p.is_coherent()        ? "coherent"
+                        : p.is_close_to_open() ? "close-to-open"
+                                               : "none"},
+          {"locks", name_of(p.locks)},
+          {"seen_after_close", json_of(p.after_close)},
+          {"seen_after_sync", json_of(p.after_sync)},
+          {"seen_at_once", json_of(p.at_once)},
+          {"seen_in_open_file", json_of(p.kept_open)},
+          {"seen_in_open_file_after_close", json_of(p.kept_open_after)},
+          {"page_of_two_kept", json_of(p.page)},
+          {"attribute_delay", p.attribute_delay ? Json(*p.attribute_delay) : Json()},
+          {"create_race", json_of(p.create)},
+          {"exclusive_race", json_of(p.exclusive)},
+          {"sharing_cost", p.sharing_cost}};
+}
+
+Json json_of(const Diagnosis& d) {
+  const FileSystemTraits& t = d.traits;
+  const char* const words = setting("SHEAF_FS");
+  const bool is_tried = d.tried.obstacle.empty();
+  Json mount;
+  if (d.mount)
+    mount = {{"type", d.mount->type},
+             {"source", d.mount->source},
+             {"point", d.mount->point},
+             {"options", d.mount->options}};
+  return {{"directory", d.directory},
+          {"file_system", name_of(t.kind)},
+          {"mount", mount},
+          {"coherence", name_of(t.coherence)},
+          {"locks", name_of(t.locks)},
+          {"unit", t.unit},
+          {"stripes", t.stripes},
+          {"stripe_size", t.stripe_size},
+          {"writers", t.writers},
+          {"fallocate", t.fallocate},
+          {"mmap", t.mmap},
+          {"tried",
+           {{"fallocate", is_tried ? Json(d.tried.fallocate) : Json()},
+            {"mmap", is_tried ? Json(d.tried.mmap) : Json()}}},
+          {"free_bytes", d.free_bytes},
+          {"all_bytes", d.all_bytes},
+          {"environment", {{"SHEAF_FS", words ? Json(words) : Json()}}},
+          {"behaviour", d.behaviour},
+          {"advice", d.advice},
+          {"problems", d.problems},
+          {"pair", d.pair ? json_of(*d.pair, d) : Json()}};
+}
+
+void print_row(const std::string& label, const std::string& value) {
+  fmt::print("{:<46}{}\n", label, printable(value));
+}
+
+void print_list(const char* title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  fmt::print("\n{}\n", title);
+  for (const std::string& line : lines) fmt::print("  {}\n", printable(line));
+}
+
+void print_pair(const PairFindings& p, const Diagnosis& d) {
+  fmt::print("\nbetween it and {}{}\n", printable(d.other),
+             d.is_one_mount ? " (one mount: nothing between hosts is tried)" : "");
+  const auto row = [](const char* label, const std::string& value) {
+    print_row("  " + std::string(label), value);
+  };
+  row("seen after close and open", of_tried(p.after_close));
+  row("seen after sync and open", of_tried(p.after_sync));
+  row("seen after write and open", of_tried(p.at_once));
+  row("seen in an open file after write", of_tried(p.kept_open));
+  row("seen in an open file after close", of_tried(p.kept_open_after));
+  row("one page written by both is whole", of_tried(p.page));
+  row("a new size is told after", p.attribute_delay
+                                      ? fmt::format("{:.2f} s", *p.attribute_delay)
+                                      : fmt::format("more than {:.0f} s", most_attribute_delay));
+  row("locks", name_of(p.locks));
+  row("both make a name: one file", of_tried(p.create));
+  row("both make a name first: one succeeds", of_tried(p.exclusive));
+  row("writing into one unit, over one unit each", fmt::format("{:.1f} times as long", p.sharing_cost));
+}
+
+void print_diagnosis(const Diagnosis& d) {
+  const FileSystemTraits& t = d.traits;
+  const char* const words = setting("SHEAF_FS");
+  const auto tried = [&](bool works) {
+    return d.tried.obstacle.empty() ? fmt::format(", tried: {}", yes_or_no(works)) : ", not tried";
+  };
+  print_row("directory", d.directory);
+  print_row("file system", name_of(t.kind));
+  print_row("mount", d.mount ? fmt::format("{} of {} on {}", d.mount->type, d.mount->source, d.mount->point)
+                             : "not known");
+  print_row("coherence", name_of(t.coherence));
+  print_row("locks", name_of(t.locks));
+  print_row("unit", size_text(t.unit));
+  print_row("stripes",
+            t.stripe_size == 0
+                ? "none"
+                : fmt::format("{} of {}", t.stripes > 0 ? std::to_string(t.stripes) : "an unknown number",
+                              size_text(t.stripe_size)));
+  print_row("fallocate", yes_or_no(t.fallocate) + tried(d.tried.fallocate));
+  print_row("mmap", yes_or_no(t.mmap) + tried(d.tried.mmap));
+  print_row("free room", fmt::format("{} of {}", size_text(d.free_bytes), size_text(d.all_bytes)));
+  print_row("SHEAF_FS", words ? words : "not set");
+  if (!d.tried.obstacle.empty()) print_row("not tried", d.tried.obstacle);
+  if (d.pair) print_pair(*d.pair, d);
+  print_list("what Sheaf does there", d.behaviour);
+  print_list("what to set", d.advice);
+  print_list("problems", d.problems);
+}
+
+}  // namespace
+
+int doctor(const DoctorOptions& options) {
+  const Diagnosis diagnosis = examine(options);
+  for (const std::string& text : take_warnings()) fmt::print(stderr, "sheaf: {}\n", printable(text));
+  if (options.json)
+    fmt::print("{}\n", text_of(json_of(diagnosis), 1));
+  else
+    print_diagnosis(diagnosis);
+  return diagnosis.problems.empty() ? 0 : 1;
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,293 @@
+// storage/probes: files that are made, written, locked and looked at through one or two directories.
+#include "storage/probes.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "storage/posix_transfer.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using ProbeClock = std::chrono::steady_clock;
+
+constexpr int visibility_rounds = 6;
+constexpr int race_rounds = 50;
+constexpr int sharing_rounds = 64;  // writes of each side
+constexpr int sharing_repeats = 3;  // the shortest counts
+constexpr int64_t most_piece = 4 << 10;
+constexpr size_t mapped_bytes = 4 << 10;
+constexpr int64_t probe_page = 4 << 10;
+constexpr std::chrono::milliseconds attribute_look{20};
+constexpr std::chrono::seconds appearance{3};  // that a new name may take to be seen
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// Names in a directory that nobody else has, removed in the end through whichever directory finds them.
+class Scratch {
+ public:
+  explicit Scratch(std::vector<std::string> directories) : directories_(std::move(directories)) {
+    prefix_ = ".sheaf-doctor." + std::to_string(::getpid()) + "." + std::to_string(random_number()) + ".";
+  }
+  ~Scratch() {
+    for (int number = 0; number < made_; ++number)
+      for (const auto& directory : directories_) try {
+          posix_store().remove(directory + "/" + prefix_ + std::to_string(number));
+          break;
+        } catch (const std::exception&) {
+          continue;
+        }
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // The same name on each side.
+  struct Name {
+    std::string here;
+    std::string there;
+  };
+  Name next() {
+    const std::string name = "/" + prefix_ + std::to_string(made_++);
+    return {directories_.front() + name, directories_.back() + name};
+  }
+
+ private:
+  const std::vector<std::string> directories_;
+  std::string prefix_;
+  int made_ = 0;
+};
+
+std::shared_ptr<File> opened(const std::string& path, Access access) {
+  return posix_store().open(path, access);
+}
+
+std::string read_from(File& file, size_t length, int64_t offset = 0) {
+  std::string found(length, '\0');
+  found.resize(file.read_at(std::as_writable_bytes(std::span(found)), offset));
+  return found;
+}
+
+// A name that another host's cache has under an old file is right at the second call.
+std::string read_anew(const std::string& path, size_t length) {
+  for (int again = 0;; ++again) try {
+      return read_from(*opened(path, Access::read), length);
+    } catch (const Error& error) {
+      if (again > 0 || (error.errno_value() != ESTALE && error.errno_value() != ENOENT)) throw;
+    }
+}
+
+void count(Tried& tried, bool well) {
+  ++tried.times;
+  tried.well += well ? 1 : 0;
+}
+
+void require_same_place(Scratch& scratch, const std::string& here, const std::string& there) {
+  const auto name = scratch.next();
+  const std::string token = name.here.substr(here.size());
+  const auto file = opened(name.here, Access::fresh);
+  file->write_at(bytes_of(token), 0);
+  file->close();
+  for (const auto begin = ProbeClock::now(); ProbeClock::now() - begin < appearance;
+       std::this_thread::sleep_for(attribute_look))
+    try {
+      if (read_anew(name.there, token.size()) == token) return;
+    } catch (const Error& error) {
+      if (error.code() != Code::not_found && error.errno_value() != ESTALE) throw;
+    }
+  throw Error(Code::invalid_argument, "'" + there + "' is not the directory '" + here +
+                                          "' by another way: a file made in one is not in the other");
+}
+
+// One round: each text is as long as the others, and read through a file of its own.
+void probe_visibility(PairFindings& found, const std::string& writing, const std::string& reading) {
+  const std::array<std::string, 4> texts = {"first ", "second", "third ", "fourth"};
+  const size_t length = texts[0].size();
+  const auto write = [&](File& file, size_t which) { file.write_at(bytes_of(texts[which]), 0); };
+  auto writer = opened(writing, Access::create);
+  write(*writer, 0);
+  writer->close();
+  count(found.after_close, read_anew(reading, length) == texts[0]);
+  const auto early = opened(reading, Access::read);
+  read_from(*early, length);
+  writer = opened(writing, Access::write);
+  write(*writer, 1);
+  count(found.kept_open, read_from(*early, length) == texts[1]);
+  count(found.at_once, read_anew(reading, length) == texts[1]);
+  write(*writer, 2);
+  writer->sync();
+  count(found.after_sync, read_anew(reading, length) == texts[2]);
+  write(*writer, 3);
+  writer->close();
+  count(found.kept_open_after, read_from(*early, length) == texts[3]);
+  count(found.after_close, read_anew(reading, length) == texts[3]);
+}
+
+void probe_page_of_two(PairFindings& found, const Scratch::Name& name) {
+  const std::string whole(probe_page, '.');
+  opened(name.here, Access::fresh)->write_at(bytes_of(whole), 0);
+  const auto here = opened(name.here, Access::write);
+  const auto there = opened(name.there, Access::write);
+  read_from(*here, whole.size());
+  read_from(*there, whole.size());
+  here->write_at(bytes_of("here"), 0);
+  there->write_at(bytes_of("there"), 100);
+  here->close();
+  there->close();
+  const std::string both = read_anew(name.here, whole.size());
+  count(found.page,
+        both.size() == whole.size() && both.starts_with("here") && both.substr(100, 5) == "there");
+}
+
+std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::function<void()>& check) {
+  const auto file = opened(name.here, Access::fresh);
+  file->write_at(bytes_of("x"), 0);
+  file->close();
+  read_anew(name.there, 1);
+  posix_store().status(name.there);
+  const auto longer = opened(name.here, Access::write);
+  longer->write_at(bytes_of("longer"), 0);
+  longer->close();
+  const auto begin = ProbeClock::now();
+  for (;;) {
+    const bool is_told = posix_store().status(name.there).size == 6;
+    const double waited = std::chrono::duration<double>(ProbeClock::now() - begin).count();
+    if (is_told) return waited;
+    if (waited > most_attribute_delay) return std::nullopt;
+    check();
+    std::this_thread::sleep_for(attribute_look);
+  }
+}
+
+LockScope scope_of_locks(const Scratch::Name& name) {
+  const auto holder = opened(name.here, Access::fresh);
+  try {
+    if (!holder->try_lock(0, 10, true)) return LockScope::none;
+    const auto keeps_out = [](const std::string& path) {
+      return !opened(path, Access::write)->try_lock(0, 10, true);
+    };
+    if (!keeps_out(name.here)) return LockScope::none;
+    return keeps_out(name.there) ? LockScope::global : LockScope::host;
+  } catch (const Error&) {
+    return LockScope::none;  // it knows none
+  }
+}
+
+// Both sides make one name after the other at the same moment. Each writes a byte in a unit of its own.
+void probe_races(PairFindings& found, Scratch& scratch, int64_t unit, const std::function<void()>& check) {
+  for (const Access access : {Access::create, Access::fresh})
+    for (int round = 0; round < race_rounds; ++round) {
+      check();
+      const auto name = scratch.next();
+      const std::array<std::string, 2> paths = {name.here, name.there};
+      std::array<std::shared_ptr<File>, 2> files;
+      std::barrier start(2);
+      const auto make = [&](size_t side) {
+        start.arrive_and_wait();
+        try {
+          files[side] = opened(paths[side], access);
+          files[side]->write_at(bytes_of(side == 0 ? "a" : "b"), static_cast<int64_t>(side) * unit);
+          files[side]->close();
+        } catch (const std::exception&) {
+          files[side] = nullptr;
+        }
+      };
+      std::thread other(make, 1);
+      make(0);
+      other.join();
+      if (access == Access::fresh) {
+        count(found.exclusive, (files[0] == nullptr) != (files[1] == nullptr));
+      } else {
+        const bool both = files[0] && files[1] && read_anew(paths[0], 1) == "a" &&
+                          read_from(*opened(paths[0], Access::read), 1, unit) == "b";
+        count(found.create, both);
+      }
+    }
+}
+
+double seconds_of_turns(const Scratch::Name& name, int64_t piece, int64_t apart) {
+  const auto here = opened(name.here, Access::fresh);
+  const auto there = opened(name.there, Access::write);
+  const std::string data(static_cast<size_t>(piece), 'x');
+  const auto begin = ProbeClock::now();
+  for (int64_t i = 0; i < sharing_rounds; ++i) {
+    here->write_at(bytes_of(data), 2 * i * piece);
+    there->write_at(bytes_of(data), (2 * i + 1) * piece + apart);
+  }
+  here->close();
+  there->close();
+  return std::chrono::duration<double>(ProbeClock::now() - begin).count();
+}
+
+double cost_of_sharing(Scratch& scratch, int64_t unit, const std::function<void()>& check) {
+  const int64_t piece = std::clamp<int64_t>(unit / (2 * sharing_rounds), 1, most_piece);
+  std::array<double, 2> best = {1e9, 1e9};
+  for (int repeat = 0; repeat < sharing_repeats; ++repeat)
+    for (size_t way = 0; way < 2; ++way) {
+      check();
+      best[way] = std::min(best[way], seconds_of_turns(scratch.next(), piece, way == 0 ? 0 : unit));
+    }
+  return best[0] / std::max(best[1], 1e-9);
+}
+
+bool maps_for_writing(File& file) {
+  void* const memory =
+      ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  if (memory == MAP_FAILED) return false;
+  std::memcpy(memory, "mapped", 6);
+  const bool is_read = read_from(file, 6) == "mapped";
+  file.write_at(bytes_of("written"), 0);
+  const bool is_seen = std::memcmp(memory, "written", 7) == 0;
+  ::munmap(memory, mapped_bytes);
+  return is_read && is_seen;
+}
+
+}  // namespace
+
+DirectoryFindings probe_directory(const std::string& directory) {
+  DirectoryFindings found;
+  Scratch scratch({directory});
+  try {
+    const auto file = opened(scratch.next().here, Access::fresh);
+    file->write_at(bytes_of(std::string(mapped_bytes, '.')), 0);  // where it has room no signal comes
+    found.mmap = maps_for_writing(*file);
+    found.fallocate =
+        uninterrupted([&] { return ::fallocate(file->descriptor(), FALLOC_FL_KEEP_SIZE, 0, 1 << 20); }) == 0;
+  } catch (const Error& error) {
+    found.obstacle = error.what();
+  }
+  return found;
+}
+
+PairFindings probe_pair(const std::string& here, const std::string& there, int64_t unit,
+                        const std::function<void()>& check) {
+  Scratch scratch({here, there});
+  PairFindings found;
+  require_same_place(scratch, here, there);
+  for (int round = 0; round < visibility_rounds; ++round) {
+    check();
+    const auto name = scratch.next();
+    probe_visibility(found, round % 2 == 0 ? name.here : name.there, round % 2 == 0 ? name.there : name.here);
+    probe_page_of_two(found, scratch.next());
+  }
+  found.attribute_delay = delay_of_attributes(scratch.next(), check);
+  found.locks = scope_of_locks(scratch.next());
+  probe_races(found, scratch, unit, check);
+  found.sharing_cost = cost_of_sharing(scratch, unit, check);
+  return found;
+}
+
+}  // namespace sheaf
