@@ -149,13 +149,13 @@ LeaseView look_at_lease(Store& store, const std::string& path) {
 LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
                       const std::function<void(const LeaseView&)>& waits) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds pause{100};
+  constexpr std::chrono::milliseconds between_looks{100};
   const LeaseView first = look_at_lease(store, path);
   const auto until = Clock::now() + times.patience;
   LeaseView now = first;
   while (now.holder == Holder::unknown && Clock::now() < until) {
     waits(now);
-    std::this_thread::sleep_for(pause);
+    std::this_thread::sleep_for(between_looks);
     now = look_at_lease(store, path);
     if (now.holder == Holder::unknown && now.lease != first.lease) now.holder = Holder::living;
   }
