@@ -31,33 +31,52 @@ class RecoveredFile(PhysicalFile):
         identity = extension[16:32]
         n = self.header.ntasks
         self._seed = xxh3(identity + struct.pack("<ii", n, self.header.filenumber))
-        try:
-            with open(self.path + ".journal", "rb") as file:
-                self._slots = self._checked(file.read(), identity)[512:]
-        except FileNotFoundError:
-            if marked or not struct.unpack_from("<H", extension, 10)[0] & _JOURNAL:
-                raise self._fail("its journal is lost" if marked else "no journal") from None
-            self._slots = b""  # no task had anything to tell yet
+        journal = self._contents("")
+        if journal is None and (marked or not struct.unpack_from("<H", extension, 10)[0] & _JOURNAL):
+            raise self._fail("its journal is lost" if marked else "no journal")
+        # None: no task had anything to tell yet.
+        hosts = 0 if journal is None else self._checked(journal, identity)
+        if hosts > 1:
+            found = [self._contents(f".{host}") for host in range(hosts)]
+            self._slots = [own[512:] for own in found if own is not None and self._checked(own, identity)]
+        else:
+            self._slots = [] if journal is None else [journal[512:]]
         if marked and not any(self._record(lrank) for lrank in range(n)):
             raise self._fail("its journal is lost: it has no valid record")
         self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
         self.maxblocks = max(map(len, self._blocks), default=0)
 
-    def _checked(self, journal: bytes, identity: bytes) -> bytes:
-        head = journal[:64]
-        if len(head) == 64 and head[:8] == b"SheafJnl" and xxh3(head[:56]) == struct.unpack_from("<Q", head, 56)[0]:
-            if struct.unpack_from("<II", head, 8) != (1, 32):
-                raise self._fail("a journal of an unknown version")
-            expected = struct.pack("<iiii", self.header.ntasks, self.header.nfiles, self.header.filenumber, self.header.fsblksize)
-            if head[16:32] == identity and head[32:48] != expected:
-                raise self._fail("the journal contradicts META1")
-        return journal
+    def _contents(self, suffix: str) -> bytes | None:
+        try:
+            with open(f"{self.path}.journal{suffix}", "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def _checked(self, journal: bytes, identity: bytes) -> int:
+        """The number of hosts that have a journal each; 1 for one of a single host, or without a whole header."""
+        head = journal[:80]
+        if len(head) < 64 or head[:8] != b"SheafJnl" or xxh3(head[:56]) != struct.unpack_from("<Q", head, 56)[0]:
+            return 1
+        version, record_size = struct.unpack_from("<II", head, 8)
+        if version not in (1, 2) or record_size != 32:
+            raise self._fail("a journal of an unknown version")
+        expected = struct.pack("<iiii", self.header.ntasks, self.header.nfiles, self.header.filenumber, self.header.fsblksize)
+        if head[16:32] == identity and head[32:48] != expected:
+            raise self._fail("the journal contradicts META1")
+        if version == 1 or len(head) < 80 or xxh3(head[:72]) != struct.unpack_from("<Q", head, 72)[0]:
+            return 1
+        return struct.unpack_from("<i", head, 64)[0] if head[16:32] == identity else 1
 
     def _record(self, slot: int) -> tuple[int, int] | None:
-        """(bytes, flags) of the newer valid record of a slot."""
+        """(bytes, flags) of the record that tells most: a task that appends may have its beginning recorded by another host."""
+        found = [record for slots in self._slots if (record := self._newer(slots, slot))]
+        return max(found, key=lambda record: (record[0], record[1] & 1), default=None)
+
+    def _newer(self, slots: bytes, slot: int) -> tuple[int, int] | None:
         newest: tuple[int, int, int] | None = None
         for half in range(2):
-            record = self._slots[64 * slot + 32 * half:64 * slot + 32 * half + 32]
+            record = slots[64 * slot + 32 * half:64 * slot + 32 * half + 32]
             if len(record) < 32 or xxh3(record[:24], (self._seed + slot) & _MASK) != struct.unpack_from("<Q", record, 24)[0]:
                 continue
             size, sequence, flags = struct.unpack_from("<qII", record)

@@ -10,13 +10,15 @@ namespace sheaf::format {
 namespace {
 
 constexpr char journal_magic[8] = {'S', 'h', 'e', 'a', 'f', 'J', 'n', 'l'};
-constexpr uint32_t journal_version = 1;
+constexpr uint32_t version_of_one_host = 1;
+constexpr uint32_t version_of_hosts = 2;
 constexpr uint32_t finished_bit = 1;
 constexpr uint32_t checksum_bit = 2;
 
 struct JournalAt {
   enum : size_t { magic = 0, version = 8, record_size = 12, identity = 16, ntasks = 32, nfiles = 36, filenumber = 40, fsblksize = 44,
-                  data_start = 48, hash = 56, end = 64 };
+                  data_start = 48, hash = 56, end = 64,
+                  hosts = 64, host = 68, hash_of_hosts = 72, end_of_hosts = 80 };
 };
 struct RecordAt {
   enum : size_t { bytes = 0, sequence = 8, flags = 12, checksum = 16, hash = 24 };
@@ -52,7 +54,7 @@ std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
   std::array<std::byte, journal_header_size> bytes{};
   std::byte* p = bytes.data();
   std::memcpy(p + JournalAt::magic, journal_magic, sizeof journal_magic);
-  put_little<uint32_t>(p + JournalAt::version, journal_version);
+  put_little<uint32_t>(p + JournalAt::version, h.hosts > 1 ? version_of_hosts : version_of_one_host);
   put_little<uint32_t>(p + JournalAt::record_size, journal_record_size);
   std::memcpy(p + JournalAt::identity, h.identity.data(), h.identity.size());
   put_little<int32_t>(p + JournalAt::ntasks, h.ntasks);
@@ -61,6 +63,10 @@ std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
   put_little<int32_t>(p + JournalAt::fsblksize, h.fsblksize);
   put_little<int64_t>(p + JournalAt::data_start, h.data_start);
   put_little<uint64_t>(p + JournalAt::hash, XXH3_64bits(p, JournalAt::hash));
+  if (h.hosts == 1) return bytes;
+  put_little<int32_t>(p + JournalAt::hosts, h.hosts);
+  put_little<int32_t>(p + JournalAt::host, h.host);
+  put_little<uint64_t>(p + JournalAt::hash_of_hosts, XXH3_64bits(p, JournalAt::hash_of_hosts));
   return bytes;
 }
 
@@ -74,9 +80,9 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
       get_little<uint64_t>(p + JournalAt::hash) != XXH3_64bits(p, JournalAt::hash))
     return std::nullopt;
   const auto found = get_little<uint32_t>(p + JournalAt::version);
-  if (found != journal_version || get_little<uint32_t>(p + JournalAt::record_size) != journal_record_size)
-    throw file_error(Code::unsupported, path, "is a journal of version " + std::to_string(found) + ", not " + std::to_string(journal_version) +
-                                                  "; use the version of the library that has written it");
+  if (found < version_of_one_host || found > version_of_hosts || get_little<uint32_t>(p + JournalAt::record_size) != journal_record_size)
+    throw file_error(Code::unsupported, path, "is a journal of version " + std::to_string(found) + ", which is not known: " +
+                                                  "use the version of the library that has written it");
   JournalHeader h;
   std::memcpy(h.identity.data(), p + JournalAt::identity, h.identity.size());
   h.ntasks = get_little<int32_t>(p + JournalAt::ntasks);
@@ -84,6 +90,13 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
   h.filenumber = get_little<int32_t>(p + JournalAt::filenumber);
   h.fsblksize = get_little<int32_t>(p + JournalAt::fsblksize);
   h.data_start = get_little<int64_t>(p + JournalAt::data_start);
+  if (found == version_of_one_host) return h;
+  if (bytes.size() < JournalAt::end_of_hosts ||
+      get_little<uint64_t>(p + JournalAt::hash_of_hosts) != XXH3_64bits(p, JournalAt::hash_of_hosts))
+    return std::nullopt;
+  h.hosts = get_little<int32_t>(p + JournalAt::hosts);
+  h.host = get_little<int32_t>(p + JournalAt::host);
+  if (h.hosts < 2 || h.hosts > most_journal_hosts || h.host < no_journal_host || h.host >= h.hosts) return std::nullopt;
   return h;
 }
 

@@ -27,8 +27,18 @@ inline bool has_journal_gap(const Pointer& p) { return p.varheader == 0 && p.max
 inline bool is_marked(const Pointer& p) { return p.varheader == 0 && (p.maxblocks == -1 || p.maxblocks == gap_marked); }
 
 inline std::string journal_name(std::string_view physical_file) { return std::string(physical_file) + ".journal"; }
+// Of the tasks of one of several hosts.
+inline std::string journal_name(std::string_view physical_file, int32_t host) {
+  return journal_name(physical_file) + "." + std::to_string(host);
+}
+// There if a task other than the first has gone on without its host's journal.
+inline std::string journal_gap_name(std::string_view physical_file) { return journal_name(physical_file) + ".gap"; }
 
-// The physical file that a journal belongs to.
+inline constexpr int32_t most_journal_hosts = 1 << 20;
+inline constexpr int32_t no_journal_host = -1;
+
+// The physical file that a journal belongs to. Of one host it is version 1, NAME.journal. Of several it is version 2: NAME.journal
+// says so and holds no records, NAME.journal.<host> those of the tasks of a host.
 struct JournalHeader {
   Identity identity{};
   int32_t ntasks = 0;
@@ -36,6 +46,8 @@ struct JournalHeader {
   int32_t filenumber = 0;
   int32_t fsblksize = 0;   // bytes
   int64_t data_start = 0;  // absolute offset
+  int32_t hosts = 1;
+  int32_t host = no_journal_host;  // 0..hosts-1 in a journal of a host of several
 
   bool operator==(const JournalHeader&) const = default;
 };

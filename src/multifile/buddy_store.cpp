@@ -170,7 +170,7 @@ std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
 }
 
 std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
-  if (path.ends_with(format::journal_name(""))) return inner().open(path, access);
+  if (path.find(format::journal_name(""), path.rfind('/') + 1) != path.npos) return inner().open(path, access);
   std::shared_ptr<File> file;
   const auto failed = attempt([&] {
     file = inner().open(path, access);

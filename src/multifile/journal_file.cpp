@@ -1,8 +1,10 @@
 #include "multifile/journal_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <span>
 #include <thread>
 
@@ -36,7 +38,12 @@ JournalKey JournalKey::of(const format::Header& h, const std::optional<format::E
 }
 
 format::JournalHeader JournalKey::header() const {
-  return {identity, ntasks, nfiles, filenumber, fsblksize, layout::data_start(ntasks, fsblksize)};
+  format::JournalHeader h{identity, ntasks, nfiles, filenumber, fsblksize, layout::data_start(ntasks, fsblksize)};
+  if (hosts.count > 1) {
+    h.hosts = hosts.count;
+    h.host = hosts.mine;
+  }
+  return h;
 }
 
 int64_t JournalKey::pointer_offset() const {
@@ -48,14 +55,17 @@ int64_t JournalKey::pointer_offset() const {
 namespace {
 
 // Opens the journal, or makes it; null if somebody else was faster in that, or in removing it.
-std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const std::string& physical_file) {
+std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const std::string& physical_file, bool& made) {
+  made = false;
   try {
     return open_beside(store, name, physical_file);
   } catch (const Error& e) {
     if (e.code() != Code::not_found) throw;
   }
   try {
-    return store.open(name, Access::fresh);
+    auto file = store.open(name, Access::fresh);
+    made = true;
+    return file;
   } catch (const Error& e) {
     if (e.errno_value() != EEXIST) throw;
   }
@@ -64,29 +74,63 @@ std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const 
 
 }  // namespace
 
-OpenedJournal open_journal(Store& store, const std::string& physical_file,
-                           const format::JournalHeader& header) {
-  const std::string name = format::journal_name(physical_file);
-  OpenedJournal journal;
-  for (int tries = 1; !journal.file; ++tries) {
-    journal.file = open_or_make(store, name, physical_file);
-    if (journal.file) break;
+namespace {
+
+std::shared_ptr<File> open_patiently(Store& store, const std::string& name, const std::string& physical_file, bool& made) {
+  for (int tries = 1;; ++tries) {
+    if (auto file = open_or_make(store, name, physical_file, made)) return file;
     if (tries == most_tries) throw os_error("cannot create", name, EEXIST);
     if (tries > 1)
       std::this_thread::sleep_for(pause);  // it comes and goes, or is a striped file in the making
   }
+}
+
+// Its header, if it has a whole one.
+std::optional<format::JournalHeader> require_journal(std::span<const std::byte> head, const std::string& name) {
+  if (head.empty()) return std::nullopt;
+  if (!format::begins_as_journal(head)) throw file_error(Code::foreign, name, "is no journal, but another file");
+  return format::decode_journal_header(head, name);  // throws for one of another version
+}
+
+// NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else does.
+void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
+  const std::string name = format::journal_name(physical_file);
+  bool made = false;
+  const auto file = open_patiently(store, name, physical_file, made);
+  Head head;
+  if (made) {
+    header.host = format::no_journal_host;
+    file->write_at(format::encode(header), 0);
+    file->sync();
+  } else {
+    const auto found = require_journal(read_head(*file, head), name);
+    if (found && found->identity != header.identity)
+      throw file_error(Code::foreign, name, "is the journal of another file, and could not be removed when this one was made");
+  }
+  file->close();
+}
+
+}  // namespace
+
+OpenedJournal open_journal(Store& store, const std::string& physical_file,
+                           const format::JournalHeader& header) {
+  if (header.hosts > 1) announce_hosts(store, physical_file, header);
+  const std::string name =
+      header.hosts > 1 ? format::journal_name(physical_file, header.host) : format::journal_name(physical_file);
+  OpenedJournal journal;
+  journal.file = open_patiently(store, name, physical_file, journal.changed);
   const auto wanted = format::encode(header);
   Head head;
   const auto found = read_head(*journal.file, head);
   if (found.size() == wanted.size() && head == wanted) return journal;
-  if (!found.empty()) {
-    if (!format::begins_as_journal(found))
-      throw file_error(Code::foreign, name, "is no journal, but another file");
-    format::decode_journal_header(found, name);  // throws for one of another version
-  }
+  require_journal(found, name);
   journal.file->write_at(wanted, 0);
   journal.changed = true;
   return journal;
+}
+
+void note_journal_gap(Store& store, const std::string& physical_file) {
+  attempt([&] { store.open(format::journal_gap_name(physical_file), Access::fresh)->close(); });
 }
 
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before) {
@@ -101,19 +145,39 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
                    "then is in it, and nothing more can be written");
 }
 
+namespace {
+
+// before: is told of how many hosts the journal speaks, if it is removed.
+void remove_one(Store& store, const std::string& name, const std::string& physical_file,
+                const std::optional<format::Identity>& identity, const std::function<void(int32_t hosts)>& before = {}) {
+  const auto file = open_beside(store, name, physical_file);
+  Head head;
+  const auto found = read_head(*file, head);
+  const auto own = found.empty() ? std::nullopt : format::decode_journal_header(found, name);
+  const bool ours = found.empty() || (identity ? own && own->identity == *identity : format::begins_as_journal(found));
+  file->close();
+  if (!ours) return;
+  if (before && own) before(own->hosts);
+  store.remove(name);
+}
+
+}  // namespace
+
+// NAME.journal, by which the others are found, last.
+void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts) {
+  if (store.status(format::journal_name(physical_file)).exists) remove_journal(store, physical_file, {}, hosts);
+}
+
 void remove_journal(Store& store, const std::string& physical_file,
-                    const std::optional<format::Identity>& identity) {
+                    const std::optional<format::Identity>& identity, int32_t hosts_of_writers) {
   attempt([&] {
-    const std::string name = format::journal_name(physical_file);
-    const auto file = open_beside(store, name, physical_file);
-    Head head;
-    const auto found = read_head(*file, head);
-    const auto own = found.empty() ? std::nullopt : format::decode_journal_header(found, name);
-    const bool ours =
-        found.empty() || (identity ? own && own->identity == *identity : format::begins_as_journal(found));
-    file->close();
-    if (ours) store.remove(name);
+    remove_one(store, format::journal_name(physical_file), physical_file, identity, [&](int32_t hosts) {
+      for (int32_t host = 0; hosts > 1 && host < hosts; ++host)
+        attempt([&] { remove_one(store, format::journal_name(physical_file, host), physical_file, identity); });
+      hosts_of_writers = std::max(hosts_of_writers, hosts);
+    });
   });
+  if (hosts_of_writers > 1) attempt([&] { store.remove(format::journal_gap_name(physical_file)); });
 }
 
 }  // namespace sheaf

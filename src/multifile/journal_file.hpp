@@ -16,6 +16,12 @@
 
 namespace sheaf {
 
+// Of the tasks that write a physical file.
+struct Hosts {
+  int32_t mine = 0;
+  int32_t count = 1;
+};
+
 // What ties a journal to its physical file. Every task knows it from the open, so that nobody reads what
 // another one wrote.
 struct JournalKey {
@@ -24,9 +30,12 @@ struct JournalKey {
   int32_t nfiles = 1;
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
+  Hosts hosts;
+  bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their tasks leave it alone
 
   static JournalKey of(const format::Header& header, const std::optional<format::Extension>& extension);
   bool has_identity() const { return identity != format::Identity{}; }
+  bool may_mark() const { return first || hosts.count == 1; }
   format::JournalHeader header() const;
   int64_t pointer_offset() const;  // in the physical file
 };
@@ -36,8 +45,9 @@ struct OpenedJournal {
   bool changed = false;  // the header was written
 };
 
-// The journal of `physical_file`, with its header; one that an earlier file of that name has left is made the
-// own. Throws `foreign` for what is no journal, or not the user's, and what the store throws.
+// The journal of `physical_file` for the host of `header`, with its header; one that an earlier file of that name has left is made
+// the own. Of several hosts each has its own, and NAME.journal says so. Throws `foreign` for what is no journal, or not the user's, and
+// what the store throws.
 OpenedJournal open_journal(Store& store, const std::string& physical_file,
                            const format::JournalHeader& header);
 
@@ -45,10 +55,17 @@ OpenedJournal open_journal(Store& store, const std::string& physical_file,
 // else. `before`: the pointer of a complete file that is appended to.
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before = {});
 
-// Removes the journal of a file that is complete, or given up; that of `identity` only, if one is given. One
+// A task has gone on without the journal of its host, and cannot mark the physical file. Never throws.
+void note_journal_gap(Store& store, const std::string& physical_file);
+
+// For a new file that several hosts will write, before they do: they do not look whether a journal is that of an earlier one. Throws
+// if it cannot be told whether there is one.
+void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts);
+
+// Removes the journals of a file that is complete, or given up; those of `identity` only, if one is given. One
 // that stays behind does no harm: nobody reads the journal of a complete file, and records belong to one file
 // only. So nothing is thrown.
 void remove_journal(Store& store, const std::string& physical_file,
-                    const std::optional<format::Identity>& identity = {});
+                    const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 
 }  // namespace sheaf

@@ -8,47 +8,80 @@ namespace {
 constexpr int64_t slots_at_once = 16 << 10;  // 1 MiB
 }  // namespace
 
-JournalReader::JournalReader(std::shared_ptr<File> file, int64_t ntasks, uint64_t seed)
-    : file_(std::move(file)), ntasks_(ntasks), seed_(seed) {}
+JournalReader::JournalReader(std::vector<std::shared_ptr<File>> files, int64_t ntasks, uint64_t seed)
+    : files_(std::move(files)), ntasks_(ntasks), seed_(seed) {}
 
-std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path, const format::Header& h,
-                                                   const format::Extension& extension) {
-  const std::string name = format::journal_name(path);
+namespace {
+
+// Null if there is no file of this name.
+std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   const FileStatus there = store.status(name);
   if (!there.exists || there.is_directory || there.is_special) return nullptr;  // a pipe would be waited for
-  std::shared_ptr<File> file;
   try {
-    file = store.open(name, Access::read);
+    return store.open(name, Access::read);
   } catch (const Error& e) {
     if (e.code() == Code::not_found) return nullptr;
     throw;
   }
-  std::array<std::byte, format::journal_header_size> head;
-  format::decode_journal_header(std::span(head).first(file->read_at(head, 0)), name);
-  const format::JournalHeader own{extension.identity, h.ntasks, h.nfiles, h.filenumber};
-  return std::unique_ptr<JournalReader>(new JournalReader(std::move(file), h.ntasks, format::journal_seed(own)));
 }
 
-// visit(i, record) for task first + i; records that are not there are nullopt.
+std::optional<format::JournalHeader> read_header(File& file, const std::string& name) {
+  std::array<std::byte, format::journal_header_size> head;
+  return format::decode_journal_header(std::span(head).first(file.read_at(head, 0)), name);
+}
+
+}  // namespace
+
+std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path, const format::Header& h,
+                                                   const format::Extension& extension) {
+  const std::string name = format::journal_name(path);
+  auto file = open_if_there(store, name);
+  if (!file) return nullptr;
+  const auto found = read_header(*file, name);
+  std::vector<std::shared_ptr<File>> files{std::move(file)};
+  if (found && found->hosts > 1 && found->identity == extension.identity) {
+    files.clear();
+    for (int32_t host = 0; host < found->hosts; ++host) {
+      const std::string own = format::journal_name(path, host);
+      auto of_host = open_if_there(store, own);
+      if (!of_host) continue;
+      read_header(*of_host, own);
+      files.push_back(std::move(of_host));
+    }
+  }
+  const format::JournalHeader own{extension.identity, h.ntasks, h.nfiles, h.filenumber};
+  return std::unique_ptr<JournalReader>(new JournalReader(std::move(files), h.ntasks, format::journal_seed(own)));
+}
+
+// The bytes of `count` slots; false: there are none.
+bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into) {
+  into.resize(static_cast<size_t>(format::journal_slot_size * count));
+  const int64_t at = format::slot_offset(slot);
+  if (count == slots_at_once && file.next_data(at) >= at + std::ssize(into)) return false;  // a hole
+  const size_t got = file.read_at(into, at);
+  std::fill(into.begin() + static_cast<ptrdiff_t>(got), into.end(), std::byte{});
+  return got > 0;
+}
+
+// visit(i, record) for task first + i; records that are not there are nullopt. A task is on one host, but one that appends may find
+// its beginning recorded by another: the record that tells more counts.
 template <class Visit>
 void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit) {
-  buffer_.resize(static_cast<size_t>(format::journal_slot_size * std::min(count, slots_at_once)));
   for (int64_t done = 0; done < count;) {
     const int64_t n = std::min(count - done, slots_at_once);
     const int64_t slot = format::slot_number(ntasks_, round, first + done);
-    const auto bytes = std::span(buffer_).first(static_cast<size_t>(format::journal_slot_size * n));
-    const int64_t at = format::slot_offset(slot);
-    const bool hole = n == slots_at_once && file_->next_data(at) >= at + std::ssize(bytes);
-    const size_t got = hole ? 0 : file_->read_at(bytes, at);
-    if (got == 0) {
-      for (int64_t i = 0; i < n; ++i) visit(done + i, std::optional<format::JournalRecord>());
-      done += n;
-      continue;
+    records_.assign(static_cast<size_t>(n), std::nullopt);
+    for (const auto& file : files_) {
+      if (!read_slots(*file, slot, n, buffer_)) continue;
+      for (int64_t i = 0; i < n; ++i) {
+        const auto own = std::span(buffer_).subspan(static_cast<size_t>(format::journal_slot_size * i)).template first<format::journal_slot_size>();
+        const auto record = format::decode_slot(own, seed_, slot + i);
+        auto& best = records_[static_cast<size_t>(i)];
+        if (record && (!best || std::pair(record->bytes, record->finished) > std::pair(best->bytes, best->finished))) best = record;
+      }
     }
-    std::fill(bytes.begin() + static_cast<ptrdiff_t>(got), bytes.end(), std::byte{});
     for (int64_t i = 0; i < n; ++i) {
-      const auto own = bytes.subspan(static_cast<size_t>(format::journal_slot_size * i)).template first<format::journal_slot_size>();
-      const auto record = format::decode_slot(own, seed_, slot + i);
+      const auto& record = records_[static_cast<size_t>(i)];
       found_ |= record.has_value();
       visit(done + i, record);
     }

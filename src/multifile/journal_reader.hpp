@@ -30,15 +30,17 @@ class JournalReader {
   void read_sizes(int64_t round, int64_t first, std::span<int64_t> sizes);
 
  private:
-  JournalReader(std::shared_ptr<File> file, int64_t ntasks, uint64_t seed);
+  JournalReader(std::vector<std::shared_ptr<File>> files, int64_t ntasks, uint64_t seed);
+  bool read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into);
   template <class Visit>
   void for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit);
 
-  std::shared_ptr<File> file_;
+  std::vector<std::shared_ptr<File>> files_;  // of each host that has one
   int64_t ntasks_;
   uint64_t seed_;
   bool found_ = false;
   std::vector<std::byte> buffer_;
+  std::vector<std::optional<format::JournalRecord>> records_;
 };
 
 }  // namespace sheaf

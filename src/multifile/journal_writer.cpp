@@ -15,7 +15,7 @@ using format::JournalRecord;
 bool JournalWriter::open(File& data) {
   if (!key_.has_identity()) return false;
   if (file_) return true;
-  if (!marked_) require_unfinished(data);
+  if (!marked_ && key_.may_mark()) require_unfinished(data);
   const format::JournalHeader header = key_.header();
   OpenedJournal journal = open_journal(store_, data.path(), header);
   seed_ = format::journal_seed(header);
@@ -39,6 +39,7 @@ void JournalWriter::keep(File& data, Record&& record) {
                 failed->errno_value());
   if (failed) give_up(data, *failed);
   if (!given_up_) return;
+  if (!key_.may_mark()) return;
   // Again each time: tasks that do record put their own mark over it.
   attempt([&] { with_file_itself(data, [&](File& file) { mark(file, format::journal_gap_mark); }); });
   if (finished_) throw *finished_;
@@ -46,6 +47,7 @@ void JournalWriter::keep(File& data, Record&& record) {
 
 void JournalWriter::give_up(File& data, const Error& why) {
   given_up_ = true;
+  if (!key_.may_mark()) note_journal_gap(store_, data.path());
   add_warning("'" + data.path() + "' is written on without a journal (" + why.what() +
               "): should the program die, what this task writes from now on is not found");
 }
@@ -53,7 +55,11 @@ void JournalWriter::give_up(File& data, const Error& why) {
 // Who makes a file complete removes its journal after that.
 void JournalWriter::require_journal(File& data) {
   if (!counts_names_ || file_->status().links > 0) return;
-  with_file_itself(data, [&](File& file) { require_unfinished(file); });
+  if (key_.may_mark()) {
+    with_file_itself(data, [&](File& file) { require_unfinished(file); });
+  } else {
+    require_unfinished(*store_.open(data.path(), Access::read));  // as it is now, not as it was when `data` was opened
+  }
   throw file_error(Code::foreign, format::journal_name(data.path()), "was removed while the program is writing");
 }
 
@@ -84,6 +90,7 @@ void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t byte
 // Whoever misses the journal of a file that is marked knows that it is lost.
 void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
   const bool gap = with == format::journal_gap_mark;
+  if (!key_.may_mark()) marked_ = true;
   if (marked_ && !gap) return;
   require_unfinished(data);
   std::array<std::byte, 4> found{};

@@ -27,6 +27,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   rows_ = std::move(reader.rows_);
   segments_ = std::move(reader.segments_);
   comm_ = std::move(reader.comm_);
+  hosts_ = find_hosts(*comm_, *comm_);
   agree(*comm_, attempt([&] { check_appending(request, mode); }));
   for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
     const BlockSizes sizes = reader.block_sizes(i);
@@ -166,7 +167,9 @@ void MappedWriter::write_old_slots() {
       const std::string name = name_of(s.file);
       const auto file = store_->open(name, Access::write);
       MetadataReader reader(*file);
-      const JournalKey key = JournalKey::of(reader.header(), reader.extension());
+      JournalKey key = JournalKey::of(reader.header(), reader.extension());
+      key.hosts = hosts_;
+      key.first = false;  // a complete file keeps its pointer
       const auto unrecorded = attempt([&] {
         JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
         journal.report_all(*file, s.first, std::span(old_->counts).subspan(row, static_cast<size_t>(s.count)),
@@ -194,7 +197,7 @@ void MappedWriter::open_to_append() {
             if (f.own_tasks < f.file_tasks) file->expect_company(nullptr, Company::writing);
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();
-            f.key = JournalKey::of(reader.header(), reader.extension());
+            know_journal(f, reader.header(), reader.extension());
             f.file = throttled(
                 std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable), slots_);
           }

@@ -41,6 +41,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
           codec::require(mode.compression.codec, path_);
         }));
 
+  hosts_ = find_hosts(*comm_, *comm_);
   for (const MappedWriteTask& t : request.tasks) mine_.tasks.push_back({t.globalrank, t.place, 0, 0, 0, {}});
   mine_.index();
   rows_ = std::make_unique<RowSlices>(*comm_, ntasks_);

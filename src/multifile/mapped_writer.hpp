@@ -20,6 +20,7 @@
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
 #include "multifile/overruns.hpp"
+#include "multifile/parallel_open.hpp"
 #include "multifile/write_stream.hpp"
 
 namespace sheaf {
@@ -87,6 +88,7 @@ class MappedWriter {
   void collect_mapping();
   void lay_out(const Gathered& rows);
   std::vector<std::byte> place_rows(const Gathered& rows);
+  void know_journal(MappedFile& file, const format::Header& header, const std::optional<format::Extension>& extension);
   void write_headers(const std::string& stored_name);
   void write_ranks_and_sizes(const Gathered& rows);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
@@ -120,6 +122,7 @@ class MappedWriter {
   std::string path_;
   NameOf name_of_;
   FileFacts facts_;
+  Hosts hosts_;
   int64_t ntasks_ = 0;
   MappedTasks mine_;
   std::optional<format::Extension> extension_;  // of the files this open makes

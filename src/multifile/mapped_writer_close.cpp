@@ -185,7 +185,7 @@ void MappedWriter::finish() {
               change_file(segments_[s], [&](File& file, const format::Header& h) {
                 MetadataWriter(file, h).write_pointer(ends[s].pointer);
               });
-              if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file), extensions[s] ? extensions[s]->identity : format::Identity{});
+              if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file), extensions[s] ? extensions[s]->identity : format::Identity{}, hosts_.count);
             }
         }));
   if (overran) look_for_losses();

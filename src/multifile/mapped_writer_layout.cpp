@@ -45,7 +45,7 @@ void MappedWriter::lay_out(const Gathered& collected) {
             t.geometry = place.geometry;
             MappedFile& file = mine_.files[t.file];
             file.fsblksize = static_cast<int32_t>(place.fsblksize);
-            file.key = JournalKey::of(header_of(file.number, file.file_tasks, file.fsblksize), extension_);
+            know_journal(file, header_of(file.number, file.file_tasks, file.fsblksize), extension_);
           }
         }));
 }
@@ -105,6 +105,14 @@ format::Header MappedWriter::header_of(int32_t file, int64_t file_tasks, int32_t
   return h;
 }
 
+void MappedWriter::know_journal(MappedFile& file, const format::Header& header, const std::optional<format::Extension>& extension) {
+  file.key = JournalKey::of(header, extension);
+  file.key.hosts = hosts_;
+  file.key.first = std::ranges::any_of(mine_.tasks, [&](const MappedTask& t) {
+    return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
+  });
+}
+
 void MappedWriter::write_headers(const std::string& stored_name) {
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     if (block_sizes_[f] == 0) continue;
@@ -112,7 +120,7 @@ void MappedWriter::write_headers(const std::string& stored_name) {
     format::Header head = header_of(own.number, own.file_tasks, block_sizes_[f]);
     head.set_name(stored_name);
     empty(*own.file);
-    if (std::ranges::find(created_, own.file->path()) == created_.end()) remove_journal(*store_, own.file->path());
+    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end()) remove_journal(*store_, own.file->path());
     MetadataWriter(*own.file, head).write_header(extension_);
     if (facts_.durable) own.file->sync();
   }

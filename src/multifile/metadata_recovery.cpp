@@ -30,7 +30,9 @@ Pointer MetadataReader::read_marks() {
 }
 
 bool MetadataReader::had_journal() { return format::is_marked(read_marks()); }
-bool MetadataReader::has_journal_gap() { return format::has_journal_gap(read_marks()); }
+bool MetadataReader::has_journal_gap() {
+  return format::has_journal_gap(read_marks()) || (store_ && store_->status(format::journal_gap_name(file_.path())).exists);
+}
 
 // Repairs are for files that nobody writes any more.
 std::string MetadataReader::what_to_do() const {

@@ -75,6 +75,15 @@ int leader_group(int ntasks) {
   return leaders == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
 }
 
+Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
+  const exchange::Nodes nodes = known ? *known : exchange::find_nodes(all);
+  if (nodes.count <= 1) return {};
+  int64_t range[2] = {nodes.mine, -nodes.mine};
+  local.all_max(range);
+  if (range[0] == -range[1]) return {};
+  return {static_cast<int32_t>(nodes.mine), static_cast<int32_t>(nodes.count)};
+}
+
 void check_own_task(int64_t wanted, int64_t own, const std::string& path) {
   if (wanted != own)
     throw Error(Code::out_of_range, "'" + path + "': this handle gives access to task " + std::to_string(own) +

@@ -8,6 +8,8 @@
 
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
+#include "exchange/topology.hpp"
+#include "multifile/journal_file.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
 
@@ -24,6 +26,10 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
 // Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a leader. At
 // most 64 leaders, each but the last with a multiple of 1024 tasks, so that whole groups with checksums are in one hand.
 int leader_group(int ntasks);
+
+// Collective over `all`, and over `local`, the tasks of them that write one physical file: their hosts, numbered as
+// exchange::find_nodes(all) does it. `known`: what that has said already. One host if all tasks of `local` are on one.
+Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
 
 // Throws out_of_range unless `wanted` is the one task a parallel handle gives access to.
 void check_own_task(int64_t wanted, int64_t own, const std::string& path);

@@ -138,8 +138,11 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     start[0] = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
+  const Hosts hosts = find_hosts(*comm_, local(), collecting() ? &collecting()->nodes : nullptr);
   facts_.fsblksize = static_cast<int32_t>(start[0]);
   if (collecting()) collecting()->fsblksize = facts_.fsblksize;
+  if (hosts.count > 1 && facts_.created && !problem && stream_.keeps_journal())
+    problem = attempt([&] { remove_earlier_journals(store(), file->path(), hosts.count); });
 
   // Collective, so also where this task has failed.
   const int64_t neighbours = mode.compression.on() ? std::max(1, ntasks() / std::max(1, comm_->node_count())) : 1;
@@ -173,7 +176,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, groups);
     if (!problem) problem = unformed;
   }
-  JournalKey key{{}, local().size(), facts_.nfiles, facts_.filenumber, facts_.fsblksize};
+  JournalKey key{{}, local().size(), facts_.nfiles, facts_.filenumber, facts_.fsblksize, hosts, local().rank() == 0};
   std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
   stream_.know_file(key);
   lay_out(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups), extension);
@@ -229,7 +232,7 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
       if (local().rank() == 0)
         problem = attempt([&] {
           empty(file());
-          remove_journal(store(), path());
+          remove_journal(store(), path(), {}, stream_.journal_key().hosts.count);
         });
       int64_t ready = !problem;
       local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);

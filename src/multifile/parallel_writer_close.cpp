@@ -80,8 +80,10 @@ void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const s
 void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
   attempt([&] {
     const auto data = store().open(path(), Access::write);
-    const auto unclosed = attempt([&] { MetadataReader(*data).read_pointer(); });
-    if (!unclosed || unclosed->code() != Code::unclosed) return;
+    if (stream_.journal_key().may_mark()) {
+      const auto unclosed = attempt([&] { MetadataReader(*data).read_pointer(); });
+      if (!unclosed || unclosed->code() != Code::unclosed) return;
+    }
     if (facts_.durable) data->sync();
     JournalWriter journal(store(), stream_.journal_key(), facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row);
@@ -136,7 +138,7 @@ ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> r
 
 // Local, at a leader: its part of META2.
 void ParallelWriter::write_table(Table& table) {
-  require_unfinished(file(), stream_.journal_key().pointer_offset());
+  if (stream_.journal_key().may_mark()) require_unfinished(file(), stream_.journal_key().pointer_offset());
   const auto rounds = checked_mul(table.pointer.maxblocks, stream_.geometry().skip);
   const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
   table.pointer.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
@@ -162,10 +164,8 @@ void ParallelWriter::write_table(Table& table) {
 }
 
 void ParallelWriter::write_trailer(const Table& table, const format::Header& h) {
-  const auto extension = MetadataReader(file(), h).extension();
-  if (!extension) throw file_error(Code::damaged, path(), "its extension header is gone");
-  const format::Trailer plan = plan_trailer(h, table.pointer, extension->identity, table.sums, mapping_size());
-  TrailerWriter writer(file(), h, plan, extension->piece);
+  const format::Trailer plan = plan_trailer(h, table.pointer, stream_.journal_key().identity, table.sums, mapping_size());
+  TrailerWriter writer(file(), h, plan, stream_.piece());
   std::vector<uint32_t> sums;
   table.for_each_row([&](size_t, const RowView& view) { view.copy_sums(sums); });
   writer.write_groups(table.first, std::ssize(table.rows.sizes), table.sums_before, sums);
@@ -222,7 +222,7 @@ void ParallelWriter::complete(const format::Pointer& p) {
   MetadataWriter(file(), h).write_pointer(p);
   if (facts_.durable) file().sync();
   file().close();
-  if (stream_.keeps_journal()) remove_journal(store(), path(), stream_.journal_key().identity);
+  if (stream_.keeps_journal()) remove_journal(store(), path(), stream_.journal_key().identity, stream_.journal_key().hosts.count);
 }
 
 }  // namespace sheaf

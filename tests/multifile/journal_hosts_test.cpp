@@ -1,0 +1,234 @@
+// Tasks of several hosts: a journal for each, and nobody in the pages of another.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+
+#include "base/warnings.hpp"
+#include "multifile/journal_file.hpp"
+#include "multifile/journal_reader.hpp"
+#include "multifile/repair.hpp"
+#include "storage/faulty_store.hpp"
+#include "storage/forwarding_file.hpp"
+#include "storage/forwarding_store.hpp"
+#include "support/programs.hpp"
+
+namespace sheaf::test::journal_hosts_test {
+namespace {
+
+constexpr int per_host = 2;
+constexpr int64_t chunk = 4096;
+constexpr int64_t piece = 3000;
+
+using Names = std::vector<std::string>;
+
+// Who has read and written which bytes of which file.
+struct Touch {
+  std::string path;
+  int task;
+  int64_t low, high;
+  bool writes;
+};
+struct Log {
+  std::mutex mutex;
+  std::vector<Touch> all;
+};
+
+class LoggedFile final : public ForwardingFile {
+ public:
+  LoggedFile(std::shared_ptr<File> inner, Log& log, int task)
+      : ForwardingFile(std::move(inner)), log_(log), task_(task) {}
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    note(offset, std::ssize(data), true);
+    ForwardingFile::write_at(data, offset);
+  }
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
+    int64_t bytes = 0;
+    for (const auto part : parts) bytes += std::ssize(part);
+    note(offset, bytes, true);
+    ForwardingFile::write_vector_at(parts, offset);
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    const size_t got = ForwardingFile::read_at(data, offset);
+    note(offset, static_cast<int64_t>(got), false);
+    return got;
+  }
+
+ private:
+  void note(int64_t offset, int64_t bytes, bool writes) {
+    const std::lock_guard lock(log_.mutex);
+    if (bytes > 0) log_.all.push_back({path(), task_, offset, offset + bytes, writes});
+  }
+  Log& log_;
+  const int task_;
+};
+
+class LoggedStore final : public ForwardingStore {
+ public:
+  LoggedStore(Store& inner, Log& log, int task) : ForwardingStore(inner), log_(log), task_(task) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<LoggedFile>(ForwardingStore::open(path, access), log_, task_);
+  }
+
+ private:
+  Log& log_;
+  const int task_;
+};
+
+// Every task writes `pieces` pieces and flushes after each.
+void write_on_hosts(Store& store, int ntasks, int pieces, const std::string& words, bool close,
+                    Log* log = nullptr) {
+  FiberOptions options = fibers(ntasks, 1);
+  options.ranks_per_node = per_host;
+  run_fibers(options, [&](Comm& comm) {
+    Log unused;
+    LoggedStore own(store, log ? *log : unused, comm.rank());
+    ParallelWriteRequest request;
+    request.path = "a";
+    request.chunk_size = chunk;
+    request.fsblksize = static_cast<int32_t>(chunk);
+    ParallelWriter writer(own, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 1000));
+    for (int i = 0; i < pieces; ++i) {
+      writer.stream().write(content(comm.rank(), i * piece, piece));
+      writer.commit();
+    }
+    if (close) writer.close();
+  });
+}
+
+void expect_streams(Store& store, int ntasks, int64_t bytes, bool exact = true) {
+  for (int t = 0; t < ntasks; ++t) {
+    SerialReader reader(store, "a", mode_of("r"));
+    reader.select(t);
+    std::vector<std::byte> found(static_cast<size_t>(bytes) + 1);
+    found.resize(reader.stream().read(found));
+    if (!exact && std::ssize(found) > bytes) found.resize(static_cast<size_t>(bytes));  // zeros behind it
+    EXPECT_EQ(found, content(t, 0, bytes)) << "task " << t;
+  }
+}
+
+TEST(JournalHosts, EachHasItsOwnAndReadersFindThemAll) {
+  for (const std::string words : {"w", "w,durable"}) {
+    MemoryStore store(4096, 512);
+    write_on_hosts(store, 5, 3, words, false);
+    EXPECT_EQ(store.paths(), (Names{"a", "a.journal", "a.journal.0", "a.journal.1", "a.journal.2"}));
+    expect_streams(store, 5, 3 * piece);
+    WorkProgress quiet;
+    EXPECT_EQ(repair(store, "a", {}, quiet).files.front().source, RepairSource::journal);
+    EXPECT_EQ(store.paths(), Names{"a"});
+    expect_streams(store, 5, 3 * piece);
+  }
+}
+
+TEST(JournalHosts, OfOneIsTheJournalOfVersionOne) {
+  MemoryStore store(4096, 512);
+  write_on_hosts(store, per_host, 2, "w", false);
+  EXPECT_EQ(store.paths(), (Names{"a", "a.journal"}));
+  expect_streams(store, per_host, 2 * piece);
+}
+
+TEST(JournalHosts, AreGoneAfterTheClose) {
+  MemoryStore store(4096, 512);
+  write_on_hosts(store, 6, 3, "w", true);
+  EXPECT_EQ(store.paths(), Names{"a"});
+  expect_streams(store, 6, 3 * piece);
+}
+
+// Journals are left by a program that died, for more hosts than the next one has, and the file itself is
+// removed.
+TEST(JournalHosts, OfAnEarlierFileAreNotTakenForTheOwn) {
+  MemoryStore store(4096, 512);
+  write_on_hosts(store, 8, 4, "w", false);
+  for (const bool removed : {true, false}) {
+    if (removed) store.remove("a");
+    write_on_hosts(store, 4, 2, "w", false);
+    expect_streams(store, 4, 2 * piece);
+    EXPECT_EQ(store.paths(), (Names{"a", "a.journal", "a.journal.0", "a.journal.1"}));
+  }
+}
+
+// In a file and its journals: no byte that another host wrote is read, no page has writers on two hosts but
+// where chunks touch.
+TEST(JournalHosts, NobodyReadsOrSharesWhatAnotherHostWrites) {
+  for (const std::string words : {"w", "w,durable"}) {
+    MemoryStore store(4096, 512);
+    Log log;
+    write_on_hosts(store, 6, 3, words, true, &log);
+    std::map<std::pair<std::string, int64_t>, std::set<int>> writers;  // hosts, by page
+    for (const Touch& a : log.all)
+      for (int64_t page = a.low / 4096; a.writes && page <= (a.high - 1) / 4096; ++page)
+        writers[{a.path, page}].insert(a.task / per_host);
+    for (const auto& [where, hosts] : writers)
+      EXPECT_EQ(hosts.size(), 1u) << where.first << ", page " << where.second;
+    for (const Touch& a : log.all) {
+      if (a.path.starts_with("a.journal") && a.low == 0) continue;  // whose it is, before it is removed
+      for (const Touch& b : log.all)
+        if (!a.writes && b.writes && a.path == b.path && a.low < b.high && b.low < a.high) {
+          EXPECT_EQ(a.task / per_host, b.task / per_host) << a.path << " at " << a.low;
+        }
+    }
+  }
+}
+
+// The other tasks cannot mark the file: a name tells that there may be more.
+TEST(JournalHosts, ATaskThatGoesOnWithoutLeavesANote) {
+  take_warnings();
+  MemoryStore store(4096, 512);
+  store.add_directory("a.journal.1");
+  write_on_hosts(store, 4, 3, "w", false);
+  EXPECT_EQ(take_warnings().size(), 2u);
+  EXPECT_TRUE(store.status("a.journal.gap").exists);
+  EXPECT_TRUE(store.status("a.journal.0").exists);
+  WorkProgress quiet;
+  const auto report = repair(store, "a", {}, quiet);
+  ASSERT_FALSE(report.files.front().unknown.empty());
+  EXPECT_FALSE(store.status("a.journal.gap").exists);
+  expect_streams(store, 2, 3 * piece, false);
+  expect_streams(store, 4, piece, false);  // that is where holes cannot tell the end of the first chunk
+}
+
+// One that could not be removed is nobody's to go on with.
+TEST(JournalHosts, OfAnEarlierFileThatStaysIsNotTakenForTheOwn) {
+  take_warnings();
+  MemoryStore store(4096, 512);
+  write_on_hosts(store, 4, 2, "w", false);
+  store.remove("a");
+  FaultPlan plan;
+  plan.fail_at = 0;
+  plan.from_then_on = true;
+  plan.errno_value = EACCES;
+  plan.kind = Operation::remove;
+  FaultyStore faulty(store, plan);
+  write_on_hosts(faulty, 4, 2, "w", false);
+  const auto told = take_warnings();
+  ASSERT_FALSE(told.empty());
+  EXPECT_NE(told[0].find("journal of another file"), std::string::npos) << told[0];
+  EXPECT_EQ(code_of([&] { expect_streams(store, 4, 2 * piece); }), Code::unclosed);
+}
+
+TEST(JournalHosts, ForeignFilesAreLeftAlone) {
+  take_warnings();
+  MemoryStore store(4096, 512);
+  const auto text = content(7, 0, 100);
+  store.set_contents("a.journal", text);
+  write_on_hosts(store, 4, 2, "w", true);
+  EXPECT_EQ(take_warnings().size(), 4u);
+  EXPECT_TRUE(std::ranges::equal(store.contents("a.journal"), text));
+  EXPECT_EQ(store.paths(), (Names{"a", "a.journal"}));
+  expect_streams(store, 4, 2 * piece);
+}
+
+TEST(JournalHosts, HeaderOfSeveralIsRefusedByVersionOneAndKeepsItsFields) {
+  format::JournalHeader h;
+  h.ntasks = 7;
+  h.hosts = 3;
+  h.host = 2;
+  auto bytes = format::encode(h);
+  EXPECT_EQ(format::decode_journal_header(bytes, "a"), h);
+  EXPECT_EQ(static_cast<int>(bytes[8]), 2);
+  bytes[68] ^= std::byte{1};
+  EXPECT_EQ(format::decode_journal_header(bytes, "a"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sheaf::test::journal_hosts_test
