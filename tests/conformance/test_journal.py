@@ -3,6 +3,7 @@ import ctypes
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from sheaf_format import FormatError, Multifile, RecoveredFile  # noqa: E402
+from sheaf_format.hashing import xxh3  # noqa: E402
 
 BIN = pathlib.Path(os.environ["SHEAF_BIN"])
 LIBRARY = BIN.parent / "lib" / "libsheaf.so"
@@ -123,6 +125,39 @@ class Journal(unittest.TestCase):
                     self.assertEqual(found[:self.sizes[task]], content(task, len(found))[:self.sizes[task]])
             if at > 512 + 64 * 8:
                 break
+
+    def deal_out(self, host_of: list[int]) -> None:
+        """The same journal as tasks of several hosts write it: slot s is that of task s mod n."""
+        journal = pathlib.Path(f"{self.path}.journal")
+        one, n, hosts = journal.read_bytes(), len(self.sizes), max(host_of) + 1
+
+        def header(host: int) -> bytes:
+            head = one[:8] + struct.pack("<I", 2) + one[12:56]
+            head += struct.pack("<Qii", xxh3(head), hosts, host)
+            return (head + struct.pack("<Q", xxh3(head))).ljust(512, b"\0")
+
+        journal.write_bytes(header(-1))
+        for host in range(hosts):
+            slots = [one[at:at + 64] if host_of[(at - 512) // 64 % n] == host else bytes(64) for at in range(512, len(one), 64)]
+            pathlib.Path(f"{journal}.{host}").write_bytes(header(host) + b"".join(slots))
+
+    def read(self, task: int) -> bytes:
+        with RecoveredFile(str(self.path)) as file:
+            return b"".join(piece for offset, length in file.blocks(task) for piece in file.read_range(offset, length))
+
+    def test_of_several_hosts(self) -> None:
+        tasks = range(len(self.sizes))
+        before = [self.read(task) for task in tasks]
+        self.deal_out([0, 2, 1, 2])
+        self.assertEqual([self.read(task) for task in tasks], before)
+        for task, size in enumerate(self.sizes):
+            done = self.run_tool("cat", "--task", task, self.path)
+            self.assertEqual(done.stdout[:size], content(task, size), done.stderr)
+        self.path.with_name("a.sion.journal.2").unlink()  # of a host that recorded nothing there is none
+        self.assertEqual(self.read(3), b"")
+        self.assertEqual(self.run_tool("cat", "--task", 3, self.path).stdout, b"")
+        self.assertEqual(self.run_tool("repair", self.path).returncode, 0)
+        self.assertEqual([p.name for p in self.path.parent.iterdir() if "journal" in p.name], [])
 
 
 if __name__ == "__main__":
