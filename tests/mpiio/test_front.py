@@ -67,7 +67,8 @@ class Front(Programs):
             library = os.path.join(self.where, f"libmpi_of_{mpi}.so")
             real = re.search(r"libmpi(?:ch)?\.so\S* => (\S+)", listed.stdout).group(1)
             os.symlink(real, library)
-            beside = "LD_LIBRARY_PATH=" + os.path.dirname(real)  # where it looks for its own libraries under its own name
+            # Where it looks for its own libraries under its own name.
+            beside = f"LD_LIBRARY_PATH={os.path.dirname(real)}:{os.path.dirname(real)}/mpich"
             with self.subTest(mpi=mpi):
                 said = self.run_under(mpi, 1, ["env", beside, program, os.path.join(self.where, "x"), library])
                 self.assertIn("all right", said)

@@ -63,10 +63,11 @@ def built(directory: Path, targets: list[str], jobs: int, log: Log) -> str:
 
 def make(where: Path, mpis: list[Mpi], jobs: int, log: Log) -> Build:
     """Those that have not been found good enough to build with are no longer `here`."""
-    directory = where / "build"
     wanted = [mpi for mpi in mpis if not mpi.runtime_only]
     if not wanted:
         raise BuildError("no MPI to build with")
+    # With others they would have other names, and programs of the others would still be there.
+    directory = where / "-".join(["build", *(mpi.name for mpi in wanted)])
     said = configured(directory, ["-DSHEAF_MPIS=" + ";".join(mpi.wrapper for mpi in wanted)], log)
     build = Build(directory, where / "wrappers", re.findall(r"^--   not built +(.+)$", said, re.MULTILINE))
     lines = (directory / "mpi" / "all").read_text().splitlines()
