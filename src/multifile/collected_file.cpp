@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "exchange/access_list.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -65,7 +66,7 @@ void CollectedFile::write_unconfirmed() {
 }
 
 File& CollectedFile::real() {
-  if (!file_) file_ = throttled(store_.open(path_, Access::write), slots_);
+  if (!file_) file_ = throttled(open_patiently(store_, path_, Access::write), slots_);
   return *file_;
 }
 

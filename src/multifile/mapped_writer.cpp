@@ -8,6 +8,7 @@
 #include "comm/agree.hpp"
 #include "multifile/new_file.hpp"
 #include "multifile/throttle.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -206,11 +207,11 @@ void MappedWriter::create_files(const MappedWriteRequest& request) {
 void MappedWriter::open_own_files() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
-            if (!f.file) f.file = store_->open(name_of(f.number), Access::write);
+            if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
             if (f.own_tasks < f.file_tasks) f.file->expect_company(nullptr, Company::writing);
             f.file = throttled(std::move(f.file), slots_);
           }
-          if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);
+          if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
         }));
 }
 

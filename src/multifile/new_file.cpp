@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "format/header.hpp"
 #include "multifile/temporary_name.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -14,7 +15,7 @@ namespace {
 
 NewFile open_given(Store& store, const std::string& path) {
   const bool existed = store.status(path).exists;
-  return {store.open(path, Access::create), existed};
+  return {open_patiently(store, path, Access::create), existed};
 }
 
 NewFile open_placed(Store& store, const std::string& path) {

@@ -9,6 +9,7 @@
 #include "multifile/new_file.hpp"
 #include "multifile/leaders.hpp"
 #include "multifile/throttle.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -159,7 +160,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
         collecting()->file->throttle(std::move(slots));
         file = collecting()->file;
       } else {
-        if (!file) file = store().open(name_of(request, facts_.filenumber), Access::write);
+        if (!file) file = open_patiently(store(), name_of(request, facts_.filenumber), Access::write);
         if (local().size() > 1) file->expect_company(own_local() ? nullptr : comm_->shared_words(), Company::writing);
         file = throttled(std::move(file), std::move(slots));
       }

@@ -18,6 +18,7 @@ struct Opening {
   int64_t numbers[7];
   uint8_t choices[4];
   bool flags[11];
+  bool apart;  // other hosts see what was synced only if they look again
 };
 
 // Text, cut off if it is too long.

@@ -16,6 +16,7 @@
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_pointer.hpp"
 #include "sharedfile/transfer_hints.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -38,8 +39,11 @@ class OpenFile final : public SharedFile {
     std::optional<Error> problem;
     if (rank() == 0) {
       problem = attempt([&] {
-        file_ = store_.open(path_, mode_.create ? (mode_.exclusive ? Access::fresh : Access::create) : usual());
+        file_ = mode_.exclusive && mode_.create ? store_.open(path_, Access::fresh)
+                : mode_.create                  ? open_patiently(store_, path_, Access::create)
+                                                : store_.open(path_, usual());
       });
+      attempt([&] { opening.apart = store_.traits(path_).coherence == Coherence::close_to_open; });
       Hints hints = wanted;
       hints.apply_environment();
       opening.opened = !problem;
@@ -51,10 +55,11 @@ class OpenFile final : public SharedFile {
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     hints_ = hints_in(opening);
+    apart_ = opening.apart;
     look_at_hosts();
     wish_.resize(static_cast<size_t>(opening.wish));
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
-    if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = store_.open(path_, usual()); });
+    if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_patiently(store_, path_, usual()); });
     std::array<int64_t, 2> facts{};
     if (!problem && file_)
       problem = attempt([&] {
@@ -135,6 +140,7 @@ class OpenFile final : public SharedFile {
       if (mode_.write) file_->sync();
     });
     agree(comm(), problem ? problem : syncing);
+    if (apart_) file_->renew();
   }
   void set_atomic(bool atomic) override {
     comm().barrier();
@@ -297,7 +303,11 @@ class OpenFile final : public SharedFile {
       require(bytes);
       if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
     }));
-    agree_with(comm(), rank() == 0 ? attempt(part) : std::nullopt, 0);
+    agree_with(comm(), rank() == 0 ? attempt([&] {
+      part();
+      if (apart_) file_->sync();
+    }) : std::nullopt, 0);
+    if (apart_ && rank() != 0) file_->renew();  // the same size everywhere
   }
 
   static void require(int64_t position) {
@@ -368,6 +378,7 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
+  bool apart_ = false;  // what other hosts have synced is seen after File::renew() only
   mutable exchange::WalkedTo walked_to_ = nullptr;
   int64_t per_node_ = -1;  // aggregators that cb_config_list allows on this node; negative: any number
   std::shared_ptr<const std::vector<int64_t>> on_nodes_;  // and on those of all tasks, if it names hosts

@@ -17,6 +17,7 @@ class ForwardingFile : public File {
   FileStatus status() override { return inner_->status(); }
   void resize(int64_t size) override { inner_->resize(size); }
   void sync() override { inner_->sync(); }
+  void renew() override { inner_->renew(); }
   int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
   int open_again(bool writable) override { return inner_->open_again(writable); }
   const std::string& path() const override { return inner_->path(); }

@@ -297,6 +297,21 @@ void PosixFile::sync() {
   name_unsynced_ = false;
 }
 
+// Opened again, the file system asks its server; FUSE may keep pages beyond that. A file that has another name now, or none, stays.
+void PosixFile::renew() {
+  int again = -1;
+  try {
+    again = open_again(writable_);
+  } catch (const Error&) {
+    return;
+  }
+  struct stat before, now;
+  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+  const bool same = ::fstat(fd_, &before) == 0 && ::fstat(again, &now) == 0 && before.st_dev == now.st_dev && before.st_ino == now.st_ino;
+  if (same) uninterrupted([&] { return ::dup3(again, fd_, O_CLOEXEC); });
+  ::close(again);
+}
+
 void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) {
   off_t from = offset;
   off_t to = target_offset;

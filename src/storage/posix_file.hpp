@@ -53,6 +53,7 @@ class PosixFile final : public File {
   // Syncs the directory too, the first time, if this open may have created the file: its bytes survive a loss
   // of power only together with its name.
   void sync() override;
+  void renew() override;
 
   // copy_file_range(2) where the target has a descriptor; whatever that cannot do goes through memory.
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;

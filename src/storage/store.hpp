@@ -99,6 +99,10 @@ class File {
   // Returns when all bytes written through this File would survive a loss of power.
   virtual void sync() = 0;
 
+  // Forgets what this host has of the file, so that what others have closed or synced is read, and its size is theirs. For who has
+  // synced what it wrote itself, and holds no lock. Nothing by default; no error: then what was known goes on to be.
+  virtual void renew() {}
+
   // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it
   // can. Throws Code::damaged if this file ends before. Within one file the two ranges may not overlap.
   virtual void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length);

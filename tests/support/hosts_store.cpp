@@ -78,6 +78,15 @@ class HostedFile final : public File {
     publish();
   }
 
+  void renew() override {
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    if (!world_->has_caches()) return;
+    cache().flush();
+    cache().revalidate();
+    since_ = file_->tally.opened();
+  }
+
   int64_t next_data(int64_t offset) override {
     require_range(path_, offset, 0);
     const std::lock_guard lock(world_->mutex);
