@@ -25,7 +25,7 @@ struct Heartbeat::Call {
 namespace {
 
 constexpr size_t stack_bytes = 256 << 10;
-constexpr std::chrono::seconds patience{2};
+constexpr std::chrono::seconds most_wait{2};
 
 class Thread {
  public:
@@ -44,7 +44,7 @@ class Thread {
   void remove(const std::shared_ptr<Heartbeat::Call>& call) {
     std::unique_lock lock(mutex_);
     calls_.remove(call);
-    changed_.wait_for(lock, patience, [&] { return !call->at_work; });
+    changed_.wait_for(lock, most_wait, [&] { return !call->at_work; });
   }
 
   // At the end of the process, or when the library is unloaded. A call that hangs is left to itself.
