@@ -5,7 +5,6 @@ empty."""
 PAGES = "tasks of several hosts write into one page, and the host that writes back last wins"
 APPEND = "bytes that another host has appended are not found, or do not fit their checksums"
 REPLACED = "a name that other hosts write again is taken for one that somebody has completed"
-SYNC = "reading after write, sync, barrier, sync gives what the host had cached"
 SIZE = "MPI_File_get_size differs between hosts after set_size"
 STALE = "a name that was removed and made anew cannot be opened: Stale file handle"
 MIXED = "collective and single calls of several hosts on one region: bytes differ from the model, or it hangs"
@@ -28,8 +27,6 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("gluster*", "append/plain/*", "often", APPEND),
     ("gluster*", "append/files/*", "often", APPEND),
     ("gluster*", "names/replaced", "often", REPLACED),
-    ("gluster*", "mpiio/sync-read/round", "always", SYNC),
-    ("gluster*", "mpiio/sync-read/block", "often", SYNC),
     ("gluster", "mpiio/set-size/*", "often", SIZE),
     ("moosefs", "mpiio/set-size/*", "often", SIZE),
     ("gluster", "mpiio/remade/*", "often", STALE),
