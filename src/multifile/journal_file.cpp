@@ -38,7 +38,8 @@ JournalKey JournalKey::of(const format::Header& h, const std::optional<format::E
 }
 
 format::JournalHeader JournalKey::header() const {
-  format::JournalHeader h{identity, ntasks, nfiles, filenumber, fsblksize, layout::data_start(ntasks, fsblksize)};
+  format::JournalHeader h{identity,   ntasks,    nfiles,
+                          filenumber, fsblksize, layout::data_start(ntasks, fsblksize)};
   if (hosts.count > 1) {
     h.hosts = hosts.count;
     h.host = hosts.mine;
@@ -55,7 +56,8 @@ int64_t JournalKey::pointer_offset() const {
 namespace {
 
 // Opens the journal, or makes it; null if somebody else was faster in that, or in removing it.
-std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const std::string& physical_file, bool& made) {
+std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const std::string& physical_file,
+                                   bool& made) {
   made = false;
   try {
     return open_beside(store, name, physical_file);
@@ -76,7 +78,8 @@ std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const 
 
 namespace {
 
-std::shared_ptr<File> open_patiently(Store& store, const std::string& name, const std::string& physical_file, bool& made) {
+std::shared_ptr<File> open_or_make_again(Store& store, const std::string& name,
+                                         const std::string& physical_file, bool& made) {
   for (int tries = 1;; ++tries) {
     if (auto file = open_or_make(store, name, physical_file, made)) return file;
     if (tries == most_tries) throw os_error("cannot create", name, EEXIST);
@@ -86,17 +89,20 @@ std::shared_ptr<File> open_patiently(Store& store, const std::string& name, cons
 }
 
 // Its header, if it has a whole one.
-std::optional<format::JournalHeader> require_journal(std::span<const std::byte> head, const std::string& name) {
+std::optional<format::JournalHeader> require_journal(std::span<const std::byte> head,
+                                                     const std::string& name) {
   if (head.empty()) return std::nullopt;
-  if (!format::begins_as_journal(head)) throw file_error(Code::foreign, name, "is no journal, but another file");
+  if (!format::begins_as_journal(head))
+    throw file_error(Code::foreign, name, "is no journal, but another file");
   return format::decode_journal_header(head, name);  // throws for one of another version
 }
 
-// NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else does.
+// NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
+// does.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(physical_file);
   bool made = false;
-  const auto file = open_patiently(store, name, physical_file, made);
+  const auto file = open_or_make_again(store, name, physical_file, made);
   Head head;
   if (made) {
     header.host = format::no_journal_host;
@@ -105,7 +111,8 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   } else {
     const auto found = require_journal(read_head(*file, head), name);
     if (found && found->identity != header.identity)
-      throw file_error(Code::foreign, name, "is the journal of another file, and could not be removed when this one was made");
+      throw file_error(Code::foreign, name,
+                       "is the journal of another file, and could not be removed when this one was made");
   }
   file->close();
 }
@@ -115,10 +122,10 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
 OpenedJournal open_journal(Store& store, const std::string& physical_file,
                            const format::JournalHeader& header) {
   if (header.hosts > 1) announce_hosts(store, physical_file, header);
-  const std::string name =
-      header.hosts > 1 ? format::journal_name(physical_file, header.host) : format::journal_name(physical_file);
+  const std::string name = header.hosts > 1 ? format::journal_name(physical_file, header.host)
+                                            : format::journal_name(physical_file);
   OpenedJournal journal;
-  journal.file = open_patiently(store, name, physical_file, journal.changed);
+  journal.file = open_or_make_again(store, name, physical_file, journal.changed);
   const auto wanted = format::encode(header);
   Head head;
   const auto found = read_head(*journal.file, head);
@@ -149,12 +156,14 @@ namespace {
 
 // before: is told of how many hosts the journal speaks, if it is removed.
 void remove_one(Store& store, const std::string& name, const std::string& physical_file,
-                const std::optional<format::Identity>& identity, const std::function<void(int32_t hosts)>& before = {}) {
+                const std::optional<format::Identity>& identity,
+                const std::function<void(int32_t hosts)>& before = {}) {
   const auto file = open_beside(store, name, physical_file);
   Head head;
   const auto found = read_head(*file, head);
   const auto own = found.empty() ? std::nullopt : format::decode_journal_header(found, name);
-  const bool ours = found.empty() || (identity ? own && own->identity == *identity : format::begins_as_journal(found));
+  const bool ours =
+      found.empty() || (identity ? own && own->identity == *identity : format::begins_as_journal(found));
   file->close();
   if (!ours) return;
   if (before && own) before(own->hosts);
@@ -165,7 +174,8 @@ void remove_one(Store& store, const std::string& name, const std::string& physic
 
 // NAME.journal, by which the others are found, last.
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts) {
-  if (store.status(format::journal_name(physical_file)).exists) remove_journal(store, physical_file, {}, hosts);
+  if (store.status(format::journal_name(physical_file)).exists)
+    remove_journal(store, physical_file, {}, hosts);
 }
 
 void remove_journal(Store& store, const std::string& physical_file,
@@ -173,7 +183,8 @@ void remove_journal(Store& store, const std::string& physical_file,
   attempt([&] {
     remove_one(store, format::journal_name(physical_file), physical_file, identity, [&](int32_t hosts) {
       for (int32_t host = 0; hosts > 1 && host < hosts; ++host)
-        attempt([&] { remove_one(store, format::journal_name(physical_file, host), physical_file, identity); });
+        attempt(
+            [&] { remove_one(store, format::journal_name(physical_file, host), physical_file, identity); });
       hosts_of_writers = std::max(hosts_of_writers, hosts);
     });
   });

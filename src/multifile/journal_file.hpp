@@ -31,7 +31,8 @@ struct JournalKey {
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
   Hosts hosts;
-  bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their tasks leave it alone
+  bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their
+                      // tasks leave it alone
 
   static JournalKey of(const format::Header& header, const std::optional<format::Extension>& extension);
   bool has_identity() const { return identity != format::Identity{}; }
@@ -45,9 +46,9 @@ struct OpenedJournal {
   bool changed = false;  // the header was written
 };
 
-// The journal of `physical_file` for the host of `header`, with its header; one that an earlier file of that name has left is made
-// the own. Of several hosts each has its own, and NAME.journal says so. Throws `foreign` for what is no journal, or not the user's, and
-// what the store throws.
+// The journal of `physical_file` for the host of `header`, with its header; one that an earlier file of that
+// name has left is made the own. Of several hosts each has its own, and NAME.journal says so. Throws
+// `foreign` for what is no journal, or not the user's, and what the store throws.
 OpenedJournal open_journal(Store& store, const std::string& physical_file,
                            const format::JournalHeader& header);
 
@@ -58,13 +59,13 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 // A task has gone on without the journal of its host, and cannot mark the physical file. Never throws.
 void note_journal_gap(Store& store, const std::string& physical_file);
 
-// For a new file that several hosts will write, before they do: they do not look whether a journal is that of an earlier one. Throws
-// if it cannot be told whether there is one.
+// For a new file that several hosts will write, before they do: they do not look whether a journal is that of
+// an earlier one. Throws if it cannot be told whether there is one.
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts);
 
-// Removes the journals of a file that is complete, or given up; those of `identity` only, if one is given. One
-// that stays behind does no harm: nobody reads the journal of a complete file, and records belong to one file
-// only. So nothing is thrown.
+// Removes the journals of a file that is complete, or given up; those of `identity` only, if one is given.
+// One that stays behind does no harm: nobody reads the journal of a complete file, and records belong to one
+// file only. So nothing is thrown.
 void remove_journal(Store& store, const std::string& physical_file,
                     const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 

@@ -39,9 +39,8 @@ class OpenFile final : public SharedFile {
     std::optional<Error> problem;
     if (rank() == 0) {
       problem = attempt([&] {
-        file_ = mode_.exclusive && mode_.create ? store_.open(path_, Access::fresh)
-                : mode_.create                  ? open_patiently(store_, path_, Access::create)
-                                                : store_.open(path_, usual());
+        const Access how = mode_.create ? (mode_.exclusive ? Access::fresh : Access::create) : usual();
+        file_ = how == Access::create ? open_patiently(store_, path_, how) : store_.open(path_, how);
       });
       attempt([&] { opening.apart = store_.traits(path_).coherence == Coherence::close_to_open; });
       Hints hints = wanted;
@@ -128,12 +127,8 @@ class OpenFile final : public SharedFile {
 
   int64_t bytes() override { return file_->status().size; }
 
-  void resize(int64_t bytes) override {
-    by_task_0(bytes, [&] { file_->resize(bytes); });
-  }
-  void preallocate(int64_t bytes) override {
-    by_task_0(bytes, [&] { file_->allocate(bytes); });
-  }
+  void resize(int64_t bytes) override { by_task_0(bytes, [&] { file_->resize(bytes); }); }
+  void preallocate(int64_t bytes) override { by_task_0(bytes, [&] { file_->allocate(bytes); }); }
   void sync() override {
     std::optional<Error> problem = lane_.transfers.late();
     const auto syncing = attempt([&] {
@@ -303,10 +298,11 @@ class OpenFile final : public SharedFile {
       require(bytes);
       if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
     }));
-    agree_with(comm(), rank() == 0 ? attempt([&] {
+    const auto act = [&] {
       part();
       if (apart_) file_->sync();
-    }) : std::nullopt, 0);
+    };
+    agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
     if (apart_ && rank() != 0) file_->renew();  // the same size everywhere
   }
 

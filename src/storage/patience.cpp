@@ -12,7 +12,8 @@ namespace {
 
 bool may_pass(const Error& e, Access access) {
   const int why = e.errno_value();
-  return why == ESTALE || e.code() == Code::not_found || (why == EEXIST && access == Access::create);
+  // Who may make the file misses its directory, which nobody is about to make.
+  return why == ESTALE || (access == Access::create ? why == EEXIST : e.code() == Code::not_found);
 }
 
 }  // namespace

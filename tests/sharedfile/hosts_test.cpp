@@ -2,8 +2,11 @@
 // system does by itself.
 #include <gtest/gtest.h>
 
+#include "comm/agree.hpp"
 #include "comm/fiber_comm.hpp"
 #include "sharedfile/shared_file.hpp"
+#include "storage/faulty_store.hpp"
+#include "storage/memory_store.hpp"
 #include "support/hosts_store.hpp"
 
 namespace sheaf::shared_hosts_test {
@@ -86,6 +89,19 @@ TEST(SharedHosts, OpenANameThatWasRemovedAndMadeAnew) {
       comm.barrier();
     }
   });
+}
+
+// Nobody waits for a directory that is not there.
+TEST(SharedHosts, AMissingDirectoryIsLookedForOnce) {
+  MemoryStore memory;
+  FaultPlan plan;
+  plan.fail_at = 0;
+  plan.from_then_on = true;
+  plan.errno_value = ENOENT;
+  plan.kind = Operation::open;
+  FaultyStore counting(memory, plan);
+  EXPECT_TRUE(attempt([&] { SharedFile::open(self_comm(), counting, "missing/file", both, {}); }));
+  EXPECT_EQ(counting.operations(Operation::open), 1);
 }
 
 }  // namespace
