@@ -86,7 +86,7 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
     if (serves) {
       SlowStore disk(network, model);
       const auto service = make_service(disk, own_facts(roster, all.rank()), own);
-      serve(*network.endpoint(all.rank()), *service, own.room);
+      serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       outcome.disk_requests += service->counts().disk_requests;
       return;
     }

@@ -57,3 +57,5 @@ esac
 } >"$work/jumps.s"
 as -o "$work/jumps.o" "$work/jumps.s"
 ar qcs "$out" "$work/jumps.o" $members
+# Names that nothing outside an object needs would take a tenth of it.
+strip --strip-unneeded "$out"

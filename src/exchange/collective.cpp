@@ -30,6 +30,8 @@ constexpr int64_t worth_waiting = 64 << 10;
 // Exchanging pays where the tasks together want this part of the range, or gaps are shorter than a request is worth.
 constexpr int64_t sparse = 8;
 constexpr int64_t mean_gap_worth_a_request = 4 << 10;
+// Where each unit shall have one writer, tasks exchange what is sparse, too, unless there are more windows: each is a round.
+constexpr int64_t most_windows_of_units = 1 << 20;
 
 // Asked for once: the C library reads a file of the kernel for it.
 int64_t hardware_threads() {
@@ -39,9 +41,26 @@ int64_t hardware_threads() {
 
 }  // namespace
 
-// Size of a window: whole blocks.
+namespace {
+
+// Whole units, or a part of one that fits into it.
+int64_t window_of_units(int64_t unit, int64_t wanted) {
+  if (unit <= wanted) return wanted - wanted % unit;
+  while (unit > wanted && unit % 2 == 0) unit /= 2;
+  return unit;
+}
+
+// Units in which the pieces of an access lie are its own: one piece, whole units.
+bool has_whole_units(const Access& access, int64_t unit) {
+  const int64_t low = access.low(), high = access.high();
+  return high - low == access.bytes() && low % unit == 0 && high % unit == 0;
+}
+
+}  // namespace
+
 int64_t window_size(const Together& how) {
   const int64_t wanted = how.buffer > 0 ? std::min(how.buffer, usual_window) : usual_window;
+  if (how.unit > 0) return window_of_units(how.unit, wanted);
   if (!how.aligned || how.block <= 1) return wanted;
   if (how.block > wanted) return std::min(how.block, largest_window);
   return wanted - wanted % how.block;
@@ -180,11 +199,13 @@ bool Collective::goes_alone(const Access& access, const Together& how, bool writ
   if (access.bytes() <= 0) return false;
   if (how.serial || how.exchange == Together::Way::never || !access.filetype->is_ordered()) return true;
   if (how.exchange == Together::Way::always || !how.direct) return comm_.size() == 1;
+  if (writes && how.unit > 0 && !has_whole_units(access, how.unit)) return false;
   return comm_.size() == 1 || access.bytes() / access.pieces() >= (writes ? large_write : large_read);
 }
 
-bool Collective::exchanges(const Facts& facts, const Together& how) const {
+bool Collective::exchanges(const Facts& facts, const Together& how, bool writes) const {
   if (how.exchange == Together::Way::always || !how.direct) return true;
+  if (writes && how.unit > 0 && (facts.high - facts.low) / window_size(how) < most_windows_of_units) return true;
   const int64_t range = facts.high - facts.low;
   const int64_t gaps = std::max<int64_t>(range - facts.bytes, 0);
   return range / sparse <= facts.bytes || gaps / facts.pieces < mean_gap_worth_a_request;
@@ -314,7 +335,7 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
     not_waiting_ = writes_not_waiting;
     return transfer(file, access, how, writes, problem, tally);
   }
-  if (exchanges(facts.repeated ? plan_->facts : facts, how)) {
+  if (exchanges(facts.repeated ? plan_->facts : facts, how, writes)) {
     const int64_t exchanged = uses_memory(how) ? staged(file, rest.access, how, writes, facts, tally)
                                                : by_messages(file, rest.access, how, writes, facts, tally);
     return rest.access.bytes() > 0 ? exchanged : done;

@@ -36,6 +36,7 @@ struct Together {
   int64_t stripes = 0;            // that the file has, 0: not known; as many aggregators on several nodes
   int64_t buffer = 0;             // bytes of an aggregator's buffer; 0: automatic
   int64_t block = 4096;           // file domains begin and end on multiples of it
+  int64_t unit = 0;               // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
   bool alltoall = false;          // data between nodes travel by the transport's dense exchange
   // Optimisations.
   bool aligned = true, allreduce = true, pset = true, shared = true, overlap = true, reuse = true, direct = true, place = true,
@@ -88,7 +89,7 @@ class Collective {
   bool may_leave(File& file, const Part& part, const Together& how, int64_t bytes) const;
   bool leave(const Together& how);
   int64_t without_some(File& file, const Part& part, const Facts& facts, const Together& how, Tally& tally);
-  bool exchanges(const Facts& facts, const Together& how) const;
+  bool exchanges(const Facts& facts, const Together& how, bool writes) const;
   bool may_place(File& file, const Together& how) const;
   bool places_alone(const Access& access, const Together& how) const;
   int64_t in_place(File& file, const Access& access, const Facts& facts, Tally& tally);

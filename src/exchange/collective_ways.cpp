@@ -131,8 +131,8 @@ int64_t Collective::by_messages(File& file, const Access& access, const Together
     ++tally.plans_reused;
   } else {
     ++tally.plans_made;
-    messages_->plan_domains(access, Windows::over(facts.low, facts.high, window_size(how), how.aligned),
-                         rules_of(how));
+    messages_->plan_domains(access, Windows::over(facts.low, facts.high, window_size(how), how.aligned || how.unit > 0),
+                            how.unit, rules_of(how));
   }
   tally.aggregators = std::max(tally.aggregators, messages_->aggregators());
   int64_t done = access.to;

@@ -13,6 +13,17 @@
 
 namespace sheaf::exchange {
 
+// Windows that one aggregator shall have together: `each` of them, and the first stretch lacks `before`.
+struct Stretches {
+  int64_t each = 1;
+  int64_t before = 0;
+
+  // Windows of the same unit. Windows begin on multiples of their size, which divides the unit, or is a multiple of it.
+  static Stretches of_units(const Windows& windows, int64_t unit);
+
+  int64_t count(const Windows& windows) const { return (before + windows.count() - 1) / each + 1; }
+};
+
 class Domains {
  public:
   struct Part {  // of a stream
@@ -24,6 +35,8 @@ class Domains {
   Domains() = default;
   // `aggregators` > 0 of them. `rounds`: 0, or how many to make, some maybe without a window.
   static Domains of_windows(const Windows& windows, int64_t aggregators, int64_t rounds = 0);
+  // The same, where an aggregator has whole stretches.
+  static Domains of_stretches(const Windows& windows, const Stretches& stretches, int64_t aggregators);
   // One aggregator, which gets `each` > 0 bytes of a task per round.
   static Domains of_shares(int64_t each, int64_t rounds);
 
@@ -46,6 +59,7 @@ class Domains {
   int64_t first_of(int64_t aggregator) const;
 
   Windows windows_;
+  Stretches stretches_;
   int64_t aggregators_ = 1;
   int64_t each_ = 0;  // 0: windows
   int64_t rounds_ = 0;

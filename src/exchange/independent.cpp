@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/stream_copy.hpp"
+#include "exchange/hosts_file.hpp"
 #include "layout/each_piece.hpp"
 #include "storage/scattered.hpp"
 
@@ -240,12 +241,17 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
   const auto write = [&] { write_direct(file, access, access.from, access.to, tally); };
+  if (auto* const hosts = dynamic_cast<HostsFile*>(&file)) {
+    hosts->while_written(access.low(), access.high() - access.low(), write);
+    return hosts->bring();
+  }
   if (how.locked) return write();
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
 
 int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return 0;
+  if (!how.locked) from_server(file);
   if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file); pieces && access.filetype->is_ordered())
     return read_scattered(file, *pieces, access, tally);
   if (sieves(access, how, bytes_per_read)) {

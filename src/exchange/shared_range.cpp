@@ -4,13 +4,14 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "exchange/hosts_file.hpp"
 #include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
 SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(file) {
-  if (length == 0 || dynamic_cast<ScatteredFile*>(&file))
-    return;  // the latter are never read and written back
+  // The latter two are never read and written back.
+  if (length == 0 || dynamic_cast<ScatteredFile*>(&file) || dynamic_cast<HostsFile*>(&file)) return;
   try {
     hold(offset, offset + length);
   } catch (const Error& error) {

@@ -7,6 +7,7 @@
 #include "comm/dense_exchange.hpp"
 #include "exchange/access_list.hpp"
 #include "exchange/coverage.hpp"
+#include "exchange/hosts_file.hpp"
 #include "exchange/rounds.hpp"
 #include "exchange/write_covered.hpp"
 
@@ -130,7 +131,8 @@ std::optional<Error> TwoPhase::write(File& file, const Access& access, bool abse
   };
   Transport transport(comm_, manner, mail_.reaches_all());
   const auto failed = in_rounds(transport, domains_.rounds(), prepare, use, manner.overlap);
-  return problem ? problem : failed;
+  if (problem) return problem;
+  return failed ? failed : attempt([&] { to_server(file); });
 }
 
 void TwoPhase::give(const Access& access, const Message& message, int64_t round) {
@@ -183,7 +185,9 @@ void TwoPhase::write_round(File& file, int64_t round, Sieving sieving, Tally& ta
     if (!full) map.set(part, part.from, part.to, begin);
   }
   if (full) return put_shared(file, window_, begin, tally);
-  const auto problem = attempt([&] { write_covered(file, window_, map, begin, sieving, tally); });
+  const auto problem = attempt([&] {
+    while_written(file, begin, end - begin, [&] { write_covered(file, window_, map, begin, sieving, tally); });
+  });
   map.clear();
   if (problem) throw *problem;
 }
@@ -192,6 +196,7 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, bool absen
                                     Tally& tally) {
   std::optional<Error> problem;
   done = access.to;
+  if (mine_ >= 0) problem = attempt([&] { from_server(file); });
   // An aggregator sends what there is; a message that is too short tells where the file ends.
   const auto prepare = [&](int64_t round) {
     Round& r = lay_out(access, round, absent);

@@ -30,8 +30,9 @@ class TwoPhase {
  public:
   explicit TwoPhase(Comm& comm) : comm_(comm), mail_(comm) {}
 
-  // Collective. File domains for the range of `windows`; throws on all tasks if one cannot make its part of the plan.
-  void plan_domains(const Access& access, const Windows& windows, const layout::AggregatorRules& rules);
+  // Collective. File domains for the range of `windows`; throws on all tasks if one cannot make its part of the plan. `unit` > 0:
+  // domains begin and end on its multiples only.
+  void plan_domains(const Access& access, const Windows& windows, int64_t unit, const layout::AggregatorRules& rules);
 
   // Tasks first..last of the Comm share an aggregator, one of them.
   struct Group {

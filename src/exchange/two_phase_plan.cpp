@@ -28,13 +28,14 @@ void TwoPhase::find_nodes() {
   comm_.all_max(nodes_);
 }
 
-void TwoPhase::plan_domains(const Access& access, const Windows& windows, const layout::AggregatorRules& rules) {
+void TwoPhase::plan_domains(const Access& access, const Windows& windows, int64_t unit, const layout::AggregatorRules& rules) {
   find_nodes();
   const auto all = layout::choose_aggregators(nodes_, rules);
-  aggregators_ = layout::subset_of(all, std::min(std::ssize(all), windows.count()));
+  const Stretches stretches = unit > 0 ? Stretches::of_units(windows, unit) : Stretches{};
+  aggregators_ = layout::subset_of(all, std::min(std::ssize(all), stretches.count(windows)));
   const auto found = std::ranges::find(aggregators_, comm_.rank());
   mine_ = found == aggregators_.end() ? -1 : found - aggregators_.begin();
-  domains_ = Domains::of_windows(windows, aggregators());
+  domains_ = Domains::of_stretches(windows, stretches, aggregators());
   in_windows_ = true;
   unknown_.reset();
   senders_.clear();

@@ -24,7 +24,8 @@ inline constexpr std::array<std::byte, 4> journal_mark{std::byte{0xff}, std::byt
 inline constexpr std::array<std::byte, 4> journal_gap_mark{std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe}};
 inline constexpr int32_t gap_marked = static_cast<int32_t>(0xfefefefe);
 inline bool has_journal_gap(const Pointer& p) { return p.varheader == 0 && p.maxblocks == gap_marked; }
-inline bool is_marked(const Pointer& p) { return p.varheader == 0 && (p.maxblocks == -1 || p.maxblocks == gap_marked); }
+// Of the mark over the pointer of a complete file that is appended to, a part may be missing.
+inline bool is_marked(const Pointer& p) { return p.maxblocks == -1 || (p.varheader == 0 && p.maxblocks == gap_marked); }
 
 inline std::string journal_name(std::string_view physical_file) { return std::string(physical_file) + ".journal"; }
 // Of the tasks of one of several hosts.

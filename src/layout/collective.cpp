@@ -26,12 +26,13 @@ int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, in
   return aligned(total / std::min(most, ceil_div(total, fsblksize)), fsblksize);
 }
 
-int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, bool may_collect) {
+int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, Begins begins) {
   const auto sum = checked_add(filled, request);
-  const bool joins = first >= 0 && (!may_collect || (sum && *sum <= average));
+  const bool joins = first >= 0 && (begins == Begins::never || (begins == Begins::where_full && sum && *sum <= average));
   if (joins) {
     filled = must_fit(sum, "the chunks of a group");
   } else {
+    before = must_fit(checked_add(before, filled), "the chunks of the groups");
     filled = request;
     first = task;
     ++number;
@@ -46,7 +47,7 @@ int64_t unshared_alignment(int64_t total, int64_t fsblksize) {
 
 void GroupPassBack::complete(int64_t task, GroupPlace& place) {
   const int64_t count = behind.count > 0 ? behind.count : place.number + 1;
-  if (place.first != behind.first) behind = {place.first, task + 1 - place.first, place.sum, place.number, count};
+  if (place.first != behind.first) behind = {place.first, task + 1 - place.first, place.sum, place.number, count, place.before};
   place = behind;
 }
 

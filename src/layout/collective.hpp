@@ -17,28 +17,37 @@ struct GroupPass {
   int64_t filled = 0;   // requests of the current group
   int64_t first = -1;   // first task of the current group; -1: before the first task
   int64_t number = -1;  // of the current group
+  int64_t before = 0;   // requests of all groups before the current one
 
-  // Task `task`, the next one, joins; returns the first task of its group. may_collect: it may begin a group.
-  int64_t add(int64_t task, int64_t request, int64_t average, bool may_collect = true);
+  // Whether a task begins a group.
+  enum class Begins : uint8_t {
+    where_full,  // if its request does not fit the group before
+    never,       // unless it is the first of all
+    always,
+  };
+  // Task `task`, the next one, joins; returns the first task of its group.
+  int64_t add(int64_t task, int64_t request, int64_t average, Begins begins = Begins::where_full);
 };
 
 // Block size of a physical file whose tasks are one group with requests of `total` bytes, where the library chooses it: nobody
 // shares the file with the collector, so data that fit one block of the file system (`fsblksize`) need not begin a block.
 int64_t unshared_alignment(int64_t total, int64_t fsblksize);
 
-// The group of a task: `size` tasks from `first` on, whose requests add up to `sum`, group `number` of `count`.
+// The group of a task: `size` tasks from `first` on, whose requests add up to `sum`, group `number` of `count`. The requests of
+// the tasks of lower rank than `first` add up to `before`.
 struct GroupPlace {
   int64_t first = 0;
   int64_t size = 1;
   int64_t sum = 0;
   int64_t number = 0;
   int64_t count = 1;
+  int64_t before = 0;
 };
 
-// Goes back over the tasks, the last one first, and completes what GroupPass knew at each of them: first, number, and as
+// Goes back over the tasks, the last one first, and completes what GroupPass knew at each of them: first, number, before, and as
 // `sum` the requests so far.
 struct GroupPassBack {
-  GroupPlace behind{-1, 0, 0, 0, 0};  // of the task behind
+  GroupPlace behind{-1, 0, 0, 0, 0, 0};  // of the task behind
 
   void complete(int64_t task, GroupPlace& place);
 };

@@ -21,11 +21,16 @@ class AppendedFile final : public ForwardingFile {
   AppendedFile(std::shared_ptr<File> inner, const format::Header& header, const format::Pointer& pointer, bool durable)
       : ForwardingFile(std::move(inner)), mark_(header.pointer_offset()), table_(pointer.varheader), durable_(durable) {}
 
+  // The pointer of a file of which only its journal can tell.
+  static std::array<std::byte, format::pointer_size> unclosed() {
+    std::array<std::byte, format::pointer_size> pointer{};
+    std::ranges::copy(format::journal_mark, pointer.begin());
+    return pointer;
+  }
+
   void announce(int64_t offset) override {
     if (marked_ || offset < table_) return;
-    std::array<std::byte, format::pointer_size> unclosed{};
-    std::ranges::copy(format::journal_mark, unclosed.begin());
-    inner().write_at(unclosed, mark_);
+    inner().write_at(unclosed(), mark_);
     if (durable_) inner().sync();
     marked_ = true;
   }

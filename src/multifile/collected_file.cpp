@@ -8,9 +8,10 @@
 
 namespace sheaf {
 
-void CollectedFile::throttle(std::shared_ptr<WriteSlots> slots) {
+void CollectedFile::prepare(std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges) {
   slots_ = std::move(slots);
-  if (file_) file_ = throttled(std::move(file_), slots_);
+  edges_ = std::move(edges);
+  if (file_) file_ = throttled(edged(std::move(file_), edges_), slots_);
 }
 
 void CollectedFile::hold(int64_t capacity, int64_t direct) {
@@ -22,11 +23,11 @@ void CollectedFile::begin_unbounded(bool everything) {
   before_ = held_.extents().size();
   held_.begin_part();
   unbounded_ = true;
-  everything_ = everything;
+  everything_ = everything || only_collector_writes_;
 }
 
 size_t CollectedFile::bound_again() {
-  everything_ = false;
+  everything_ = only_collector_writes_;
   return std::exchange(unbounded_, false) ? held_.extents().size() - before_ : 0;
 }
 
@@ -54,6 +55,10 @@ void write(File& file, const HeldBytes& held) {
 
 void CollectedFile::write_held() {
   if (held_.empty()) return;
+  if (only_collector_writes_)
+    throw file_error(Code::wrong_mode, path_,
+                     "is written by collectors for tasks of several hosts: " + std::to_string(held_.bytes()) +
+                         " bytes are in the memory of this task until the next collective call; flush after that, or close");
   write(real(), held_);
   held_.clear();
   before_ = 0;
@@ -66,7 +71,7 @@ void CollectedFile::write_unconfirmed() {
 }
 
 File& CollectedFile::real() {
-  if (!file_) file_ = throttled(open_patiently(store_, path_, Access::write), slots_);
+  if (!file_) file_ = throttled(edged(open_patiently(store_, path_, Access::write), edges_), slots_);
   return *file_;
 }
 
@@ -106,6 +111,7 @@ void CollectedFile::sync() {
 
 void CollectedFile::close() {
   capacity_ = 0;
+  everything_ = only_collector_writes_ = false;
   held_.clear();
   shipped_.clear();
   if (file_) std::exchange(file_, nullptr)->close();

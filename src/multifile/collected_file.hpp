@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "multifile/edges.hpp"
 #include "multifile/held_bytes.hpp"
 #include "storage/throttled_file.hpp"
 
@@ -19,8 +20,10 @@ class CollectedFile final : public File {
   CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened)
       : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
 
-  // Writes to the file itself wait for a slot (null: they do not).
-  void throttle(std::shared_ptr<WriteSlots> slots);
+  // Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null: there are none).
+  void prepare(std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges);
+  // From now on only the collector writes: everything is held, and what would have to be written here is an error.
+  void leave_to_collector() { everything_ = only_collector_writes_ = true; }
 
   // From now on writes of less than `direct` bytes are held, as long as all held weighs at most `capacity` bytes. 0: no more.
   void hold(int64_t capacity, int64_t direct);
@@ -68,12 +71,14 @@ class CollectedFile final : public File {
   std::string path_;
   std::shared_ptr<File> file_;
   std::shared_ptr<WriteSlots> slots_;
+  std::shared_ptr<Edges> edges_;
   HeldBytes held_;
   HeldBytes shipped_;
   int64_t capacity_ = 0;
   int64_t direct_ = 0;
   bool unbounded_ = false;
   bool everything_ = false;
+  bool only_collector_writes_ = false;
   size_t before_ = 0;   // extents held before begin_unbounded()
   bool alone_ = false;  // a write of its own has failed: the order of its bytes is now its own affair
 };

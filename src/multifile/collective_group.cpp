@@ -46,14 +46,16 @@ void CollectiveGroup::choose_collector(const Spread& spread) {
 
 namespace {
 
+using layout::GroupPass;
+
 struct Request {
   int64_t bytes;
-  int64_t may_collect;
+  GroupPass::Begins begins;
 };
 
 // What goes from leader to leader, there and back.
 struct Passes {
-  layout::GroupPass forward;
+  GroupPass forward;
   layout::GroupPassBack back;
 };
 
@@ -75,8 +77,10 @@ void go_over(Comm& comm, int leaders, int mine, RankOf rank_of, bool backwards, 
   }
 }
 
-// Collective over the file: where this task's group is. `average` < 0: whoever may collect begins a group.
-layout::GroupPlace place_in_groups(Comm& file, const Request& mine, int64_t average) {
+}  // namespace
+
+layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
+  const Request mine{bytes, begins};
   Leaders leaders(file);
   const std::vector<Request> slice = leaders.gather(std::span(&mine, 1));
   std::vector<layout::GroupPlace> places(slice.size());
@@ -85,8 +89,8 @@ layout::GroupPlace place_in_groups(Comm& file, const Request& mine, int64_t aver
     for (size_t t = 0; t < places.size(); ++t) {
       auto& pass = passes.forward;
       const int64_t first =
-          pass.add(leaders.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].may_collect != 0);
-      places[t] = {first, 0, pass.filled, pass.number, 0};
+          pass.add(leaders.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
+      places[t] = {first, 0, pass.filled, pass.number, 0, pass.before};
     }
   };
   const auto back = [&] {
@@ -108,6 +112,18 @@ layout::GroupPlace place_in_groups(Comm& file, const Request& mine, int64_t aver
   return place;
 }
 
+bool is_first_of_host(Comm& file, int64_t host) {
+  int64_t before = -1;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  if (file.rank() + 1 < file.size()) outgoing.push_back({file.rank() + 1, std::as_bytes(std::span(&host, 1))});
+  if (file.rank() > 0) incoming.push_back({file.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
+  file.exchange(std::move(outgoing), std::move(incoming))->finish();
+  return before != host;
+}
+
+namespace {
+
 // Whether one task may as well collect for all groups of the layout: with few tasks and small requests a round ends sooner than
 // several writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
 bool is_little(int tasks, int64_t total) {
@@ -119,6 +135,7 @@ bool is_little(int tasks, int64_t total) {
 }  // namespace
 
 NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan, const Spread& spread) {
+  using Begins = GroupPass::Begins;
   const PrefixedSum requests = prefixed_sum(file, request.bytes);
   const int64_t total = requests.total;
   const int64_t average = layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
@@ -126,15 +143,26 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
   made.average_request = (total + file.size() - 1) / file.size();
   const layout::GroupPlace whole{0, file.size(), total, 0, 1};
   layout::GroupPlace place = whole;
-  const bool several = plan.equal ? plan.tasks_per_collector < file.size() : average < total;
-  made.fsblksize = request.unshared && !several ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
-  if (several && plan.equal) {
-    place = place_in_groups(file, {request.bytes, file.rank() % plan.tasks_per_collector == 0}, -1);
-  } else if (several) {
-    place = place_in_groups(file, {request.bytes, plan.may_collect}, average);
-  }
   const bool free_choice = !plan.merge && !plan.equal;  // else the layout says who collects
-  const bool joined = free_choice && plan.is_automatic() && is_little(file.size(), total);
+  bool by_host = request.host >= 0 && free_choice;      // no group goes beyond a host
+  if (by_host) {
+    int64_t some_may_not = !plan.may_collect;
+    file.all_max(std::span(&some_may_not, 1));
+    by_host = some_may_not == 0;
+  }
+  made.spans_hosts = request.host >= 0 && !by_host && !plan.merge;
+  const bool several = by_host || (plan.equal ? plan.tasks_per_collector < file.size() : average < total);
+  const bool unshared = request.unshared && !several && request.host < 0;
+  made.fsblksize = unshared ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
+  if (several && plan.equal) {
+    const bool first = file.rank() % plan.tasks_per_collector == 0;
+    place = place_in_groups(file, request.bytes, -1, first ? Begins::always : Begins::never);
+  } else if (several) {
+    Begins begins = plan.may_collect ? Begins::where_full : Begins::never;
+    if (by_host && is_first_of_host(file, request.host)) begins = Begins::always;
+    place = place_in_groups(file, request.bytes, average, begins);
+  }
+  const bool joined = free_choice && plan.is_automatic() && !by_host && is_little(file.size(), total);
   made.group = CollectiveGroup(file, joined ? whole : place, free_choice ? spread : Spread{});
   const int member = file.rank() - place.first;
   const auto overflow = attempt([&] {

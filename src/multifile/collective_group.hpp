@@ -83,6 +83,7 @@ struct GroupRequest {
   int64_t bytes = 0;      // that this task asks for, >= 0
   int64_t fsblksize = 0;  // bytes; what groups are formed for
   bool unshared = false;  // a file with one group may be laid out for less
+  int64_t host = -1;      // of this task, where hosts may not write one unit; -1: they may
 };
 
 struct NewGroups {
@@ -91,7 +92,15 @@ struct NewGroups {
   std::optional<PrefixedSum> placed;  // of the chunk sizes, where they follow from the requests
   int64_t fsblksize = 0;             // that the file is laid out for
   int64_t average_request = 0;       // bytes per task, over the file; rounded up
+  // Tasks of a group may be on several hosts that may not write one unit: only its collector writes its chunks.
+  bool spans_hosts = false;
 };
+
+// Collective over `file`: where this task's group is, for what layout::GroupPass says of `begins`.
+layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, layout::GroupPass::Begins begins);
+
+// Collective: whether the task of the rank before is on another host, or there is none.
+bool is_first_of_host(Comm& file, int64_t host);
 
 // Collective over `file`, the tasks of a physical file; O(log tasks) steps, and two per leader. Leaders do the passes over
 // the tasks in order; no other task holds more than its own numbers. Throws invalid_argument on all tasks if the sum of the

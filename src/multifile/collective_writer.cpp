@@ -27,13 +27,15 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       merge_(plan.merge),
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
+      spans_hosts_(groups.spans_hosts),
       mover_(plan.merge ? nullptr : means.mover.get()),
-      at_once_(plan.merge || mover_),
+      at_once_(plan.merge || mover_ || spans_hosts_),
       two_phase_(file) {
   if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
   if (!merge_) {
     // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest does not fit.
     collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
     if (journal())
       journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
   }
@@ -44,7 +46,7 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
 void CollectiveWriter::plan_next(int64_t request) {
   constexpr int64_t around = 2 * sizeof(Extent);
   if (request > 0) {
-    at_once_ = merge_ || mover_ || 2 * request > capacity_ || (automatic_ && request >= WriteStream::direct_bytes);
+    at_once_ = merge_ || mover_ || spans_hosts_ || 2 * request > capacity_ || (automatic_ && request >= WriteStream::direct_bytes);
     calls_between_ = std::max<int64_t>(1, capacity_ / (request + around));
   }
   calls_left_ = calls_between_;
@@ -138,8 +140,8 @@ void CollectiveWriter::refuse(const std::optional<Error>& mine) {
 // Pieces that are large anyway gain nothing by travelling.
 std::optional<Error> CollectiveWriter::write_large_ones() {
   const HeldBytes& held = collected_->held();
-  const bool large = automatic_ && !held.empty() && held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
-  if (!large && takes_part_) return std::nullopt;
+  const bool large = automatic_ && !spans_hosts_ && !held.empty() && held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
+  if (!large && (takes_part_ || spans_hosts_)) return std::nullopt;
   return attempt([&] { collected_->write_held(); });
 }
 

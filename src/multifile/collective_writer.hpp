@@ -73,6 +73,7 @@ class CollectiveWriter {
   const bool merge_;
   const bool automatic_;
   const bool takes_part_;
+  const bool spans_hosts_;
   exchange::Mover* const mover_;  // null: bytes travel in messages
   bool at_once_ = false;       // every call is a round
   int64_t calls_left_ = 0;     // without a round

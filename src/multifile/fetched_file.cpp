@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "multifile/edges_reader.hpp"
+
 namespace sheaf {
 
 namespace {
@@ -18,8 +20,16 @@ void FetchedFile::take(std::vector<Extent> extents, std::vector<std::byte> bytes
 }
 
 File& FetchedFile::real() {
-  if (!file_) file_ = store_.open(path_, Access::read);
+  if (!file_) {
+    file_ = store_.open(path_, Access::read);
+    if (unclosed_) file_ = with_edges(store_, std::move(file_));
+  }
   return *file_;
+}
+
+void FetchedFile::rejoin() {
+  unclosed_ = true;
+  if (file_) file_ = with_edges(store_, std::move(file_));
 }
 
 size_t FetchedFile::read_at(std::span<std::byte> data, int64_t offset) {

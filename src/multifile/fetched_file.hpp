@@ -24,6 +24,8 @@ class FetchedFile : public File {
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
   File& real();  // opened if need be
+  // The file was never closed: hosts may keep parts of it beside it (multifile/edges_reader). Before anything is read.
+  void rejoin();
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void write_at(std::span<const std::byte> data, int64_t offset) override { real().write_at(data, offset); }
@@ -44,6 +46,7 @@ class FetchedFile : public File {
   std::string path_;
   std::mutex mutex_;
   std::shared_ptr<File> file_;
+  bool unclosed_ = false;
   std::vector<Extent> extents_;
   std::vector<std::byte> bytes_;
   // Read ahead by the task itself, for small reads.

@@ -2,22 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
 #include <functional>
 #include <span>
-#include <thread>
 
 #include "comm/agree.hpp"
 #include "layout/chunk_layout.hpp"
+#include "format/edges.hpp"
 #include "storage/beside.hpp"
 
 namespace sheaf {
 
 namespace {
-
-constexpr int most_tries = 20;
-constexpr std::chrono::milliseconds pause{1};
 
 using Head = std::array<std::byte, format::journal_header_size>;
 
@@ -55,39 +50,6 @@ int64_t JournalKey::pointer_offset() const {
 
 namespace {
 
-// Opens the journal, or makes it; null if somebody else was faster in that, or in removing it.
-std::shared_ptr<File> open_or_make(Store& store, const std::string& name, const std::string& physical_file,
-                                   bool& made) {
-  made = false;
-  try {
-    return open_beside(store, name, physical_file);
-  } catch (const Error& e) {
-    if (e.code() != Code::not_found) throw;
-  }
-  try {
-    auto file = store.open(name, Access::fresh);
-    made = true;
-    return file;
-  } catch (const Error& e) {
-    if (e.errno_value() != EEXIST) throw;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-namespace {
-
-std::shared_ptr<File> open_or_make_again(Store& store, const std::string& name,
-                                         const std::string& physical_file, bool& made) {
-  for (int tries = 1;; ++tries) {
-    if (auto file = open_or_make(store, name, physical_file, made)) return file;
-    if (tries == most_tries) throw os_error("cannot create", name, EEXIST);
-    if (tries > 1)
-      std::this_thread::sleep_for(pause);  // it comes and goes, or is a striped file in the making
-  }
-}
-
 // Its header, if it has a whole one.
 std::optional<format::JournalHeader> require_journal(std::span<const std::byte> head,
                                                      const std::string& name) {
@@ -97,12 +59,14 @@ std::optional<format::JournalHeader> require_journal(std::span<const std::byte> 
   return format::decode_journal_header(head, name);  // throws for one of another version
 }
 
+}  // namespace
+
 // NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
 // does.
 void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
   const std::string name = format::journal_name(physical_file);
   bool made = false;
-  const auto file = open_or_make_again(store, name, physical_file, made);
+  const auto file = make_or_open_beside(store, name, physical_file, made);
   Head head;
   if (made) {
     header.host = format::no_journal_host;
@@ -117,15 +81,13 @@ void announce_hosts(Store& store, const std::string& physical_file, format::Jour
   file->close();
 }
 
-}  // namespace
-
 OpenedJournal open_journal(Store& store, const std::string& physical_file,
                            const format::JournalHeader& header) {
   if (header.hosts > 1) announce_hosts(store, physical_file, header);
   const std::string name = header.hosts > 1 ? format::journal_name(physical_file, header.host)
                                             : format::journal_name(physical_file);
   OpenedJournal journal;
-  journal.file = open_or_make_again(store, name, physical_file, journal.changed);
+  journal.file = make_or_open_beside(store, name, physical_file, journal.changed);
   const auto wanted = format::encode(header);
   Head head;
   const auto found = read_head(*journal.file, head);
@@ -154,6 +116,16 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 
 namespace {
 
+// Of a file of `identity`, or of any: a journal, or what a host keeps beside it.
+bool is_ours(std::span<const std::byte> head, const std::string& name, const std::optional<format::Identity>& identity) {
+  if (head.empty()) return true;
+  if (!format::begins_as_edges(head) && !format::begins_as_journal(head)) return false;
+  if (!identity) return true;
+  if (const auto edges = format::decode_edges_header(head, name)) return edges->identity == *identity;
+  const auto journal = format::decode_journal_header(head, name);
+  return journal && journal->identity == *identity;
+}
+
 // before: is told of how many hosts the journal speaks, if it is removed.
 void remove_one(Store& store, const std::string& name, const std::string& physical_file,
                 const std::optional<format::Identity>& identity,
@@ -161,34 +133,44 @@ void remove_one(Store& store, const std::string& name, const std::string& physic
   const auto file = open_beside(store, name, physical_file);
   Head head;
   const auto found = read_head(*file, head);
-  const auto own = found.empty() ? std::nullopt : format::decode_journal_header(found, name);
-  const bool ours =
-      found.empty() || (identity ? own && own->identity == *identity : format::begins_as_journal(found));
   file->close();
-  if (!ours) return;
-  if (before && own) before(own->hosts);
+  if (!is_ours(found, name, identity)) return;
+  if (before)
+    if (const auto journal = format::decode_journal_header(found, name)) before(journal->hosts);
   store.remove(name);
 }
 
-}  // namespace
+using NameOfHost = std::string (*)(std::string_view physical_file, int32_t host);
 
 // NAME.journal, by which the others are found, last.
-void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts) {
-  if (store.status(format::journal_name(physical_file)).exists)
-    remove_journal(store, physical_file, {}, hosts);
-}
-
-void remove_journal(Store& store, const std::string& physical_file,
-                    const std::optional<format::Identity>& identity, int32_t hosts_of_writers) {
+void remove_beside(Store& store, const std::string& physical_file, const std::optional<format::Identity>& identity,
+                   int32_t hosts_of_writers, std::initializer_list<NameOfHost> names) {
   attempt([&] {
     remove_one(store, format::journal_name(physical_file), physical_file, identity, [&](int32_t hosts) {
       for (int32_t host = 0; hosts > 1 && host < hosts; ++host)
-        attempt(
-            [&] { remove_one(store, format::journal_name(physical_file, host), physical_file, identity); });
+        for (const NameOfHost name : names)
+          attempt([&] { remove_one(store, name(physical_file, host), physical_file, identity); });
       hosts_of_writers = std::max(hosts_of_writers, hosts);
     });
   });
   if (hosts_of_writers > 1) attempt([&] { store.remove(format::journal_gap_name(physical_file)); });
+}
+
+}  // namespace
+
+void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts) {
+  if (store.status(format::journal_name(physical_file)).exists)
+    remove_leftovers(store, physical_file, {}, hosts);
+}
+
+void remove_journal(Store& store, const std::string& physical_file,
+                    const std::optional<format::Identity>& identity, int32_t hosts_of_writers) {
+  remove_beside(store, physical_file, identity, hosts_of_writers, {format::journal_name});
+}
+
+void remove_leftovers(Store& store, const std::string& physical_file,
+                      const std::optional<format::Identity>& identity, int32_t hosts_of_writers) {
+  remove_beside(store, physical_file, identity, hosts_of_writers, {format::journal_name, format::edges_name});
 }
 
 }  // namespace sheaf

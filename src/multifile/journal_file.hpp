@@ -52,6 +52,9 @@ struct OpenedJournal {
 OpenedJournal open_journal(Store& store, const std::string& physical_file,
                            const format::JournalHeader& header);
 
+// Makes NAME.journal of a file that several hosts write, if nobody has yet. Throws as open_journal().
+void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header);
+
 // Throws `foreign` if `data`, a physical file that this program is writing, was made complete by somebody
 // else. `before`: the pointer of a complete file that is appended to.
 void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before = {});
@@ -63,10 +66,13 @@ void note_journal_gap(Store& store, const std::string& physical_file);
 // an earlier one. Throws if it cannot be told whether there is one.
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts);
 
-// Removes the journals of a file that is complete, or given up; those of `identity` only, if one is given.
-// One that stays behind does no harm: nobody reads the journal of a complete file, and records belong to one
-// file only. So nothing is thrown.
+// Removes the journals of a file that is complete; those of `identity` only, if one is given. One that stays behind does no
+// harm: nobody reads the journal of a complete file, and records belong to one file only. So nothing is thrown.
 void remove_journal(Store& store, const std::string& physical_file,
                     const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
+
+// The same for a file that was not closed, or whose name is used again: also what its hosts have kept beside it.
+void remove_leftovers(Store& store, const std::string& physical_file,
+                      const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 
 }  // namespace sheaf

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "storage/few_descriptors.hpp"
+
 namespace sheaf {
 
 namespace {
@@ -18,7 +20,7 @@ std::shared_ptr<File> open_if_there(Store& store, const std::string& name) {
   const FileStatus there = store.status(name);
   if (!there.exists || there.is_directory || there.is_special) return nullptr;  // a pipe would be waited for
   try {
-    return store.open(name, Access::read);
+    return open_one_of_many(store, name);
   } catch (const Error& e) {
     if (e.code() == Code::not_found) return nullptr;
     throw;

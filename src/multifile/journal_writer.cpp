@@ -1,11 +1,13 @@
 #include "multifile/journal_writer.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <utility>
 
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -25,6 +27,13 @@ bool JournalWriter::open(File& data) {
   return true;
 }
 
+namespace {
+
+// Then there is soon no room for data either. Room can be made, and the call repeated.
+bool is_full(const Error& error) { return error.errno_value() == ENOSPC || error.errno_value() == EDQUOT; }
+
+}  // namespace
+
 // Runs `record`. What it throws is thrown, or ends the journal of this task.
 template <class Record>
 void JournalWriter::keep(File& data, Record&& record) {
@@ -33,7 +42,7 @@ void JournalWriter::keep(File& data, Record&& record) {
   if (!file_ && !given_up_ && key_.has_identity()) data.announce(std::numeric_limits<int64_t>::max());
   const auto failed = given_up_ ? std::nullopt : attempt(record);
   if (finished_) throw *finished_;
-  if (failed && how_ != Journaling::wished)
+  if (failed && (how_ != Journaling::wished || is_full(*failed)))
     throw Error(failed->code(), std::string(failed->what()) + " (the journal of '" + data.path() +
                                     "', without which nothing can be found if the program dies; open mode journal=off writes without)",
                 failed->errno_value());
@@ -58,7 +67,7 @@ void JournalWriter::require_journal(File& data) {
   if (key_.may_mark()) {
     with_file_itself(data, [&](File& file) { require_unfinished(file); });
   } else {
-    require_unfinished(*store_.open(data.path(), Access::read));  // as it is now, not as it was when `data` was opened
+    require_unfinished(*open_patiently(store_, data.path(), Access::read));  // as it is now, not as it was when `data` was opened
   }
   throw file_error(Code::foreign, format::journal_name(data.path()), "was removed while the program is writing");
 }
@@ -103,7 +112,7 @@ void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
 template <class Act>
 void JournalWriter::with_file_itself(File& data, Act&& act) {
   if (File* const direct = deferred() ? holder_() : &data) return act(*direct);
-  const std::shared_ptr<File> own = store_.open(data.path(), Access::write);
+  const std::shared_ptr<File> own = open_patiently(store_, data.path(), Access::write);
   act(*own);
   own->close();
 }

@@ -18,8 +18,8 @@ namespace sheaf {
 
 // What becomes of a call whose record cannot be made.
 enum class Journaling : uint8_t {
-  wished,    // it goes on: the first one adds a warning, the physical file is marked (format::journal_gap_mark), and nothing more
-             // is recorded. Records made before stay true.
+  wished,    // it goes on, unless the file system is full: the first one adds a warning, the physical file is marked
+             // (format::journal_gap_mark), and nothing more is recorded. Records made before stay true.
   required,  // it throws, and can be repeated
   durable,   // the same, and records count once they are on disk, see sync()
 };

@@ -16,9 +16,10 @@ namespace sheaf {
 
 class Leaders {
  public:
-  // Collective over `comm`, which outlives the object.
-  explicit Leaders(Comm& comm) : comm_(comm) {
-    group_ = leader_group(comm.size());
+  // Collective over `comm`, which outlives the object. `alone`: the first task leads all, where no two hosts may write one unit
+  // of the metadata.
+  explicit Leaders(Comm& comm, bool alone = false) : comm_(comm) {
+    group_ = alone ? comm.size() : leader_group(comm.size());
     const int64_t grain = std::lcm<int64_t>(comm.grain(), group_ < comm.size() ? format::group_tasks : 1);
     group_ = static_cast<int>(std::min<int64_t>((group_ + grain - 1) / grain * grain, std::max(group_, comm.size())));
     if (group_ < comm.size()) slice_ = comm.split(comm.rank() / group_, comm.rank());

@@ -10,15 +10,18 @@
 #include "multifile/mapped_writer.hpp"
 #include "multifile/plain_file.hpp"
 #include "multifile/throttle.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
 MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                            const OpenMode& mode)
-    : store_(&store), path_(request.tasks.path), name_of_(request.tasks.name_of), buffer_(mode.buffer_bytes) {
+    : store_(&store), comm_(std::move(comm)), path_(request.tasks.path), name_of_(request.tasks.name_of), buffer_(mode.buffer_bytes) {
+  hosts_ = find_hosts(*comm_, *comm_);
+  find_unit();
   OpenMode reading = mode;
   reading.checksums = true;  // nothing is built on what is damaged already
-  MappedReader reader(store, std::move(comm), request.tasks, reading, true);
+  MappedReader reader(store, std::move(comm_), request.tasks, reading, slicing());
   facts_ = reader.facts_;
   facts_.durable = mode.durable;
   stream_.keep_journal(store, mode.journal, mode.durable);
@@ -27,7 +30,6 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   rows_ = std::move(reader.rows_);
   segments_ = std::move(reader.segments_);
   comm_ = std::move(reader.comm_);
-  hosts_ = find_hosts(*comm_, *comm_);
   agree(*comm_, attempt([&] { check_appending(request, mode); }));
   for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
     const BlockSizes sizes = reader.block_sizes(i);
@@ -35,6 +37,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     for (int64_t b = 0; b < sizes.count; ++b) found.push_back(sizes[b]);
     blocks_.push_back(TaskBlocks::with_sums(reader.sums_of(i).piece));
     blocks_.back().continue_behind(found);
+    ends_before_.push_back({sizes.count - 1, found.back()});
   }
   read_begun_pieces(reader);
   if (facts_.compressed) go_on_compressing(reader, mode);
@@ -43,7 +46,9 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   read_mapping();
   slots_ = share_slots(*comm_, store, mode.io_tasks);
   open_to_append();
+  keep_hosts_apart();
   write_old_slots();
+  if (unit_ > 0) mark_appended();
   load_first();
 }
 
@@ -119,7 +124,7 @@ void MappedWriter::check_appending(const MappedAppendRequest& request, const Ope
 
 // Collective. The mapping is needed only to be moved; it lies where new chunks may come to lie.
 void MappedWriter::read_mapping() {
-  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_);
+  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
   int64_t entries = -1;  // of the field; -1: there is none
   auto problem = attempt([&] {
     if (comm_->rank() != 0) return;
@@ -143,7 +148,7 @@ void MappedWriter::read_mapping() {
   if (!problem && entries > 0)
     problem = attempt([&] {
       if (numbers_->count() == 0) return;
-      const auto file = store_->open(path_, Access::read);
+      const auto file = open_patiently(*store_, path_, Access::read);
       MetadataReader reader(*file);
       mapping_.resize(static_cast<size_t>(numbers_->count()));
       reader.read_mapping(reader.read_pointer(), numbers_->first(), mapping_);
@@ -157,7 +162,7 @@ void MappedWriter::write_old_slots() {
   if (!stream_.keeps_journal()) return;
   const auto remove_journals = [&] {
     for (const Segment& s : segments_)
-      if (s.first == 0) remove_journal(*store_, name_of(s.file));
+      if (s.first == 0) remove_leftovers(*store_, name_of(s.file), {}, hosts_.count);
   };
   agree(*comm_, attempt(remove_journals));
   size_t row = 0;
@@ -165,7 +170,7 @@ void MappedWriter::write_old_slots() {
   const auto problem = attempt([&] {
     for (const Segment& s : segments_) {
       const std::string name = name_of(s.file);
-      const auto file = store_->open(name, Access::write);
+      const auto file = open_patiently(*store_, name, Access::write);
       MetadataReader reader(*file);
       JournalKey key = JournalKey::of(reader.header(), reader.extension());
       key.hosts = hosts_;
@@ -190,18 +195,49 @@ void MappedWriter::write_old_slots() {
   stream_.keep_journal(*store_, false, facts_.durable);
 }
 
+// Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later that the block table
+// makes way for a further round. If one of them cannot, all files are left complete.
+void MappedWriter::mark_appended() {
+  std::vector<size_t> marked;
+  const auto mark = [&](size_t s, const format::Pointer& pointer) {
+    change_file(segments_[s], [&](File& file, const format::Header& h) { MetadataWriter(file, h).write_pointer(pointer); });
+  };
+  const auto problem = attempt([&] {
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      if (segments_[s].first != 0) continue;
+      const auto file = open_patiently(*store_, name_of(segments_[s].file), Access::write);
+      marked.push_back(s);
+      file->write_at(AppendedFile::unclosed(), old_->headers[s].pointer_offset());
+      if (facts_.durable) file->sync();
+      file->close();
+    }
+  });
+  try {
+    agree(*comm_, problem);
+  } catch (...) {
+    for (const size_t s : marked) attempt([&] { mark(s, old_->pointers[s]); });
+    throw;
+  }
+}
+
 void MappedWriter::open_to_append() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
-            auto file = store_->open(name_of(f.number), Access::write);
+            auto file = open_patiently(*store_, name_of(f.number), Access::write);
             if (f.own_tasks < f.file_tasks) file->expect_company(nullptr, Company::writing);
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();
             know_journal(f, reader.header(), reader.extension());
-            f.file = throttled(
-                std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable), slots_);
+            f.edges = edges_of(f.number);
+            if (unit_ > 0) {
+              f.edges->keep_earlier(file);
+              file = edged(std::move(file), f.edges);
+            } else {
+              file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+            }
+            f.file = throttled(std::move(file), slots_);
           }
-          if (mine_.files.empty()) no_task_ = store_->open(path_, Access::write);
+          if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
         }));
 }
 

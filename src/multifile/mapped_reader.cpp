@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
+#include "multifile/edges_reader.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/parallel_open.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -26,15 +28,15 @@ struct PlaceRequest {
 }  // namespace
 
 MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
-                           const OpenMode& mode, bool appends)
+                           const OpenMode& mode, std::optional<Slicing> appends)
     : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of), checking_(mode.checking()) {
   stream_.set_max_buffer(mode.read_buffer());
   const Lead lead = read_lead();
   choose_tasks(request);
   find_places(lead);
   const std::vector<FileShare> share = count_files();
-  find_rows(share);
-  read_rows(appends);
+  find_rows(share, appends.value_or(Slicing::groups));
+  read_rows(appends.has_value());
   if (!appends) {
     slice_.reset();
     segments_ = {};
@@ -130,7 +132,7 @@ void MappedReader::find_places(const Lead& lead) {
   const auto problem = attempt([&] {
     if (numbers.count() == 0) return;
     std::vector<layout::Placement> entries(static_cast<size_t>(numbers.count()));
-    const auto file = store_->open(path_, Access::read);
+    const auto file = open_patiently(*store_, path_, Access::read);
     MetadataReader reader(*store_, *file, header, name_of_);
     reader.set_checking(checking_);
     if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(numbers.first(), numbers.count(), ntasks_);
@@ -158,7 +160,7 @@ std::vector<FileShare> MappedReader::count_files() {
   int64_t unclosed = facts_.unclosed;
   const auto problem = attempt([&] {
     for (int32_t k = border(comm_->rank()); k < border(comm_->rank() + 1); ++k) {
-      const auto file = store_->open(name_of(k), Access::read);
+      const auto file = open_patiently(*store_, name_of(k), Access::read, patience_with_members);
       MetadataReader reader(*store_, *file, name_of_);
       reader.set_checking(checking_);
       const Header& h = reader.header();
@@ -175,11 +177,11 @@ std::vector<FileShare> MappedReader::count_files() {
   return share;
 }
 
-void MappedReader::find_rows(std::span<const FileShare> share) {
+void MappedReader::find_rows(std::span<const FileShare> share, Slicing slicing) {
   int64_t rows = 0;
   for (const FileShare& f : share) rows += f.tasks;
   comm_->all_sum(std::span(&rows, 1));
-  rows_ = std::make_unique<RowSlices>(*comm_, rows);
+  rows_ = std::make_unique<RowSlices>(*comm_, rows, slicing);
   const bool set = facts_.nfiles > 1 && facts_.filenumber == 0;
   mine_.find_rows(*comm_, set ? facts_.nfiles : 1, share, *rows_, segments_, [](int32_t, int64_t) {});
   agree(*comm_, attempt([&] {
@@ -195,8 +197,11 @@ void MappedReader::find_rows(std::span<const FileShare> share) {
 // All processes open the files of their tasks.
 void MappedReader::open_own_files() {
   agree(*comm_, attempt([&] {
-          for (MappedFile& f : mine_.files) f.file = store_->open(name_of(f.number), Access::read);
-          if (mine_.files.empty()) no_task_ = store_->open(path_, Access::read);
+          for (MappedFile& f : mine_.files) {
+            f.file = open_patiently(*store_, name_of(f.number), Access::read);
+            if (facts_.unclosed) f.file = with_edges(*store_, std::move(f.file));
+          }
+          if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::read);
         }));
 }
 

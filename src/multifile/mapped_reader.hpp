@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +35,7 @@ class MappedReader {
  public:
   // Collective over `comm`. The first task becomes current, at its first byte. Throws on every process alike.
   MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request, const OpenMode& mode)
-      : MappedReader(store, std::move(comm), request, mode, false) {}
+      : MappedReader(store, std::move(comm), request, mode, {}) {}
 
   int64_t ntasks() const { return ntasks_; }  // of the whole multifile
   std::span<const MappedTask> tasks() const { return mine_.tasks; }  // of this process
@@ -56,15 +57,15 @@ class MappedReader {
  private:
   std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
   friend class MappedWriter;  // which goes on from here to append
-  // appends: keeps what leaders have read.
+  // appends: keeps what leaders have read, in such slices.
   MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request, const OpenMode& mode,
-               bool appends);
+               std::optional<Slicing> appends);
   struct Lead;
   Lead read_lead();
   void choose_tasks(const MappedReadRequest& request);
   void find_places(const Lead& lead);
   std::vector<FileShare> count_files();
-  void find_rows(std::span<const FileShare> share);
+  void find_rows(std::span<const FileShare> share, Slicing slicing);
   void read_rows(bool appends);
   void open_own_files();
   BlockSizes block_sizes(size_t index) const;

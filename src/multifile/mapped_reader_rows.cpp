@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/mapped_reader.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -30,7 +31,7 @@ void MappedReader::read_rows(bool appends) {
   std::vector<int64_t> sums;
   auto problem = attempt([&] {
     for (Segment& s : segments_) {
-      const auto file = store_->open(name_of(s.file), Access::read);
+      const auto file = open_patiently(*store_, name_of(s.file), Access::read, patience_with_members);
       MetadataReader reader(*store_, *file);
       reader.set_checking(checking_);
       s.fsblksize = reader.header().fsblksize;
@@ -63,7 +64,7 @@ void MappedReader::read_rows(bool appends) {
   problem = attempt([&] {
     for (size_t s = 0; s < segments_.size(); ++s) {
       Segment& segment = segments_[s];
-      const auto file = store_->open(name_of(segment.file), Access::read);
+      const auto file = open_patiently(*store_, name_of(segment.file), Access::read, patience_with_members);
       const MetadataReader checker(*file, slice.headers[s]);
       const auto add = [&](int64_t a, int64_t b) {
         const auto sum = checked_add(a, b);

@@ -30,7 +30,7 @@ void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShar
   size_t next = 0;
   for_each_file(comm, nfiles, own, [&](int32_t file, int64_t count, int64_t first_row) {
     check(file, count);
-    slices.align_to_groups(first_row, count);
+    slices.align_to_file(first_row, count);
     add_segment(segments, slices, file, count, first_row);
     if (next == files.size() || files[next].number != file) return;
     files[next].file_tasks = count;

@@ -7,6 +7,7 @@
 
 #include "layout/chunk_layout.hpp"
 #include "layout/placement.hpp"
+#include "multifile/edges.hpp"
 #include "multifile/row_slices.hpp"
 #include "multifile/journal_writer.hpp"
 #include "storage/stdio_handle.hpp"
@@ -31,6 +32,7 @@ struct MappedFile {
   int64_t file_tasks = 0;
   int32_t fsblksize = 0;
   JournalKey key;
+  std::shared_ptr<Edges> edges;  // writing, where hosts do not share a page cache
   std::shared_ptr<File> file;
   std::unique_ptr<StdioHandle> handle;
   std::unique_ptr<JournalWriter> journal;

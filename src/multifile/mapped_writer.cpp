@@ -43,10 +43,11 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
         }));
 
   hosts_ = find_hosts(*comm_, *comm_);
+  find_unit();
   for (const MappedWriteTask& t : request.tasks) mine_.tasks.push_back({t.globalrank, t.place, 0, 0, 0, {}});
   mine_.index();
-  rows_ = std::make_unique<RowSlices>(*comm_, ntasks_);
-  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_);
+  rows_ = std::make_unique<RowSlices>(*comm_, ntasks_, slicing());
+  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
   const Gathered rows = collect_rows(request);
   collect_mapping();
   slots_ = share_slots(*comm_, store, mode.io_tasks);
@@ -54,8 +55,9 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     create_files(request);
     open_own_files();
     lay_out(rows);
-    agree(*comm_, attempt([&] { write_headers(request.stored_name.empty() ? path_ : request.stored_name); }));
-    agree(*comm_, attempt([&] { write_ranks_and_sizes(rows); }));
+    keep_hosts_apart();
+    agree(*comm_, attempt([&] { empty_files(); }));
+    agree(*comm_, attempt([&] { write_metadata(rows, request.stored_name.empty() ? path_ : request.stored_name); }));
   } catch (...) {
     discard();
     throw;
@@ -209,14 +211,18 @@ void MappedWriter::open_own_files() {
           for (MappedFile& f : mine_.files) {
             if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
             if (f.own_tasks < f.file_tasks) f.file->expect_company(nullptr, Company::writing);
-            f.file = throttled(std::move(f.file), slots_);
+            f.edges = edges_of(f.number);
+            f.file = throttled(edged(std::move(f.file), f.edges), slots_);
           }
           if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
         }));
 }
 
 void MappedWriter::discard() {
-  for (const std::string& name : created_) attempt([&] { store_->remove(name); });
+  for (const std::string& name : created_) {
+    if (unit_ > 0) remove_leftovers(*store_, name, {}, hosts_.count);
+    attempt([&] { store_->remove(name); });
+  }
 }
 
 void MappedWriter::commit() {

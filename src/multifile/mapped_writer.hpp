@@ -83,17 +83,28 @@ class MappedWriter {
   void check(const MappedWriteRequest& request) const;
   void create_files(const MappedWriteRequest& request);
   void open_own_files();
+  void find_unit();
+  Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
+  std::shared_ptr<Edges> edges_of(int32_t file) const;
+  void keep_hosts_apart();
+  void mark_unclosed(File& file, const JournalKey& key);
+  // What a leader knows of the physical file of a segment in the end.
+  struct SegmentEnd {
+    format::Pointer pointer;
+    int64_t sums_before;  // data checksums of the tasks before the segment
+    int64_t sums;         // of all tasks of the file
+  };
+  std::optional<Error> bring_edges_home(std::span<const SegmentEnd> ends);
   Gathered collect_rows(const MappedWriteRequest& request);  // of MappedRow
   void check_rows(const Gathered& rows) const;
   void collect_mapping();
   void lay_out(const Gathered& rows);
   std::vector<std::byte> place_rows(const Gathered& rows);
   void know_journal(MappedFile& file, const format::Header& header, const std::optional<format::Extension>& extension);
-  void write_headers(const std::string& stored_name);
-  void write_ranks_and_sizes(const Gathered& rows);
+  void empty_files();
+  void write_metadata(const Gathered& rows, const std::string& stored_name);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
   Gathered collect_blocks();
-  struct SegmentEnd;
   std::vector<SegmentEnd> find_ends(std::span<const int64_t> counts, std::span<const int64_t> sums_of_rows);
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
   struct Lead;
@@ -116,6 +127,7 @@ class MappedWriter {
   void compress(const codec::Compression& how);
   void go_on_compressing(MappedReader& reader, const OpenMode& mode);
   void write_old_slots();
+  void mark_appended();
 
   Store* store_;
   std::unique_ptr<Comm> comm_;
@@ -123,9 +135,11 @@ class MappedWriter {
   NameOf name_of_;
   FileFacts facts_;
   Hosts hosts_;
+  int64_t unit_ = 0;  // bytes; > 0: no two hosts may write one unit of a file before its close
   int64_t ntasks_ = 0;
   MappedTasks mine_;
   std::optional<format::Extension> extension_;  // of the files this open makes
+  std::vector<ReadPosition> ends_before_;  // appending: where the stream of each task ended, by index
   std::vector<TaskBlocks> blocks_;      // parked, by index; the entry of the current task is stale
   std::vector<int32_t> block_sizes_;    // of the file system, one per file of mine_
   std::vector<std::string> created_;    // files that this open made

@@ -7,6 +7,7 @@
 #include "comm/agree.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/mapped_writer.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -65,13 +66,6 @@ struct SumsTable {
 
 }  // namespace
 
-// What a leader knows of the physical file of a segment in the end.
-struct MappedWriter::SegmentEnd {
-  format::Pointer pointer;
-  int64_t sums_before;  // data checksums of the tasks before the segment
-  int64_t sums;         // of all tasks of the file
-};
-
 // Where file 0 keeps the mapping, as all processes learn it.
 struct MappedWriter::Lead {
   enum Value : size_t { varheader, maxblocks, of_file, fsblksize, writes, piece, sums, values };
@@ -113,6 +107,9 @@ void MappedWriter::finish_streams() {
     f.file->close();
   }
   stream_.require_nothing_lost();
+  if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
+  stream_.release_journal();
+  for (MappedFile& f : mine_.files) f.journal.reset();
 }
 
 void MappedWriter::finish() {
@@ -123,17 +120,19 @@ void MappedWriter::finish() {
   const BlockTable table(collected, *rows_, old_.get());
   const SumsTable data(table, old_.get());
   const std::vector<SegmentEnd> ends = find_ends(table.counts, data.of_rows);
+  problem = unit_ > 0 ? bring_edges_home(ends) : std::nullopt;
 
   // A table that stays where it is has its pointer and its mapping already; but not if it has checksums, which change.
   std::vector<std::optional<format::Extension>> extensions(segments_.size());
-  problem = attempt([&] {
+  const auto unread = attempt([&] {
     for (size_t s = 0; s < segments_.size(); ++s) {
-      const auto file = store_->open(name_of(segments_[s].file), Access::read);
+      const auto file = open_patiently(*store_, name_of(segments_[s].file), Access::read);
       MetadataReader reader(*file);
       require_unfinished(*file, reader.header().pointer_offset(), old_ ? old_->pointers[s] : format::Pointer{});
       extensions[s] = reader.extension();
     }
   });
+  if (!problem) problem = unread;
   const auto has_sums = [&](size_t s) { return extensions[s] && extensions[s]->checksums(); };
   const auto moves = [&](size_t s) { return !old_ || has_sums(s) || old_->pointers[s].maxblocks != ends[s].pointer.maxblocks; };
   // Its first task is in the first slice, that of process 0.
@@ -181,13 +180,15 @@ void MappedWriter::finish() {
   agree(*comm_, problem);
   agree(*comm_, attempt([&] {
           for (size_t s = 0; s < segments_.size(); ++s)
-            if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal())) {
+            if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
               change_file(segments_[s], [&](File& file, const format::Header& h) {
                 MetadataWriter(file, h).write_pointer(ends[s].pointer);
               });
               if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file), extensions[s] ? extensions[s]->identity : format::Identity{}, hosts_.count);
             }
         }));
+  for (const MappedFile& f : mine_.files)
+    if (f.edges) f.edges->remove();
   if (overran) look_for_losses();
 }
 
@@ -199,7 +200,7 @@ void MappedWriter::look_for_losses() {
     RowView(own_rows_[i]).copy_sums(sums[i]);
     all.push_back(written(i, sums[i]));
   }
-  const auto problem = check_neighbours(*comm_, all, [&](int32_t file) { return store_->open(name_of(file), Access::read); });
+  const auto problem = check_neighbours(*comm_, all, [&](int32_t file) { return open_patiently(*store_, name_of(file), Access::read); });
   agree(*comm_, losses_ ? losses_ : problem);
 }
 
@@ -257,7 +258,7 @@ std::vector<MappedWriter::SegmentEnd> MappedWriter::find_ends(std::span<const in
 }
 
 void MappedWriter::change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change) {
-  const auto file = store_->open(name_of(segment.file), Access::write);
+  const auto file = open_patiently(*store_, name_of(segment.file), Access::write);
   change(*file, header_of(segment.file, segment.file_tasks, segment.fsblksize));
   if (facts_.durable) file->sync();
   file->close();

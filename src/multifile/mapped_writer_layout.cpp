@@ -108,25 +108,24 @@ format::Header MappedWriter::header_of(int32_t file, int64_t file_tasks, int32_t
 void MappedWriter::know_journal(MappedFile& file, const format::Header& header, const std::optional<format::Extension>& extension) {
   file.key = JournalKey::of(header, extension);
   file.key.hosts = hosts_;
-  file.key.first = std::ranges::any_of(mine_.tasks, [&](const MappedTask& t) {
+  // Where a page of META1 has one host, that of its leader, the leader marks it when it writes it.
+  file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const MappedTask& t) {
     return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
   });
 }
 
-void MappedWriter::write_headers(const std::string& stored_name) {
+// Local, by who has made the files.
+void MappedWriter::empty_files() {
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     if (block_sizes_[f] == 0) continue;
     const MappedFile& own = mine_.files[f];
-    format::Header head = header_of(own.number, own.file_tasks, block_sizes_[f]);
-    head.set_name(stored_name);
     empty(*own.file);
-    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end()) remove_journal(*store_, own.file->path());
-    MetadataWriter(*own.file, head).write_header(extension_);
-    if (facts_.durable) own.file->sync();
+    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end()) remove_leftovers(*store_, own.file->path());
   }
 }
 
-void MappedWriter::write_ranks_and_sizes(const Gathered& collected) {
+// Local, by leaders, who write all of META1: a page of it has one writer.
+void MappedWriter::write_metadata(const Gathered& collected, const std::string& stored_name) {
   std::vector<int64_t> ranks(static_cast<size_t>(rows_->count()));
   std::vector<int64_t> sizes(ranks.size());
   for (const MappedRow& r : records_of<MappedRow>(collected)) {
@@ -138,8 +137,16 @@ void MappedWriter::write_ranks_and_sizes(const Gathered& collected) {
     const auto n = static_cast<size_t>(s.count);
     const auto chunks = std::span(sizes).subspan(at, n);
     for (int64_t& size : chunks) size = layout::aligned_chunk(size, s.fsblksize);
-    change_file(s, [&](File& file, const format::Header& h) {
-      MetadataWriter(file, h).write_ranks_and_sizes(s.first, std::span(ranks).subspan(at, n), chunks);
+    change_file(s, [&](File& file, format::Header h) {
+      if (s.first == 0) h.set_name(stored_name);
+      MetadataWriter writer(file, h);
+      if (s.first == 0) writer.write_header(extension_);
+      if (s.first == 0 && unit_ > 0 && stream_.keeps_journal()) {
+        JournalKey key = JournalKey::of(h, extension_);
+        key.hosts = hosts_;
+        mark_unclosed(file, key);
+      }
+      writer.write_ranks_and_sizes(s.first, std::span(ranks).subspan(at, n), chunks);
     });
     at += n;
   }

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "multifile/buddy.hpp"
+#include "multifile/edges_reader.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/leaders.hpp"
 #include "multifile/plain_file.hpp"
+#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -103,9 +105,11 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   facts_.unclosed = unclosed;
   const SumsPlace sums{row.sums_at, static_cast<uint32_t>(row.piece), place.local_rank};
   const auto unloaded = attempt([&] {
+    if (unclosed && plan) dynamic_cast<GroupFile&>(*file).rejoin();
+    if (unclosed && !plan) file = with_edges(store, std::move(file));
     load_stream(stream_, header, std::move(file), {task(), geometry, unclosed != 0, sums}, sizes_.view());
   });
-  if (compressed) agree(*comm_, unloaded);
+  if (compressed || unclosed) agree(*comm_, unloaded);
   if (plan) begin_collective(*plan, std::move(means), copies);
 }
 
@@ -159,7 +163,7 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
     Header header;
     Pointer p;
     unpack(lead, header, p);
-    const auto file = store.open(path, Access::read);
+    const auto file = open_patiently(store, path, Access::read);
     MetadataReader reader(store, *file, header, name_of);
     reader.set_checking(facts_.checking);
     if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(first, std::ssize(entries), ntasks());
@@ -196,7 +200,9 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
     return place.file == 0 ? path : name_of ? name_of(place.file) : format::physical_name(path, place.file);
   };
   const auto open = [&] {
-    if (place.file != 0 || !file) file = store.open(name(), Access::read);
+    if (place.file == 0 && file) return;
+    // Task 0 has opened file 0; others are only said to be there.
+    file = open_patiently(store, name(), Access::read, place.file == 0 ? patience_with_names : patience_with_members);
   };
   if (local().rank() == 0 && !problem) {
     problem = attempt([&] {

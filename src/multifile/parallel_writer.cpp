@@ -73,6 +73,9 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     facts_.nfiles = request.nfiles;
   } else if (policy == FilePolicy::fixed) {
     facts_.nfiles = mode.files;
+  } else if (policy == FilePolicy::automatic && units_are_large(request.path)) {
+    policy = FilePolicy::per_node;
+    parts().local = comm_->split_by_node();
   } else if (policy == FilePolicy::automatic) {
     facts_.nfiles = static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), ntasks()));
     policy = FilePolicy::fixed;
@@ -103,6 +106,19 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
   parts().local = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
 }
 
+// Collective: whether hosts that share a file would share units which no layout can keep apart well (layout::largest_unit).
+bool ParallelWriter::units_are_large(std::string_view name) {
+  if (comm_->node_count() == 1) return false;
+  int64_t large = 0;
+  if (task() == 0)
+    attempt([&] {  // a missing directory is found when the file is made
+      const FileSystemTraits traits = store().traits(std::string(name));
+      large = traits.coherence != Coherence::local && traits.unit > layout::largest_unit;
+    });
+  comm_->broadcast(std::as_writable_bytes(std::span(&large, 1)), 0);
+  return large != 0;
+}
+
 // Groups are numbered in the order of the global ranks of their first tasks.
 void ParallelWriter::number_local_groups() {
   int64_t number = own_local()->rank() == 0;
@@ -123,7 +139,8 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
   NewGroups groups;
   std::shared_ptr<File> file;
-  int64_t start[4] = {};  // block size, whether the file was there before, identity
+  const Hosts hosts = find_hosts(*comm_, local(), collecting() ? &collecting()->nodes : nullptr);
+  int64_t start[5] = {};  // block size, whether the file was there before, identity, unit that hosts may not share
   std::optional<format::Extension> extension;  // at the first task
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
@@ -136,14 +153,25 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     facts_.created = !opened.existed;
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
+    if (hosts.count > 1)
+      if (const FileSystemTraits traits = store().traits(name); traits.coherence != Coherence::local && traits.unit > 1)
+        start[4] = traits.unit;
     start[0] = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
-  const Hosts hosts = find_hosts(*comm_, local(), collecting() ? &collecting()->nodes : nullptr);
+  if (start[4] > 0) {
+    parts().unit = start[4];
+    parts().keeps_chunks = request.keeps_chunks;
+    parts().edges = std::make_shared<Edges>(store(), name_of(request, facts_.filenumber), stream_.keeps_journal());
+  }
   facts_.fsblksize = static_cast<int32_t>(start[0]);
   if (collecting()) collecting()->fsblksize = facts_.fsblksize;
   if (hosts.count > 1 && facts_.created && !problem && stream_.keeps_journal())
     problem = attempt([&] { remove_earlier_journals(store(), file->path(), hosts.count); });
+
+  JournalKey key{{}, local().size(), facts_.nfiles, facts_.filenumber, facts_.fsblksize, hosts, local().rank() == 0};
+  std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
+  stream_.know_file(key);
 
   // Collective, so also where this task has failed.
   const int64_t neighbours = mode.compression.on() ? std::max(1, ntasks() / std::max(1, comm_->node_count())) : 1;
@@ -157,12 +185,12 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
       if (collecting()) {
         collecting()->file =
             std::make_shared<CollectedFile>(store(), name_of(request, facts_.filenumber), std::move(file));
-        collecting()->file->throttle(std::move(slots));
+        collecting()->file->prepare(std::move(slots), edges());
         file = collecting()->file;
       } else {
         if (!file) file = open_patiently(store(), name_of(request, facts_.filenumber), Access::write);
         if (local().size() > 1) file->expect_company(own_local() ? nullptr : comm_->shared_words(), Company::writing);
-        file = throttled(std::move(file), std::move(slots));
+        file = throttled(edged(std::move(file), edges()), std::move(slots));
       }
       const bool holds = !collecting() || collecting()->plan.merge;
       stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
@@ -177,8 +205,7 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     const auto unformed = form_groups(problem ? 0 : request.chunk_size, aligned, groups);
     if (!problem) problem = unformed;
   }
-  JournalKey key{{}, local().size(), facts_.nfiles, facts_.filenumber, facts_.fsblksize, hosts, local().rank() == 0};
-  std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
+  key.fsblksize = facts_.fsblksize;
   stream_.know_file(key);
   lay_out(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups), extension);
 }
@@ -188,7 +215,8 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
 std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting()) return std::nullopt;
   return attempt([&] {
-    groups = make_groups(meeting(), {request, collecting()->fsblksize, collecting()->chooses_blocks}, collecting()->plan,
+    const int64_t host = edges() ? stream_.journal_key().hosts.mine : -1;
+    groups = make_groups(meeting(), {request, collecting()->fsblksize, collecting()->chooses_blocks, host}, collecting()->plan,
                          collecting()->means.mover ? Spread{} : Spread{collecting()->nodes, facts_.filenumber, facts_.nfiles});
     chunk_size = groups.chunk_size;
     facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
@@ -205,14 +233,17 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
                              NewGroups groups, const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
   const auto overflow = attempt([&] {
-    const PrefixedSum sum = groups.placed ? *groups.placed : prefixed_sum(local(), chunk_size);
+    const RegionPlan plan = plan_regions(chunk_size, groups);
+    chunk_size = plan.chunk.size;
+    const PrefixedSum sum = groups.placed && !edges() ? *groups.placed : prefixed_sum(local(), chunk_size);
     if (facts_.fsblksize == 0) return;  // the first task of the file has failed, and says so below
     const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
     must_fit(checked_add(begin, sum.total), "the multifile");
-    geometry = {begin + sum.before, sum.total, chunk_size};
+    geometry = {begin + sum.before, sum.total, plan.chunk.usable};
+    set_edges(plan, geometry);
   });
   if (!problem) problem = overflow;
-  Leaders leaders(local());
+  Leaders leaders(local(), edges() != nullptr);
   const int64_t row[2] = {task(), chunk_size};
   const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
   const auto write = [&] {
@@ -233,7 +264,7 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
       if (local().rank() == 0)
         problem = attempt([&] {
           empty(file());
-          remove_journal(store(), path(), {}, stream_.journal_key().hosts.count);
+          remove_leftovers(store(), path(), {}, stream_.journal_key().hosts.count);
         });
       int64_t ready = !problem;
       local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "layout/regions.hpp"
 #include "multifile/collective_writer.hpp"
 #include "multifile/compressed_writer.hpp"
+#include "multifile/edges.hpp"
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
@@ -36,6 +38,7 @@ struct ParallelWriteRequest {
   CollectiveMeans means = {};   // of collective calls
   int64_t chunk_size = 0;       // requested bytes of this task, >= 0
   int32_t fsblksize = -1;       // bytes; <= 0: the file system's
+  bool keeps_chunks = false;    // chunks are as large as asked for, whatever hosts have to keep apart then
 };
 
 class Leaders;
@@ -78,7 +81,18 @@ class ParallelWriter {
  private:
   void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
   void number_local_groups();
+  bool units_are_large(std::string_view name);
   void open_file(const ParallelWriteRequest& request, const OpenMode& mode, std::shared_ptr<WriteSlots> slots);
+  // How this task's chunk is laid out where several hosts may not write one unit.
+  struct RegionPlan {
+    layout::RegionChunk chunk;
+    layout::GroupPlace run;  // of this task
+    int64_t unit = 0;        // 0: no run has edges
+  };
+  RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
+  void set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry);
+  bool has_edges() const { return parts_ && parts_->edges && parts_->edges->in_use(); }
+  std::optional<Error> bring_edges_home(const TaskBlocks& blocks, std::optional<Error> problem);
   std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
   enum class Existing : bool { nothing, something };  // in the file, before this open
   void lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
@@ -121,8 +135,10 @@ class ParallelWriter {
     format::Pointer pointer;
     int32_t ntasks;
     int64_t sums;  // data checksums
+    int task;      // the first one of file 0
   };
   void gather_mapping(const Lead& lead);
+  void write_mapping(const Lead& lead, int64_t first, std::span<const layout::Placement> entries);
   void complete(const format::Pointer& pointer);
 
   File& file() { return stream_.file(); }
@@ -146,6 +162,9 @@ class ParallelWriter {
     std::unique_ptr<Comm> local;             // tasks of this physical file; null if those are all
     std::unique_ptr<Collecting> collecting;  // null: the tasks write on their own
     std::unique_ptr<CompressedWriter> compressed;  // null: what is written is what is stored
+    std::shared_ptr<Edges> edges;  // null: several hosts may write one unit of the file, or there is one host
+    int64_t unit = 0;              // else that of the file system, bytes
+    bool keeps_chunks = false;     // as in the request
   };
   Parts& parts() {
     if (!parts_) parts_ = std::make_unique<Parts>();
@@ -153,6 +172,7 @@ class ParallelWriter {
   }
   Comm* own_local() const { return parts_ ? parts_->local.get() : nullptr; }
   Collecting* collecting() const { return parts_ ? parts_->collecting.get() : nullptr; }
+  std::shared_ptr<Edges> edges() const { return parts_ ? parts_->edges : nullptr; }
   CompressedWriter* compressed() const { return parts_ ? parts_->compressed.get() : nullptr; }
 
   std::unique_ptr<Comm> comm_;

@@ -22,7 +22,8 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   if (collecting()) collecting()->writer.reset();
   TaskBlocks blocks;
   if (!problem) problem = attempt([&] { row = finish_stream(blocks); });
-  Table table = collect_table(row);
+  if (has_edges()) problem = bring_edges_home(blocks, problem);
+  Table table = collect_table(problem ? std::span<const std::byte>() : row);
   const bool lead = facts_.filenumber == 0;
   const bool first = local().rank() == 0;
   const bool early = table.leaders == 1 && !lead;
@@ -47,7 +48,7 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   agree(*comm_, problem, values);
   if (gathers_mapping()) {
     problem = attempt([&] {
-      gather_mapping({{static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]), values[5]});
+      gather_mapping({{static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]), values[5], static_cast<int>(values[1])});
     });
     step(!first, [&] { file().close(); });
     agree(*comm_, problem);
@@ -58,6 +59,7 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   } else {
     agree_with(*comm_, problem, static_cast<int>(values[1]));
   }
+  if (edges()) edges()->remove();
   if (buddies > 0) {
     comm_->barrier();  // files are completed by one task each, and read by others
     write_buddies(store(), *comm_, local(), facts_, path(), base, buddies);
@@ -80,10 +82,7 @@ void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const s
 void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
   attempt([&] {
     const auto data = store().open(path(), Access::write);
-    if (stream_.journal_key().may_mark()) {
-      const auto unclosed = attempt([&] { MetadataReader(*data).read_pointer(); });
-      if (!unclosed || unclosed->code() != Code::unclosed) return;
-    }
+    if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
     if (facts_.durable) data->sync();
     JournalWriter journal(store(), stream_.journal_key(), facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row);
@@ -102,12 +101,13 @@ std::vector<std::byte> ParallelWriter::finish_stream(TaskBlocks& blocks) {
   if (handle) handle->close();
   if (facts_.durable) stream_.sync();
   stream_.require_nothing_lost();
+  if (stream_.journal_key().hosts.count > 1) stream_.release_journal();  // which the first task looks at before it is removed
   return row_of(blocks, blocks.take_sums(file(), stream_.geometry()));
 }
 
 // Collective over the file: rows to their leaders. A task that failed brings an empty one.
 ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> row) {
-  Leaders leaders(local());
+  Leaders leaders(local(), edges() != nullptr);
   Table table;
   table.leaders = leaders.total();
   table.is_leader = leaders.is_leader();
@@ -193,12 +193,24 @@ void ParallelWriter::for_blockwise_mapping(const Table& table, Visit&& visit) {
   }
 }
 
-// Collective: a mapping that only the tasks know, through leaders of slices of all tasks, into file 0.
+// Collective: a mapping that only the tasks know into file 0, through leaders of slices of all tasks; of several hosts, through the
+// first task of that file alone, which writes all that lies around it.
 void ParallelWriter::gather_mapping(const Lead& lead) {
-  Leaders leaders(*comm_);
   const layout::Placement mine{facts_.filenumber, local().rank()};
+  if (comm_->node_count() > 1) {
+    const Gathered all = comm_->gather(std::as_bytes(std::span(&mine, 1)), lead.task);
+    if (task() != lead.task) return;
+    std::vector<layout::Placement> entries(static_cast<size_t>(ntasks()));
+    std::memcpy(entries.data(), all.bytes.data(), all.bytes.size());
+    return write_mapping(lead, 0, entries);
+  }
+  Leaders leaders(*comm_);
   const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
-  if (!leaders.is_leader()) return;
+  if (leaders.is_leader()) write_mapping(lead, task(), entries);
+}
+
+// Local: entries of the mapping from task `first` on.
+void ParallelWriter::write_mapping(const Lead& lead, int64_t first, std::span<const layout::Placement> entries) {
   const bool own = facts_.filenumber == 0;
   const std::shared_ptr<File> other = own ? nullptr : store().open(base_name(), Access::write);
   File& target = own ? file() : *other;
@@ -206,11 +218,11 @@ void ParallelWriter::gather_mapping(const Lead& lead) {
   h.ntasks = lead.ntasks;
   h.filenumber = 0;
   MetadataWriter writer(target, h);
-  if (task() == 0) writer.write_mapping_size(lead.pointer, ntasks());
-  writer.write_mapping(lead.pointer, task(), entries);
+  if (first == 0) writer.write_mapping_size(lead.pointer, ntasks());
+  writer.write_mapping(lead.pointer, first, entries);
   if (stream_.piece() > 0) {
     const format::Trailer plan = plan_trailer(h, lead.pointer, {}, lead.sums, ntasks());
-    TrailerWriter(target, h, plan, stream_.piece()).write_mapping(task(), std::ssize(entries), ntasks());
+    TrailerWriter(target, h, plan, stream_.piece()).write_mapping(first, std::ssize(entries), ntasks());
   }
   if (facts_.durable) target.sync();
   if (other) other->close();

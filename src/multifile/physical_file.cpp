@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "multifile/edges_reader.hpp"
 #include "multifile/plain_file.hpp"
 #include "multifile/task_rows.hpp"
+#include "storage/few_descriptors.hpp"
 
 namespace sheaf {
 
@@ -13,13 +15,14 @@ TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(
 
 PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking, int64_t most_held) {
   PhysicalFile f;
-  f.file = store.open(path, Access::read);
+  f.file = open_one_of_many(store, path);
   auto reader = std::make_unique<MetadataReader>(store, *f.file);
   reader->set_checking(checking);
   f.header = reader->header();
   f.pointer = reader->read_pointer();
   f.extension = reader->extension();
   f.table = std::make_shared<const TaskTable>(std::move(reader), f.pointer, most_held);
+  if (!f.pointer.complete()) f.file = with_edges(store, std::move(f.file));
   return f;
 }
 

@@ -5,6 +5,7 @@
 
 #include "comm/agree.hpp"
 #include "multifile/copy_stream.hpp"
+#include "multifile/edges_reader.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/hole_table.hpp"
 #include "multifile/journal_writer.hpp"
@@ -48,6 +49,7 @@ class UnclosedFile {
       if (request.may_live && report_.source == RepairSource::journal) leave_room();
       end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
     }
+    if (!is_complete()) whole_ = with_edges(store, file_);
     report_.blocks = pointer_.maxblocks;
     has_trailer_ = report_.source == RepairSource::table && matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
     if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
@@ -81,6 +83,7 @@ class UnclosedFile {
       for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
         write_block_table(writer, pointer_, first, counts, size_of, 0);
       });
+      bring_edges(target);
     }
     const int64_t mapping = write_mapping(writer);
     if (!has_trailer_) write_trailer(target, mapping, progress);
@@ -211,7 +214,7 @@ class UnclosedFile {
       const auto at = static_cast<size_t>(task);
       const int64_t end = at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
       const layout::ChunkGeometry chunks{places.starts[at], places.skip, end - places.starts[at]};
-      stored.load(file_, chunks, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
+      stored.load(whole_ ? whole_ : file_, chunks, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
       int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
       for (int64_t b = 0; b < counts[t]; ++b) {
         int64_t& size = rounds[static_cast<size_t>(b)][t];
@@ -225,6 +228,17 @@ class UnclosedFile {
     for_each_slice([&](int64_t, std::span<const int64_t> counts, auto&& size_of) {
       for (size_t t = 0; t < counts.size(); ++t)
         for (int64_t b = 0; b < counts[t]; ++b) report_.data_bytes += size_of(t, b);
+    });
+  }
+
+  // What hosts have kept beside the file.
+  void bring_edges(File& target) {
+    if (whole_ == file_) return;
+    const layout::FileLayout layout = lay_out();
+    for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
+      for (size_t t = 0; t < counts.size(); ++t)
+        for (int64_t b = 0; b < counts[t]; ++b)
+          copy_edges(*whole_, target, layout.starts[static_cast<size_t>(first) + t] + b * layout.skip, size_of(t, b));
     });
   }
 
@@ -280,6 +294,7 @@ class UnclosedFile {
   }
 
   std::shared_ptr<File> file_;
+  std::shared_ptr<File> whole_;  // unclosed: with what hosts have kept beside it
   MetadataReader reader_;
   Pointer pointer_;
   std::optional<HoleTable> table_;
@@ -339,7 +354,7 @@ RepairReport repair(Store& store, const std::string& path, const RepairRequest& 
           file.make_complete(*target, progress);
           target->close();
         }
-        if (const auto identity = file.identity()) remove_journal(store, file.report().path, identity);
+        if (const auto identity = file.identity()) remove_leftovers(store, file.report().path, identity);
       }
     }
     file.close();

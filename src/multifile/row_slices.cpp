@@ -6,10 +6,10 @@
 
 namespace sheaf {
 
-RowSlices::RowSlices(Comm& comm, int64_t rows) : comm_(comm) {
+RowSlices::RowSlices(Comm& comm, int64_t rows, Slicing slicing) : comm_(comm), slicing_(slicing) {
   const int64_t tasks_per_leader = leader_group(static_cast<int>(std::clamp<int64_t>(rows, 1, INT32_MAX)));
   const int64_t wanted = std::max<int64_t>(1, (rows + tasks_per_leader - 1) / tasks_per_leader);
-  leaders_ = static_cast<int>(std::min<int64_t>(wanted, comm.size()));
+  leaders_ = slicing == Slicing::whole ? 1 : static_cast<int>(std::min<int64_t>(wanted, comm.size()));
   const int64_t groups = format::groups_of(std::max<int64_t>(1, (rows + leaders_ - 1) / leaders_));
   for (int64_t l = 0; l <= leaders_; ++l) begins_.push_back(l == leaders_ ? rows : std::min(rows, l * groups * format::group_tasks));
   for (int l = 0; l < leaders_; ++l)
@@ -24,10 +24,10 @@ void RowSlices::find_own() {
   count_ = begins_[n + 1] - first_;
 }
 
-void RowSlices::align_to_groups(int64_t first_row, int64_t tasks) {
+void RowSlices::align_to_file(int64_t first_row, int64_t tasks) {
   for (size_t l = 1; l + 1 < begins_.size(); ++l)
     if (int64_t& begin = begins_[l]; begin > first_row && begin < first_row + tasks)
-      begin -= (begin - first_row) % format::group_tasks;
+      begin = slicing_ == Slicing::files ? first_row + tasks : begin - (begin - first_row) % format::group_tasks;
   find_own();
 }
 

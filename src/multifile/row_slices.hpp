@@ -16,14 +16,21 @@
 
 namespace sheaf {
 
+// Where slices may begin.
+enum class Slicing : uint8_t {
+  groups,  // at groups of 1024 tasks of a file, which then are in one hand
+  files,   // where a file does: all metadata of a file are in one hand, where two hosts may not write one unit of it
+  whole,   // one leader, process 0, has all rows
+};
+
 class RowSlices {
  public:
   // Local; the same `rows` on all tasks of `comm`, which outlives the object. Slices are multiples of 1024 rows but for the
   // last that has any.
-  RowSlices(Comm& comm, int64_t rows);
+  RowSlices(Comm& comm, int64_t rows, Slicing slicing = Slicing::groups);
   // Local; to be called for all physical files in order, on all tasks alike: moves slices that begin within a file of
-  // `tasks` rows from `first_row` on to the begin of a group of 1024 of its tasks, so that whole groups are in one hand.
-  void align_to_groups(int64_t first_row, int64_t tasks);
+  // `tasks` rows from `first_row` on to where slices may begin.
+  void align_to_file(int64_t first_row, int64_t tasks);
 
   int64_t first() const { return first_; }  // row of the slice this process leads
   int64_t count() const { return count_; }  // rows of it; 0 if it leads none
@@ -69,6 +76,7 @@ class RowSlices {
   void find_own();
 
   Comm& comm_;
+  const Slicing slicing_;
   int leaders_;
   std::vector<int64_t> begins_;  // of each slice, and the end of the last
   int number_ = -1;

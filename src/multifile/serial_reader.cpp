@@ -1,5 +1,6 @@
 #include "multifile/serial_reader.hpp"
 
+#include "multifile/edges_reader.hpp"
 #include "multifile/file_checks.hpp"
 
 namespace sheaf {
@@ -109,6 +110,7 @@ TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, cons
     const int64_t group = group_begin(local_rank_);
     sums = checks->check_tasks(group, std::min(format::group_tasks, header_.ntasks - group))[static_cast<size_t>(local_rank_ - group)];
   }
+  if (unclosed_) file = with_edges(store, std::move(file));
   load_stream(stream_, header_, std::move(file), {task, geometry, unclosed_, sums}, blocks_.sizes());
 }
 

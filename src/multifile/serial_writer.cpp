@@ -57,7 +57,7 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     }
 
     empty(file);
-    if (opened.existed) remove_journal(store, request.path);
+    if (opened.existed) remove_leftovers(store, request.path);
     MetadataWriter writer(file, header_);
     writer.write_header(extension_);
     writer.write_ranks_and_sizes(0, globalranks_, chunk_sizes_);

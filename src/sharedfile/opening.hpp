@@ -18,7 +18,10 @@ struct Opening {
   int64_t numbers[7];
   uint8_t choices[4];
   bool flags[11];
-  bool apart;  // other hosts see what was synced only if they look again
+  // Of the file system (storage/traits.hpp).
+  uint8_t coherence;
+  uint8_t locks;
+  int64_t unit;
 };
 
 // Text, cut off if it is too long.

@@ -11,12 +11,12 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_pointer.hpp"
 #include "sharedfile/transfer_hints.hpp"
-#include "storage/patience.hpp"
 
 namespace sheaf {
 
@@ -38,11 +38,7 @@ class OpenFile final : public SharedFile {
     Opening opening{};
     std::optional<Error> problem;
     if (rank() == 0) {
-      problem = attempt([&] {
-        const Access how = mode_.create ? (mode_.exclusive ? Access::fresh : Access::create) : usual();
-        file_ = how == Access::create ? open_patiently(store_, path_, how) : store_.open(path_, how);
-      });
-      attempt([&] { opening.apart = store_.traits(path_).coherence == Coherence::close_to_open; });
+      problem = attempt([&] { file_ = open_first(store_, path_, mode_, opening); });
       Hints hints = wanted;
       hints.apply_environment();
       opening.opened = !problem;
@@ -54,11 +50,12 @@ class OpenFile final : public SharedFile {
     }
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     hints_ = hints_in(opening);
-    apart_ = opening.apart;
+    across_ = across_hosts(opening, comm());
     look_at_hosts();
     wish_.resize(static_cast<size_t>(opening.wish));
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
-    if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_patiently(store_, path_, usual()); });
+    if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
+    file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 2> facts{};
     if (!problem && file_)
       problem = attempt([&] {
@@ -74,7 +71,7 @@ class OpenFile final : public SharedFile {
     if (habit_ && *habit_ == size()) lane_.transfers.expect_apart();
     individual_ = facts[1];
     shared_base_ = facts[1];
-    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size());
+    pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
   }
 
   void close() override {
@@ -90,7 +87,7 @@ class OpenFile final : public SharedFile {
     const bool cleans_up = mode_.delete_on_close || used != 0 || outcome;
     std::optional<Error> removing;
     if (cleans_up && rank() == 0) {
-      removing = attempt([&] { pointer_->remove(); });
+      removing = attempt([&] { pointer_->remove(used != 0); });
       if (mode_.delete_on_close)
         if (const auto failed = attempt([&] { store_.remove(path_); })) removing = failed;
     }
@@ -125,7 +122,7 @@ class OpenFile final : public SharedFile {
   std::unique_ptr<Lane> make_lane() override { return std::make_unique<Lane>(comm().duplicate()); }
   Lane& lane() override { return lane_; }
 
-  int64_t bytes() override { return file_->status().size; }
+  int64_t bytes() override { return across_.size_of(*file_); }
 
   void resize(int64_t bytes) override { by_task_0(bytes, [&] { file_->resize(bytes); }); }
   void preallocate(int64_t bytes) override { by_task_0(bytes, [&] { file_->allocate(bytes); }); }
@@ -135,9 +132,10 @@ class OpenFile final : public SharedFile {
       if (mode_.write) file_->sync();
     });
     agree(comm(), problem ? problem : syncing);
-    if (apart_) file_->renew();
+    if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
   void set_atomic(bool atomic) override {
+    if (atomic) across_.require_locks(path_);
     comm().barrier();
     atomic_ = atomic;
   }
@@ -194,7 +192,7 @@ class OpenFile final : public SharedFile {
     return base + before[0];
   }
   int64_t end_of_stream(const View& view) override {
-    const int64_t end = file_->status().size;
+    const int64_t end = bytes();
     return view.filetype.size() > 0 ? view.bytes_below(end) : 0;
   }
 
@@ -270,7 +268,6 @@ class OpenFile final : public SharedFile {
     return refused ? refused : attempt(prepare);
   }
 
-  Access usual() const { return mode_.write ? Access::write : Access::read; }
   int64_t block() const {
     return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
   }
@@ -300,10 +297,11 @@ class OpenFile final : public SharedFile {
     }));
     const auto act = [&] {
       part();
-      if (apart_) file_->sync();
+      if (across_.apart()) file_->sync();
     };
     agree_with(comm(), rank() == 0 ? attempt(act) : std::nullopt, 0);
-    if (apart_ && rank() != 0) file_->renew();  // the same size everywhere
+    // The same size everywhere.
+    if (across_.apart()) agree(comm(), rank() == 0 ? std::nullopt : attempt([&] { file_->renew(); }));
   }
 
   static void require(int64_t position) {
@@ -342,12 +340,14 @@ class OpenFile final : public SharedFile {
     exchange::Alone how = alone(hints_, writes);
     how.locked = atomic_;
     how.walked_to = &walked_to_;
+    across_.apply(how, writes);
     return how;
   }
 
   exchange::Together how_together(bool writes, const Lane& lane) const {
     exchange::Together how = together(hints_, writes);
     how.alone.walked_to = &walked_to_;
+    across_.apply(how, writes);
     how.serial = atomic_;
     how.per_node = per_node_;
     how.on_nodes = on_nodes_;
@@ -374,7 +374,7 @@ class OpenFile final : public SharedFile {
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
-  bool apart_ = false;  // what other hosts have synced is seen after File::renew() only
+  AcrossHosts across_;
   mutable exchange::WalkedTo walked_to_ = nullptr;
   int64_t per_node_ = -1;  // aggregators that cb_config_list allows on this node; negative: any number
   std::shared_ptr<const std::vector<int64_t>> on_nodes_;  // and on those of all tasks, if it names hosts

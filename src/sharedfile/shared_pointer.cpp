@@ -1,16 +1,64 @@
 #include "sharedfile/shared_pointer.hpp"
 
-#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <thread>
+#include <utility>
 
 #include "base/byte_order.hpp"
 #include "base/checked.hpp"
+#include "comm/agree.hpp"
+#include "exchange/hosts_file.hpp"
 #include "storage/beside.hpp"
+#include "storage/range_lock.hpp"
 
 namespace sheaf {
 
 namespace {
+
+constexpr std::chrono::seconds name_patience{5};
+
+// Calls what it was given when it goes.
+template <class Call>
+class Finally {
+ public:
+  explicit Finally(Call call) : call_(std::move(call)) {}
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+  ~Finally() { call_(); }
+
+ private:
+  Call call_;
+};
+
+// A name that only one task can make. Those who wait for it look again and again.
+class NameLock {
+ public:
+  // Throws io with errno EAGAIN if another task keeps it longer than `patience`.
+  NameLock(Store& store, std::string path, std::chrono::milliseconds patience) : store_(store), path_(std::move(path)) {
+    for (const Looks looks;; looks.rest()) {
+      try {
+        store_.open(path_, Access::fresh)->close();
+        return;
+      } catch (const Error& e) {
+        if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
+      }
+      if (looks.waited() > patience)
+        throw Error(Code::io, "another task has not removed '" + path_ + "' for " +
+                                  std::to_string(patience.count() / 1000) + " s", EAGAIN);
+    }
+  }
+  NameLock(const NameLock&) = delete;
+  NameLock& operator=(const NameLock&) = delete;
+  ~NameLock() {
+    attempt([&] { store_.remove(path_); });
+  }
+
+ private:
+  Store& store_;
+  const std::string path_;
+};
 
 std::string beside(const std::string& path, uint64_t id) {
   const size_t slash = path.rfind('/') + 1;  // 0 if there is none
@@ -21,26 +69,62 @@ std::string beside(const std::string& path, uint64_t id) {
 
 }  // namespace
 
-SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks)
-    : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks) {}
+SharedPointer::SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks,
+                             const AcrossHosts& across)
+    : store_(store), data_(path), path_(beside(path, id)), id_(id), tasks_(tasks), across_(across) {}
 
-// Its first 8 bytes say whose it is; all tasks write the same.
+// One task has made it, maybe at this moment on another host.
+std::shared_ptr<File> SharedPointer::made_or_found() {
+  const auto until = std::chrono::steady_clock::now() + (across_.apart() ? name_patience : name_patience * 0);
+  for (;;) {
+    try {
+      return store_.open(path_, Access::fresh);
+    } catch (const Error& e) {
+      if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
+    }
+    try {
+      return open_beside(store_, path_, data_);
+    } catch (const Error& e) {
+      const bool passes = e.errno_value() == ESTALE || e.code() == Code::not_found;
+      if (!passes || std::chrono::steady_clock::now() > until) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// Its first 8 bytes say whose it is; the first task writes them.
 void SharedPointer::open() {
   if (file_) return;
-  std::shared_ptr<File> file;
-  try {
-    file = store_.open(path_, Access::fresh);
-  } catch (const Error& e) {
-    if (e.errno_value() != EEXIST) throw;
-    file = open_beside(store_, path_, data_);
-  }
-  uint64_t found = 0;
-  file->read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
-  const bool begun = found != 0;
-  if (begun && found != id_) throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
-  if (!begun) file->write_at(std::as_bytes(std::span(&id_, 1)), 0);
-  file_ = std::move(file);
+  file_ = across_.wrap(made_or_found());
   file_->expect_lockers(tasks_);
+  const auto problem = attempt([&] {
+    alone(0, [&] {
+      uint64_t found = 0;
+      file_->read_at(std::as_writable_bytes(std::span(&found, 1)), 0);
+      if (found == id_) return;
+      if (found != 0)
+        throw file_error(Code::foreign, path_, "is not the shared file pointer of '" + data_ + "'");
+      file_->write_at(std::as_bytes(std::span(&id_, 1)), 0);
+      exchange::to_server(*file_);
+    });
+  });
+  if (!problem) return;
+  file_.reset();
+  throw *problem;
+}
+
+// While no other task does the same.
+template <class Part>
+void SharedPointer::alone(int64_t at, Part part) {
+  constexpr int64_t length = sizeof(int64_t);
+  if (across_.excludes()) {
+    file_->lock(at, length, true);
+    const Finally unlock([&] { file_->unlock(at, length); });
+    return part();
+  }
+  const NameLock lock(store_, path_ + ".lock", lock_patience(tasks_, length));
+  exchange::from_server(*file_);
+  part();
 }
 
 template <class Change>
@@ -48,22 +132,18 @@ int64_t SharedPointer::change(Change next) {
   const std::lock_guard lock(mutex_);
   open();
   used_ = true;
-  constexpr int64_t length = sizeof(int64_t);
-  const int64_t at = (1 + views_) * length;
-  file_->lock(at, length, true);
-  try {
+  const int64_t at = (1 + views_) * static_cast<int64_t>(sizeof(int64_t));
+  int64_t before = 0;
+  alone(at, [&] {
     int64_t position = 0;
     const auto bytes = std::as_writable_bytes(std::span(&position, 1));
     if (file_->read_at(bytes, at) < bytes.size()) position = 0;
-    const int64_t before = position;
+    before = position;
     position = next(before);
     if (position != before) file_->write_at(bytes, at);
-    file_->unlock(at, length);
-    return before;
-  } catch (...) {
-    file_->unlock(at, length);
-    throw;
-  }
+    exchange::to_server(*file_);
+  });
+  return before;
 }
 
 int64_t SharedPointer::claim(int64_t bytes) {
@@ -84,8 +164,9 @@ void SharedPointer::close() {
   file_.reset();
 }
 
-void SharedPointer::remove() {
-  if (!store_.status(path_).exists) return;
+// One that was used is there, whatever this host knows of it.
+void SharedPointer::remove(bool used) {
+  if (!(used && across_.apart()) && !store_.status(path_).exists) return;
   try {
     open();
   } catch (const Error& e) {

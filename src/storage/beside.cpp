@@ -1,5 +1,9 @@
 #include "storage/beside.hpp"
 
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
 #include "base/error.hpp"
 
 namespace sheaf {
@@ -10,6 +14,39 @@ std::shared_ptr<File> open_beside(Store& store, const std::string& path, const s
   if (found.is_own || found.owner == store.status(neighbour).owner) return file;
   file->close();
   throw file_error(Code::foreign, path, "belongs to another user");
+}
+
+namespace {
+
+// Null if somebody else was faster in making it, or in removing it.
+std::shared_ptr<File> open_or_make(Store& store, const std::string& path, const std::string& neighbour, bool& made) {
+  made = false;
+  try {
+    return open_beside(store, path, neighbour);
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+  }
+  try {
+    auto file = store.open(path, Access::fresh);
+    made = true;
+    return file;
+  } catch (const Error& e) {
+    if (e.errno_value() != EEXIST) throw;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path, const std::string& neighbour,
+                                          bool& made) {
+  constexpr int most_tries = 20;
+  constexpr std::chrono::milliseconds pause{1};
+  for (int tries = 1;; ++tries) {
+    if (auto file = open_or_make(store, path, neighbour, made)) return file;
+    if (tries == most_tries) throw os_error("cannot create", path, EEXIST);
+    if (tries > 1) std::this_thread::sleep_for(pause);  // it comes and goes, or is a striped file in the making
+  }
 }
 
 }  // namespace sheaf

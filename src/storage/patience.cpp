@@ -16,20 +16,69 @@ bool may_pass(const Error& e, Access access) {
   return why == ESTALE || (access == Access::create ? why == EEXIST : e.code() == Code::not_found);
 }
 
+bool is_gone(const Error& e) { return e.errno_value() == ESTALE || e.code() == Code::not_found; }
+
+// attempt() until it returns something, which it is asked for until time is over; then what it throws or
+// returns counts.
+template <class Attempt>
+std::shared_ptr<File> patiently(std::chrono::milliseconds patience, Attempt attempt) {
+  using std::chrono::milliseconds;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (milliseconds pause{0};; pause = std::clamp(2 * pause, milliseconds(1), milliseconds(100))) {
+    const bool last = std::chrono::steady_clock::now() + pause > until;
+    if (auto file = attempt(last)) return file;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// Null: it is gone, or not known to be there, at the server.
+std::shared_ptr<File> at_server(std::shared_ptr<File> file, bool last) {
+  try {
+    file->renew();
+    return last || file->status().links > 0 ? file : nullptr;
+  } catch (const Error& e) {
+    if (last || !is_gone(e)) throw;
+    return nullptr;
+  }
+}
+
+bool is_at_server(Store& store, const std::string& path) {
+  try {
+    return at_server(store.open(path, Access::read), false) != nullptr;
+  } catch (const Error& e) {
+    return !is_gone(e);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<File> open_patiently(Store& store, const std::string& path, Access access,
                                      std::chrono::milliseconds patience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
-  for (std::chrono::milliseconds pause{0};;
-       pause = std::clamp(2 * pause, std::chrono::milliseconds(1), std::chrono::milliseconds(100))) {
+  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
     try {
       return store.open(path, access);
     } catch (const Error& e) {
-      if (!may_pass(e, access) || std::chrono::steady_clock::now() + pause > until) throw;
+      if (last || !may_pass(e, access)) throw;
+      return nullptr;
     }
-    std::this_thread::sleep_for(pause);
-  }
+  });
+}
+
+std::shared_ptr<File> open_at_server(Store& store, const std::string& path, Access access, Name name,
+                                     std::chrono::milliseconds patience) {
+  return patiently(patience, [&](bool last) -> std::shared_ptr<File> {
+    std::shared_ptr<File> file;
+    try {
+      file = store.open(path, access);
+    } catch (const Error& e) {
+      const bool taken = access == Access::fresh && e.errno_value() == EEXIST;
+      const bool passes = e.errno_value() == ESTALE || (name == Name::is_there && may_pass(e, access)) ||
+                          (access == Access::create && e.errno_value() == EEXIST);
+      if (last || (taken ? is_at_server(store, path) : !passes)) throw;
+      return nullptr;
+    }
+    return at_server(std::move(file), last);
+  });
 }
 
 }  // namespace sheaf

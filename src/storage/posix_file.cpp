@@ -292,24 +292,10 @@ void PosixFile::resize(int64_t size) {
 }
 
 void PosixFile::sync() {
+  sync_written();
   if (uninterrupted([&] { return ::fsync(fd_); }) != 0) throw os_error("cannot sync", path_, errno);
   if (name_unsynced_) sync_directory_of(path_, directory_.get());
   name_unsynced_ = false;
-}
-
-// Opened again, the file system asks its server; FUSE may keep pages beyond that. A file that has another name now, or none, stays.
-void PosixFile::renew() {
-  int again = -1;
-  try {
-    again = open_again(writable_);
-  } catch (const Error&) {
-    return;
-  }
-  struct stat before, now;
-  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
-  const bool same = ::fstat(fd_, &before) == 0 && ::fstat(again, &now) == 0 && before.st_dev == now.st_dev && before.st_ino == now.st_ino;
-  if (same) uninterrupted([&] { return ::dup3(again, fd_, O_CLOEXEC); });
-  ::close(again);
 }
 
 void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) {
@@ -346,11 +332,34 @@ int64_t PosixFile::next_hole(int64_t offset) {
   return found >= 0 ? found : File::next_hole(offset);
 }
 
+bool PosixFile::rest() {
+  if (writable_ || fd_ < 0 || ::fstat(fd_, &rested_) != 0) return false;
+  ::close(std::exchange(fd_, -1));
+  return true;
+}
+
+// Some file systems number their files anew whenever they are opened: then size and time tell.
+void PosixFile::wake() {
+  const int again = open_again(false);
+  struct stat now;
+  const bool known = ::fstat(again, &now) == 0;
+  const bool same = known && now.st_dev == rested_.st_dev && now.st_ino == rested_.st_ino;
+  const bool alike = known && now.st_size == rested_.st_size && now.st_mtim.tv_sec == rested_.st_mtim.tv_sec &&
+                     now.st_mtim.tv_nsec == rested_.st_mtim.tv_nsec;
+  if (!same && !alike) {
+    ::close(again);
+    throw Error(Code::io, "'" + path_ + "': another file has got this name since it was opened; open the multifile again", ESTALE);
+  }
+  fd_ = again;
+}
+
 void PosixFile::close() {
   if (fd_ < 0) return;
   const int fd = fd_;
   fd_ = -1;
   last_turn_taken(words_);
+  direct_.reset();
+  written_.reset();
   // Linux has released the descriptor even when it reports an error; EINTR leaves nothing undone.
   if (::close(fd) != 0 && errno != EINTR) throw os_error("cannot close", path_, errno);
 }

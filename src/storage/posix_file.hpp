@@ -11,6 +11,8 @@
 #include <optional>
 #include <string>
 
+#include "storage/direct_file.hpp"
+#include "storage/few_descriptors.hpp"
 #include "storage/range_locks.hpp"
 #include "storage/store.hpp"
 #include "storage/traits.hpp"
@@ -31,7 +33,7 @@ struct Opening {
 };
 int open_descriptor(const std::string& path, Access access, const Opening& how);
 
-class PosixFile final : public File {
+class PosixFile final : public File, public RestingFile {
  public:
   // Throws what open_descriptor() throws.
   PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory = nullptr);
@@ -54,6 +56,10 @@ class PosixFile final : public File {
   // of power only together with its name.
   void sync() override;
   void renew() override;
+
+  // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever.
+  bool write_through(std::span<const std::byte> data, int64_t offset) override;
+  size_t read_through(std::span<std::byte> data, int64_t offset) override;
 
   // copy_file_range(2) where the target has a descriptor; whatever that cannot do goes through memory.
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
@@ -84,6 +90,9 @@ class PosixFile final : public File {
   const std::string& path() const override { return path_; }
   void close() override;
 
+  bool rest() override;
+  void wake() override;
+
  private:
   std::string path_;
   Opening how_;  // empty: by the path
@@ -91,12 +100,18 @@ class PosixFile final : public File {
   int fd_;
   bool writable_;
   bool name_unsynced_;
+  struct stat rested_ {};  // what it was when it gave its descriptor back
 
   // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it, or the bytes lie in large pages: writes
   // that way, and true.
   bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                       int64_t offset);
   FileSystem file_system();
+  int open_beside_own(int flags) const;
+  std::shared_ptr<DirectFile> open_direct();
+  std::shared_ptr<DirectFile> written();
+  void sync_written();
+  std::shared_ptr<DirectFile> direct();
 
   std::atomic<int> file_system_ = -1;  // -1: not asked yet
   bool takes_turns_ = false;
@@ -107,6 +122,9 @@ class PosixFile final : public File {
   RangeLocks locks_;
   int64_t lockers_ = 1;
   std::mutex turn_;  // of the threads that write through this File
+  std::mutex direct_mutex_;  // guards what follows
+  std::shared_ptr<DirectFile> direct_;  // opened with O_DIRECT when it was first wanted, and again by renew()
+  std::shared_ptr<DirectFile> written_;  // FUSE: what write_through() has written with since the last sync
 };
 
 }  // namespace sheaf

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdio>
+#include <thread>
 
 #include "base/error.hpp"
 #include "storage/likeness.hpp"
@@ -39,6 +41,21 @@ std::string link_text(const std::string& path, const WorkingDirectory* base) {
   return text;
 }
 
+// A host that knew a name before another host removed it, and maybe made it anew, is told so by its next call; the one after that
+// finds what is there now.
+template <class Call>
+auto while_stale(Call call) {
+  constexpr int most_tries = 20;
+  for (int tries = 1;; ++tries) {
+    try {
+      return call();
+    } catch (const Error& e) {
+      if (e.errno_value() != ESTALE || tries == most_tries) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(tries));
+  }
+}
+
 }  // namespace
 
 void sync_directory_of(const std::string& path, const WorkingDirectory* base) {
@@ -67,14 +84,16 @@ FileStatus status_of(const struct stat& found) {
 }
 
 std::shared_ptr<File> PosixStore::open(const std::string& path, Access access) {
-  return std::make_shared<PosixFile>(path, access, directory_);
+  return while_stale([&] { return std::make_shared<PosixFile>(path, access, directory_); });
 }
 
 FileStatus PosixStore::status(const std::string& path) {
-  struct stat found;
-  if (::fstatat(base_of(directory_.get()), path.c_str(), &found, 0) == 0) return status_of(found);
-  if (errno == ENOENT || errno == ENOTDIR) return {};
-  throw os_error("cannot get the status of", path, errno);
+  return while_stale([&] {
+    struct stat found;
+    if (::fstatat(base_of(directory_.get()), path.c_str(), &found, 0) == 0) return status_of(found);
+    if (errno == ENOENT || errno == ENOTDIR) return FileStatus{};
+    throw os_error("cannot get the status of", path, errno);
+  });
 }
 
 void PosixStore::remove(const std::string& path) {

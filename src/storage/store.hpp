@@ -56,7 +56,8 @@ struct FileStatus {
   bool exists = false;
   bool is_directory = false;
   int64_t size = 0;         // bytes
-  int64_t block_size = 0;   // st_blksize in bytes: the unit in which the file system likes to be accessed
+  int64_t block_size = 0;   // st_blksize in bytes: the unit in which the file system likes to be accessed, on some the page of the
+                            // host: tasks of several agree on the largest, or on that of one
   int64_t allocated = 0;    // bytes it takes on disk; 0 where the store does not know
   bool is_special = false;  // a device, pipe or socket: not to be replaced by a file
   int64_t links = 1;        // names it has; 0: it was removed while it is open. 1 where the store does not count
@@ -99,9 +100,19 @@ class File {
   // Returns when all bytes written through this File would survive a loss of power.
   virtual void sync() = 0;
 
-  // Forgets what this host has of the file, so that what others have closed or synced is read, and its size is theirs. For who has
-  // synced what it wrote itself, and holds no lock. Nothing by default; no error: then what was known goes on to be.
+  // Syncs, and forgets what this host has of the file, so that what others have closed or synced is read, and its size is theirs. Locks
+  // stay. Nothing by default. Throws what sync() throws, also ESTALE or not_found for a file that is gone at its server.
   virtual void renew() {}
+
+  // Writes exactly these bytes past what this host keeps of the file: what other hosts have written beside them stays. They are at
+  // the server after a sync() at the latest. False where the file system cannot, or not at such places; some of the bytes may be
+  // written then.
+  virtual bool write_through(std::span<const std::byte> data, int64_t offset) {
+    write_at(data, offset);
+    return true;
+  }
+  // As read_at(), but what the server has, as far as the file system lets this be asked for. For who has renewed.
+  virtual size_t read_through(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
 
   // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it
   // can. Throws Code::damaged if this file ends before. Within one file the two ranges may not overlap.

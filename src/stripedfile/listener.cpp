@@ -20,7 +20,9 @@ struct Reply {
 
 class Listener {
  public:
-  Listener(Messages& messages, Service& service, int64_t room) : messages_(messages), service_(service) {
+  Listener(Messages& messages, Service& service, int64_t room, Workplace& place)
+      : messages_(messages), service_(service), place_(place) {
+    listen_for_pulse();
     for (Inbox& inbox : inboxes_) {
       inbox.buffer.resize(static_cast<size_t>(room + head_room));
       listen(inbox);
@@ -32,6 +34,7 @@ class Listener {
     for (;;) {
       if (stopped && stopped()) return;
       clear_replies();
+      answer_pulse();
       Inbox& inbox = inboxes_[next_];
       if (!inbox.request->done()) {
         messages_.rest(messages_.now() - last);
@@ -63,11 +66,35 @@ class Listener {
       spare_.pop_back();
     }
     int32_t tag = 0;
+    size_t length = 0;
     const auto message = std::span(inbox.buffer).first(static_cast<size_t>(inbox.request->bytes()));
-    const size_t length = service_.handle(message, reply.bytes, tag);
+    place_.carry_out([&] { length = service_.handle(message, reply.bytes, tag); }, [this] { tell_that_it_lives(); });
     const MemoryRun run = run_of(std::span(reply.bytes).first(length));
     reply.sent = messages_.send(inbox.request->peer(), tag, {&run, 1});
     replies_.push_back(std::move(reply));
+  }
+
+  void listen_for_pulse() {
+    const MemoryRun room{reinterpret_cast<std::byte*>(&pulse_tag_), sizeof pulse_tag_, sizeof pulse_tag_, 1};
+    pulse_ = messages_.receive(Messages::any_task, pulse_tag, {&room, 1});
+  }
+
+  void tell_that_it_lives() noexcept {
+    try {
+      answer_pulse();
+    } catch (...) {
+      // The transport has failed, or there is no memory: who serves finds out, and says so.
+    }
+  }
+
+  // To whoever asks, with the tag that he says.
+  void answer_pulse() {
+    while (pulse_->done()) {
+      Reply reply;
+      reply.sent = messages_.send(pulse_->peer(), pulse_tag_, {});
+      replies_.push_back(std::move(reply));
+      listen_for_pulse();
+    }
   }
 
   // Their memory serves again: fresh pages cost more than the copy.
@@ -77,7 +104,7 @@ class Listener {
         ++reply;
         continue;
       }
-      if (spare_.size() < most_spares) spare_.push_back(std::move(reply->bytes));
+      if (spare_.size() < most_spares && !reply->bytes.empty()) spare_.push_back(std::move(reply->bytes));
       reply = replies_.erase(reply);
     }
   }
@@ -87,6 +114,9 @@ class Listener {
 
   Messages& messages_;
   Service& service_;
+  Workplace& place_;
+  int32_t pulse_tag_ = 0;  // of the answer to the one who asks
+  std::unique_ptr<Transfer> pulse_;
   std::array<Inbox, 2> inboxes_;
   size_t next_ = 0;
   std::list<Reply> replies_;
@@ -95,8 +125,8 @@ class Listener {
 
 }  // namespace
 
-void serve(Messages& messages, Service& service, int64_t room, const std::function<bool()>& stopped) {
-  Listener(messages, service, room).serve(stopped);
+void serve(Messages& messages, Service& service, int64_t room, Workplace& place, const std::function<bool()>& stopped) {
+  Listener(messages, service, room, place).serve(stopped);
 }
 
 }  // namespace sheaf::sfio

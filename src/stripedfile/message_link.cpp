@@ -15,6 +15,7 @@ class MessageLink final : public Link {
         listeners_(std::move(listeners)),
         gone_(listeners_.size()),
         far_(listeners_.size()),
+        pulses_(listeners_.size()),
         patience_(patience),
         tags_(tags),
         next_tag_(tags.first) {}
@@ -43,6 +44,7 @@ class MessageLink final : public Link {
    public:
     MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in)
         : link_(link), listener_(listener), request_(std::move(request)), out_(std::move(out)), in_(std::move(in)) {
+      ++link.pulses_[static_cast<size_t>(listener)].calls;
       link.counts_.bytes += bytes_of(out_) + bytes_of(in_);
       if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, out_.empty() ? in_ : out_);
       send();
@@ -51,15 +53,17 @@ class MessageLink final : public Link {
     MessageCall& operator=(const MessageCall&) = delete;
     // Given up: its memory may soon hold something else.
     ~MessageCall() override {
+      --link_.pulses_[static_cast<size_t>(listener_)].calls;
       if (answered_ && !request_.places.empty()) link_.take_back(lent_);
     }
 
     bool done() override {
       if (sent_ && sent_->done()) sent_.reset();
       if (answered_ && answered_->done()) answered_.reset();
+      if (!answered_) link_.pulses_[static_cast<size_t>(listener_)].felt = link_.waited();
       if (!answered_ && !sent_) return !must_travel();
       if (link_.gone_[static_cast<size_t>(listener_)]) throw link_.gone(listener_, about_of(request_));
-      if (link_.waited() - begin_ <= link_.patience_) return false;
+      if (link_.seems_alive(listener_, begin_)) return false;
       link_.gone_[static_cast<size_t>(listener_)] = true;
       throw link_.gone(listener_, about_of(request_));
     }
@@ -70,8 +74,7 @@ class MessageLink final : public Link {
     void send() {
       begin_ = link_.waited();
       const int task = link_.listeners_[static_cast<size_t>(listener_)].task;
-      request_.answer_tag = link_.next_tag_;
-      link_.next_tag_ = link_.next_tag_ == link_.tags_.last ? link_.tags_.first : link_.next_tag_ + 1;
+      request_.answer_tag = link_.next_tag();
       head_ = encode(request_);
       link_.counts_.messages += 1;
       link_.counts_.lent += lent_bytes();
@@ -141,11 +144,56 @@ class MessageLink final : public Link {
     return {};
   }
 
+  // What is known of a listener's life.
+  struct Pulse {
+    int64_t calls = 0;   // that wait for it
+    double felt = 0;     // when it gave the last sign
+    double since = 0;  // when it was asked
+    int32_t tag = 0;   // of the answer that is waited for
+    std::unique_ptr<Transfer> answered;
+    std::unique_ptr<Transfer> asked;
+  };
+
+  // For who waits since `begin`. All that calls wait for are asked when one is silent, which may be at a request that takes long: who
+  // waits for one after the other finds the dead among them at once.
+  bool seems_alive(int listener, double begin) {
+    Pulse& pulse = pulses_[static_cast<size_t>(listener)];
+    const double now = waited();
+    if (now - std::max(begin, pulse.felt) <= silence()) return true;
+    for (size_t other = 0; other < pulses_.size(); ++other)
+      if (pulses_[other].calls > 0) feel(other, now);
+    return !pulse.answered || now - pulse.since <= patience_ - silence();
+  }
+
+  void feel(size_t listener, double now) {
+    Pulse& pulse = pulses_[listener];
+    if (pulse.asked && pulse.asked->done()) pulse.asked.reset();
+    if (pulse.answered && pulse.answered->done()) {
+      pulse.answered.reset();
+      pulse.felt = now;
+    }
+    if (pulse.asked || pulse.answered || now - pulse.felt <= silence()) return;
+    pulse.tag = next_tag();
+    pulse.since = now;
+    const MemoryRun question{reinterpret_cast<std::byte*>(&pulse.tag), sizeof pulse.tag, sizeof pulse.tag, 1};
+    pulse.answered = messages_->receive(listeners_[listener].task, pulse.tag, {});
+    pulse.asked = messages_->send(listeners_[listener].task, pulse_tag, {&question, 1});
+  }
+
+  // Seconds of it after which a listener is asked, and gets the rest of the patience to answer.
+  double silence() const { return patience_ / 4; }
+
+  int32_t next_tag() {
+    const int tag = next_tag_;
+    next_tag_ = tag == tags_.last ? tags_.first : tag + 1;
+    return tag;
+  }
+
   // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and goes on (SIGSTOP, as
   // batch systems do) finds no listener gone.
   double waited() {
     const double now = messages_->now();
-    waited_ += std::min(now - looked_, patience_ / 4);
+    waited_ += std::min(now - looked_, silence());
     looked_ = now;
     return waited_;
   }
@@ -161,7 +209,7 @@ class MessageLink final : public Link {
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%g", patience_);
     return Error(Code::io, "I/O listener '" + facts.name + "' (task " + std::to_string(facts.task) +
-                               ") is gone: it has not answered for " + seconds + " s; " +
+                               ") is gone: it has given no sign of life for " + seconds + " s; " +
                                (about.empty() ? "its subfiles" : "'" + about + "' and its other subfiles") +
                                " cannot be reached");
   }
@@ -170,6 +218,7 @@ class MessageLink final : public Link {
   std::vector<ListenerFacts> listeners_;
   std::vector<bool> gone_;
   std::vector<bool> far_;  // cannot map this task's memory
+  std::vector<Pulse> pulses_;
   std::vector<LentMemory> loans_;
   double patience_;
   AnswerTags tags_;

@@ -26,7 +26,7 @@ inline constexpr int64_t default_room = 1 << 20;
 
 struct SessionOptions {
   int64_t room = default_room;  // listeners: bytes of data they take in one message
-  double patience = 60;         // compute tasks: seconds after which a listener that does not answer is gone
+  double patience = 60;         // compute tasks: seconds after which a listener that gives no sign of life is gone
   std::string name;             // listeners: host name that striped files know them by; empty: that of the machine
   std::string root;             // listeners: directory that stands for the root of their file system; their name is appended
 };

@@ -178,6 +178,8 @@ class StripedStore final : public Store {
     if (!is_stripe_path(path)) return others(path).traits(path);
     const StripeName name = parse_stripe_name(path);
     FileSystemTraits traits;
+    traits.coherence = Coherence::coherent;  // a subfile has one listener, which all bytes go through
+    traits.unit = 1;
     traits.stripes = std::ssize(name.subfiles);
     traits.stripe_size = name.unit > 0 ? name.unit : default_stripe_unit;
     return traits;

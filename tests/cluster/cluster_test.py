@@ -3,6 +3,7 @@
 (docs/testing.md, Several hosts).
 
     cluster_test.py [--quick] [--fs NAME]... [--case PATTERN]... [--json FILE] [--seconds N]
+    cluster_test.py --long COUNT [--first N] [--fs NAME]...     so many random MPI-IO cases
     cluster_test.py --list
     cluster_test.py up FS [NAME]; run NAME HOST|mpirun COMMAND...; down NAME      a cluster to try things on
 
@@ -58,6 +59,7 @@ def cannot() -> str:
         BIN / "mpiio_differential_openmpi",
         BIN / "kill_check",
         LIB / "libsheaf_mpiio.so",
+        LIB / "sheaf/libsheaf_mpiio_openmpi.so",
     ):
         if not file.exists():
             return f"no {file}: not built with Open MPI and -DSHEAF_TESTS=ON"
@@ -130,6 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
             name
             for name in cases.ALL
             if any(fnmatch.fnmatch(name, pattern) for pattern in arguments.case or wanted)
+            and (not arguments.long or int(name.rsplit("/", 1)[1]) >= arguments.first)
         ]
         if kind.missing():
             print(f"{fs}: skipped, {kind.missing()}")
@@ -203,7 +206,12 @@ def main() -> int:
     parser.add_argument("--json", help="a file for the results")
     parser.add_argument("--seconds", type=float, help="begin no case later than that")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--long", type=int, metavar="COUNT", help="the cases mpiio/long/*, so many of them")
+    parser.add_argument("--first", type=int, default=0, help="of them")
     arguments = parser.parse_args()
+    if arguments.long:
+        cases.add_long(arguments.first, arguments.long)
+        arguments.case = ["mpiio/long/*"]
     if arguments.list:
         print("\n".join(cases.ALL))
         return 0

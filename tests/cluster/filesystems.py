@@ -255,9 +255,9 @@ class MooseFS(FileSystem):
             probe = f"{rack.shared}/.probe-{host}"
             rack.on(
                 host,
-                f"for i in $(seq 150); do timeout 20 dd if=/dev/zero of={probe} bs=4k count=1 conv=fsync 2>&-"
+                f"for i in $(seq 600); do timeout 20 dd if=/dev/zero of={probe} bs=4k count=1 conv=fsync 2>/dev/null"
                 f" && rm {probe} && exit 0; sleep 0.2; done; exit 1",
-                timeout=120,
+                timeout=240,
             )
 
     def mount(self, host: str) -> None:

@@ -140,6 +140,27 @@ static void shared_pointer(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
+// In atomic mode nobody reads a mixture of what others write over each other; or it is refused, on all tasks, where locks do not
+// reach.
+static void atomic(void) {
+  static char data[20000];
+  MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);
+  if (file == MPI_FILE_NULL) return;
+  const int code = MPI_File_set_atomicity(file, 1);
+  int class = MPI_SUCCESS, least, most;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  MPI_Allreduce(&class, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(&class, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  wrong += least != most || (class != MPI_SUCCESS && class != MPI_ERR_UNSUPPORTED_OPERATION);
+  for (int r = 0; r < rounds && class == MPI_SUCCESS; ++r) {
+    memset(data, 1 + rank * rounds + r, sizeof data);
+    check(MPI_File_write_at(file, 1000, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE), "write_at", r);
+    check(MPI_File_read_at(file, 1000, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE), "read_at", r);
+    for (size_t i = 1; i < sizeof data; ++i) wrong += data[i] != data[0];
+  }
+  check(MPI_File_close(&file), "close", rounds);
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -147,7 +168,8 @@ static const struct {
              {"set-size", set_size},
              {"remade", remade},
              {"shared-pages", shared_pages},
-             {"shared-pointer", shared_pointer}};
+             {"shared-pointer", shared_pointer},
+             {"atomic", atomic}};
 
 int main(int argc, char** argv) {
   const int count = (int)(sizeof cases / sizeof *cases);

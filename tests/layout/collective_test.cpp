@@ -38,7 +38,7 @@ TEST(CollectiveLayout, GroupsAreFilledInOrder) {
 TEST(CollectiveLayout, ATaskThatOnlySendsNeverBeginsAGroup) {
   GroupPass pass;
   EXPECT_EQ(pass.add(0, 500, 512), 0);
-  EXPECT_EQ(pass.add(1, 500, 512, false), 0);
+  EXPECT_EQ(pass.add(1, 500, 512, GroupPass::Begins::never), 0);
   EXPECT_EQ(pass.add(2, 500, 512), 2);
 }
 

@@ -210,7 +210,7 @@ struct Ended {
 
 Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepted& ledger) {
   if (r.way == Way::appended) {  // behind what was written before
-    SharedHandles sound(memory);
+    TaskHandles sound(memory);
     run_fibers(fibers(r.processes, r.seed + 1), [&](Comm& comm) {
       Run before = r;
       before.way = Way::mapped;
@@ -221,7 +221,7 @@ Ended run_once(const Run& r, MemoryStore& memory, const FaultPlan& plan, Accepte
     });
   }
   FaultyStore faulty(memory, plan);
-  SharedHandles store(faulty);
+  TaskHandles store(faulty);
   Ended ended;
   ended.closed.assign(static_cast<size_t>(r.processes), 0);
   run_fibers(fibers(r.processes, r.seed + 2), [&](Comm& comm) {

@@ -28,7 +28,7 @@ void append_steps(MappedWriter& writer, const Program& p, const std::vector<std:
 // Appends the steps of `more` as `processes` processes with tasks dealt out in blocks; returns the codes.
 std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::vector<Step>>& more, int processes,
                          const std::string& words = "append", uint64_t seed = 0) {
-  SharedHandles store(inner);
+  TaskHandles store(inner);
   std::vector<Code> codes(static_cast<size_t>(processes), Code::ok);
   run_fibers(fibers(processes, seed), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
@@ -138,7 +138,7 @@ TEST(Append, IsCompleteUntilATaskNeedsAFurtherRound) {
 TEST(Append, ByTasksOfSomeProcessesOnly) {
   MemoryStore store;
   write_in_parallel(store, "a", small());
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   run_fibers(fibers(3), [&](Comm& comm) {
     std::vector<int64_t> list;
     if (comm.rank() == 1) list = {2};
@@ -194,7 +194,7 @@ TEST(Append, ACrashLeavesTheOldDataOrAnUnclosedFile) {
 }
 
 std::vector<Code> codes_of_append(MemoryStore& store, const std::string& words = "append", int64_t ntasks = 0, bool same = false) {
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   const auto before = store.contents("a");
   std::vector<Code> codes(2, Code::ok);
   run_fibers(fibers(2), [&](Comm& comm) {

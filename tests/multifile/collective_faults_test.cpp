@@ -77,7 +77,7 @@ void persistent_calls(ParallelWriter& writer, const CollectiveProgram& p, Comm& 
 }
 
 std::vector<Code> write_through(FaultyStore& faulty, const CollectiveProgram& p) {
-  SharedHandles shared(faulty);
+  TaskHandles shared(faulty);
   std::vector<Code> codes(p.requests.size(), Code::ok);
   run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
@@ -164,7 +164,7 @@ void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>
     for (plan.fail_at = 0;; ++plan.fail_at) {
       SCOPED_TRACE("operation " + std::to_string(plan.fail_at));
       FaultyStore faulty(memory, plan);
-      SharedHandles shared(faulty);
+      TaskHandles shared(faulty);
       std::vector<Code> codes(p.requests.size(), Code::ok);
       std::vector<std::string> wrong(p.requests.size());
       run_fibers(fibers(p.ntasks()), [&](Comm& comm) {

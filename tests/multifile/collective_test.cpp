@@ -138,7 +138,7 @@ TEST(Collective, OneTaskWritesALotOnItsOwn) {
 TEST(Collective, FlushBringsTheOwnBytesIntoTheFile) {
   const CollectiveProgram p = simple(3, 512, 4, 100, 3);
   MemoryStore store;
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   run_fibers(fibers(3), [&](Comm& comm) {
     ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
     write_calls(writer, p);
@@ -157,7 +157,7 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   CollectiveProgram p = simple(6, 200, 3, 150, 3);
   p.fsblksize = 256;
   MemoryStore store;
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   run_fibers(fibers(6), [&](Comm& comm) {
     auto request = request_of("a", p, comm.rank());
     request.chunk_size = 7000 * (comm.rank() + 1);
@@ -176,7 +176,7 @@ TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
     CollectiveProgram p = simple(64, request, 3, request);
     p.merge = merge;
     MemoryStore store(block);
-    SharedHandles shared(store);
+    TaskHandles shared(store);
     int32_t used = 0;
     run_fibers(fibers(64), [&](Comm& comm) {
       auto arguments = request_of("a", p, comm.rank());
@@ -224,7 +224,7 @@ TEST(Collective, RenumberedTasks) {
   for (const int nfiles : {1, 2}) {
     const int tasks = 4 * nfiles;
     MemoryStore store;
-    SharedHandles shared(store);
+    TaskHandles shared(store);
     run_fibers(fibers(tasks), [&](Comm& comm) {
       ParallelWriteRequest request;
       request.path = "a";
@@ -251,7 +251,7 @@ TEST(Collective, RenumberedTasks) {
   // Tasks 2 and 3 alone may collect: they do, and the senders follow in order.
   {
     MemoryStore store;
-    SharedHandles shared(store);
+    TaskHandles shared(store);
     for (const bool writes : {true, false})
       run_fibers(fibers(4), [&](Comm& comm) {
         OpenMode mode = mode_of(std::string(writes ? "w" : "r") + ",collmsa,collective=2,collector-hosts=x");
@@ -292,7 +292,7 @@ TEST(Collective, RenumberedTasks) {
 TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
   for (const int64_t bytes : {200'000, 50}) {
     MemoryStore store;
-    SharedHandles shared(store);
+    TaskHandles shared(store);
     std::vector<Code> codes(4);
     const CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
     run_fibers(fibers(4), [&](Comm& comm) {
@@ -312,7 +312,7 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
 // brings nothing; nobody loses what was written before.
 TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
   MemoryStore store;
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
   std::vector<int> failures(4);
   run_fibers(fibers(4), [&](Comm& comm) {

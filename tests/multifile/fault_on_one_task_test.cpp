@@ -90,6 +90,13 @@ void check_appended(MemoryStore& memory, const Outcomes& outcomes) {
   for (int64_t t = 0; t < tasks; ++t) EXPECT_EQ(streams_of(memory)[static_cast<size_t>(t)], content(t, 0, length_of(t)));
 }
 
+// Where several hosts append to a file that can have no journal it counts as unclosed from the open on (docs/api-mapped.md).
+void check_appended_plain(MemoryStore& memory, const Outcomes& outcomes) {
+  const Code code = code_of([&] { streams_of(memory); });  // damaged: half of a pointer was written, and nothing more
+  if (tasks_of_host() > 0 && !outcomes.succeeded("open") && (code == Code::unclosed || code == Code::damaged)) return;
+  check_appended(memory, outcomes);
+}
+
 template <class Reader>
 void read_stream(Reader& reader, Outcomes& outcomes, int me, bool together) {
   std::vector<std::byte> found(static_cast<size_t>(piece_of(me)));
@@ -126,7 +133,7 @@ void read_mapped(Comm& comm, Store& store, Outcomes& outcomes) {
 
 std::function<void(MemoryStore&)> written(const std::string& words, int nfiles) {
   return [=](MemoryStore& memory) {
-    SharedHandles store(memory);
+    TaskHandles store(memory);
     Outcomes outcomes(tasks, {});
     run_fibers(fibers(tasks), [&](Comm& comm) { parallel_writing(words, nfiles, false)(comm, store, outcomes); });
     require(!outcomes.any_failed(), "writing");
@@ -181,7 +188,8 @@ std::vector<FaultyProgram> programs() {
   writes("WriteMapped", mapped_writing(""), check_written);
   writes("WriteMappedCompressed", mapped_writing(compressed), check_written);
   const auto appends = [&](const std::string& name, const std::string& words, const std::string& more) {
-    add({.name = name, .notices = false, .make = written(words, 2), .body = appending(more), .check = check_appended});
+    add({.name = name, .notices = false, .make = written(words, 2), .body = appending(more),
+         .check = words == plain ? check_appended_plain : check_appended});
   };
   appends("Append", "", "");
   appends("AppendDurable", "", ",durable");

@@ -86,7 +86,7 @@ void persistent_steps(WriteStream& stream, const std::vector<Step>& steps, int64
 }
 
 std::vector<Code> write_through(FaultyStore& faulty, const Program& p, const std::string& words) {
-  SharedHandles shared(faulty);
+  TaskHandles shared(faulty);
   std::vector<Code> codes(tasks, Code::ok);
   run_fibers(fibers(tasks), [&](Comm& comm) {
     const int me = comm.rank();
@@ -127,7 +127,7 @@ TEST(Faults, InParallelOpenLeaveNoFile) {
     sweep(
         [&](FaultyStore& faulty, MemoryStore& memory) {
           const Program p = small_program(nfiles);
-          SharedHandles shared(faulty);
+          TaskHandles shared(faulty);
           std::vector<Code> codes(tasks);
           run_fibers(fibers(tasks), [&](Comm& comm) {
             codes[static_cast<size_t>(comm.rank())] = code_of(
@@ -146,7 +146,7 @@ TEST(Faults, InParallelReading) {
       sweep(
           [&](FaultyStore& faulty, MemoryStore&) {
             const Program p = small_program(1);
-            SharedHandles shared(faulty);
+            TaskHandles shared(faulty);
             std::vector<Code> codes(tasks);
             std::vector<std::string> wrong(tasks);
             run_fibers(fibers(tasks), [&](Comm& comm) {

@@ -134,7 +134,7 @@ TEST_F(JournalFailures, ThatFailsLaterCostsNothingButWhatIsNotRecorded) {
   for (const bool from_then_on : {false, true})
     for (int64_t k = 0;; ++k) {
       MemoryStore store(4096, 512);
-      FaultyStore faulty(store, failing(k, from_then_on, ENOSPC));
+      FaultyStore faulty(store, failing(k, from_then_on, EIO));
       Serial program(faulty, "w");
       int64_t recorded = 0;
       for (int i = 0; i < 6; ++i) {
@@ -164,6 +164,33 @@ TEST_F(JournalFailures, ThatFailsLaterCostsNothingButWhatIsNotRecorded) {
       expect_all(stream_of(store), 0, program.done[0]);
       EXPECT_FALSE(store.status("a.journal").exists);
       if (!failed) break;
+      ASSERT_LT(k, 200);
+    }
+}
+
+// What was flushed is found, or the flush has said that there is no room; that there is none does not last.
+TEST_F(JournalFailures, AFullFileSystemIsAnErrorOfTheCallWhichCanBeRepeated) {
+  for (const int error : {ENOSPC, EDQUOT})
+    for (int64_t k = 0;; ++k) {
+      MemoryStore store(4096, 512);
+      FaultyStore faulty(store, failing(k, false, error));
+      Serial program(faulty, "w");
+      for (int i = 0; i < 6; ++i) {
+        const bool written = !attempt([&] { program.write(); }) || !attempt([&] { program.write(); });
+        ASSERT_TRUE(written) << k;
+        const auto full = attempt([&] { program.writer->commit(); });
+        if (full) {
+          EXPECT_EQ(full->errno_value(), error);
+          ASSERT_NO_THROW(program.writer->commit());
+        }
+        const auto found = stream_of(store);
+        ASSERT_EQ(std::ssize(found), program.done[0]) << k;
+        expect_all(found, 0, program.done[0]);
+      }
+      EXPECT_FALSE(any_warnings());
+      program.writer->close();
+      expect_all(stream_of(store), 0, program.done[0]);
+      if (faulty.failed() == 0) break;
       ASSERT_LT(k, 200);
     }
 }

@@ -40,7 +40,7 @@ void sweep(const std::function<void(MemoryStore&, FaultyStore&)>& run) {
 TEST(MappedFaults, AWriteIsRightOrRefused) {
   const MappedProgram p = program();
   sweep([&](MemoryStore& memory, FaultyStore& faulty) {
-    SharedHandles store(faulty);
+    TaskHandles store(faulty);
     std::vector<Code> codes(3, Code::ok);
     run_fibers(fibers(3, 1), [&](Comm& comm) {
       codes[static_cast<size_t>(comm.rank())] = code_of([&] {
@@ -80,7 +80,7 @@ TEST(MappedFaults, AFailureOfAReadingOpenIsSeenByAll) {
   const MappedProgram p = program();
   sweep([&](MemoryStore& memory, FaultyStore& faulty) {
     write_mapped(memory, "a", p);
-    SharedHandles store(faulty);
+    TaskHandles store(faulty);
     std::vector<Code> codes(3, Code::ok);
     run_fibers(fibers(3, 1), [&](Comm& comm) {
       codes[static_cast<size_t>(comm.rank())] = code_of([&] {

@@ -92,7 +92,7 @@ TEST(Mapped, OverlappingLists) {
   const MappedProgram p = random_mapped(11);
   MemoryStore store;
   write_mapped(store, "a", p);
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   run_fibers(fibers(4), [&](Comm& comm) {
     std::vector<int64_t> all;
     for (int64_t t = p.program.ntasks(); t-- > comm.rank() % 2;) all.push_back(t);
@@ -137,7 +137,7 @@ using Change = std::function<void(std::vector<MappedWriteTask>&, MappedWriteRequ
 std::vector<Code> codes_of_mapped_open(int changed, const Change& change) {
   MemoryStore store;
   store.set_contents("a", content(3, 0, 3000));
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   std::vector<Code> codes(processes, Code::ok);
   run_fibers(fibers(processes, 3), [&](Comm& comm) {
     // Process k has tasks k and k+3 as (0, k) and (1, k).
@@ -191,7 +191,7 @@ TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
   const MappedProgram p = random_mapped(3);
   MemoryStore store;
   write_mapped(store, "a", p);
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   for (const int64_t bad : {int64_t{-1}, int64_t{p.program.ntasks()}, INT64_MAX}) {
     std::vector<Code> codes(processes, Code::ok);
     run_fibers(fibers(processes), [&](Comm& comm) {
@@ -216,7 +216,7 @@ TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(1076 + 16 * n), 12, std::byte{0});
       store.set_contents(victim, bytes);
       if (missing) store.remove(victim);
-      SharedHandles shared(store);
+      TaskHandles shared(store);
       std::vector<Code> codes(processes, Code::ok);
       run_fibers(fibers(processes), [&](Comm& comm) {
         codes[static_cast<size_t>(comm.rank())] =

@@ -139,7 +139,7 @@ class World {
   }
 
   void write_in_parallel(const Command& c, const std::string& path, const Program& p, Streams& made, const std::string& more) {
-    SharedHandles shared(store_);
+    TaskHandles shared(store_);
     run_fibers(fibers(p.ntasks(), c.n[4] % 5), [&](Comm& comm) {
       ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm), mode_of("w" + words(c) + more, p.buffer));
       const auto put = [&](const std::vector<std::byte>& bytes, int64_t number) {
@@ -152,7 +152,7 @@ class World {
   }
 
   void write_mapped(const Command& c, const std::string& path, const Program& p, Streams& made) {
-    SharedHandles shared(store_);
+    TaskHandles shared(store_);
     run_fibers(fibers(2, c.n[4] % 5), [&](Comm& comm) {
       std::vector<MappedWriteTask> mine;
       for (int t = comm.rank(); t < p.ntasks(); t += 2)
@@ -164,7 +164,7 @@ class World {
 
   void run_append(const Command& c, const std::string& path) {
     Streams& made = model_.at(path);
-    SharedHandles shared(store_);
+    TaskHandles shared(store_);
     run_fibers(fibers(1 + static_cast<int>(c.n[1] % 3), c.n[4] % 5), [&](Comm& comm) {
       MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{path, true, {}}, 0}, mode_of("append" + words(c)));
       write_as_process(c, made, writer);
@@ -224,7 +224,7 @@ class World {
     WorkProgress quiet;
     require(verify(store_, path, true, quiet).ok(), "verify");
     const int way = static_cast<int>(c.n[1] % 5);
-    SharedHandles shared(store_);
+    TaskHandles shared(store_);
     if (way == 0) {
       SerialReader reader(store_, path, mode_of("r"));
       require(reader.ntasks() == ntasks && !reader.facts().unclosed, "a complete file");

@@ -57,7 +57,7 @@ TEST(RoundTrip, OfOneGroupInReversedOrder) {
   p.requests = {100, 0, 2000, 5};
   for (int t = 0; t < 4; ++t) p.steps.push_back({{Step::write, t == 1 ? 0 : 70 + t}});
   MemoryStore store;
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
     const int me = comm.rank();
     ParallelWriteRequest request = request_of("a", p, comm);

@@ -120,7 +120,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
 
 // All ranks, and another number of them that read together.
 void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& written, uint64_t seed) {
-  SharedHandles store(memory);
+  TaskHandles store(memory);
   run_fibers(fibers(r.ranks, seed + 1), [&](Comm& comm) {
     const auto me = static_cast<size_t>(comm.rank());
     ParallelReader reader(store, comm.duplicate(), "a", mode_of(seed % 2 ? "r,collective=16" : "r", 300));
@@ -141,7 +141,7 @@ void simulate(uint64_t seed) {
   MemoryStore memory;
   FaultyStore faulty(memory, r.fault);
   faulty.keep_log(false);
-  SharedHandles store(faulty);
+  TaskHandles store(faulty);
   Outcomes outcomes(r.ranks);
   std::vector<int64_t> written(static_cast<size_t>(r.ranks));
   bool closed = false;

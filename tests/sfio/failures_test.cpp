@@ -1,6 +1,7 @@
-// What goes wrong under a real MPI: failures_test lost|full. Prints "works" from every compute task. Listeners n0 and n1.
+// What goes wrong under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task. Listeners n0 and n1.
 //   lost PID_FILE SIGNAL   the process that the file names gets the signal; its subfile is an error, the other's is not
 //   full                   the disk of n1 has less room than is written
+//   slow DIRECTORY         the listeners sync for longer than one that is silent may take
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 
 #include "sfio.h"
 #include "sheaf.h"
+#include "sion.h"
 
 namespace {
 
@@ -105,11 +107,30 @@ void full() {
   REQUIRE(sfio_mdelete(name) == 0);
 }
 
+void slow(const std::string& directory) {
+  const std::string own = directory + "/" + std::to_string(me);
+  std::string path = "sfio:unit=1000;#0," + own + ".0;#1," + own + ".1;";
+  int tasks = 1, files = 1, rank = 0;
+  int* ranks = &rank;
+  sion_int64 chunk = bytes;
+  sion_int64* chunks = &chunk;
+  sion_int32 block = -1;
+  const int sid = sion_open(path.data(), "wb,durable", &tasks, &files, &chunks, &block, &ranks, nullptr);
+  REQUIRE(sid >= 0);
+  const std::string data(bytes, static_cast<char>('a' + me));
+  REQUIRE(sion_fwrite(data.data(), 1, bytes, sid) == bytes);
+  const double begin = MPI_Wtime();
+  REQUIRE(sion_flush(sid) == 1);
+  REQUIRE(MPI_Wtime() - begin > 2.5);
+  REQUIRE(sion_close(sid) == 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  const char* const wanted = std::getenv("SFIO_TEST_LEVEL");
+  MPI_Init_thread(&argc, &argv, wanted ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &level);
   if (argc < 2 || sfio_start(MPI_COMM_WORLD, nullptr, nullptr) != 0) return 1;
   if (sfio_comm() != MPI_COMM_NULL) {
     MPI_Comm_rank(sfio_comm(), &me);
@@ -117,6 +138,8 @@ int main(int argc, char** argv) {
     const bool kills = std::strcmp(argv[1], "lost") == 0;
     if (kills)
       lost(argv[2], std::atoi(argv[3]));
+    else if (std::strcmp(argv[1], "slow") == 0)
+      slow(argv[2]);
     else
       full();
     std::printf("task %d works\n", me);

@@ -130,6 +130,14 @@ class Sfio(unittest.TestCase):
                 self.assertIn("I/O listener 'n1' (task 3) is gone", said)
                 self.assertEqual((self.root / "n0" / "f.dat").read_bytes(), b"d" * 400_000)
 
+    def test_listeners_that_sync_for_longer_than_silence_may_last(self):
+        slow = {"LD_PRELOAD": str(BIN.parent / "libfailing_calls.so"), "FAILING_DIR": str(self.root), "FAILING_SLOW_SYNC": "3"}
+        for how, count, level in (("thread", 2, {}), ("listeners=2", 3, {}), ("listeners=2", 3, {"SFIO_TEST_LEVEL": "funneled"})):
+            with self.subTest(how=how, level=level):
+                said = self.run_program(count, "sfio-failures", "slow", self.root, SHEAF_SFIO=how, SHEAF_SFIO_ROOT="",
+                                        SHEAF_SFIO_TIMEOUT="1", **slow, **level)
+                self.assertEqual(said.count(" works"), 2 if how == "thread" else 1, said)
+
     def until_they_work(self, tasks, *words, **variables):
         """A launch that need not end: that of a job with a dead task. Returns what was said when `tasks` tasks work."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SHEAF_")}

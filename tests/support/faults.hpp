@@ -111,7 +111,7 @@ class FaultTable : public ::testing::TestWithParam<std::tuple<FaultyProgram, Fau
         MemoryStore memory;
         if (program.make) program.make(memory);
         FaultyStore faulty(memory, plan);
-        SharedHandles broken(faulty), sound(memory);
+        TaskHandles broken(faulty), sound(memory);
         Outcomes outcomes(program.ntasks, fault);
         ASSERT_NO_THROW(run_fibers(fibers(program.ntasks), [&](Comm& comm) {
           program.body(comm, comm.rank() == victim ? static_cast<Store&>(broken) : sound, outcomes);

@@ -33,13 +33,13 @@ void HostCache::flush() {
 
 HostCache::Page& HostCache::page_of(int64_t number) {
   Page& page = pages_[number];
-  if (!page.bytes) page.bytes = std::make_unique<std::byte[]>(static_cast<size_t>(options_.page));
+  if (!page.bytes) page.bytes = std::make_unique<std::byte[]>(static_cast<size_t>(page_bytes_));
   return page;
 }
 
 void HostCache::fill(int64_t number, Page& page) {
-  const std::span all(page.bytes.get(), static_cast<size_t>(options_.page));
-  const size_t got = server_.read(all, number * options_.page);
+  const std::span all(page.bytes.get(), static_cast<size_t>(page_bytes_));
+  const size_t got = server_.read(all, number * page_bytes_);
   std::ranges::fill(all.subspan(got), std::byte{0});
   page.is_uptodate = true;
 }
@@ -48,7 +48,7 @@ void HostCache::write_back(int64_t number, Page& page) {
   if (!page.is_dirty()) return;
   const std::span dirty(page.bytes.get() + page.dirty_from,
                         static_cast<size_t>(page.dirty_to - page.dirty_from));
-  change_server([&] { server_.write(dirty, number * options_.page + page.dirty_from); });
+  change_server([&] { server_.write(dirty, number * page_bytes_ + page.dirty_from); });
   page.dirty_from = page.dirty_to = 0;
 }
 
@@ -56,9 +56,9 @@ size_t HostCache::read(std::span<std::byte> data, int64_t offset) {
   if (offset >= size_) return 0;
   const auto total = std::min(std::ssize(data), size_ - offset);
   for (int64_t done = 0; done < total;) {
-    const int64_t number = (offset + done) / options_.page;
-    const int64_t from = (offset + done) % options_.page;
-    const int64_t count = std::min(total - done, options_.page - from);
+    const int64_t number = (offset + done) / page_bytes_;
+    const int64_t from = (offset + done) % page_bytes_;
+    const int64_t count = std::min(total - done, page_bytes_ - from);
     Page& page = page_of(number);
     if (!page.is_uptodate) fill(number, page);
     std::memcpy(data.data() + done, page.bytes.get() + from, static_cast<size_t>(count));
@@ -69,17 +69,17 @@ size_t HostCache::read(std::span<std::byte> data, int64_t offset) {
 
 void HostCache::write(std::span<const std::byte> data, int64_t offset) {
   while (!data.empty()) {
-    const int64_t from = offset % options_.page;
-    const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), options_.page - from)));
-    write_page(offset / options_.page, from, part);
+    const int64_t from = offset % page_bytes_;
+    const auto part = data.first(static_cast<size_t>(std::min(std::ssize(data), page_bytes_ - from)));
+    write_page(offset / page_bytes_, from, part);
     data = data.subspan(part.size());
     offset += std::ssize(part);
   }
 }
 
 void HostCache::write_page(int64_t number, int64_t from, std::span<const std::byte> data) {
-  const int64_t begin = number * options_.page;
-  const int64_t known = std::clamp<int64_t>(size_ - begin, 0, options_.page);  // as this host sees it
+  const int64_t begin = number * page_bytes_;
+  const int64_t known = std::clamp<int64_t>(size_ - begin, 0, page_bytes_);  // as this host sees it
   int64_t to = from + std::ssize(data);
   Page& page = page_of(number);
   const bool covers = known == 0 || (from == 0 && to >= known);
@@ -100,10 +100,10 @@ void HostCache::write_page(int64_t number, int64_t from, std::span<const std::by
 void HostCache::resize(int64_t size) {
   flush();
   change_server([&] { server_.resize(size); });
-  pages_.erase(pages_.lower_bound((size + options_.page - 1) / options_.page), pages_.end());
-  if (const auto last = pages_.find(size / options_.page); last != pages_.end()) {
-    const int64_t within = size % options_.page;
-    std::fill_n(last->second.bytes.get() + within, options_.page - within, std::byte{0});
+  pages_.erase(pages_.lower_bound((size + page_bytes_ - 1) / page_bytes_), pages_.end());
+  if (const auto last = pages_.find(size / page_bytes_); last != pages_.end()) {
+    const int64_t within = size % page_bytes_;
+    std::fill_n(last->second.bytes.get() + within, page_bytes_ - within, std::byte{0});
   }
   size_ = size;
 }

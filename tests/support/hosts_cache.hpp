@@ -32,7 +32,8 @@ class HostsServer {
 // Not thread-safe. The server's exceptions leave the page that they concern as it was.
 class HostCache {
  public:
-  HostCache(HostsServer& server, const HostsOptions& options) : server_(server), options_(options) {
+  HostCache(HostsServer& server, const HostsOptions& options, int host)
+      : server_(server), options_(options), page_bytes_(options.page_of(host)) {
     forget();
   }
 
@@ -67,6 +68,7 @@ class HostCache {
 
   HostsServer& server_;
   const HostsOptions& options_;
+  const int64_t page_bytes_;
   std::map<int64_t, Page> pages_;
   int64_t size_ = 0;
   int64_t seen_change_ = 0;

@@ -59,6 +59,7 @@ class HostedFile final : public File {
     const std::lock_guard lock(world_->mutex);
     require_open();
     FileStatus status = file_->bytes.status();
+    status.block_size = world_->options.page_of(who_.host);  // as FUSE and NFS have it
     if (world_->has_caches()) status.size = cache().size();
     return status;
   }
@@ -82,9 +83,35 @@ class HostedFile final : public File {
     const std::lock_guard lock(world_->mutex);
     require_open();
     if (!world_->has_caches()) return;
+    publish();
+    cache().forget();
+    server().check();
+    since_ = ++world_->clock;
+  }
+
+  bool write_through(std::span<const std::byte> data, int64_t offset) override {
+    if (!world_->has_caches()) return File::write_through(data, offset);
+    require_writable(path_, writable_);
+    require_range(path_, offset, data.size());
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    if (!takes_directly(offset, data.size())) return false;
+    file_->tally.wrote(path_, who_, offset, std::ssize(data));
     cache().flush();
-    cache().revalidate();
-    since_ = file_->tally.opened();
+    server().write(data, offset);
+    cache().forget();
+    return true;
+  }
+
+  size_t read_through(std::span<std::byte> data, int64_t offset) override {
+    if (!world_->has_caches() || world_->options.direct == 0) return read_at(data, offset);
+    require_range(path_, offset, data.size());
+    const std::lock_guard lock(world_->mutex);
+    require_open();
+    cache().flush();
+    const size_t got = server().read(data, offset);
+    file_->tally.read(path_, who_, ++world_->clock, offset, static_cast<int64_t>(got));
+    return got;
   }
 
   int64_t next_data(int64_t offset) override {
@@ -171,6 +198,11 @@ class HostedFile final : public File {
                                                                    : file_->host_locks[who_.host];
   }
 
+  bool takes_directly(int64_t offset, size_t length) const {
+    const int64_t block = world_->options.direct;
+    return block > 0 && offset % block == 0 && static_cast<int64_t>(length) % block == 0;
+  }
+
   void disturb() {
     if (world_->happens(world_->options.pressure)) cache().press(world_->random);
     if (world_->happens(world_->options.timeout)) cache().revalidate();
@@ -237,10 +269,11 @@ std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
 FileStatus HostsStore::status(const std::string& path) {
   const std::lock_guard lock(world_->mutex);
   if (world_->directories.contains(path))
-    return {.exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page};
+    return {.exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page_of(who_.host)};
   const auto file = world_->find(who_.host, path);
   if (!file) return {};
   FileStatus status = file->bytes.status();
+  status.block_size = world_->options.page_of(who_.host);
   if (!world_->has_caches()) return status;
   auto& cache = world_->seen_by(who_.host, *file).cache;
   if (world_->happens(world_->options.timeout)) cache.revalidate();

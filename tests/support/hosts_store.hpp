@@ -22,12 +22,15 @@ struct HostsOptions {
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
   int64_t page = 4096;      // bytes of a page of a host's cache
+  std::vector<int64_t> pages = {};  // the same of host 0, 1, ... in turn; empty: `page` for all
   int64_t unit = 64 << 10;  // bytes; what traits() says, and what is counted
   uint64_t seed = 0;        // of the moments below
   int pressure =
       0;  // one in so many transfers of a host writes a page back, or forgets one, at random; 0: none
   int timeout =
       0;  // one in so many looks at the attributes of a file, at random, as after their time; 0: none
+  int64_t direct =
+      1;  // bytes: multiples of so many are written past the cache; 0: none, and nothing is read so
   bool writes_whole_pages = true;  // pages that are up to date, unless the host holds a lock of the file
   bool answers_tell_change_before =
       true;  // else a host that writes does not see that others have (NFS 4): not even the next open does
@@ -37,6 +40,8 @@ struct HostsOptions {
       true;  // the first call with a name that the host knew before another host removed it: ESTALE
   bool absence_is_kept =
       false;  // the first open or status of a name that the host has missed before: ENOENT again
+
+  int64_t page_of(int host) const { return pages.empty() ? page : pages[static_cast<size_t>(host) % pages.size()]; }
 };
 
 class SimulatedHosts {

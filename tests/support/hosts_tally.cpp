@@ -44,9 +44,25 @@ void HostsTally::cut(int64_t at) {
   spans_.emplace(at, right);
 }
 
+// Empty: none.
+std::string HostsTally::mixed(const std::string& path, HostedTask who, int64_t offset, int64_t end) const {
+  const int64_t begin = offset - offset % unit_;
+  end += unit_ - 1 - (end - 1) % unit_;
+  auto span = spans_.upper_bound(begin);
+  if (span != spans_.begin()) --span;
+  for (; span != spans_.end() && span->first < end; ++span) {
+    const Span& there = span->second;
+    if (there.end <= begin || there.who.host == who.host || may_be_read(there, clock_)) continue;
+    return name_of(who) + " writes beside byte " + std::to_string(span->first) + " of " + path + ", which " +
+           name_of(there.who) + " has not synced";
+  }
+  return {};
+}
+
 void HostsTally::wrote(const std::string& path, HostedTask who, int64_t offset, int64_t length) {
   if (length <= 0) return;
   const int64_t end = offset + length;
+  const std::string beside = mixed(path, who, offset, end);
   cut(offset);
   cut(end);
   spans_.erase(spans_.lower_bound(offset), spans_.lower_bound(end));
@@ -67,6 +83,7 @@ void HostsTally::wrote(const std::string& path, HostedTask who, int64_t offset, 
              " and by " + name_of(who));
     host = several;
   }
+  if (!beside.empty()) tell(counts_.mixed_units, 1, beside);
 }
 
 bool HostsTally::may_be_read(const Span& span, int64_t since) const {
@@ -76,8 +93,8 @@ bool HostsTally::may_be_read(const Span& span, int64_t since) const {
   return first != times->second.end() && *first <= since;
 }
 
-void HostsTally::read(const std::string& path, HostedTask who, int64_t since, int64_t offset,
-                      int64_t length) {
+void HostsTally::read(const std::string& path, HostedTask who, int64_t since, int64_t offset, int64_t length,
+                      bool own_host) {
   const int64_t end = offset + length;
   auto span = spans_.upper_bound(offset);
   if (span != spans_.begin()) --span;
@@ -85,6 +102,7 @@ void HostsTally::read(const std::string& path, HostedTask who, int64_t since, in
     const int64_t from = std::max(offset, span->first);
     const int64_t bytes = std::min(end, span->second.end) - from;
     if (bytes <= 0 || span->second.who == who || may_be_read(span->second, since)) continue;
+    if (!own_host && span->second.who.host == who.host) continue;
     tell(span->second.who.host == who.host ? counts_.neighbour_bytes : counts_.foreign_bytes, bytes,
          std::to_string(bytes) + " bytes at offset " + std::to_string(from) + " of " + path +
              ", written by " + name_of(span->second.who) + ", are read by " + name_of(who));

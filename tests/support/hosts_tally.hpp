@@ -18,14 +18,16 @@ struct HostedTask {
 };
 
 struct HostsCounts {
-  int64_t shared_units = 0;     // units of a file that two hosts wrote to between its open and its last close
+  int64_t shared_units = 0;  // units of a file that two hosts wrote to between its open and its last close
+  int64_t mixed_units = 0;   // times that a host wrote to a unit in which another one's bytes were not yet
+                            // closed or synced
   int64_t foreign_bytes = 0;    // read that a task of another host had written, without a close or sync there
                                 // and an open here between
   int64_t neighbour_bytes = 0;  // the same for another task of the reader's own host
   int64_t stale_handles = 0;    // calls that failed with ESTALE
   int64_t server_writes = 0;    // requests that reached the server
   int64_t server_reads = 0;
-  std::vector<std::string> examples;  // the first few of what is counted in the first three, in words
+  std::vector<std::string> examples;  // the first few of what is counted in the first four, in words
 };
 
 // Of one file. `counts` and `clock`, which the caller guards and which outlive it, may be those of many.
@@ -41,7 +43,9 @@ class HostsTally {
   void published(HostedTask who) {
     published_[who].push_back(++clock_);
   }  // what it has written so far was closed or synced
-  void read(const std::string& path, HostedTask who, int64_t since, int64_t offset, int64_t length);
+  // own_host: what other tasks of the same host have written counts, too.
+  void read(const std::string& path, HostedTask who, int64_t since, int64_t offset, int64_t length,
+            bool own_host = true);
 
  private:
   struct Span {
@@ -51,6 +55,7 @@ class HostsTally {
   };
   void cut(int64_t at);
   bool may_be_read(const Span& span, int64_t since) const;
+  std::string mixed(const std::string& path, HostedTask who, int64_t offset, int64_t end) const;
   void tell(int64_t& count, int64_t more, const std::string& text);
 
   const int64_t unit_;

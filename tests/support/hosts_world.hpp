@@ -32,13 +32,14 @@ struct ServedFile {
 class ServedFile::Seen final : public HostsServer {
  public:
   Seen(ServedFile& file, int host, const HostsOptions& options, HostsCounts& counts)
-      : file_(file), host_(host), options_(options), counts_(counts), cache(*this, options) {}
+      : file_(file), host_(host), options_(options), counts_(counts), cache(*this, options, host) {}
 
   size_t read(std::span<std::byte> data, int64_t offset) override;
   void write(std::span<const std::byte> data, int64_t offset) override;
   void resize(int64_t size) override;
   int64_t size() override { return file_.bytes.status().size; }
   int64_t change() override { return file_.change; }
+  void check() { require_handle(); }  // as any request: throws ESTALE
 
  private:
   void require_handle();

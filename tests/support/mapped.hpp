@@ -94,7 +94,7 @@ inline void write_as_process(Store& store, const std::string& path, const Mapped
 
 inline void write_mapped(Store& inner, const std::string& path, const MappedProgram& p, uint64_t seed = 0,
                          const std::string& words = "w") {
-  SharedHandles store(inner);
+  TaskHandles store(inner);
   run_fibers(fibers(p.writers, seed), [&](Comm& comm) { write_as_process(store, path, p, comm, seed, words); });
   require(store.open_files() == 0, "all files closed");
 }
@@ -106,7 +106,7 @@ inline void check_task(ReadStream& stream, const MappedProgram& p, int64_t task)
 
 // Automatically, and with random lists that may overlap or be empty.
 inline void read_mapped(Store& inner, const std::string& path, const MappedProgram& p, uint64_t seed) {
-  SharedHandles store(inner);
+  TaskHandles store(inner);
   const int64_t n = p.program.ntasks();
   run_fibers(fibers(p.readers, seed), [&](Comm& comm) {
     const int me = comm.rank();

@@ -11,6 +11,7 @@
 #include "storage/memory_store.hpp"
 #include "storage/shared_handles.hpp"
 #include "support/multifile_model.hpp"
+#include "support/task_handles.hpp"
 
 namespace sheaf::test {
 
@@ -32,6 +33,7 @@ inline FiberOptions fibers(int ranks, uint64_t seed = 0) {
   options.ranks = ranks;
   options.stack_bytes = 128 << 10;
   options.seed = seed;
+  options.ranks_per_node = std::max(1, tasks_of_host());
   return options;
 }
 
@@ -116,6 +118,7 @@ inline ParallelWriteRequest request_of(std::string_view path, const Program& p, 
   request.nfiles = p.nfiles;
   request.fsblksize = p.fsblksize;
   request.chunk_size = p.requests[static_cast<size_t>(comm.rank())];
+  request.keeps_chunks = tasks_of_host() > 0;  // the model knows of no hosts
   if (p.nfiles <= 0) request.local = comm.split(group_of(comm.rank(), comm.size()), -comm.rank());
   return request;
 }
@@ -143,7 +146,7 @@ inline void write_as_task(Store& store, const std::string& path, const Program& 
 
 inline void write_in_parallel(Store& inner, const std::string& path, const Program& p, uint64_t seed = 0,
                               const std::string& words = "w") {
-  SharedHandles store(inner);
+  TaskHandles store(inner);
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) { write_as_task(store, path, p, comm, words); });
 }
 
@@ -214,7 +217,7 @@ inline void check_by_task(Store& store, const std::string& path, const Program& 
 
 inline void check_in_parallel(Store& inner, const std::string& path, const Program& p, int64_t buffer = 128 << 10,
                               uint64_t seed = 0) {
-  SharedHandles store(inner);
+  TaskHandles store(inner);
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
     ParallelReader reader(store, comm.duplicate(), path, mode_of("r", buffer));

@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
     if (!variable || i + 1 == argc) return refuse(argv[i]);
     setenv(variable, argv[++i], 1);
   }
-  MPI_Init(&argc, &argv);
+  int level = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
   if (sfio_start(MPI_COMM_WORLD, "listener", nullptr) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Finalize();
   return 0;

@@ -46,6 +46,13 @@ void require_mpi() {
   if (flag) throw Error(Code::invalid_argument, "MPI has been finalized");
 }
 
+// Two threads take turns in talking where MPI allows that.
+std::unique_ptr<Workplace> place_of_listener() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level >= MPI_THREAD_SERIALIZED ? guarded_place() : thread_place();
+}
+
 const char* words_of(const char* how) {
   if (how && *how) return how;
   const char* const set = std::getenv("SHEAF_SFIO");
@@ -104,7 +111,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   MPI_Comm_split(all, roster.computes ? 0 : MPI_UNDEFINED, tasks->rank(), &compute_);
   messages_ = mpi_messages(all);
   if (!roster.computes) {
-    serve(*messages_, *service_, options_.room);
+    serve(*messages_, *service_, options_.room, *place_of_listener());
     return;
   }
   static int64_t sessions = 0;
@@ -116,7 +123,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   if (in_thread)
     thread_ = std::thread([this, own = std::shared_ptr<Messages>(another_of(*messages_))] {
       try {
-        serve(*own, *service_, options_.room);
+        serve(*own, *service_, options_.room, *place_of_listener());
       } catch (const std::exception& error) {
         report_error("I/O listener", Error(Code::io, error.what()));  // its clients will find it gone
       }

@@ -1,0 +1,23 @@
+#include "layout/regions.hpp"
+
+#include "base/checked.hpp"
+
+namespace sheaf::layout {
+
+RegionChunk enlarged_chunk(int64_t task, int64_t chunk, const GroupPlace& run, const RunRules& rules) {
+  if (task != run.first + run.size - 1) return {chunk, chunk};
+  const int64_t unit = rules.unit;
+  const int64_t in_unit = rules.data_start % unit;
+  const int64_t before = run.number == 0 ? in_unit : 0;
+  const int64_t behind = (before + run.sum % unit) % unit;
+  const auto usable = checked_add(chunk, behind == 0 ? 0 : unit - behind);
+  const auto size = usable ? checked_add(*usable, run.number == run.count - 1 ? in_unit : 0) : usable;
+  return {must_fit(size, "the chunk size"), *usable};
+}
+
+bool may_grow(int64_t growth, int64_t total, int64_t hosts, int64_t unit) {
+  const auto slack = checked_mul(hosts, unit);
+  return growth <= total / 4 || !slack || growth - total / 4 <= *slack;
+}
+
+}  // namespace sheaf::layout

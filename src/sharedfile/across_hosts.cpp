@@ -1,0 +1,69 @@
+#include "sharedfile/across_hosts.hpp"
+
+#include "comm/agree.hpp"
+#include "exchange/hosts_file.hpp"
+#include "sharedfile/opening.hpp"
+#include "sharedfile/shared_file.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+void AcrossHosts::require_locks(const std::string& path) const {
+  if (excludes()) return;
+  const std::string why =
+      locks == LockScope::none
+          ? "the file system has no locks"
+          : "its tasks are on " + std::to_string(hosts) +
+                " hosts, and locks of the file system keep out tasks of the same host only";
+  throw file_error(Code::unsupported, path,
+                   "has no atomic mode: " + why + "; if that is not so, set SHEAF_FS=locks=global");
+}
+
+void AcrossHosts::apply(exchange::Alone& how, bool writes) const {
+  if (writes && (caches() || !excludes())) how.sieving = exchange::Sieving::never;
+}
+
+void AcrossHosts::apply(exchange::Together& how, bool writes) const {
+  apply(how.alone, writes);
+  if (caches()) how.unit = unit;
+}
+
+int64_t AcrossHosts::size_of(File& file) const {
+  if (caches()) file.renew();
+  return file.status().size;
+}
+
+std::shared_ptr<File> AcrossHosts::wrap(std::shared_ptr<File> file) const {
+  if (!caches() || !file) return file;
+  return std::make_shared<exchange::HostsFile>(std::move(file), locks);
+}
+
+AcrossHosts across_hosts(const Opening& opening, Comm& comm) {
+  AcrossHosts found;
+  found.coherence = static_cast<Coherence>(opening.coherence);
+  found.locks = static_cast<LockScope>(opening.locks);
+  found.unit = opening.unit;
+  if (found.coherence != Coherence::local) found.hosts = comm.node_count();
+  return found;
+}
+
+std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
+                                 Opening& opening) {
+  FileSystemTraits traits;  // of what is unknown
+  attempt([&] { traits = store.traits(path); });
+  opening.coherence = static_cast<uint8_t>(traits.coherence);
+  opening.locks = static_cast<uint8_t>(traits.locks);
+  opening.unit = traits.unit;
+  const bool apart = traits.coherence == Coherence::close_to_open;
+  const Access how = mode.create  ? (mode.exclusive ? Access::fresh : Access::create)
+                     : mode.write ? Access::write
+                                  : Access::read;
+  return apart ? open_at_server(store, path, how, Name::may_be_there) : store.open(path, how);
+}
+
+std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart) {
+  const Access how = mode.write ? Access::write : Access::read;
+  return apart ? open_at_server(store, path, how, Name::is_there) : store.open(path, how);
+}
+
+}  // namespace sheaf

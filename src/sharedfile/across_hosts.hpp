@@ -1,0 +1,58 @@
+// sharedfile/across_hosts: what it means for a shared file that its tasks are on several hosts. Task 0 finds
+// it once, and all go by it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "exchange/collective.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+struct Opening;
+struct SharedMode;
+
+struct AcrossHosts {
+  Coherence coherence = Coherence::local;
+  LockScope locks = LockScope::global;
+  int64_t unit = 0;  // bytes > 0
+  int hosts = 1;  // that tasks of the file are on; not asked for, and 1, where they share a page cache anyway
+
+  // Other hosts see what was synced only if they look again.
+  bool apart() const { return coherence == Coherence::close_to_open; }
+  // Two tasks of the file may have page caches of their own.
+  bool caches() const { return apart() && hosts > 1; }
+  // A lock keeps out every task of the file.
+  bool excludes() const {
+    return coherence == Coherence::local || locks == LockScope::global ||
+           (hosts == 1 && locks == LockScope::host);
+  }
+
+  // Throws unsupported unless locks exclude.
+  void require_locks(const std::string& path) const;
+
+  // Writes read nothing in order to write it back where somebody else might write there; in collective ones a
+  // unit has one writer.
+  void apply(exchange::Alone& how, bool writes) const;
+  void apply(exchange::Together& how, bool writes) const;
+
+  // Bytes that the file has at its server.
+  int64_t size_of(File& file) const;
+
+  // The file as its tasks shall use it.
+  std::shared_ptr<File> wrap(std::shared_ptr<File> file) const;
+};
+
+// Collective where hosts do not share a page cache, else local.
+AcrossHosts across_hosts(const Opening& opening, Comm& comm);
+
+// Local; task 0 creates the file and tells in `opening` what it finds of the file system, the others open
+// what it has opened. On hosts with caches of their own a name that was made, or removed and made anew, just
+// before is tried for 5 s at most.
+std::shared_ptr<File> open_first(Store& store, const std::string& path, const SharedMode& mode,
+                                 Opening& opening);
+std::shared_ptr<File> open_next(Store& store, const std::string& path, const SharedMode& mode, bool apart);
+
+}  // namespace sheaf
