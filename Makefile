@@ -3,7 +3,7 @@
 # make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS=...]   every fuzzer for so long, JOBS at a time; fuzz-corpus: keep what they learned
 # make soak [SOAK_CASES=100000] [DATASETS=5000] [FAULT_RUNS=10000] [KILL_ROUNDS=1000]   random MPI-IO cases against their model, as
 #             many of shared files on simulated hosts,
-#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, programs with failing calls that go on, then MPI programs killed at random moments
+#             random datasets of HDF5 and PnetCDF, mpi4py's own tests of files, the close of 256 TiB, programs with failing calls that go on, then MPI programs killed at random moments
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
@@ -67,6 +67,7 @@ soak: build
 	@SHEAF_BIN=$(BUILD)/bin SHEAF_DATASETS=$(DATASETS) python3 -B tests/mpiio/test_datasets.py
 	@SHEAF_BIN=$(BUILD)/bin python3 -B tests/mpiio/mpi4py_suite.py
 	@SHEAF_HOSTS_CASES=$(SOAK_CASES) $(BUILD)/bin/test_sharedfile --gtest_brief=1 --gtest_filter='HostsModel.*'
+	@SHEAF_CLOSE_GIB=16 $(BUILD)/bin/test_scale --gtest_brief=1 --gtest_filter='CloseMemory.*'
 	@SHEAF_ACCEPTED_RUNS=$(FAULT_RUNS) $(BUILD)/bin/test_multifile --gtest_brief=1 --gtest_filter='Accepted.*'
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_FAULT_RUNS=$(FAULT_RUNS) python3 -B tests/crash/test_fault_runs.py
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin KILL_ROUNDS=$(KILL_ROUNDS) python3 -B tests/crash/test_kill_loop.py

@@ -123,7 +123,9 @@ class BuddyView final : public File {
                       std::span<const uint32_t> sums, int64_t entries) {
     const format::Trailer plan = plan_trailer(h, p, e.identity, std::ssize(sums), entries);
     TrailerWriter writer(*this, h, plan, e.piece);
-    writer.write_groups(0, h.ntasks, 0, sums);
+    writer.begin_groups(0, h.ntasks, 0);
+    writer.add_sums(std::as_bytes(sums));
+    writer.end_groups();
     writer.write_mapping(0, entries, entries);
     writer.write_footer();
   }

@@ -161,11 +161,13 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
     writer.write_mapping(p, 0, entries);
   }
   if (extension) {
-    std::vector<uint32_t> sums(static_cast<size_t>(table.fact[Table::nsums]));
-    if (!sums.empty()) std::memcpy(sums.data(), table.sums.data(), 4 * sums.size());
-    const format::Trailer plan = plan_trailer(h, p, extension->identity, std::ssize(sums), h.leads_set() ? std::ssize(entries) : -1);
+    const int64_t sums = table.fact[Table::nsums];
+    const int64_t mapping = h.leads_set() ? std::ssize(entries) : -1;
+    const format::Trailer plan = plan_trailer(h, p, extension->identity, sums, mapping);
     TrailerWriter trailer(file, h, plan, extension->piece);
-    trailer.write_groups(0, h.ntasks, 0, sums);
+    trailer.begin_groups(0, h.ntasks, 0);
+    trailer.add_sums(std::as_bytes(std::span(table.sums)).first(static_cast<size_t>(4 * sums)));
+    trailer.end_groups();
     trailer.write_mapping(0, std::ssize(entries), std::ssize(entries));
     trailer.write_footer();
   }

@@ -116,11 +116,13 @@ void write(const Multifile& m, const format::Header& header, const codec::Compre
       writer, p, 0, counts, [&](size_t t, int64_t) { return streams.lengths[t]; }, 0);
   writer.write_mapping_size(p, 0);
   if (piece > 0) {
-    std::vector<uint32_t> all;
-    for (const auto& own : streams.sums) all.insert(all.end(), own.begin(), own.end());
-    const format::Trailer plan = plan_trailer(header, p, extension->identity, std::ssize(all), 0);
+    int64_t all = 0;
+    for (const auto& own : streams.sums) all += std::ssize(own);
+    const format::Trailer plan = plan_trailer(header, p, extension->identity, all, 0);
     TrailerWriter trailer(file, header, plan, piece);
-    trailer.write_groups(0, header.ntasks, 0, all);
+    trailer.begin_groups(0, header.ntasks, 0);
+    for (const auto& own : streams.sums) trailer.add_sums(std::as_bytes(std::span(own)));
+    trailer.end_groups();
     trailer.write_footer();
   }
   writer.write_pointer(p);

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <numeric>
 
-#include "base/crc32c.hpp"
 #include "comm/agree.hpp"
 #include "layout/chunk_layout.hpp"
 
@@ -28,6 +27,8 @@ struct GroupContents {
   uint64_t meta1 = 0;
   uint64_t meta2 = 0;
   std::vector<uint64_t> sums;  // data checksums of each task; of a crafted file, any number
+
+  uint64_t all_sums() const { return std::accumulate(sums.begin(), sums.end(), uint64_t{0}); }
 };
 
 void read_whole(File& file, std::span<std::byte> to, int64_t offset, const char* what) {
@@ -89,15 +90,14 @@ std::vector<uint64_t> hashes_of_mapping(File& file, const Header& h, const Point
   return hashes;
 }
 
+// Appends numbers, given as they are in memory, in the order of the file.
 template <class Number>
-void put_all(std::vector<std::byte>& to, std::span<const Number> values) {
+void put_all(std::vector<std::byte>& to, std::span<const std::byte> numbers) {
   const size_t at = to.size();
-  to.resize(at + values.size_bytes());
-  if constexpr (native_order == ByteOrder::little) {
-    if (!values.empty()) std::memcpy(to.data() + at, values.data(), values.size_bytes());
-  } else {
-    for (size_t i = 0; i < values.size(); ++i) store<Number>(to.data() + at + sizeof(Number) * i, values[i], ByteOrder::little);
-  }
+  to.insert(to.end(), numbers.begin(), numbers.end());
+  if constexpr (native_order != ByteOrder::little)
+    for (std::byte* n = to.data() + at; n < to.data() + to.size(); n += sizeof(Number))
+      store<Number>(n, load<Number>(n, native_order), ByteOrder::little);
 }
 
 }  // namespace
@@ -119,31 +119,76 @@ Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& 
   return t;
 }
 
-void TrailerWriter::write_groups(int64_t first, int64_t count, int64_t sums_before, std::span<const uint32_t> sums) {
+int64_t count_sums(File& file, const Header& h, const Pointer& p, uint32_t piece) {
+  uint64_t all = 0;
+  for (int64_t group = 0; group < format::groups_of(h.ntasks); ++group)
+    all += read_contents(file, h, p, group, piece).all_sums();
+  return static_cast<int64_t>(all);
+}
+
+void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_before) {
   const Section& groups = *plan_.find(SectionKind::groups);
   // What lies between the end of the plain file and the trailer is zero, whatever was there before.
-  std::vector<std::byte> bytes(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0);
-  const int64_t at = first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / group_tasks);
-  std::vector<std::byte> all;
-  const Section* const section = plan_.find(SectionKind::sums);
-  put_all(all, sums);
-  size_t used = 0;
-  for (int64_t task = first; task < first + count; task += group_tasks) {
-    const GroupContents contents = read_contents(file_, header_, plan_.pointer, task / group_tasks, piece_);
-    uint64_t own = 0;
-    for (const uint64_t n : contents.sums) own += n;
-    if (used + own > sums.size()) throw Error(Code::damaged, "'" + file_.path() + "': checksums are missing");
-    format::Group group{contents.meta1, contents.meta2, sums_before + static_cast<int64_t>(used), 0};
-    group.sums = format::hash_of(std::span(all).subspan(4 * used, 4 * own));
-    const auto entry = format::encode(group);
-    bytes.insert(bytes.end(), entry.begin(), entry.end());
-    used += own;
+  records_.assign(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0, std::byte{});
+  records_at_ =
+      first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / group_tasks);
+  next_ = first;
+  end_ = first + count;
+  sums_ = sums_before;
+}
+
+// False: there is no other one.
+bool TrailerWriter::begin_group() {
+  if (group_) end_group();
+  if (next_ >= end_) return false;
+  const GroupContents contents = read_contents(file_, header_, plan_.pointer, next_ / group_tasks, piece_);
+  next_ += group_tasks;
+  missing_ = contents.all_sums();
+  group_ = {contents.meta1, contents.meta2, sums_, 0};
+  hash_ = format::Hash();
+  return true;
+}
+
+void TrailerWriter::end_group() {
+  group_->sums = hash_.value();
+  const auto entry = format::encode(*group_);
+  records_.insert(records_.end(), entry.begin(), entry.end());
+  group_.reset();
+}
+
+void TrailerWriter::add_sums(std::span<const std::byte> sums) {
+  while (!sums.empty()) {
+    while (missing_ == 0)
+      if (!begin_group())
+        throw file_error(Code::damaged, file_.path(), "there are more checksums than pieces of data");
+    const size_t most = std::min<size_t>(sums.size(), bytes_at_once - unwritten_.size());
+    const auto part = sums.first(4 * std::min<uint64_t>(most / 4, missing_));
+    put_all<uint32_t>(unwritten_, part);
+    hash_.add(std::span(unwritten_).last(part.size()));
+    missing_ -= part.size() / 4;
+    sums_ += std::ssize(part) / 4;
+    sums = sums.subspan(part.size());
+    if (unwritten_.size() == bytes_at_once) write_sums();
   }
-  if (used != sums.size()) throw Error(Code::damaged, "'" + file_.path() + "': there are more checksums than pieces of data");
-  if (!bytes.empty()) file_.write_at(bytes, at);
-  if (all.empty()) return;
-  if (4 * (sums_before + std::ssize(sums)) == section->length) all.resize(static_cast<size_t>(aligned8(section->length) - 4 * sums_before));
-  file_.write_at(all, section->offset + 4 * sums_before);
+}
+
+void TrailerWriter::write_sums() {
+  const Section* const section = plan_.find(SectionKind::sums);
+  if (!section || 4 * sums_ > section->length)
+    throw file_error(Code::damaged, file_.path(), "there are more checksums than were counted");
+  const int64_t at = section->offset + 4 * sums_ - std::ssize(unwritten_);
+  const auto gap = static_cast<size_t>(aligned8(section->length) - section->length);
+  if (4 * sums_ == section->length) unwritten_.resize(unwritten_.size() + gap);
+  file_.write_at(unwritten_, at);
+  unwritten_.clear();
+}
+
+void TrailerWriter::end_groups() {
+  do {
+    if (missing_ > 0) throw file_error(Code::damaged, file_.path(), "checksums are missing");
+  } while (begin_group());
+  if (!unwritten_.empty()) write_sums();
+  if (!records_.empty()) file_.write_at(records_, records_at_);
 }
 
 void TrailerWriter::write_mapping(int64_t first, int64_t count, int64_t size) {
@@ -151,7 +196,8 @@ void TrailerWriter::write_mapping(int64_t first, int64_t count, int64_t size) {
   const int64_t end = std::min(first + count, size);
   if (!section || first >= end) return;
   std::vector<std::byte> bytes;
-  put_all(bytes, std::span<const uint64_t>(hashes_of_mapping(file_, header_, plan_.pointer, first, end - first)));
+  const auto hashes = hashes_of_mapping(file_, header_, plan_.pointer, first, end - first);
+  put_all<uint64_t>(bytes, std::as_bytes(std::span(hashes)));
   file_.write_at(bytes, section->offset + 8 * (first / group_tasks));
 }
 
@@ -317,10 +363,11 @@ std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {
   return all;
 }
 
-void FileChecks::check_sums() {
+void FileChecks::check_sums(int64_t first, int64_t count) {
   const Section* const sums = trailer_.find(SectionKind::sums);
   std::vector<std::byte> bytes;
-  for (int64_t group = 0; group < format::groups_of(header_.ntasks); ++group) {
+  for (int64_t task = first; task < first + count; task += group_tasks) {
+    const int64_t group = task / group_tasks;
     const format::Group own = read_group(group);
     const auto [begin, end] = sums_of(group, own);
     format::Hash hash;
@@ -333,35 +380,11 @@ void FileChecks::check_sums() {
   }
 }
 
-static void unlike_sum(File& file, int64_t bytes, const DataPlace& place) {
-  throw file_error(Code::damaged, file.path(), "the " + std::to_string(bytes) + " bytes from offset " + std::to_string(place.offset) +
-                   " on of block " + std::to_string(place.block) + " of task " + std::to_string(place.task) +
-                   " do not match their checksum");
-}
-
-void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place) {
-  std::array<std::byte, 4> expected;
-  read_whole(file, expected, sum_at, "checksums");
-  if (sum != load<uint32_t>(expected.data(), ByteOrder::little)) unlike_sum(file, bytes, place);
-}
-
-void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place,
-                  std::byte* copy_to) {
-  std::array<std::byte, 4 * 256> sums;
-  for (int64_t offset = place.offset; !data.empty();) {
-    const size_t pieces = (data.size() + piece - 1) / piece;
-    const auto some = std::span(sums).first(std::min(sums.size(), 4 * pieces));
-    read_whole(file, some, sums_at, "checksums");
-    sums_at += std::ssize(some);
-    for (size_t i = 0; i < some.size(); i += 4) {
-      const auto part = data.first(std::min<size_t>(piece, data.size()));
-      const uint32_t sum = copy_to ? crc32c_copy(0, copy_to, part) : crc32c(0, part);
-      if (copy_to) copy_to += part.size();
-      if (sum != load<uint32_t>(&some[i], ByteOrder::little)) unlike_sum(file, std::ssize(part), {place.task, place.block, offset});
-      data = data.subspan(part.size());
-      offset += std::ssize(part);
-    }
-  }
+void read_sums(File& file, int64_t at, std::span<uint32_t> sums) {
+  read_whole(file, std::as_writable_bytes(sums), at, "checksums");
+  if constexpr (native_order != ByteOrder::little)
+    for (uint32_t& sum : sums)
+      sum = load<uint32_t>(std::as_bytes(std::span(&sum, 1)).data(), ByteOrder::little);
 }
 
 }  // namespace sheaf

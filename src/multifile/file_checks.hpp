@@ -37,6 +37,9 @@ void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const 
 format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer, const format::Identity& identity,
                              int64_t sums, int64_t mapping);
 
+// How many data checksums belong to a file whose META1, but for the last 12 bytes, and META2 are written.
+int64_t count_sums(File& file, const format::Header& header, const format::Pointer& pointer, uint32_t piece);
+
 // The checks of a file that is read.
 class FileChecks {
  public:
@@ -51,8 +54,9 @@ class FileChecks {
   void check_mapping(int64_t first, int64_t count, int64_t size);
   // The data checksums of the same tasks, themselves checked.
   std::vector<uint32_t> read_sums(int64_t first, int64_t count);
-  // Checks all of them, one MiB at a time.
-  void check_sums();
+  // Checks those of tasks in whole groups, or all of them, one MiB at a time.
+  void check_sums(int64_t first, int64_t count);
+  void check_sums() { check_sums(0, header_.ntasks); }
   // Number of data checksums before those of the first task of a group. Believed only after check_tasks().
   int64_t sums_before(int64_t group) { return read_group(group).first_sum; }
   // Bytes of data per checksum.
@@ -75,6 +79,9 @@ class FileChecks {
   uint32_t piece_;
 };
 
+// Reads data checksums, which begin at offset `at` of the file, without a check.
+void read_sums(File& file, int64_t at, std::span<uint32_t> sums);
+
 // Throws damaged if `file`, of which no extension header is known, ends with a footer.
 void refuse_footer(File& file, int64_t file_size);
 
@@ -91,17 +98,35 @@ class TrailerWriter {
   TrailerWriter(File& file, const format::Header& header, const format::Trailer& plan, uint32_t piece)
       : file_(file), header_(header), plan_(plan), piece_(piece) {}
 
-  // Tasks first.. up to first + count, whole groups; `sums` are theirs, `sums_before` those of all tasks before.
-  void write_groups(int64_t first, int64_t count, int64_t sums_before, std::span<const uint32_t> sums);
+  // Tasks first.. up to first + count, whole groups, and their data checksums, which are written as they
+  // come: begin_groups(), then add_sums() with portions of any size in the order of the format, as they are
+  // in memory, then end_groups(). `sums_before`: those of all tasks before. Throws damaged if they are not as
+  // many as META2 says. Memory: one MiB.
+  void begin_groups(int64_t first, int64_t count, int64_t sums_before);
+  void add_sums(std::span<const std::byte> sums);
+  void end_groups();
   // Entries [first, first + count) of the mapping of `size` entries, whole groups.
   void write_mapping(int64_t first, int64_t count, int64_t size);
   void write_footer();
 
  private:
+  bool begin_group();
+  void end_group();
+  void write_sums();
+
   File& file_;
   const format::Header& header_;
   const format::Trailer& plan_;
   uint32_t piece_;
+  // Between begin_groups() and end_groups().
+  std::vector<std::byte> records_;  // of the groups that are complete, and what lies in front of the first
+  int64_t records_at_ = 0;          // their offset in the file
+  int64_t next_ = 0, end_ = 0;      // tasks of the groups that have not begun
+  std::optional<format::Group> group_;  // the one that has
+  format::Hash hash_;                   // of its checksums so far
+  uint64_t missing_ = 0;                // of them
+  int64_t sums_ = 0;                    // number in the file of the next one
+  std::vector<std::byte> unwritten_;    // in front of that
 };
 
 }  // namespace sheaf

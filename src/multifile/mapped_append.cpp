@@ -31,15 +31,7 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
   segments_ = std::move(reader.segments_);
   comm_ = std::move(reader.comm_);
   agree(*comm_, attempt([&] { check_appending(request, mode); }));
-  for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
-    const BlockSizes sizes = reader.block_sizes(i);
-    std::vector<int64_t> found;
-    for (int64_t b = 0; b < sizes.count; ++b) found.push_back(sizes[b]);
-    blocks_.push_back(TaskBlocks::with_sums(reader.sums_of(i).piece));
-    blocks_.back().continue_behind(found);
-    ends_before_.push_back({sizes.count - 1, found.back()});
-  }
-  read_begun_pieces(reader);
+  go_on_behind(reader);
   if (facts_.compressed) go_on_compressing(reader, mode);
   mine_ = std::move(reader.mine_);
   for (MappedFile& f : mine_.files) f.file.reset();
@@ -73,20 +65,36 @@ void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode)
   compressed_tasks_ = std::move(tasks);
 }
 
-// Collective. The pieces that the tasks have begun: their checksums go on from what they have now.
-void MappedWriter::read_begun_pieces(MappedReader& reader) {
+// Collective. What the tasks have, with its checksums, which the leaders have compared with theirs. That of a
+// piece which is begun goes on from what it is now.
+void MappedWriter::go_on_behind(MappedReader& reader) {
   agree(*comm_, attempt([&] {
-          for (size_t i = 0; i < blocks_.size(); ++i) {
-            TaskBlocks& blocks = blocks_[i];
-            if (blocks.piece == 0 || blocks.position % blocks.piece == 0) continue;
-            const MappedTask& t = reader.mine_.tasks[i];
-            ReadStream stream;
-            stream.load(reader.mine_.files[t.file].file, t.geometry, reader.block_sizes(i), {}, reader.sums_of(i));
-            std::vector<std::byte> begun(static_cast<size_t>(blocks.position % blocks.piece));
-            stream.read_apart({blocks.count() - 1, blocks.position - std::ssize(begun)}, begun);
-            blocks.running = crc32c(0, begun);
-          }
-        }));
+    for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
+      const MappedTask& t = reader.mine_.tasks[i];
+      const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
+      const BlockSizes found = reader.block_sizes(i);
+      const SumsPlace place = reader.sums_of(i);
+      std::vector<int64_t> sizes;
+      int64_t whole = 0;
+      for (int64_t b = 0; b < found.count; ++b) {
+        sizes.push_back(found[b]);
+        if (place.piece == 0) continue;
+        whole += b + 1 < found.count ? format::sums_of_block(found[b], t.geometry.size, place.piece)
+                                     : found[b] / place.piece;
+      }
+      std::vector<uint32_t> sums(static_cast<size_t>(whole));
+      if (whole > 0) read_sums(*file, place.at, sums);
+      ends_before_.push_back({found.count - 1, sizes.back()});
+      TaskBlocks& blocks = blocks_.emplace_back(TaskBlocks::with_sums(place.piece));
+      blocks.continue_behind(sizes, std::move(sums));
+      if (blocks.piece == 0 || blocks.position % blocks.piece == 0) continue;
+      ReadStream stream;
+      stream.load(file, t.geometry, found, {}, place);
+      std::vector<std::byte> begun(static_cast<size_t>(blocks.position % blocks.piece));
+      stream.read_apart({blocks.count() - 1, blocks.position - std::ssize(begun)}, begun);
+      blocks.running = crc32c(0, begun);
+    }
+  }));
 }
 
 void MappedWriter::check_appending(const MappedAppendRequest& request, const OpenMode& mode) const {

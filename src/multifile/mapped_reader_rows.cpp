@@ -40,10 +40,8 @@ void MappedReader::read_rows(bool appends) {
       std::vector<SumsPlace> places(static_cast<size_t>(s.count));
       if (FileChecks* const checks = reader.checks(p)) places = checks->check_tasks(s.first, s.count);
       slice.sums.insert(slice.sums.end(), places.begin(), places.end());
-      if (FileChecks* const checks = reader.checks(p); checks && appends) {
-        const std::vector<uint32_t> sums_of_data = checks->read_sums(s.first, s.count);
-        slice.data_sums.insert(slice.data_sums.end(), sums_of_data.begin(), sums_of_data.end());
-      }
+      if (FileChecks* const checks = appends ? reader.checks(p) : nullptr)
+        checks->check_sums(s.first, s.count);
       slice.read(reader, p, s);
       int64_t sum = 0;
       for (size_t t = before; t < slice.sizes.size(); ++t) {
@@ -100,6 +98,14 @@ void MappedReader::read_rows(bool appends) {
         for (int64_t b = 0; b < slice.counts[row]; ++b) append(slice.block(row, b));
       }
       answers.sizes.push_back(static_cast<int64_t>(answers.bytes.size() - begin));
+    }
+    size_t first = 0;
+    for (const Segment& segment : segments_) {
+      const auto rows = static_cast<size_t>(segment.count);
+      const auto unread = std::span(slice.readers).subspan(first, rows);
+      if (appends && slice.sums[first].piece > 0 && std::ranges::count(unread, 0) > 0)
+        slice.keep_sums(*open_patiently(*store_, name_of(segment.file), Access::read), first, rows);
+      first += rows;
     }
   });
   const std::vector<std::byte> mine = rows_->answer(std::move(answers));

@@ -1,9 +1,11 @@
 // multifile/mapped_slice: the rows of the metadata arrays that a leader has read.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "multifile/file_checks.hpp"
 #include "multifile/mapped_tasks.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/read_stream.hpp"
@@ -19,7 +21,10 @@ struct MappedSlice {
   std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind those; empty if no task has any
   std::vector<MappedPlace> places;
   std::vector<SumsPlace> sums;
-  std::vector<uint32_t> data_sums;         // appending: the checksums of all rows, one behind the other
+  // Appending: the checksums of the rows that nobody asked for, one behind the other. They go into the new
+  // trailer, and data that are appended may come to lie where the old one is, so they are held until then.
+  // Those of all other rows are with the processes that asked: there are none here if all tasks are opened.
+  std::vector<uint32_t> data_sums;
   std::vector<int32_t> readers;            // how often a row was asked for
   int64_t unused = 0;                      // what is stored for rounds that a task has not used
 
@@ -52,6 +57,28 @@ struct MappedSlice {
 
   int64_t block(size_t row, int64_t number) const {
     return number == 0 ? firsts[row] : more[row][static_cast<size_t>(number - 1)];
+  }
+
+  int64_t count_sums(size_t row) const {
+    int64_t count = 0;
+    for (int64_t b = 0; sums[row].piece > 0 && b < counts[row]; ++b)
+      count += format::sums_of_block(block(row, b), sizes[row], sums[row].piece);
+    return count;
+  }
+
+  // Reads `data_sums` of rows first.. up to first + count, all of one file.
+  void keep_sums(File& file, size_t first, size_t count) {
+    for (size_t row = first; row < first + count;) {
+      // Rows that are neighbours are so in the file.
+      size_t next = row;
+      int64_t n = 0;
+      for (; next < first + count && readers[next] == 0; ++next) n += count_sums(next);
+      if (n > 0) {
+        data_sums.resize(data_sums.size() + static_cast<size_t>(n));
+        read_sums(file, sums[row].at, std::span(data_sums).last(static_cast<size_t>(n)));
+      }
+      row = std::max(next, row + 1);
+    }
   }
 };
 

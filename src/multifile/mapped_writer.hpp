@@ -21,6 +21,7 @@
 #include "multifile/open_mode.hpp"
 #include "multifile/overruns.hpp"
 #include "multifile/parallel_open.hpp"
+#include "multifile/slice_sums.hpp"
 #include "multifile/write_stream.hpp"
 
 namespace sheaf {
@@ -105,7 +106,9 @@ class MappedWriter {
   void write_metadata(const Gathered& rows, const std::string& stored_name);
   format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
   Gathered collect_blocks();
-  std::vector<SegmentEnd> find_ends(std::span<const int64_t> counts, std::span<const int64_t> sums_of_rows);
+  struct BlockTable;
+  SumRounds plan_rounds(const Gathered& collected, const SliceSums& sums, std::optional<Error>& problem);
+  std::vector<SegmentEnd> find_ends(std::span<const int64_t> counts, const SliceSums& sums_of_rows);
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
   struct Lead;
   void write_mapping(const Lead& lead);
@@ -115,7 +118,7 @@ class MappedWriter {
   void look_for_losses();
   int64_t mapping_of(int32_t file) const { return file == 0 ? mapping_entries_ : -1; }
   void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
-  void read_begun_pieces(MappedReader& reader);
+  void go_on_behind(MappedReader& reader);
   void read_mapping();
   void open_to_append();
   std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
@@ -152,6 +155,7 @@ class MappedWriter {
   std::shared_ptr<WriteSlots> slots_;       // null: no limit
   std::shared_ptr<File> no_task_;       // what a process without tasks has for a file
   std::vector<std::vector<std::byte>> own_rows_;  // closing: what each task has written (row_of)
+  std::vector<std::vector<uint32_t>> own_sums_;   // closing: its checksums
   std::vector<bool> unreported_;        // tasks parked since the last commit; empty: none
   OwnOverruns overruns_;
   std::optional<Error> losses_;         // closing: what tasks of this process have lost by writing behind a chunk themselves

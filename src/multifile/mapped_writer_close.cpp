@@ -1,7 +1,6 @@
 // Closing a mapped multifile. Order on disk: data, then block tables and mapping, then the pointers that make the
 // files complete.
 #include <algorithm>
-#include <numeric>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
@@ -11,64 +10,62 @@
 
 namespace sheaf {
 
-namespace {
-
 // What a leader got of every task; what is not among it stays as it was.
-struct BlockTable {
+struct MappedWriter::BlockTable {
   BlockTable(const Gathered& collected, const RowSlices& slices, const MappedSlice* before)
-      : old(before), counts(static_cast<size_t>(slices.count()), 1), rows(counts.size(), RowView({})) {
+      : old(before),
+        counts(static_cast<size_t>(slices.count()), 1),
+        rows(counts.size(), RowView({})),
+        sources(counts.size()) {
     if (old) counts = old->counts;
-    for (std::span<const std::byte> bytes = collected.bytes; !bytes.empty();) {
-      const auto row = static_cast<size_t>(load<int64_t>(bytes.data(), native_order) - slices.first());
-      const auto length = static_cast<size_t>(load<int64_t>(bytes.data() + 8, native_order));
-      rows[row] = RowView(bytes.subspan(16, length));
-      counts[row] = rows[row].blocks();
-      bytes = bytes.subspan(16 + length);
+    for_each_row(collected, slices, [&](int process, size_t row, const RowView& view) {
+      rows[row] = view;
+      counts[row] = view.blocks();
+      sources[row] = process;
+    });
+  }
+  // visit(process, number in the slice, RowView), in the order in which they came.
+  template <class Visit>
+  static void for_each_row(const Gathered& collected, const RowSlices& slices, Visit&& visit) {
+    std::span<const std::byte> bytes = collected.bytes;
+    for (size_t process = 0; process < collected.sizes.size(); ++process) {
+      auto own = bytes.first(static_cast<size_t>(collected.sizes[process]));
+      bytes = bytes.subspan(own.size());
+      while (!own.empty()) {
+        const auto row = static_cast<size_t>(load<int64_t>(own.data(), native_order) - slices.first());
+        const auto length = static_cast<size_t>(load<int64_t>(own.data() + 8, native_order));
+        visit(static_cast<int>(process), row, RowView(own.subspan(16, length)));
+        own = own.subspan(16 + length);
+      }
     }
   }
   int64_t size_of(size_t row, int64_t block) const { return rows[row].empty() ? old->block(row, block) : rows[row].size_of(block); }
 
+  SliceSums sums() const {
+    SliceSums sums;
+    sums.reserve(rows.size());
+    auto kept = old ? std::as_bytes(std::span(old->data_sums)) : std::span<const std::byte>();
+    for (size_t row = 0; row < rows.size(); ++row) {
+      if (rows[row].empty()) {
+        const int64_t count = old ? old->count_sums(row) : 0;
+        sums.add(count, kept.first(static_cast<size_t>(4 * count)), 0);
+        kept = kept.subspan(static_cast<size_t>(4 * count));
+      } else {
+        sums.add(rows[row].sums(), rows[row].sums_here(), sources[row]);
+      }
+    }
+    return sums;
+  }
+
   const MappedSlice* old;
   std::vector<int64_t> counts;
   std::vector<RowView> rows;
+  std::vector<int> sources;  // processes
 };
 
-// The data checksums of all rows of a slice.
-struct SumsTable {
-  SumsTable(const BlockTable& table, const MappedSlice* old) {
-    size_t old_at = 0;
-    for (size_t row = 0; row < table.rows.size(); ++row) {
-      const size_t begin = sums.size();
-      int64_t kept = 0, begun_block = 0;  // checksums that stay, and those of the blocks before the last
-      if (old && old->sums[row].piece > 0) {
-        const int64_t last = old->counts[row] - 1;
-        const auto of_block = [&](int64_t b) { return format::sums_of_block(old->block(row, b), old->sizes[row], old->sums[row].piece); };
-        for (int64_t b = 0; b < last; ++b) begun_block += of_block(b);
-        const int64_t all = begun_block + of_block(last);
-        kept = table.rows[row].empty() ? all : begun_block + old->block(row, last) / old->sums[row].piece;
-        const auto from = old->data_sums.begin() + static_cast<ptrdiff_t>(old_at);
-        sums.insert(sums.end(), from, from + kept);
-        old_at += static_cast<size_t>(all);
-      }
-      if (!table.rows[row].empty()) {
-        // A row that goes on begins with the last block there was.
-        std::vector<uint32_t> own;
-        table.rows[row].copy_sums(own);
-        sums.insert(sums.end(), own.begin() + std::min<ptrdiff_t>(std::ssize(own), kept - begun_block), own.end());
-      }
-      of_rows.push_back(static_cast<int64_t>(sums.size() - begin));
-    }
-  }
-
-  std::vector<uint32_t> sums;
-  std::vector<int64_t> of_rows;  // number
-};
-
-}  // namespace
-
-// Where file 0 keeps the mapping, as all processes learn it.
+// Where file 0 keeps the mapping, as all processes learn it; and whether checksums follow in rounds.
 struct MappedWriter::Lead {
-  enum Value : size_t { varheader, maxblocks, of_file, fsblksize, writes, piece, sums, values };
+  enum Value : size_t { varheader, maxblocks, of_file, fsblksize, writes, piece, sums, sums_follow, values };
   std::array<int64_t, values> value{};
 
   format::Pointer pointer() const { return {static_cast<int32_t>(value[maxblocks]), value[varheader]}; }
@@ -94,12 +91,12 @@ void MappedWriter::finish_streams() {
   for (size_t i = 0; i < mine_.tasks.size(); ++i) {
     const MappedTask& t = mine_.tasks[i];
     File& file = *mine_.files[t.file].file;
-    const std::vector<uint32_t> sums = blocks_[i].take_sums(file, t.geometry);
-    own_rows_.push_back(row_of(blocks_[i], sums));
+    own_sums_.push_back(blocks_[i].take_sums(file, t.geometry));
+    own_rows_.push_back(row_of(blocks_[i], own_sums_[i], most_sums_in_row(rows_->largest())));
     if (losses_) continue;
     losses_ = attempt([&] {
       require_tails(written(i), file.path());
-      overruns_.check(file, written(i, sums));
+      overruns_.check(file, written(i, own_sums_[i]));
     });
   }
   for (MappedFile& f : mine_.files) {
@@ -118,8 +115,8 @@ void MappedWriter::finish() {
   int64_t overran = std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
   agree(*comm_, problem, std::span(&overran, 1));
   const BlockTable table(collected, *rows_, old_.get());
-  const SumsTable data(table, old_.get());
-  const std::vector<SegmentEnd> ends = find_ends(table.counts, data.of_rows);
+  SliceSums sums = table.sums();
+  const std::vector<SegmentEnd> ends = find_ends(table.counts, sums);
   problem = unit_ > 0 ? bring_edges_home(ends) : std::nullopt;
 
   // A table that stays where it is has its pointer and its mapping already; but not if it has checksums, which change.
@@ -140,6 +137,7 @@ void MappedWriter::finish() {
   if (rows_->number() == 0 && rows_->count() > 0)
     lead.value = {ends[0].pointer.varheader, ends[0].pointer.maxblocks, segments_[0].file_tasks, segments_[0].fsblksize,
                   moves(0), has_sums(0) ? int64_t{extensions[0]->piece} : 0, ends[0].sums};
+  lead.value[Lead::sums_follow] = sums.in_rounds() > 0;
   agree(*comm_, problem, lead.value);
   if (old_) {
     problem = attempt([&] {
@@ -152,32 +150,34 @@ void MappedWriter::finish() {
     });
     agree(*comm_, problem);
   }
-  problem = attempt([&] {
+  SumRounds rounds;
+  if (lead.value[Lead::sums_follow]) rounds = plan_rounds(collected, sums, problem);
+  const auto unwritten = attempt([&] {
     size_t row = 0;
-    std::span<const uint32_t> sums = data.sums;
     for (size_t s = 0; s < segments_.size(); ++s) {
       const auto n = static_cast<size_t>(segments_[s].count);
       int64_t own_sums = 0;
-      for (size_t t = 0; t < n; ++t) own_sums += data.of_rows[row + t];
+      for (size_t t = 0; t < n; ++t) own_sums += sums.count(row + t);
       const auto size_of = [&](size_t t, int64_t block) { return table.size_of(row + t, block); };
       change_file(segments_[s], [&](File& file, const format::Header& h) {
         MetadataWriter writer(file, h);
         write_block_table(writer, ends[s].pointer, segments_[s].first, std::span(table.counts).subspan(row, n), size_of,
                           old_ ? old_->unused : -1);
-        if (!has_sums(s)) return;
+        if (!has_sums(s)) return sums.take(own_sums, rounds, [](std::span<const std::byte>) {});
         const format::Trailer plan =
             plan_trailer(h, ends[s].pointer, extensions[s]->identity, ends[s].sums, mapping_of(segments_[s].file));
         TrailerWriter trailer(file, h, plan, extensions[s]->piece);
-        trailer.write_groups(segments_[s].first, segments_[s].count, ends[s].sums_before,
-                             sums.first(static_cast<size_t>(own_sums)));
+        trailer.begin_groups(segments_[s].first, segments_[s].count, ends[s].sums_before);
+        sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
+        trailer.end_groups();
         if (segments_[s].first == 0) trailer.write_footer();
       });
-      sums = sums.subspan(static_cast<size_t>(own_sums));
       row += n;
     }
     if (lead.value[Lead::writes]) write_mapping(lead);
   });
-  agree(*comm_, problem);
+  rounds.finish();
+  agree(*comm_, problem ? problem : unwritten);
   agree(*comm_, attempt([&] {
           for (size_t s = 0; s < segments_.size(); ++s)
             if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
@@ -194,12 +194,8 @@ void MappedWriter::finish() {
 
 // Collective, when the files are complete: what else there is can be read.
 void MappedWriter::look_for_losses() {
-  std::vector<std::vector<uint32_t>> sums(own_rows_.size());
   std::vector<WrittenTask> all;
-  for (size_t i = 0; i < own_rows_.size(); ++i) {
-    RowView(own_rows_[i]).copy_sums(sums[i]);
-    all.push_back(written(i, sums[i]));
-  }
+  for (size_t i = 0; i < own_sums_.size(); ++i) all.push_back(written(i, own_sums_[i]));
   const auto problem = check_neighbours(*comm_, all, [&](int32_t file) { return open_patiently(*store_, name_of(file), Access::read); });
   agree(*comm_, losses_ ? losses_ : problem);
 }
@@ -219,19 +215,84 @@ Gathered MappedWriter::collect_blocks() {
   return rows_->collect_pieces(pieces);
 }
 
+// Collective. The rounds in which leaders get the checksums that did not come with the rows: one gather to
+// each leader that still lacks some. A process whose leader could not tell it where its own belong brings
+// none, and the leader fails.
+SumRounds MappedWriter::plan_rounds(const Gathered& collected, const SliceSums& sums,
+                                    std::optional<Error>& problem) {
+  struct Brought {
+    int64_t begin;
+    std::span<const uint32_t> sums;
+  };
+  const std::vector<int64_t> in_rounds = rows_->share(sums.in_rounds());
+  std::vector<std::vector<Brought>> own(in_rounds.size());  // by leader, in the order of rows
+  Gathered begins;  // of all that have come, in the order in which they did
+  problem = attempt([&] {
+    std::vector<int64_t> of_rows(static_cast<size_t>(rows_->count()));
+    sums.for_each_begin([&](size_t row, int64_t begin) { of_rows[row] = begin; });
+    begins.sizes.assign(collected.sizes.size(), 0);
+    BlockTable::for_each_row(collected, *rows_, [&](int process, size_t row, const RowView&) {
+      const auto bytes = std::as_bytes(std::span(of_rows).subspan(row, 1));
+      begins.bytes.insert(begins.bytes.end(), bytes.begin(), bytes.end());
+      begins.sizes[static_cast<size_t>(process)] += 8;
+    });
+  });
+  const std::vector<std::byte> answer = rows_->answer(std::move(begins));
+  const auto unplanned = attempt([&] {
+    if (answer.size() != 8 * mine_.by_row.size()) return;
+    for (size_t k = 0; k < mine_.by_row.size(); ++k) {
+      const size_t i = mine_.by_row[k];
+      if (!RowView(own_rows_[i]).sums_follow()) continue;
+      const auto leader = static_cast<size_t>(rows_->leader_of(mine_.tasks[i].row));
+      own[leader].push_back({load<int64_t>(answer.data() + 8 * k, native_order), own_sums_[i]});
+    }
+  });
+  if (!problem) problem = unplanned;
+  int64_t rounds = 0;
+  for (const int64_t n : in_rounds) rounds = std::max(rounds, rounds_of(n));
+  return {rounds, [this, in_rounds, own = std::move(own)](int64_t round) {
+            Gathered window;
+            for (size_t l = 0; l < in_rounds.size(); ++l) {
+              if (round >= rounds_of(in_rounds[l])) continue;
+              std::span<const uint32_t> piece;
+              std::vector<uint32_t> joined;
+              attempt([&] {
+                std::vector<std::span<const uint32_t>> parts;
+                const auto first = std::ranges::partition_point(own[l], [&](const Brought& b) {
+                  return b.begin + std::ssize(b.sums) <= round * sums_of_window;
+                });
+                for (auto b = first; b != own[l].end() && b->begin < (round + 1) * sums_of_window; ++b)
+                  parts.push_back(part_in_window(b->sums, b->begin, round));
+                if (parts.size() == 1) {
+                  piece = parts[0];
+                  return;
+                }
+                joined.reserve(parts.empty() ? 0 : sums_of_window);
+                for (const auto& part : parts) joined.insert(joined.end(), part.begin(), part.end());
+                piece = joined;
+              });
+              Gathered all = rows_->collect_piece(static_cast<int>(l), std::as_bytes(piece));
+              if (static_cast<int>(l) == rows_->number()) window = std::move(all);
+            }
+            return window;
+          }};
+}
+
 // Collective. What follows for each segment from all segments of its file.
-std::vector<MappedWriter::SegmentEnd> MappedWriter::find_ends(std::span<const int64_t> counts, std::span<const int64_t> sums_of_rows) {
+std::vector<MappedWriter::SegmentEnd> MappedWriter::find_ends(std::span<const int64_t> counts,
+                                                              const SliceSums& sums_of_rows) {
   struct Borders {
     Border blocks;
     Border sums;
   };
   std::vector<int64_t> most, sums;
+  size_t row = 0;
   for (const Segment& s : segments_) {
     const auto n = static_cast<size_t>(s.count);
     most.push_back(*std::ranges::max_element(counts.first(n)));
-    sums.push_back(std::accumulate(sums_of_rows.begin(), sums_of_rows.begin() + s.count, int64_t{0}));
     counts = counts.subspan(n);
-    sums_of_rows = sums_of_rows.subspan(n);
+    sums.push_back(0);
+    for (const size_t end = row + n; row < end; ++row) sums.back() += sums_of_rows.count(row);
   }
   std::vector<Border> blocks_of, sums_of;
   for (const Borders& b : rows_->share(Borders{border_of(segments_, most), border_of(segments_, sums)})) {

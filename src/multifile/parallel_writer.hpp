@@ -20,6 +20,7 @@
 #include "multifile/facts.hpp"
 #include "multifile/metadata_io.hpp"
 #include "multifile/open_mode.hpp"
+#include "multifile/slice_sums.hpp"
 #include "multifile/write_stream.hpp"
 
 namespace sheaf {
@@ -110,6 +111,7 @@ class ParallelWriter {
     int64_t sums = 0;         // of all tasks of the file
     bool is_leader = false;
     bool sound = false;  // at a leader: no task of its slice (of the file, if there are several leaders) has failed
+    bool sums_follow = false;  // at a leader: those of some task of its slice come in rounds
 
     template <class Visit>
     void for_each_row(Visit&& visit) const {  // visit(number, RowView)
@@ -121,13 +123,17 @@ class ParallelWriter {
     }
   };
   void finish(std::vector<std::byte>& row);
-  std::vector<std::byte> finish_stream(TaskBlocks& blocks);
-  void look_for_losses(const TaskBlocks& blocks, std::span<const std::byte> row);
+  std::vector<uint32_t> finish_stream(TaskBlocks& blocks);
+  void look_for_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums);
   void report_row(std::span<const std::byte> row) noexcept;
-  Table collect_table(std::span<const std::byte> row);
-  void write_table(Table& table);
+  Table collect_table(Leaders& leaders, std::span<const std::byte> row);
+  static SliceSums sums_of(const Table& table);
+  void place_table(Table& table);
+  void write_table(const Table& table, SliceSums sums, SumRounds& rounds);
+  std::optional<Error> write_table_in_rounds(const Table& table, Leaders& leaders,
+                                             std::span<const uint32_t> own);
   int64_t mapping_size() const { return facts_.nfiles > 1 && facts_.filenumber == 0 ? comm_->size() : -1; }
-  void write_trailer(const Table& table, const format::Header& header);
+  void write_trailer(const Table& table, const format::Header& header, SliceSums& sums, SumRounds& rounds);
   template <class Visit>
   void for_blockwise_mapping(const Table& table, Visit&& visit);
   bool gathers_mapping() const { return facts_.nfiles > 1 && !facts_.blockwise; }

@@ -21,23 +21,34 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   if (!problem) problem = unsent;
   if (collecting()) collecting()->writer.reset();
   TaskBlocks blocks;
-  if (!problem) problem = attempt([&] { row = finish_stream(blocks); });
-  if (has_edges()) problem = bring_edges_home(blocks, problem);
-  Table table = collect_table(problem ? std::span<const std::byte>() : row);
+  std::vector<uint32_t> sums;
+  const auto unfinished = problem ? problem : attempt([&] { sums = finish_stream(blocks); });
+  problem = has_edges() ? bring_edges_home(blocks, unfinished) : unfinished;
+  Leaders leaders(local(), edges() != nullptr);
+  if (!unfinished) {
+    const int64_t most = most_sums_in_row(static_cast<int64_t>(leaders.count()));
+    const auto no_row = attempt([&] { row = row_of(blocks, sums, most); });
+    if (!problem) problem = no_row;
+  }
+  Table table = collect_table(leaders, problem ? std::span<const std::byte>() : row);
   const bool lead = facts_.filenumber == 0;
   const bool first = local().rank() == 0;
-  const bool early = table.leaders == 1 && !lead;
+  const bool early = table.leaders == 1 && !lead && !table.sums_follow;
   const auto step = [&](bool applies, auto&& act) {
     if (applies && !problem) problem = attempt(act);
   };
-  step(table.sound && table.is_leader, [&] { write_table(table); });
+  step(table.sound && table.is_leader, [&] { place_table(table); });
+  step(table.sound && table.is_leader && !table.sums_follow, [&] {
+    SumRounds none;
+    write_table(table, sums_of(table), none);
+  });
   step(table.sound && first && early, [&] { complete(table.pointer); });
   // What the operating system says late, at the close, must be known before file 0 is called complete.
-  step(!first && !gathers_mapping(), [&] { file().close(); });
+  step(!first && !gathers_mapping() && !table.sums_follow, [&] { file().close(); });
 
-  // Everybody learns whether files other than 0 are still to be completed, who completes file 0 and where it keeps the
-  // mapping, and whether a program wrote behind a chunk itself.
-  int64_t values[7] = {!early && !lead, -1, 0, 0, 0, 0, !blocks.overruns().empty()};
+  // Everybody learns whether files other than 0 are still to be completed, who completes file 0 and where it
+  // keeps the mapping, whether a program wrote behind a chunk itself, and whether checksums follow.
+  int64_t values[8] = {!early && !lead, -1, 0, 0, 0, 0, !blocks.overruns().empty(), table.sums_follow};
   if (lead && first) {
     values[1] = task();
     values[2] = table.pointer.varheader;
@@ -46,6 +57,13 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
     values[5] = table.sums;
   }
   agree(*comm_, problem, values);
+  if (values[7]) {
+    const auto own =
+        RowView(row).sums_follow() ? std::span<const uint32_t>(sums) : std::span<const uint32_t>();
+    problem = write_table_in_rounds(table, leaders, own);
+    step(!first && !gathers_mapping() && table.sums_follow, [&] { file().close(); });
+    agree(*comm_, problem);
+  }
   if (gathers_mapping()) {
     problem = attempt([&] {
       gather_mapping({{static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]), values[5], static_cast<int>(values[1])});
@@ -64,13 +82,11 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
     comm_->barrier();  // files are completed by one task each, and read by others
     write_buddies(store(), *comm_, local(), facts_, path(), base, buddies);
   }
-  if (values[6]) look_for_losses(blocks, row);
+  if (values[6]) look_for_losses(blocks, sums);
 }
 
 // Collective, when the files are complete: what else there is can be read.
-void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const std::byte> row) {
-  std::vector<uint32_t> sums;
-  RowView(row).copy_sums(sums);
+void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums) {
   const layout::ChunkGeometry& chunks = stream_.geometry();
   const WrittenTask mine{task(), facts_.filenumber, chunks, blocks, sums};
   auto problem = check_neighbours(local(), std::span(&mine, 1), [&](int32_t) { return store().open(path(), Access::read); });
@@ -94,20 +110,19 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
   });
 }
 
-// What this task has written. All its bytes are on their way then.
-std::vector<std::byte> ParallelWriter::finish_stream(TaskBlocks& blocks) {
+// What this task has written, and its checksums. All its bytes are on their way then.
+std::vector<uint32_t> ParallelWriter::finish_stream(TaskBlocks& blocks) {
   const auto handle = stream_.release_handle();
   blocks = stream_.park();
   if (handle) handle->close();
   if (facts_.durable) stream_.sync();
   stream_.require_nothing_lost();
   if (stream_.journal_key().hosts.count > 1) stream_.release_journal();  // which the first task looks at before it is removed
-  return row_of(blocks, blocks.take_sums(file(), stream_.geometry()));
+  return blocks.take_sums(file(), stream_.geometry());
 }
 
 // Collective over the file: rows to their leaders. A task that failed brings an empty one.
-ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> row) {
-  Leaders leaders(local(), edges() != nullptr);
+ParallelWriter::Table ParallelWriter::collect_table(Leaders& leaders, std::span<const std::byte> row) {
   Table table;
   table.leaders = leaders.total();
   table.is_leader = leaders.is_leader();
@@ -117,6 +132,7 @@ ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> r
   int64_t facts[2] = {own.empty() ? 0 : own.blocks(), own.empty()};  // blocks, failures
   table.for_each_row([&](size_t, const RowView& view) {
     table.sums += view.sums();
+    table.sums_follow |= view.sums_follow();
     if (table.leaders > 1) return;
     facts[0] = std::max(facts[0], view.empty() ? 0 : view.blocks());
     facts[1] = std::max<int64_t>(facts[1], view.empty());
@@ -136,13 +152,50 @@ ParallelWriter::Table ParallelWriter::collect_table(std::span<const std::byte> r
   return table;
 }
 
-// Local, at a leader: its part of META2.
-void ParallelWriter::write_table(Table& table) {
-  if (stream_.journal_key().may_mark()) require_unfinished(file(), stream_.journal_key().pointer_offset());
+// Local: where META2 begins.
+void ParallelWriter::place_table(Table& table) {
   const auto rounds = checked_mul(table.pointer.maxblocks, stream_.geometry().skip);
   const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
   table.pointer.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
+}
 
+SliceSums ParallelWriter::sums_of(const Table& table) {
+  SliceSums sums;
+  sums.reserve(table.rows.sizes.size());
+  table.for_each_row(
+      [&](size_t t, const RowView& view) { sums.add(view.sums(), view.sums_here(), static_cast<int>(t)); });
+  return sums;
+}
+
+// Collective over the file, with the checksums `own` of this task if they follow. All go through all rounds:
+// what fails is returned, to be agreed on.
+std::optional<Error> ParallelWriter::write_table_in_rounds(const Table& table, Leaders& leaders,
+                                                           std::span<const uint32_t> own) {
+  struct Part {
+    int64_t begin;
+    int64_t rounds;
+  };
+  SliceSums sums;
+  std::vector<Part> parts;
+  Part mine{};
+  auto problem = attempt([&] {
+    if (!table.sums_follow) return;
+    sums = sums_of(table);
+    parts.resize(leaders.count());
+    sums.for_each_begin([&](size_t t, int64_t begin) { parts[t] = {begin, rounds_of(sums.in_rounds())}; });
+  });
+  leaders.scatter(std::span<const Part>(parts), mine);
+  SumRounds rounds(mine.rounds, [&](int64_t round) {
+    return leaders.gather_any(std::as_bytes(part_in_window(own, mine.begin, round)));
+  });
+  if (table.sums_follow && !problem) problem = attempt([&] { write_table(table, std::move(sums), rounds); });
+  rounds.finish();
+  return problem;
+}
+
+// At a leader: its part of META2, and of the trailer. Local but for the rounds.
+void ParallelWriter::write_table(const Table& table, SliceSums sums, SumRounds& rounds) {
+  if (stream_.journal_key().may_mark()) require_unfinished(file(), stream_.journal_key().pointer_offset());
   std::vector<RowView> rows;
   std::vector<int64_t> counts;
   table.for_each_row([&](size_t, const RowView& view) {
@@ -159,16 +212,17 @@ void ParallelWriter::write_table(Table& table) {
       writer.write_mapping(table.pointer, from, entries);
     });
   }
-  if (stream_.piece() > 0) write_trailer(table, h);
+  if (stream_.piece() > 0) write_trailer(table, h, sums, rounds);
   if (facts_.durable) file().sync();
 }
 
-void ParallelWriter::write_trailer(const Table& table, const format::Header& h) {
+void ParallelWriter::write_trailer(const Table& table, const format::Header& h, SliceSums& sums,
+                                   SumRounds& rounds) {
   const format::Trailer plan = plan_trailer(h, table.pointer, stream_.journal_key().identity, table.sums, mapping_size());
   TrailerWriter writer(file(), h, plan, stream_.piece());
-  std::vector<uint32_t> sums;
-  table.for_each_row([&](size_t, const RowView& view) { view.copy_sums(sums); });
-  writer.write_groups(table.first, std::ssize(table.rows.sizes), table.sums_before, sums);
+  writer.begin_groups(table.first, std::ssize(table.rows.sizes), table.sums_before);
+  sums.take(sums.total(), rounds, [&](std::span<const std::byte> some) { writer.add_sums(some); });
+  writer.end_groups();
   if (h.leads_set() && facts_.blockwise)
     for_blockwise_mapping(table, [&](int64_t from, std::span<const layout::Placement> entries) {
       writer.write_mapping(from, std::ssize(entries), ntasks());

@@ -20,7 +20,7 @@ using format::Pointer;
 namespace {
 
 constexpr int64_t repaired_at_once = 1 << 20;
-constexpr size_t pieces_at_once = 64;  // summed up before somebody may end the work
+constexpr int64_t pieces_at_once = 64;  // summed up before somebody may end the work
 
 // One unclosed physical file, and its blocks as far as they can be told.
 class UnclosedFile {
@@ -267,28 +267,28 @@ class UnclosedFile {
     std::vector<int64_t> chunks(static_cast<size_t>(h.ntasks));
     reader_.read_chunk_sizes(0, chunks);
     const layout::FileLayout layout = layout::lay_out(chunks, h.fsblksize);
+    const Pointer complete{pointer_.maxblocks, pointer_.varheader};
+    const int64_t all = count_sums(target, h, complete, extension->piece);
+    const format::Trailer plan = plan_trailer(h, complete, extension->identity, all, mapping);
+    TrailerWriter writer(target, h, plan, extension->piece);
+    writer.begin_groups(0, h.ntasks, 0);
+    const int64_t at_once = pieces_at_once * extension->piece;
     std::vector<uint32_t> sums;
     for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
       for (size_t t = 0; t < counts.size(); ++t)
         for (int64_t b = 0; b < counts[t]; ++b) {
           const size_t task = static_cast<size_t>(first) + t;
           const int64_t bytes = std::min(size_of(t, b), chunks[task]);
-          const auto pieces = static_cast<size_t>(format::sums_of_block(bytes, chunks[task], extension->piece));
-          sums.resize(sums.size() + pieces);
-          const auto own = std::span(sums).last(pieces);
-          const int64_t at = layout.starts[task] + b * layout.skip;
-          for (size_t done = 0; done < pieces; done += pieces_at_once) {
-            const auto some = own.subspan(done, std::min(pieces_at_once, pieces - done));
-            const int64_t from = static_cast<int64_t>(done) * extension->piece;
-            sum_pieces(target, at + from, std::min(bytes - from, std::ssize(some) * extension->piece), extension->piece, some);
+          for (int64_t done = 0; done < bytes; done += at_once) {
+            const int64_t some = std::min(bytes - done, at_once);
+            sums.resize(static_cast<size_t>(format::sums_of_block(some, some, extension->piece)));
+            sum_pieces(target, layout.starts[task] + b * layout.skip + done, some, extension->piece, sums);
+            writer.add_sums(std::as_bytes(std::span(sums)));
             progress.advance(0);
           }
         }
     });
-    const Pointer complete{pointer_.maxblocks, pointer_.varheader};
-    const format::Trailer plan = plan_trailer(h, complete, extension->identity, std::ssize(sums), mapping);
-    TrailerWriter writer(target, h, plan, extension->piece);
-    writer.write_groups(0, h.ntasks, 0, sums);
+    writer.end_groups();
     writer.write_mapping(0, mapping, mapping);
     writer.write_footer();
   }

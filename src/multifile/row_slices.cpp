@@ -31,6 +31,12 @@ void RowSlices::align_to_file(int64_t first_row, int64_t tasks) {
   find_own();
 }
 
+int64_t RowSlices::largest() const {
+  int64_t most = 0;
+  for (size_t l = 0; l + 1 < begins_.size(); ++l) most = std::max(most, begins_[l + 1] - begins_[l]);
+  return most;
+}
+
 int RowSlices::leader_of(int64_t row) const {
   return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) - 1;
 }
@@ -42,7 +48,7 @@ int RowSlices::process_of(int leader) const {
 Gathered RowSlices::collect_pieces(std::span<const std::span<const std::byte>> piece_of_leader) {
   Gathered mine;
   for (int l = 0; l < leaders_; ++l) {
-    Gathered all = comm_.gather(piece_of_leader[static_cast<size_t>(l)], process_of(l));
+    Gathered all = collect_piece(l, piece_of_leader[static_cast<size_t>(l)]);
     if (l == number_) mine = std::move(all);
   }
   return mine;

@@ -35,6 +35,7 @@ class RowSlices {
   int64_t first() const { return first_; }  // row of the slice this process leads
   int64_t count() const { return count_; }  // rows of it; 0 if it leads none
   int leaders() const { return leaders_; }
+  int64_t largest() const;  // rows of the largest slice
   int leader_of(int64_t row) const;
   int number() const { return number_; }  // of this process among the leaders, or -1
 
@@ -52,6 +53,10 @@ class RowSlices {
     return collect_pieces(pieces);
   }
   Gathered collect_pieces(std::span<const std::span<const std::byte>> piece_of_leader);
+  // The same for one leader alone.
+  Gathered collect_piece(int leader, std::span<const std::byte> piece) {
+    return comm_.gather(piece, process_of(leader));
+  }
 
   // Collective, the reverse: one piece per process at each leader. Returns the pieces for this process in the order of
   // the leaders. A leader that failed may bring pieces of any size, also none; an agreement must follow.

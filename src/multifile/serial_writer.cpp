@@ -105,12 +105,9 @@ void SerialWriter::park() {
 }
 
 SerialWriter::Sums SerialWriter::take_sums() {
-  Sums sums{{}, {0}};
-  for (int64_t t = 0; t < ntasks(); ++t) {
-    const auto own = tasks_[static_cast<size_t>(t)].take_sums(file(), geometry(t));
-    sums.all.insert(sums.all.end(), own.begin(), own.end());
-    sums.begins.push_back(sums.all.size());
-  }
+  Sums sums;
+  for (int64_t t = 0; t < ntasks(); ++t)
+    sums.push_back(tasks_[static_cast<size_t>(t)].take_sums(file(), geometry(t)));
   return sums;
 }
 
@@ -119,8 +116,7 @@ std::optional<Error> SerialWriter::look_for_losses(const Sums& sums) {
   return attempt([&] {
     for (size_t t = 0; t < tasks_.size(); ++t) {
       const layout::ChunkGeometry chunks = geometry(static_cast<int64_t>(t));
-      const auto own = std::span(sums.all).subspan(sums.begins[t], sums.begins[t + 1] - sums.begins[t]);
-      const WrittenTask written{static_cast<int64_t>(t), 0, chunks, tasks_[t], own};
+      const WrittenTask written{static_cast<int64_t>(t), 0, chunks, tasks_[t], sums[t]};
       require_tails(written, path());
       overruns_.check(file(), written);
     }
@@ -185,7 +181,7 @@ void SerialWriter::finish() {
       writer, p, 0, counts, [&](size_t t, int64_t block) { return tasks_[t].size_of(block); }, 0);
   writer.write_mapping_size(p, 0);
   const Sums sums = take_sums();
-  if (extension_ && extension_->checksums()) write_trailer(p, sums.all);
+  if (extension_ && extension_->checksums()) write_trailer(p, sums);
   const auto losses = look_for_losses(sums);
   if (durable_) file.sync();
   writer.write_pointer(p);
@@ -196,10 +192,14 @@ void SerialWriter::finish() {
   if (losses) throw *losses;  // what else there is can be read
 }
 
-void SerialWriter::write_trailer(const format::Pointer& p, std::span<const uint32_t> sums) {
-  const format::Trailer plan = plan_trailer(header_, p, extension_->identity, std::ssize(sums), 0);
+void SerialWriter::write_trailer(const format::Pointer& p, const Sums& sums) {
+  int64_t all = 0;
+  for (const auto& own : sums) all += std::ssize(own);
+  const format::Trailer plan = plan_trailer(header_, p, extension_->identity, all, 0);
   TrailerWriter writer(stream_.file(), header_, plan, extension_->piece);
-  writer.write_groups(0, ntasks(), 0, sums);
+  writer.begin_groups(0, ntasks(), 0);
+  for (const auto& own : sums) writer.add_sums(std::as_bytes(std::span(own)));
+  writer.end_groups();
   writer.write_footer();
 }
 

@@ -62,13 +62,10 @@ class SerialWriter {
   static NewFile open_for_writing(Store& store, const SerialWriteRequest& request);
   void finish();
   void park();
-  struct Sums {
-    std::vector<uint32_t> all;    // data checksums of one task after the other
-    std::vector<size_t> begins;   // of each task's, and their end
-  };
+  using Sums = std::vector<std::vector<uint32_t>>;  // data checksums of each task
   Sums take_sums();
   std::optional<Error> look_for_losses(const Sums& sums);
-  void write_trailer(const format::Pointer& pointer, std::span<const uint32_t> sums);
+  void write_trailer(const format::Pointer& pointer, const Sums& sums);
   uint32_t piece() const { return extension_ ? extension_->piece : 0; }
 
   format::Header header_;

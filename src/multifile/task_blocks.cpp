@@ -73,7 +73,7 @@ void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
   Past& p = *past;
   const int64_t whole = to / piece;
   p.current_sums = 0;
-  for (int64_t b = p.first_block; b < block; ++b) p.current_sums += format::sums_of_block(size_of(b), chunk_size, piece);
+  for (int64_t b = 0; b < block; ++b) p.current_sums += format::sums_of_block(size_of(b), chunk_size, piece);
   p.sums.resize(static_cast<size_t>(p.current_sums + whole));
   std::vector<Pieces> kept;
   for (const Pieces& u : p.unknown) {
@@ -83,13 +83,13 @@ void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
   p.unknown = std::move(kept);
 }
 
-void TaskBlocks::continue_behind(std::span<const int64_t> sizes) {
+void TaskBlocks::continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums) {
   position = high = sizes.back();
   if (sizes.size() > 1) make_past().finished.assign(sizes.begin(), sizes.end() - 1);
   if (piece == 0) return;
   Past& p = make_past();
-  p.first_block = std::ssize(sizes) - 1;
-  p.sums.resize(static_cast<size_t>(position / piece));
+  p.current_sums = std::ssize(sums) - position / piece;
+  p.sums = std::move(sums);
 }
 
 std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeometry& geometry) {
@@ -105,7 +105,7 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
     sums.push_back(running);
   }
   sums.resize(static_cast<size_t>(p.current_sums + pieces));
-  int64_t block = p.first_block;
+  int64_t block = 0;
   int64_t begin = 0;  // of the block's sums
   std::ranges::sort(p.unknown, {}, &Pieces::block);
   for (const Pieces& u : p.unknown) {
@@ -124,9 +124,9 @@ std::optional<int64_t> TaskBlocks::find_sums(const Pieces& pieces, int64_t chunk
   if (piece == 0) return std::nullopt;
   if (!past) return pieces.first;
   const auto overlaps = [&](const Pieces& u) { return u.block == pieces.block && u.first < pieces.last && pieces.first < u.last; };
-  if (pieces.block < past->first_block || std::ranges::any_of(past->unknown, overlaps)) return std::nullopt;
+  if (std::ranges::any_of(past->unknown, overlaps)) return std::nullopt;
   int64_t begin = 0;
-  for (int64_t b = past->first_block; b < pieces.block; ++b) begin += format::sums_of_block(size_of(b), chunk_size, piece);
+  for (int64_t b = 0; b < pieces.block; ++b) begin += format::sums_of_block(size_of(b), chunk_size, piece);
   return begin + pieces.first;
 }
 
@@ -152,21 +152,18 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
   }
 }
 
-std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums) {
+std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums, int64_t most_sums) {
   const int64_t count = blocks.count();
-  std::vector<std::byte> row(static_cast<size_t>(8 * (1 + count)) + sums.size_bytes());
+  const auto here = sums.first(std::ssize(sums) <= most_sums ? sums.size() : 0);
+  std::vector<std::byte> row(static_cast<size_t>(8 * (2 + count)) + here.size_bytes());
   store<int64_t>(row.data(), count, native_order);
-  for (int64_t b = 0; b < count; ++b) store<int64_t>(row.data() + 8 * (1 + b), blocks.size_of(b), native_order);
-  if (!sums.empty()) std::memcpy(row.data() + 8 * (1 + count), sums.data(), sums.size_bytes());
+  store<int64_t>(row.data() + 8, std::ssize(sums), native_order);
+  for (int64_t b = 0; b < count; ++b)
+    store<int64_t>(row.data() + 8 * (2 + b), blocks.size_of(b), native_order);
+  if (!here.empty()) std::memcpy(row.data() + 8 * (2 + count), here.data(), here.size_bytes());
   return row;
 }
 
 int64_t RowView::word(int64_t number) const { return load<int64_t>(bytes_.data() + 8 * number, native_order); }
-
-void RowView::copy_sums(std::vector<uint32_t>& to) const {
-  const size_t before = to.size();
-  to.resize(before + static_cast<size_t>(sums()));
-  if (to.size() > before) std::memcpy(&to[before], bytes_.data() + 8 * (1 + blocks()), 4 * (to.size() - before));
-}
 
 }  // namespace sheaf

@@ -35,7 +35,6 @@ struct TaskBlocks {
     std::vector<int64_t> finished;  // sizes of the blocks before the current one
     std::vector<uint32_t> sums;     // of all pieces of these, and of the whole pieces of the current one
     int64_t current_sums = 0;       // begin of the latter in `sums`
-    int64_t first_block = 0;        // the sums begin with this one (appending)
     std::vector<Pieces> unknown;    // whose sums are not what is in the file
     bool shared = false;            // the program writes to the current block itself: none of its sums are known
     std::vector<Overrun> overruns;
@@ -88,12 +87,12 @@ struct TaskBlocks {
   void finish_block(int64_t chunk_size);
   // Back to a place in front of which nothing has changed.
   void return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size);
-  // Goes on behind what others have written (append): blocks of these sizes. The checksums of whole pieces are known
-  // elsewhere and 0 here; that of the last one, if it is begun, has to be set.
-  void continue_behind(std::span<const int64_t> sizes);
+  // Goes on behind what others have written (append): blocks of these sizes, and their checksums but for that
+  // of the last piece, if it is begun, which has to be set.
+  void continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums = {});
 
-  // The checksums of all blocks from past->first_block on, in the order of the format. Everything is in `file`; what is not
-  // known is read back.
+  // The checksums of all blocks, in the order of the format. Everything is in `file`; what is not known is
+  // read back.
   std::vector<uint32_t> take_sums(File& file, const layout::ChunkGeometry& geometry);
   // Number of the first checksum of `pieces` among these; nothing if one of them was read back.
   std::optional<int64_t> find_sums(const Pieces& pieces, int64_t chunk_size) const;
@@ -112,8 +111,10 @@ struct TaskBlocks {
 // `sums` goes. Bytes behind the end of the file count as zeros. Reads at most 512 KiB, or a piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
-// How a task tells what it has written: the number of its blocks and their sizes, in native byte order, then its checksums.
-std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums);
+// How a task tells what it has written, in native byte order: the number of its blocks, that of its
+// checksums, the sizes of its blocks, and its checksums if there are no more than `most_sums`; others follow
+// in rounds (slice_sums.hpp).
+std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums, int64_t most_sums);
 
 // A view of such a row.
 class RowView {
@@ -121,9 +122,13 @@ class RowView {
   explicit RowView(std::span<const std::byte> bytes) : bytes_(bytes) {}
   bool empty() const { return bytes_.empty(); }
   int64_t blocks() const { return word(0); }
-  int64_t size_of(int64_t block) const { return word(1 + block); }
-  int64_t sums() const { return empty() ? 0 : (std::ssize(bytes_) - 8 * (1 + blocks())) / 4; }
-  void copy_sums(std::vector<uint32_t>& to) const;  // appends
+  int64_t sums() const { return empty() ? 0 : word(1); }
+  int64_t size_of(int64_t block) const { return word(2 + block); }
+  // The checksums that the row has.
+  std::span<const std::byte> sums_here() const {
+    return empty() ? bytes_ : bytes_.subspan(static_cast<size_t>(8 * (2 + blocks())));
+  }
+  bool sums_follow() const { return sums() > 0 && sums_here().empty(); }
 
  private:
   int64_t word(int64_t number) const;

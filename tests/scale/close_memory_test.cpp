@@ -1,0 +1,192 @@
+// What the leader of a slice holds in the close of tasks with very much data: the rows and windows of the
+// checksums, whatever there is of these. The data are not there: streams are told that their tasks have
+// written so much, with checksums that are modelled.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "comm/fiber_comm.hpp"
+#include "multifile/file_checks.hpp"
+#include "multifile/parallel_writer.hpp"
+#include "scale/counting_heap.hpp"
+#include "storage/forwarding_file.hpp"
+#include "storage/forwarding_store.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/shared_handles.hpp"
+
+namespace sheaf::scale_test {
+namespace {
+
+constexpr int slice_tasks = 16'384;         // the largest slice of a file of a million tasks
+constexpr int64_t leader_limit = 64 << 20;  // heap bytes
+constexpr int64_t piece = format::default_piece;
+constexpr int models = 7;  // different arrays of checksums
+
+// SHEAF_CLOSE_GIB: GiB of data of each task, by default 1, so that the test takes a second; `make soak` has
+// 16 of them.
+int64_t sums_per_task() {
+  const char* const text = std::getenv("SHEAF_CLOSE_GIB");
+  return (text ? std::strtoll(text, nullptr, 10) : 1) * ((1 << 30) / piece);
+}
+
+// A group whose slices are as large as those of a much larger one.
+class InLargeSlices final : public Comm {
+ public:
+  explicit InLargeSlices(std::unique_ptr<Comm> comm) : comm_(std::move(comm)) {}
+  int grain() const override { return slice_tasks; }
+
+  int rank() const override { return comm_->rank(); }
+  int size() const override { return comm_->size(); }
+  void barrier() override { comm_->barrier(); }
+  void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
+  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
+  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
+  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
+  Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    return comm_->scatter(pieces, root);
+  }
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    comm_->scatter_equal(pieces, mine, root);
+  }
+  std::unique_ptr<Comm> split(int color, int key) override { return comm_->split(color, key); }
+  std::unique_ptr<Comm> duplicate() override { return comm_->duplicate(); }
+  std::unique_ptr<Comm> split_by_node() override { return comm_->split_by_node(); }
+  Traffic traffic() const override { return comm_->traffic(); }
+
+ private:
+  std::unique_ptr<Comm> comm_;
+};
+
+// Compares what is written from offset `begin` on with what is expected next there, and keeps none of it.
+class ExpectedBytes {
+ public:
+  ExpectedBytes(int64_t begin, const std::vector<std::vector<uint32_t>>& arrays, int64_t tasks)
+      : begin_(begin),
+        arrays_(arrays),
+        end_(begin + tasks * std::ssize(std::as_bytes(std::span(arrays[0])))),
+        next_(begin) {}
+
+  bool owns(int64_t offset) const { return offset >= begin_ && offset < end_; }
+  void see(std::span<const std::byte> data, int64_t offset) {
+    right_ &= offset == next_;
+    while (!data.empty() && right_) {
+      const int64_t of_task = std::ssize(std::as_bytes(std::span(arrays_[0])));
+      const int64_t task = (next_ - begin_) / of_task;
+      const auto own = std::as_bytes(std::span(arrays_[static_cast<size_t>(task % models)]));
+      const auto expected = own.subspan(static_cast<size_t>((next_ - begin_) % of_task));
+      const size_t n = std::min(expected.size(), data.size());
+      right_ = std::equal(data.begin(), data.begin() + static_cast<ptrdiff_t>(n), expected.begin());
+      next_ += static_cast<int64_t>(n);
+      data = data.subspan(n);
+    }
+  }
+  bool all_seen() const { return right_ && next_ == end_; }
+
+ private:
+  int64_t begin_;
+  const std::vector<std::vector<uint32_t>>& arrays_;
+  int64_t end_;
+  int64_t next_;
+  bool right_ = true;
+};
+
+// Files in memory, but for the checksums of the data.
+class WithoutSums final : public ForwardingStore {
+ public:
+  WithoutSums(Store& inner, ExpectedBytes& sums) : ForwardingStore(inner), sums_(sums) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<Opened>(inner().open(path, access), sums_);
+  }
+
+ private:
+  class Opened final : public ForwardingFile {
+   public:
+    Opened(std::shared_ptr<File> file, ExpectedBytes& sums) : ForwardingFile(std::move(file)), sums_(sums) {}
+    void write_at(std::span<const std::byte> data, int64_t offset) override {
+      if (sums_.owns(offset)) return sums_.see(data, offset);
+      inner().write_at(data, offset);
+    }
+
+   private:
+    ExpectedBytes& sums_;
+  };
+
+  ExpectedBytes& sums_;
+};
+
+// As if the task, which has written nothing, had written a piece of data for each checksum of its model.
+void pretend(ParallelWriter& writer, int model, std::span<const uint32_t> sums) {
+  WriteStream& stream = writer.stream();
+  const layout::ChunkGeometry geometry = stream.geometry();
+  TaskBlocks blocks = stream.park();
+  blocks.position = blocks.high = piece * std::ssize(sums);
+  blocks.past = std::make_unique<TaskBlocks::Past>();
+  {
+    const counting_heap::Alike alike(model);
+    blocks.past->sums.assign(sums.begin(), sums.end());
+  }
+  stream.load(geometry, std::move(blocks), writer.task());
+}
+
+TEST(CloseMemory, OfALeaderIsBoundedWhateverItsTasksHaveWritten) {
+  const int64_t of_task = sums_per_task();
+  std::vector<std::vector<uint32_t>> arrays(models);
+  for (uint32_t m = 0; m < models; ++m)
+    for (int64_t i = 0; i < of_task; ++i) arrays[m].push_back(static_cast<uint32_t>(i) * 2654435761U + m);
+  format::Header header;
+  header.fsblksize = 4096;
+  header.ntasks = slice_tasks;
+  const format::Pointer pointer{1, layout::data_start(slice_tasks, 4096) + slice_tasks * of_task * piece};
+  const format::Trailer plan = plan_trailer(header, pointer, {}, slice_tasks * of_task, -1);
+
+  MemoryStore memory;
+  ExpectedBytes expected(plan.find(format::SectionKind::sums)->offset, arrays, slice_tasks);
+  WithoutSums without(memory, expected);
+  SharedHandles store(without);
+  const OpenMode mode = parse_open_mode("w,journal=off");
+  FiberOptions options;
+  options.ranks = slice_tasks;
+  counting_heap::start(slice_tasks);
+  run_fibers(options, [&](Comm& world) {
+    ParallelWriteRequest request;
+    request.path = "a";
+    request.chunk_size = piece * of_task;
+    request.fsblksize = 4096;
+    ParallelWriter writer(store, std::make_unique<InLargeSlices>(world.duplicate()), std::move(request),
+                          mode);
+    const int model = world.rank() % models;
+    pretend(writer, model, arrays[static_cast<size_t>(model)]);
+    writer.close();
+  });
+  const int64_t leader = counting_heap::most_held(0);
+  int64_t member = 0;
+  for (int t = 1; t < slice_tasks; ++t) member = std::max(member, counting_heap::most_held(t));
+  counting_heap::stop();
+  std::printf("close %8d tasks of %lld KiB of checksums: %lld KiB at the leader, %lld KiB at a member\n",
+              slice_tasks, static_cast<long long>(4 * of_task >> 10), static_cast<long long>(leader >> 10),
+              static_cast<long long>(member >> 10));
+  EXPECT_LE(leader, leader_limit);
+  // A member holds its own once, and little else.
+  EXPECT_LE(member, 4 * of_task + (4 << 10));
+
+  EXPECT_TRUE(expected.all_seen());
+  const auto file = memory.open("a", Access::read);
+  const auto groups = plan.find(format::SectionKind::groups)->offset;
+  for (int64_t group = 0; group < format::groups_of(slice_tasks); ++group) {
+    std::array<std::byte, format::group_entry_size> bytes;
+    ASSERT_EQ(file->read_at(bytes, groups + format::group_entry_size * group), bytes.size());
+    const format::Group found = format::decode_group(bytes);
+    EXPECT_EQ(found.first_sum, group * format::group_tasks * of_task);
+    format::Hash hash;
+    for (int64_t t = 0; t < format::group_tasks; ++t)
+      hash.add(
+          std::as_bytes(std::span(arrays[static_cast<size_t>((group * format::group_tasks + t) % models)])));
+    EXPECT_EQ(found.sums, hash.value()) << "group " << group;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::scale_test
