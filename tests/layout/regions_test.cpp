@@ -95,7 +95,7 @@ TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
       for (const int64_t chunk : run.chunks) end += chunk;
       const int64_t begin = at;
       for (size_t t = 0; t < run.chunks.size(); ++t)
-        ranges.push_back({begin, end, static_cast<size_t>(run.host)});
+        ranges.push_back({begin, end, 0, static_cast<size_t>(run.host)});
       at = end;
     }
     std::shuffle(ranges.begin(), ranges.end(), random);
@@ -123,7 +123,7 @@ TEST(EdgeMap, PartsBesideEdgesAreWholeUnitsOfOneRun) {
 
 TEST(EdgeMap, HeadersAndGapsAreNoEdges) {
   EXPECT_FALSE(EdgeMap().part_at(12345).is_edge);
-  const EdgeMap map(4096, 8192, 10'000, {{9000, 9100, 7}, {9000, 9100, 7}});
+  const EdgeMap map(4096, 8192, 10'000, {{9000, 9100, 0, 7}, {9000, 9100, 0, 7}});
   EXPECT_FALSE(map.part_at(0).is_edge);
   EXPECT_EQ(map.part_at(0).end, 8192);
   EXPECT_EQ(map.part_at(8192).end, 9000);
