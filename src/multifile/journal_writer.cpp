@@ -81,10 +81,10 @@ void JournalWriter::require_unfinished(File& data) {
 
 void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
   const Report report{task, block, bytes, finished};
-  if (deferred()) {
+  if (deferred() || kept_until_synced()) {
     if (!held_.empty() && held_.back().task == task && held_.back().block == block) held_.pop_back();
     held_.push_back(report);
-    if (how_ != Journaling::durable && holder_()) confirm(data);
+    if (how_ != Journaling::durable && !kept_until_synced() && holder_()) confirm(data);
     return;
   }
   settle();
@@ -141,6 +141,8 @@ void JournalWriter::write(const Report& r) {
     slot_ = slot;
   }
   if (given_up_ && !last_) return;  // only what is there is taken back
+  // Bytes that nobody has synced are not spoken of, neither then.
+  if (withdrawn_ && kept_until_synced() && !(last_ && (last_->finished || r.bytes < 0))) return;
   const auto record = next_record(last_, r);
   if (!record) return;
   slot_ = -1;
@@ -178,7 +180,7 @@ void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_
 }
 
 void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes) {
-  if (deferred()) std::erase_if(held_, [&](const Report& r) { return r.block >= first; });
+  std::erase_if(held_, [&](const Report& r) { return r.block >= first; });
   if (!file_ || last <= first) return;
   withdrawn_ = {task, first, bytes, false};
   withdrawn_end_ = last;
@@ -206,7 +208,8 @@ void JournalWriter::confirm(File& data) {
 }
 
 int64_t JournalWriter::to_send() const {
-  return how_ == Journaling::durable ? 0 : std::ranges::count_if(held_, &Report::finished);
+  if (how_ == Journaling::durable || kept_until_synced()) return 0;
+  return std::ranges::count_if(held_, &Report::finished);
 }
 
 std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
@@ -268,7 +271,12 @@ void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
 
 void JournalWriter::sync(File& data) {
   if (unsynced_) throw *unsynced_;
-  if (!dirty_) return;
+  if (!dirty_ || given_up_) return;
+  if (how_ == Journaling::wished)
+    return keep(data, [&] {
+      file_->sync();
+      dirty_ = false;
+    });
   unsynced_ = attempt([&] { file_->sync(); });
   if (unsynced_) throw *unsynced_;
   dirty_ = false;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,7 +33,9 @@ class JournalWriter {
     bool finished;
   };
 
-  // `store` outlives the object.
+  // `store` outlives the object. Where hosts have caches of their own (JournalKey), what is reported is kept
+  // until confirm(), before which the caller syncs `data`: no host that is lost leaves a record of bytes that
+  // are lost with it. With Journaling::required it is not kept.
   JournalWriter(Store& store, const JournalKey& key, Journaling how) : store_(store), key_(key), how_(how) {}
 
   // Says that the first `bytes` bytes of chunk `block` of local task `task` are in `data`, the physical file, which they
@@ -55,11 +58,13 @@ class JournalWriter {
 
   // Collective writing: what is reported is kept until confirm(), or until the collector records it, unless `holder` gives the
   // file that all bytes of this task are in already. So tasks that only send what they write touch no journal, unless they
-  // flush. durable: kept until confirm(), as nobody syncs what another task has written.
+  // flush. durable, or hosts with caches of their own: kept until confirm(), as nobody syncs what another
+  // task has written.
   using Holder = std::function<File*()>;
   void defer(Holder holder) { holder_ = std::move(holder); }
   bool deferred() const { return holder_ != nullptr; }
   void confirm(File& data);  // all is in the file; throws, and can be repeated
+  int64_t waiting() const { return std::ssize(held_); }
   // Finished chunks that are kept, for the collector: those a collector may record, what they are, at most `most` of them, from
   // then on underway until either arrived() or come_back(). Only what is final travels: a collector may be late.
   int64_t to_send() const;
@@ -71,13 +76,15 @@ class JournalWriter {
   // At the collector: finished chunks of others, whose bytes are in `data`, the file itself. Throws as report() does.
   void record(File& data, std::vector<Report> reports);
 
-  // Returns when all records would survive a loss of power. Once that has failed it always fails.
+  // Returns when all records would survive a loss of power. Once that has failed it always fails; `wished`:
+  // then the task goes on without a journal, as it does in report().
   void sync(File& data);
   // Never throws: nothing is to come.
   void close();
 
  private:
   bool open(File& data);
+  bool kept_until_synced() const { return key_.own_caches && how_ == Journaling::wished; }
   template <class Record>
   void keep(File& data, Record&& record);
   void give_up(File& data, const Error& why);

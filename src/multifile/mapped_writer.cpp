@@ -231,9 +231,10 @@ void MappedWriter::commit() {
   stream_.commit();
   if (unreported_.empty()) return;
   const size_t own_file = mine_.tasks[current_].file;
+  const bool syncs = facts_.durable || own_caches_;
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     MappedFile& file = mine_.files[f];
-    if (f != own_file && facts_.durable) stream_.keep([&] { file.file->sync(); });
+    if (f != own_file && syncs) stream_.keep([&] { file.file->sync(); });
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
       if (!unreported_[i] || i == current_ || mine_.tasks[i].file != f) continue;
       const int64_t rank = mine_.tasks[i].place.local_rank;
@@ -247,7 +248,9 @@ void MappedWriter::commit() {
       file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
     }
     JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();
-    if (facts_.durable && journal) journal->sync(*file.file);
+    if (!journal) continue;
+    journal->confirm(*file.file);
+    if (syncs) journal->sync(*file.file);
   }
   unreported_.clear();
 }

@@ -139,6 +139,7 @@ class MappedWriter {
   FileFacts facts_;
   Hosts hosts_;
   int64_t unit_ = 0;  // bytes; > 0: no two hosts may write one unit of a file before its close
+  bool own_caches_ = false;  // as in JournalKey
   int64_t ntasks_ = 0;
   MappedTasks mine_;
   std::optional<format::Extension> extension_;  // of the files this open makes

@@ -45,12 +45,17 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 // Collective.
 void MappedWriter::find_unit() {
   if (hosts_.count == 1) return;
+  int64_t found[2] = {};  // unit, whether hosts have caches of their own
   if (comm_->rank() == 0)
     attempt([&] {  // a missing directory is found when the files are made
       const FileSystemTraits traits = store_->traits(path_);
-      if (traits.coherence != Coherence::local && traits.unit > 1) unit_ = traits.unit;
+      if (traits.coherence == Coherence::local) return;
+      if (traits.unit > 1) found[0] = traits.unit;
+      found[1] = 1;
     });
-  comm_->broadcast(std::as_writable_bytes(std::span(&unit_, 1)), 0);
+  comm_->broadcast(std::as_writable_bytes(std::span(found)), 0);
+  unit_ = found[0];
+  own_caches_ = found[1] != 0;
 }
 
 std::shared_ptr<Edges> MappedWriter::edges_of(int32_t file) const {

@@ -108,6 +108,7 @@ format::Header MappedWriter::header_of(int32_t file, int64_t file_tasks, int32_t
 void MappedWriter::know_journal(MappedFile& file, const format::Header& header, const std::optional<format::Extension>& extension) {
   file.key = JournalKey::of(header, extension);
   file.key.hosts = hosts_;
+  file.key.own_caches = own_caches_;
   // Where a page of META1 has one host, that of its leader, the leader marks it when it writes it.
   file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const MappedTask& t) {
     return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;

@@ -140,7 +140,10 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   NewGroups groups;
   std::shared_ptr<File> file;
   const Hosts hosts = find_hosts(*comm_, local(), collecting() ? &collecting()->nodes : nullptr);
-  int64_t start[5] = {};  // block size, whether the file was there before, identity, unit that hosts may not share
+  const bool on_several_hosts = comm_->node_count() > 1;
+  // Block size, whether the file was there before, identity, unit that hosts may not share, whether they have
+  // caches of their own.
+  int64_t start[6] = {};
   std::optional<format::Extension> extension;  // at the first task
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
@@ -153,9 +156,11 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     facts_.created = !opened.existed;
     extension = mode.extension();
     if (extension && format::extensible(stored_name)) std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
-    if (hosts.count > 1)
-      if (const FileSystemTraits traits = store().traits(name); traits.coherence != Coherence::local && traits.unit > 1)
-        start[4] = traits.unit;
+    if (on_several_hosts)
+      if (const FileSystemTraits traits = store().traits(name); traits.coherence != Coherence::local) {
+        if (hosts.count > 1 && traits.unit > 1) start[4] = traits.unit;
+        start[5] = 1;
+      }
     start[0] = choose_block_size(*file, request.fsblksize);
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
@@ -169,7 +174,8 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   if (hosts.count > 1 && facts_.created && !problem && stream_.keeps_journal())
     problem = attempt([&] { remove_earlier_journals(store(), file->path(), hosts.count); });
 
-  JournalKey key{{}, local().size(), facts_.nfiles, facts_.filenumber, facts_.fsblksize, hosts, local().rank() == 0};
+  JournalKey key{{},    local().size(),  facts_.nfiles,       facts_.filenumber, facts_.fsblksize,
+                 hosts, start[5] != 0, local().rank() == 0};
   std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
   stream_.know_file(key);
 
@@ -294,7 +300,7 @@ void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int6
   }
   writer.write_ranks_and_sizes(leaders.first(), ranks, sizes);
   // What one file of a set has flushed needs the others to be found.
-  if (facts_.durable) file().sync();
+  if (facts_.durable || (stream_.keeps_journal() && stream_.journal_key().own_caches)) file().sync();
 }
 
 format::Header ParallelWriter::header() const {

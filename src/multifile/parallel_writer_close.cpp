@@ -99,12 +99,13 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
   attempt([&] {
     const auto data = store().open(path(), Access::write);
     if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
-    if (facts_.durable) data->sync();
+    const bool syncs = facts_.durable || stream_.journal_key().own_caches;
+    if (syncs) data->sync();
     JournalWriter journal(store(), stream_.journal_key(), facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row);
     for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
       journal.report(*data, local().rank(), b, view.size_of(b), b + 1 < view.blocks());
-    if (facts_.durable) journal.sync(*data);
+    if (syncs) journal.sync(*data);
     journal.close();
     data->close();
   });

@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t first_buffer = 32;
 constexpr int64_t aside_bytes = 16 << 20;       // set aside at a time for large requests
 constexpr int64_t summed_at_once = 256 << 10;    // half of it or twice as much costs more
+constexpr int64_t recorded_at_once = 16 << 20;   // in complete chunks, where a record costs a sync
 constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
 
@@ -104,6 +105,8 @@ void WriteStream::begin_next_chunk() {
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
   report(true);
+  if (records_wait() && !journal()->deferred() && journal()->waiting() * geometry_.size >= recorded_at_once)
+    record_waiting();
   blocks_.finish_block(geometry_.size);
   close_window();
   move_handle();
@@ -269,11 +272,16 @@ void WriteStream::flush() {
 void WriteStream::commit() {
   require_nothing_lost();
   flush();
-  if (durable_) sync();
+  if (durable_ || records_wait()) sync();
   report(false);
   if (!journal()) return;
-  if (journal()->deferred()) journal()->confirm(*file_);
-  if (durable_) journal()->sync(*file_);
+  journal()->confirm(*file_);
+  if (durable_ || records_wait()) journal()->sync(*file_);
+}
+
+void WriteStream::record_waiting() {
+  sync();
+  journal()->confirm(*file_);
 }
 
 void WriteStream::record_progress() {

@@ -91,7 +91,8 @@ class WriteStream {
 
   // Brings buffered bytes into the file and learns what the program wrote itself.
   void flush();
-  // flush(); then whoever opens the file finds these bytes, whatever becomes of the program; durable: of the machine.
+  // flush(); then whoever opens the file finds these bytes, whatever becomes of the program; durable: of the
+  // machine, also where hosts have page caches of their own (JournalKey::own_caches).
   // What is written collectively must be in the file (CollectiveWriter::flush).
   void commit();
   // flush(), and a record of what is now in the current chunk, as if the task left it. Nothing without a journal.
@@ -188,6 +189,9 @@ class WriteStream {
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
   void report(bool finished);
+  // Whether records are kept until what they speak of has been synced.
+  bool records_wait() const { return journal_on_ && journal_key_.own_caches && !durable_; }
+  void record_waiting();
   void settle();
   void make_room(int64_t wanted);
   void close_window();

@@ -213,11 +213,14 @@ for begin in range(0, 100, 20):
     ALL[f"mpiio/generated/{begin}"] = functools.partial(generated, 4, 1, begin, 20, 90)
 
 
-def add_long(first: int, count: int) -> None:
-    """A series of its own of such cases, from number `first` on, in parts."""
+def add_long(first: int, count: int) -> list[str]:
+    """A series of its own of such cases, from number `first` on, in parts; their names."""
     part = 40
+    names = []
     for begin in range(first, first + count, part):
-        ALL[f"mpiio/long/{begin}"] = functools.partial(generated, 4, 2, begin, part, 6 * part)
+        names.append(f"mpiio/long/{begin}")
+        ALL[names[-1]] = functools.partial(generated, 4, 2, begin, part, 6 * part)
+    return names
 
 
 add_long(0, 40)
@@ -264,9 +267,9 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
     for task in range(tasks):  # on a disk of this machine, which nobody loses
         (books / f"ledger.{task}").touch()
         rack.on("h1", f"ln -s {books}/ledger.{task} {where}/ledger.{task}")
-    command = context.command(
-        tasks, [BIN / "kill_writer_openmpi", where, rng.randrange(10**6), words], env=LEASES
-    )
+    flushes = ["flushes"] if context.fs.name != "ext4" else []  # chunks that are complete count as well
+    program = [BIN / "kill_writer_openmpi", where, rng.randrange(10**6), words, *flushes]
+    command = context.command(tasks, program, env=LEASES)
     job = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -305,9 +308,12 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
     reader = rng.choice([host for host in rack.hosts if host != victim])
     for when in ("unrepaired", "repaired"):
         check = f"{BIN}/kill_check {where} {tasks} {when}"
-        code, output = rack.outcome([*rack.enter(), str(rack.state / "rsh"), reader, check], 60)
+        command = [*rack.enter(), str(rack.state / "rsh"), reader, check]
+        code, output = rack.outcome(command, 60)
         if code != 0:
-            raise Wrong(f"{victim} lost, {when}, read on {reader}: {brief(output)}")
+            time.sleep(3)
+            found = "lost" if rack.outcome(command, 60)[0] else "late, right after 3 s"
+            raise Wrong(f"{found}: {victim} killed, {when}, read on {reader}: {brief(output)}")
         rack.on(
             reader,
             f"for m in {where}/m[0-9]*; do case $m in *.*) ;; *)"
@@ -317,23 +323,30 @@ def lost_host(words: str, how: str, number: int, context: Context) -> None:
         )
 
 
-for kill_words in ("", "durable", "collective", "collective,durable", "compress=zstd"):
-    for round_number in range(4):
-        ALL[f"lost/tasks/{kill_words or 'plain'}/{round_number}"] = functools.partial(
-            lost_host, kill_words, "kill", round_number
-        )
+def add_rounds(first: int, count: int) -> list[str]:
+    """So many kills of a host in each way of writing, from number `first` on, the ways in turn; their names."""
+    names = []
+    for number in range(first, first + count):
+        for words in ("", "durable", "collective", "collective,durable", "compress=zstd"):
+            names.append(f"lost/tasks/{words or 'plain'}/{number}")
+            ALL[names[-1]] = functools.partial(lost_host, words, "kill", number)
+    return names
+
+
+add_rounds(0, 4)
 for kill_words in ("", "durable"):
     ALL[f"lost/network/{kill_words or 'plain'}"] = functools.partial(lost_host, kill_words, "cut", 0)
 
 
 def full(mode: str, context: Context) -> None:
-    """On a volume with nearly no room: a clear error, or all is there."""
+    """On a volume with nearly no room: a clear error, or all is there. Zeros may take no room, so text fills it."""
     small = Context.of(context.fs.name, 96)
     try:
         where = small.directory()
         small.rack.on(
             "h1",
-            f"cd {where}; dd if=/dev/zero of=filler bs=64k 2>/dev/null; sync; truncate -s -2M filler; sync",
+            f"cd {where}; for i in 1 2 3; do yes | dd of=filler$i bs=64k iflag=fullblock conv=fsync"
+            " count=$(($(df --output=avail -k . | tail -1) / 64)); done; truncate -s -2M filler1; sync",
             check=False,
         )
         time.sleep(1)

@@ -4,6 +4,8 @@
 
     cluster_test.py [--quick] [--fs NAME]... [--case PATTERN]... [--json FILE] [--seconds N]
     cluster_test.py --long COUNT [--first N] [--fs NAME]...     so many random MPI-IO cases
+    cluster_test.py --rounds COUNT [--first N] [--fs NAME]... [--case PATTERN]...
+                                                 a host is killed so many times in each way of writing
     cluster_test.py --list
     cluster_test.py up FS [NAME]; run NAME HOST|mpirun COMMAND...; down NAME      a cluster to try things on
 
@@ -130,9 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = QUICK.get(fs, []) if arguments.quick else ["*"]
         wanted = [
             name
-            for name in cases.ALL
+            for name in arguments.series or cases.ALL
             if any(fnmatch.fnmatch(name, pattern) for pattern in arguments.case or wanted)
-            and (not arguments.long or int(name.rsplit("/", 1)[1]) >= arguments.first)
         ]
         if kind.missing():
             print(f"{fs}: skipped, {kind.missing()}")
@@ -207,11 +208,18 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="begin no case later than that")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--long", type=int, metavar="COUNT", help="the cases mpiio/long/*, so many of them")
+    parser.add_argument(
+        "--rounds", type=int, metavar="COUNT", help="the cases lost/tasks/*, so many in each way of writing"
+    )
     parser.add_argument("--first", type=int, default=0, help="of them")
     arguments = parser.parse_args()
+    if arguments.long and arguments.rounds:
+        parser.error("--long or --rounds, not both")
+    arguments.series = []
     if arguments.long:
-        cases.add_long(arguments.first, arguments.long)
-        arguments.case = ["mpiio/long/*"]
+        arguments.series = cases.add_long(arguments.first, arguments.long)
+    if arguments.rounds:
+        arguments.series = cases.add_rounds(arguments.first, arguments.rounds)
     if arguments.list:
         print("\n".join(cases.ALL))
         return 0

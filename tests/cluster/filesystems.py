@@ -219,10 +219,15 @@ class GlusterStrict(Gluster):
 
 
 class MooseFS(FileSystem):
-    """MooseFS: a master on h1, a chunk server on every host."""
+    """MooseFS: a master on h1, a chunk server on every host.
+
+    A client tries again for minutes to write what a chunk server has no room for (mfsioretries, 30), then says
+    EIO. Servers that keep room for a chunk free (64 MiB) are given no new ones: the master says ENOSPC. So
+    full volumes keep more than that, and clients do not wait for them."""
 
     name = "moosefs"
     needs = ("mfsmaster", "mfschunkserver", "mfsmount")
+    kept_free = 80  # MiB
 
     def up(self) -> None:
         rack = self.rack
@@ -241,11 +246,12 @@ class MooseFS(FileSystem):
             chunks = rack.state / host / "chunks"
             (chunks / "data").mkdir(parents=True)
             if self.full:
-                rack.on(host, f"mount -t tmpfs -o size={self.full}m tmpfs {chunks}/data")
+                rack.on(host, f"mount -t tmpfs -o size={self.full + self.kept_free}m tmpfs {chunks}/data")
             (chunks / "hdd").write_text(f"{chunks}/data\n")
             (chunks / "cfg").write_text(
                 f"{common}DATA_PATH = {chunks}\nHDD_CONF_FILENAME = {chunks}/hdd\n"
-                "HDD_LEAVE_SPACE_DEFAULT = 0\nMASTER_HOST = h1\nMASTER_RECONNECTION_DELAY = 1\n"
+                f"HDD_LEAVE_SPACE_DEFAULT = {self.kept_free if self.full else 0}MiB\n"
+                "MASTER_HOST = h1\nMASTER_RECONNECTION_DELAY = 1\n"
             )
             rack.on(host, f"setsid mfschunkserver -c {chunks}/cfg -f >{chunks}/log 2>&1 </dev/null &")
         for host in rack.hosts:
@@ -263,10 +269,13 @@ class MooseFS(FileSystem):
     def mount(self, host: str) -> None:
         self.rack.on(
             host,
-            f"for i in $(seq 50); do mfsmount {self.rack.shared} -H h1 >/dev/null 2>&1 && exit 0; sleep 0.3;"
-            " done;"
+            f"for i in $(seq 50); do mfsmount {self.rack.shared} -H h1 {self.retries()} >/dev/null 2>&1 && exit 0;"
+            " sleep 0.3; done;"
             " exit 1",
         )
+
+    def retries(self) -> str:
+        return "-o mfsioretries=4" if self.full else ""
 
 
 ALL = {kind.name: kind for kind in (Ext4, Fuse, FuseThrough, GlusterStrict, Gluster, MooseFS)}

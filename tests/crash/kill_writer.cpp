@@ -1,5 +1,7 @@
-// kill_writer DIR SEED WORDS: writes multifiles into DIR one after the other until it is killed; every task keeps a ledger of
-// what it has flushed and completed. Prints "ready" when the first multifile is open.
+// kill_writer DIR SEED WORDS [flushes]: writes multifiles into DIR one after the other until it is killed; every task keeps a
+// ledger of what it has flushed and completed. `flushes`: only of what it has flushed, for tasks of several hosts, whose chunks may
+// be larger than asked for, and are recorded later (docs/api-sion.md, "A program that dies"). Prints "ready" when the first
+// multifile is open.
 #include <mpi.h>
 
 #include <algorithm>
@@ -68,7 +70,7 @@ int main(int argc, char** argv) {
   const bool collective = has("collective");
   // Else only flushes count: threads have frames that the stream does not, small collective calls leave their bytes with the
   // task, and of compressed bytes the collectors get what the task does not hold.
-  const bool chunks_count = !(has("compress") && (collective || !has("compress_threads=0"))) && !(collective && has("durable"));
+  const bool chunks_count = argc <= 4 && !(has("compress") && (collective || !has("compress_threads=0"))) && !(collective && has("durable"));
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));
   const ledger::Ledger book(directory, task);
   for (int64_t number = 1;; ++number) {

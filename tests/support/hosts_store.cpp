@@ -248,6 +248,11 @@ std::vector<std::string> SimulatedHosts::paths() const {
   return names;
 }
 
+void SimulatedHosts::lose(int host) {
+  const std::lock_guard lock(world_->mutex);
+  for (const auto& [name, file] : world_->files) file->seen.erase(host);
+}
+
 HostsStore::HostsStore(const SimulatedHosts& hosts, int host, int64_t task)
     : world_(hosts.world_), who_{host, task} {}
 

@@ -58,6 +58,9 @@ class SimulatedHosts {
   std::vector<std::byte> contents(const std::string& path) const;
   std::vector<std::string> paths() const;
 
+  // A host loses power, or its network: what its caches hold back is gone. Its tasks may close their files.
+  void lose(int host);
+
   class World;  // private to the implementation
 
  private:
