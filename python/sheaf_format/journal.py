@@ -1,10 +1,11 @@
-"""Reader of unclosed physical files that have a journal (docs/format.md, section 16)."""
+"""Reader of unclosed physical files that have a journal (docs/format.md, sections 16 and 18)."""
 
 from __future__ import annotations
 
 import struct
 from array import array
 
+from .edges import Edges
 from .hashing import xxh3
 from .layout import align_up, meta1_size
 from .physical import PhysicalFile
@@ -41,10 +42,29 @@ class RecoveredFile(PhysicalFile):
             self._slots = [own[512:] for own in found if own is not None and self._checked(own, identity)]
         else:
             self._slots = [] if journal is None else [journal[512:]]
+        self._edges = Edges(self.path, hosts if hosts > 1 else 0, identity, n)
+        self.size = max(self.size, self._edges.end)
         if marked and not any(self._record(lrank) for lrank in range(n)):
             raise self._fail("its journal is lost: it has no valid record")
         self._blocks = [self._blocks_of(lrank) for lrank in range(n)]
         self.maxblocks = max(map(len, self._blocks), default=0)
+
+    def _read(self, offset: int, size: int, what: str) -> bytes:
+        if not hasattr(self, "_edges"):  # META1
+            return super()._read(offset, size, what)
+        data = bytearray()
+        for at, length, edge in self._edges.parts(offset, size):
+            if edge is None:
+                self._file.seek(at)
+                piece = self._file.read(length) or b""
+            else:
+                with open(edge[0], "rb") as file:
+                    file.seek(edge[1])
+                    piece = file.read(length)
+            data += piece.ljust(length, b"\0")  # what is nowhere is zero
+        if offset + size > self.size:
+            raise self._fail(f"{what} ends at byte {offset + size}, the file at {self.size}")
+        return bytes(data)
 
     def _contents(self, suffix: str) -> bytes | None:
         try:

@@ -137,9 +137,50 @@ class Journal(unittest.TestCase):
             return (head + struct.pack("<Q", xxh3(head))).ljust(512, b"\0")
 
         journal.write_bytes(header(-1))
+        self.identity = one[16:32]
         for host in range(hosts):
             slots = [one[at:at + 64] if host_of[(at - 512) // 64 % n] == host else bytes(64) for at in range(512, len(one), 64)]
             pathlib.Path(f"{journal}.{host}").write_bytes(header(host) + b"".join(slots))
+
+    def keep_edges(self, host_of: list[int], unit: int) -> None:
+        """What of the same file tasks of several hosts keep beside it: bytes in units that are not wholly within a task's chunk."""
+        n, hosts = len(self.sizes), max(host_of) + 1
+        with RecoveredFile(str(self.path)) as file:
+            starts, chunks, skip = list(file.starts), list(file.chunks), file.globalskip
+            blocks = [file.blocks(task) for task in range(n)]
+        data = bytearray(self.path.read_bytes())
+        shift = (128 + 32 * n + 65535) // 65536 * 65536
+        seed = xxh3(self.identity)
+        for host in range(hosts):
+            head = struct.pack("<8sIi16siIqqq", b"SheafEdg", 1, n, self.identity, host, 32, unit, starts[0], skip)
+            edges = bytearray(shift) + bytearray(len(data))
+            edges[:72] = head + struct.pack("<Q", xxh3(head))
+            for task in (task for task in range(n) if host_of[task] == host):
+                row = struct.pack("<qqq", starts[task], starts[task] + chunks[task], 0)
+                edges[128 + 32 * task:160 + 32 * task] = row + struct.pack("<Q", xxh3(row, (seed + task) & (1 << 64) - 1))
+                for number, (begin, length) in enumerate(blocks[task]):
+                    chunk = starts[task] + number * skip
+                    whole = range(-(-chunk // unit) * unit, (chunk + chunks[task]) // unit * unit)
+                    for at in (at for at in range(begin, begin + length) if at not in whole):
+                        edges[shift + at], data[at] = data[at], 0xEE
+            pathlib.Path(f"{self.path}.edges.{host}").write_bytes(edges)
+        self.path.write_bytes(data)
+
+    def test_with_edges_of_several_hosts(self) -> None:
+        tasks = range(len(self.sizes))
+        for unit in (768, 4096):  # some of a chunk, and all of it
+            write_and_die(self.path, self.sizes, 1000)
+            before = [self.read(task) for task in tasks]
+            self.deal_out([0, 2, 1, 2])
+            self.keep_edges([0, 2, 1, 2], unit)
+            self.assertEqual([self.read(task) for task in tasks], before)
+            for task in tasks:
+                self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout, before[task])
+            self.assertEqual(self.run_tool("repair", self.path).returncode, 0)
+            left = [p.name for p in self.path.parent.iterdir() if "journal" in p.name or "edges" in p.name]
+            self.assertEqual(left, [])
+            for task in tasks:
+                self.assertEqual(self.run_tool("cat", "--task", task, self.path).stdout, before[task])
 
     def read(self, task: int) -> bytes:
         with RecoveredFile(str(self.path)) as file:
