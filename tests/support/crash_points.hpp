@@ -49,6 +49,9 @@ class Reported {
 // completed.
 enum class Counts { flushes, writes, all };
 
+// Several hosts with caches of their own record a chunk when its bytes are synced, which is later (JournalKey::own_caches).
+inline bool syncs_records() { return tasks_of_host() > 0; }
+
 // The steps of one task. Flushes are commits.
 class RecordedTask {
  public:
@@ -176,7 +179,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
     ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, p.chunk(me), tape, reported, durable ? Counts::flushes : Counts::all);
+    RecordedTask task(me, p.chunk(me), tape, reported, durable || syncs_records() ? Counts::flushes : Counts::all);
     comm.barrier();
     for (const Step& step : p.steps[static_cast<size_t>(me)]) {
       task.step(writer.stream(), step, [&] { writer.commit(); });
@@ -202,7 +205,7 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
     ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, writer.stream().geometry().size, tape, reported, rounds ? Counts::writes : Counts::flushes);
+    RecordedTask task(me, writer.stream().geometry().size, tape, reported, rounds && !syncs_records() ? Counts::writes : Counts::flushes);
     comm.barrier();
     const auto put = [&](const std::vector<std::byte>& bytes) { writer.write_collectively(bytes, std::nullopt); };
     const auto& steps = p.steps[static_cast<size_t>(me)];
@@ -253,7 +256,7 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     std::vector<RecordedTask> tasks;
     std::vector<int64_t> ranks;
     for (const MappedWriteTask& t : mine) {
-      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable ? Counts::flushes : Counts::all);
+      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable || syncs_records() ? Counts::flushes : Counts::all);
       ranks.push_back(t.globalrank);
     }
     comm.barrier();
@@ -283,7 +286,7 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
     MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append" + words.substr(1), p.buffer));
     std::vector<RecordedTask> tasks;
     for (const int64_t t : mine) {
-      tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
+      tasks.emplace_back(t, p.chunk(t), tape, reported, durable || syncs_records() ? Counts::flushes : Counts::all);
       tasks.back().go_on_behind(first.expected(t));
     }
     step_and_close(comm, writer, second, mine, tasks, tape, reported);
@@ -326,7 +329,7 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
       writer.write_collectively(content(0, before, mine), std::nullopt);
       const bool flushes = step_of(me).kind == Step::flush;
       if (flushes) writer.commit();
-      if (me == 0 && (flushes || !durable)) report_progress(reported, 0, tape, writer.stream(), flushes);
+      if (me == 0 && (flushes || !(durable || syncs_records()))) report_progress(reported, 0, tape, writer.stream(), flushes);
     }
     comm.barrier();
     reported.closing = tape.length();
@@ -358,7 +361,7 @@ inline void record_records(RecordingStore& tape, const Program& p, Reported& rep
       } else {
         stream.write_filling(std::span(record).first(16), std::span(record).subspan(16));
       }
-      if (flushes || !durable) report_progress(reported, t, tape, stream, flushes);
+      if (flushes || !(durable || syncs_records())) report_progress(reported, t, tape, stream, flushes);
     }
   reported.closing = tape.length();
   writer.close();
