@@ -122,6 +122,7 @@ int open_descriptor(const std::string& path, Access access, const Opening& how) 
     throw;
   }
   ::fcntl(fd, F_SETFL, 0);
+  if (access != Access::fresh) forget_what_was_kept(fd);
   return fd;
 }
 

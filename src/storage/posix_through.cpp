@@ -23,7 +23,21 @@ bool are_one_file(int a, int b) {
          one.st_ino == other.st_ino;
 }
 
+// The next look at the attributes asks the server.
+bool ask_anew(int fd) {
+  struct statx found;
+  return ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE | STATX_NLINK, &found) == 0 ||
+         errno == ENOSYS;
+}
+
 }  // namespace
+
+// Pages that are dirty stay: they are this host's own.
+void forget_what_was_kept(int fd) {
+  if (opens_anew(kind_of_descriptor(fd))) return;
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  ask_anew(fd);
+}
 
 // Negative if the name means another file by now, or none.
 int PosixFile::open_beside_own(int flags) const {
@@ -85,10 +99,7 @@ void PosixFile::renew() {
     const std::lock_guard lock(direct_mutex_);
     if (auto again = open_direct()) direct_ = std::move(again);
   }
-  struct statx found;
-  if (::statx(fd_, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE | STATX_NLINK, &found) != 0 &&
-      errno != ENOSYS)
-    throw os_error("cannot get the status of", path_, errno);
+  if (!ask_anew(fd_)) throw os_error("cannot get the status of", path_, errno);
 }
 
 // FUSE hands on just the bytes of a write, unless it was mounted with a write-back cache. Its direct writes

@@ -169,6 +169,24 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
 
 bool takes_turns(FileSystem kind) { return row_of(kind).writers > 0; }
 
+bool opens_anew(FileSystem kind) {
+  switch (kind) {
+    case FileSystem::unknown:
+    case FileSystem::fuse:
+    case FileSystem::glusterfs:
+    case FileSystem::moosefs:
+    case FileSystem::juicefs:
+    case FileSystem::sshfs:
+    case FileSystem::daos:
+    case FileSystem::p9:
+    case FileSystem::virtiofs:
+    case FileSystem::orangefs:
+      return false;
+    default:
+      return true;
+  }
+}
+
 FileSystemTraits::Encoded FileSystemTraits::encode() const {
   return {static_cast<int64_t>(kind),
           static_cast<int64_t>(coherence),

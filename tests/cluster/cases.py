@@ -94,6 +94,23 @@ def remade(context: Context) -> None:
         context.rack.on(context.rack.hosts[number % 3], f"rm {file}")
 
 
+@case("names/known")
+def known_before(context: Context) -> None:
+    """Every host has read a multifile before others change it in place: who opens it then sees that, whatever
+    his host has kept of it."""
+    if believes_itself(context):
+        return
+    file = context.directory() / "data"
+    context.must(TASKS, [MODES, "half", "plain", file, 0])
+    context.fs.fresh()
+    for host in context.rack.hosts:
+        context.tool(host, "dump", file)
+    context.must(TASKS, [MODES, "append", "plain", file, 1])
+    for host in context.rack.hosts:
+        context.tool(host, "verify", file)
+    context.must(TASKS, [MODES, "read", "plain", file, 2])
+
+
 @case("names/replaced")
 def replaced(context: Context) -> None:
     """A name is written again and again, each time from other hosts, also as a new file in its place."""

@@ -42,6 +42,7 @@ QUICK = {
     "gluster-strict": [
         "modes/plain/round",
         "modes/collective-large/round",
+        "names/known",
         "mpiio/sync-read/round",
         "mpiio/generated/0",
     ],
