@@ -227,7 +227,7 @@ def generated(tasks: int, seed: int, first: int, count: int, timeout: float, con
 
 
 for begin in range(0, 100, 20):
-    ALL[f"mpiio/generated/{begin}"] = functools.partial(generated, 4, 1, begin, 20, 90)
+    ALL[f"mpiio/generated/{begin}"] = functools.partial(generated, 4, 1, begin, 20, 240)
 
 
 def add_long(first: int, count: int) -> list[str]:
