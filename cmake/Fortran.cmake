@@ -25,6 +25,9 @@ function(sheaf_fortran_objects name)
       -frecursive>  # threads call the modules
     $<$<BOOL:${SHEAF_DEVELOPER}>:-Werror>)
   set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
+  foreach(source ${ARGN})
+    sheaf_abi_types(${source} ${source})
+  endforeach()
 endfunction()
 
 function(sheaf_fortran_library name output)
@@ -65,6 +68,7 @@ foreach(mpi ${SHEAF_FORTRAN_MPIS})
   sheaf_fortran_library(sheaf_fortran_${mpi} sheaf_fortran_mpi $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
   target_link_libraries(sheaf_fortran_${mpi} PUBLIC sheaf_fortran sheaf_${mpi})
   set_target_properties(sheaf_fortran_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})
+  sheaf_install_mpi(sheaf_fortran_${mpi} ${mpi} sheaf_fortran_mpi)
 endforeach()
 
 # The module of striped files, the same for every MPI, over the libsheaf_sfio of each.
@@ -72,9 +76,8 @@ sheaf_fortran_objects(sheaf_fortran_sfio_objects ${fortran}/sfio_f90.F90)
 foreach(mpi ${SHEAF_FORTRAN_MPIS})
   sheaf_fortran_library(sheaf_fortran_sfio_${mpi} sheaf_fortran_sfio $<TARGET_OBJECTS:sheaf_fortran_sfio_objects>)
   target_link_libraries(sheaf_fortran_sfio_${mpi} PUBLIC sheaf_sfio_${mpi})
-  set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi}
-    INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
-  install(TARGETS sheaf_fortran_sfio_${mpi} LIBRARY DESTINATION lib/${mpi})
+  set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})
+  sheaf_install_mpi(sheaf_fortran_sfio_${mpi} ${mpi} sheaf_fortran_sfio)
   configure_file(packaging/pkgconfig/sheaf-fortran-sfio.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-sfio-${mpi}.pc @ONLY)
 endforeach()
 
