@@ -12,7 +12,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
-[ "${1:-all}" != deb ] || packages="mmdebstrap lintian autopkgtest"
+[ "${1:-all}" != deb ] || packages="mmdebstrap lintian autopkgtest iproute2"
 missing=""
 for package in $packages; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"

@@ -16,7 +16,7 @@ needed=$(sed -n '/^Build-Depends:/,/^[^ ].*:/{s/^Build-Depends://p;t;/^ /p}' "$t
 root=$work/root
 rm -rf --one-file-system "$root"
 mkdir -p "$root"
-trap 'rm -rf --one-file-system "$root"' EXIT
+trap '[ $? != 0 ] || rm -rf --one-file-system "$root"' EXIT  # one in which a build has failed is kept
 tar -C "$root" -xpf "$work/build-root.tar" --exclude=./dev
 mkdir -p "$root/dev" "$root/build/sheaf"
 git -C "$top" ls-files -z --cached --others --exclude-standard | (cd "$top" && xargs -0 ls -d 2>/dev/null) |

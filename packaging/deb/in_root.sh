@@ -16,5 +16,6 @@ exec unshare --mount --pid --ipc --fork --kill-child $network sh -eu -c '
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
   mount -t tmpfs shm "$root/dev/shm"
+  ip link set lo up  # without an interface the wrappers of Open MPI warn, and CMake takes that for options
   exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
 ' sh "$root" "$@"

@@ -39,7 +39,7 @@ first_multifile)
   cd /packages
   apt-get -qq install -y ./*.deb >/dev/null
   write_program
-  mpicc $(sionconfig --cflags --mpi) program.c -o program $(sionconfig --libs --mpi)
+  mpicc.openmpi $(sionconfig --cflags --mpi) program.c -o program $(sionconfig --libs --mpi)
   /packages/mpirun.sh openmpi 2 ./program w first.sion
   sheaf dump -a first.sion | grep -q 'globalrank'
   ;;
