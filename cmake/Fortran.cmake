@@ -53,6 +53,10 @@ target_link_libraries(sheaf_fortran_omp PUBLIC sheaf_fortran sheaf_omp)
 add_library(sheaf_fortran_static STATIC $<TARGET_OBJECTS:sheaf_fortran_objects>
   $<TARGET_OBJECTS:sheaf_fortran_omp_objects> $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
 set_target_properties(sheaf_fortran_static PROPERTIES OUTPUT_NAME sheaf_fortran LINKER_LANGUAGE CXX)
+if(SHEAF_ABI_TYPES)
+  add_custom_command(TARGET sheaf_fortran_static POST_BUILD
+    COMMAND ${CMAKE_STRIP} --strip-debug $<TARGET_FILE:sheaf_fortran_static> VERBATIM)
+endif()
 
 # The standard ABI leaves Fortran to a library of its own.
 set(SHEAF_FORTRAN_MPIS ${SHEAF_MPIS})

@@ -50,7 +50,7 @@ function(sheaf_install_mpi target mpi name)
   # sheaf_sfio of openmpi: libsheaf_sfio_openmpi.so.1; sheaf_mpi: libsheaf_openmpi.so.1
   string(REGEX REPLACE "_mpi$" "" own ${name})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${own}_${mpi})
-  install(TARGETS ${target} LIBRARY DESTINATION ${SHEAF_LIB} NAMELINK_SKIP)
+  install(TARGETS ${target} LIBRARY DESTINATION ${SHEAF_LIB})
   file(RELATIVE_PATH back /${SHEAF_MPI_LIB}/${mpi} /${SHEAF_LIB})
   install(CODE "set(directory \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${SHEAF_MPI_LIB}/${mpi}\")
     file(MAKE_DIRECTORY \"\${directory}\")

@@ -1,12 +1,14 @@
 #!/bin/sh
-# tarball.sh WORK OUT: builds OUT/sheaf-<version>-linux-<machine>.tar.zst in WORK, for the MPIs in MPIS (Open MPI and MPICH): unpacked
-# anywhere, programs find their libraries, pkg-config and CMake the directory they are in. Then tries it at two places.
+# tarball.sh WORK OUT [OPTION...]: builds OUT/sheaf-<version>-linux-<machine>.tar.zst in WORK, for the MPIs in MPIS (Open MPI and MPICH),
+# with further options of CMake: unpacked anywhere, programs find their libraries, pkg-config and CMake the directory they are in. Then
+# tries it at two places.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/..")
 mkdir -p "$1" "$2"
 work=$(readlink -f "$1") out=$(readlink -f "$2")
-"$top/scripts/configure.sh" "$work/build" -DSHEAF_RELOCATABLE=ON "-DSHEAF_MPIS=${MPIS:-mpicc.openmpi;mpicc.mpich}"
+shift 2
+"$top/scripts/configure.sh" "$work/build" -DSHEAF_RELOCATABLE=ON "-DSHEAF_MPIS=${MPIS:-mpicc.openmpi;mpicc.mpich}" "$@"
 cmake --build "$work/build" -j "${JOBS:-$(nproc)}"
 version=$(sed -n 's/^#define SHEAF_VERSION_STRING "\(.*\)"$/\1/p' "$top/include/sheaf.h")
 name=sheaf-$version-linux-$(uname -m)
