@@ -30,6 +30,7 @@ rm -rf "$out"
 mkdir -p "$out/dbgsym"
 mv "$root"/build/*-dbgsym_*.deb "$out/dbgsym/"
 mv "$root"/build/sheaf_* "$root"/build/*.deb "$out/"
+chown -R "$(stat -c %u:%g "$top")" "$out"
 echo "in $out:"
 (cd "$out" && ls -1 ./*.deb ./*.dsc dbgsym/*.deb)
 if command -v lintian >/dev/null; then
