@@ -34,7 +34,10 @@ start=$(date +%s)
 inside first_multifile
 took=$(($(date +%s) - start))
 echo "apt install ./*.deb to the first multifile written and dumped: $took s, at most $limit s"
-[ "$took" -le "$limit" ] || { echo "deb_clean_root.sh: that was too long" >&2; exit 1; }
+[ "$took" -le "$limit" ] || {
+  echo "deb_clean_root.sh: that was too long; $(nproc) cores had a load of $(cut -d' ' -f1-3 /proc/loadavg)" >&2
+  exit 1
+}
 
 inside both_mpis
 inside remove
@@ -48,13 +51,7 @@ echo "removed: nothing is left"
 fresh_root
 echo "autopkgtest:"
 code=0
-unshare --mount --pid --ipc --fork --kill-child sh -eu -c '
-  mount --make-rprivate /
-  mount -t proc proc "$1/proc"
-  mount --rbind /dev "$1/dev"
-  mount -t tmpfs shm "$1/dev/shm"
-  shift
-  exec "$@"' sh "$root" autopkgtest --quiet --summary-file "$work/autopkgtest.summary" \
+"$in_root" --beside "$root" autopkgtest --quiet --summary-file "$work/autopkgtest.summary" \
   "$packages"/*.deb "$packages"/*.dsc -- chroot "$root" >"$work/autopkgtest.log" 2>&1 || code=$?
 cat "$work/autopkgtest.summary"
 # 2: tests were skipped, 8: there were none; neither counts as passed here.
