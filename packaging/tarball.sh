@@ -1,7 +1,7 @@
 #!/bin/sh
-# tarball.sh WORK OUT [OPTION...]: builds OUT/sheaf-<version>-linux-<machine>.tar.zst in WORK, for the MPIs in MPIS (Open MPI and MPICH),
-# with further options of CMake: unpacked anywhere, programs find their libraries, pkg-config and CMake the directory they are in. Then
-# tries it at two places.
+# tarball.sh WORK OUT [OPTION...]: builds OUT/sheaf-<version>-linux-<machine>.tar.zst in WORK, for the MPIs in
+# MPIS (Open MPI and MPICH), with further options of CMake: unpacked anywhere, programs find their libraries,
+# pkg-config and CMake the directory they are in. Then tries it at two places.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/..")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# build.sh WORK OUT: builds the Debian packages of these sources, in a clean root below WORK without network, and puts them in OUT,
-# those with debug information in OUT/dbgsym. Then lintian. Sources are the files that git knows, as they are now.
+# build.sh WORK OUT: builds the Debian packages of these sources, in a clean root below WORK without network,
+# and puts them in OUT, those with debug information in OUT/dbgsym. Then lintian. Sources are the files that
+# git knows, as they are now.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 top=$(readlink -f "$here/../..")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deb_clean_root.sh WORK PACKAGES: tries the Debian packages in the directory PACKAGES in clean roots below WORK, which have a compiler
-# and nothing of Sheaf or MPI:
+# deb_clean_root.sh WORK PACKAGES: tries the Debian packages in the directory PACKAGES in clean roots below
+# WORK, which have a compiler and nothing of Sheaf or MPI:
 #
 #   1. from `apt install ./*.deb` to the first multifile written and dumped takes at most 60 s (SHEAF_DEB_SECONDS says otherwise);
 #   2. both MPIs' packages are installed at once; one program, built for each, runs, and each reads what the other has written;

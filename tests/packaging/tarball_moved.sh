@@ -1,6 +1,7 @@
 #!/bin/sh
-# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there: the tools, and programs in C, C++ and Fortran of
-# every MPI that find it by sionconfig, pkg-config and CMake; the README's examples.
+# tarball_moved.sh ARCHIVE: unpacks the relocatable archive, moves it, and uses it there: the tools, and
+# programs in C, C++ and Fortran of every MPI that find it by sionconfig, pkg-config and CMake; the README's
+# examples.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 place=$(mktemp -d)
