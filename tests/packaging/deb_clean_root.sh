@@ -42,7 +42,7 @@ echo "apt install ./*.deb to the first multifile written and dumped: $took s, at
 inside both_mpis
 inside remove
 inside find_all >"$work/files.after"
-if left=$(LC_ALL=C comm -13 "$work/files.before" "$work/files.after" | grep -E '[Ss]heaf|sion_'); then
+if left=$(LC_ALL=C comm -13 "$work/files.before" "$work/files.after" | grep -E '[Ss]heaf|/(lib)?sion'); then
   printf 'deb_clean_root.sh: the removed packages have left:\n%s\n' "$left" >&2
   exit 1
 fi
