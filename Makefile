@@ -7,6 +7,8 @@
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
+# make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tries them in others; root only
+# make tarball   an archive in dist/ that works wherever it is unpacked, and a test of that
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -80,6 +82,20 @@ cluster-test: build
 	@scripts/install-deps.sh cluster
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/cluster/cluster_test.py $(CLUSTER)
 
+.PHONY: deb deb-test tarball
+deb:
+	@scripts/install-deps.sh deb
+	@JOBS=$(JOBS) packaging/deb/build.sh build-deb dist/deb
+
+# With the packages of dist/deb, which are made if there are none.
+deb-test:
+	@[ -n "$$(ls dist/deb/*.deb 2>/dev/null)" ] || $(MAKE) --no-print-directory deb
+	@scripts/install-deps.sh deb
+	@tests/packaging/deb_clean_root.sh build-deb dist/deb
+
+tarball: deps
+	@JOBS=$(JOBS) packaging/tarball.sh build-tarball dist
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -87,4 +103,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball dist

@@ -25,6 +25,9 @@ function(sheaf_fortran_objects name)
       -frecursive>  # threads call the modules
     $<$<BOOL:${SHEAF_DEVELOPER}>:-Werror>)
   set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
+  foreach(source ${ARGN})
+    sheaf_abi_types(${source} ${source})
+  endforeach()
 endfunction()
 
 function(sheaf_fortran_library name output)
@@ -50,6 +53,10 @@ target_link_libraries(sheaf_fortran_omp PUBLIC sheaf_fortran sheaf_omp)
 add_library(sheaf_fortran_static STATIC $<TARGET_OBJECTS:sheaf_fortran_objects>
   $<TARGET_OBJECTS:sheaf_fortran_omp_objects> $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
 set_target_properties(sheaf_fortran_static PROPERTIES OUTPUT_NAME sheaf_fortran LINKER_LANGUAGE CXX)
+if(SHEAF_ABI_TYPES)
+  add_custom_command(TARGET sheaf_fortran_static POST_BUILD
+    COMMAND ${CMAKE_STRIP} --strip-debug $<TARGET_FILE:sheaf_fortran_static> VERBATIM)
+endif()
 
 # The standard ABI leaves Fortran to a library of its own.
 set(SHEAF_FORTRAN_MPIS ${SHEAF_MPIS})
@@ -60,11 +67,15 @@ foreach(mpi ${SHEAF_MPIS})
   endif()
 endforeach()
 set_source_files_properties(${fortran}/fsion_ompi.cpp PROPERTIES COMPILE_OPTIONS "${OpenMP_CXX_FLAGS}")
+foreach(source ${fortran}/fsion_mpi.cpp ${fortran}/fsion_ompi.cpp)
+  sheaf_abi_types(${source} ${source})
+endforeach()
 foreach(mpi ${SHEAF_FORTRAN_MPIS})
   target_sources(sheaf_${mpi}_objects PRIVATE ${fortran}/fsion_mpi.cpp ${fortran}/fsion_ompi.cpp)
   sheaf_fortran_library(sheaf_fortran_${mpi} sheaf_fortran_mpi $<TARGET_OBJECTS:sheaf_fortran_mpi_objects>)
   target_link_libraries(sheaf_fortran_${mpi} PUBLIC sheaf_fortran sheaf_${mpi})
   set_target_properties(sheaf_fortran_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})
+  sheaf_install_mpi(sheaf_fortran_${mpi} ${mpi} sheaf_fortran_mpi)
 endforeach()
 
 # The module of striped files, the same for every MPI, over the libsheaf_sfio of each.
@@ -72,9 +83,8 @@ sheaf_fortran_objects(sheaf_fortran_sfio_objects ${fortran}/sfio_f90.F90)
 foreach(mpi ${SHEAF_FORTRAN_MPIS})
   sheaf_fortran_library(sheaf_fortran_sfio_${mpi} sheaf_fortran_sfio $<TARGET_OBJECTS:sheaf_fortran_sfio_objects>)
   target_link_libraries(sheaf_fortran_sfio_${mpi} PUBLIC sheaf_sfio_${mpi})
-  set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi}
-    INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
-  install(TARGETS sheaf_fortran_sfio_${mpi} LIBRARY DESTINATION lib/${mpi})
+  set_target_properties(sheaf_fortran_sfio_${mpi} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${mpi})
+  sheaf_install_mpi(sheaf_fortran_sfio_${mpi} ${mpi} sheaf_fortran_sfio)
   configure_file(packaging/pkgconfig/sheaf-fortran-sfio.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-sfio-${mpi}.pc @ONLY)
 endforeach()
 

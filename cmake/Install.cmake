@@ -6,20 +6,10 @@ foreach(target sheaf_omp sheaf_fortran sheaf_fortran_omp sheaf_fortran_static)
     list(APPEND libraries ${target})
   endif()
 endforeach()
-install(TARGETS ${libraries} LIBRARY DESTINATION lib ARCHIVE DESTINATION lib)
+install(TARGETS ${libraries} LIBRARY DESTINATION ${SHEAF_LIB} ARCHIVE DESTINATION ${SHEAF_LIB})
 set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN")
 
 foreach(mpi ${SHEAF_MPIS})
-  set(libraries sheaf_${mpi})
-  foreach(name ompi fortran)
-    foreach(target sheaf_${name}_${mpi} sheaf_${name}_${mpi}_static)
-      if(TARGET ${target})
-        list(APPEND libraries ${target})
-      endif()
-    endforeach()
-  endforeach()
-  install(TARGETS ${libraries} LIBRARY DESTINATION lib/${mpi} ARCHIVE DESTINATION lib/${mpi})
-  set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
   configure_file(packaging/pkgconfig/sheaf-mpi.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-mpi-${mpi}.pc @ONLY)
   if(TARGET sheaf_fortran_${mpi})
     configure_file(packaging/pkgconfig/sheaf-fortran-mpi.pc.in
@@ -29,10 +19,13 @@ endforeach()
 
 install(DIRECTORY include/ DESTINATION include)
 if(SHEAF_FORTRAN)
-  install(DIRECTORY ${SHEAF_FORTRAN_MODULES}/ DESTINATION include/mod_64 FILES_MATCHING PATTERN "sion_f90*.mod"
+  install(DIRECTORY ${SHEAF_FORTRAN_MODULES}/ DESTINATION ${SHEAF_MODULES} FILES_MATCHING PATTERN "sion_f90*.mod"
     PATTERN "sfio_f90.mod")
   configure_file(packaging/pkgconfig/sheaf-fortran.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran.pc @ONLY)
   configure_file(packaging/pkgconfig/sheaf-fortran-omp.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-fortran-omp.pc @ONLY)
+endif()
+if(NOT SHEAF_SYSTEM_LAYOUT)  # packages of a system have a place of their own for them
+  install(FILES LICENSE CHANGELOG.md CITATION.cff DESTINATION share/doc/sheaf)
 endif()
 install(FILES packaging/sheaf.magic DESTINATION share/misc)
 install(FILES packaging/completion/sheaf.bash DESTINATION share/bash-completion/completions RENAME sheaf)
@@ -42,13 +35,14 @@ install(DIRECTORY docs/man/ DESTINATION share/man/man1 FILES_MATCHING PATTERN "*
 
 configure_file(packaging/pkgconfig/sheaf.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf.pc @ONLY)
 configure_file(packaging/pkgconfig/sheaf-omp.pc.in ${CMAKE_BINARY_DIR}/pkgconfig/sheaf-omp.pc @ONLY)
-install(DIRECTORY ${CMAKE_BINARY_DIR}/pkgconfig DESTINATION lib FILES_MATCHING PATTERN "*.pc")
+install(DIRECTORY ${CMAKE_BINARY_DIR}/pkgconfig DESTINATION ${SHEAF_LIB} FILES_MATCHING PATTERN "*.pc")
 
 include(CMakePackageConfigHelpers)
+file(RELATIVE_PATH package_to_prefix /p/${SHEAF_LIB}/cmake/Sheaf /p)
 configure_file(packaging/cmake/SheafConfig.cmake.in ${CMAKE_BINARY_DIR}/package/SheafConfig.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/SheafConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/package/SheafConfig.cmake ${CMAKE_BINARY_DIR}/package/SheafConfigVersion.cmake
-  DESTINATION lib/cmake/Sheaf)
+  DESTINATION ${SHEAF_LIB}/cmake/Sheaf)
 
 set(classic_source ${PROJECT_SOURCE_DIR}/packaging)
 set(classic_build ${CMAKE_BINARY_DIR}/classic)

@@ -20,4 +20,4 @@ else()
 endif()
 add_custom_target(sheaf_mpi_dispatch ALL DEPENDS ${archive})
 # Under its own name there is a linker script (packaging/install_classic.cmake.in), which names the C++ runtime too.
-install(FILES ${archive} DESTINATION lib RENAME libsheaf_mpi_objects.a)
+install(FILES ${archive} DESTINATION ${SHEAF_LIB} RENAME libsheaf_mpi_objects.a)

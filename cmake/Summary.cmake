@@ -4,7 +4,7 @@ function(sheaf_line what value)
   message(STATUS "  ${label}${value}")
 endfunction()
 
-message(STATUS "Sheaf ${PROJECT_VERSION}:")
+message(STATUS "Sheaf ${SHEAF_VERSION}:")
 sheaf_line("core, serial, OpenMP" "libsheaf, libsheaf_omp (${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION})")
 foreach(mpi ${SHEAF_MPIS})
   sheaf_line("MPI ${mpi}" "lib/${mpi}: ${SHEAF_MPICC_${mpi}}")

@@ -26,10 +26,34 @@ function(sheaf_group_of source name)
   set(${name} ${group} PARENT_SCOPE)
 endfunction()
 
+# SHEAF_ABI_TYPES: the files that hold the C interface are compiled with debug information, in which test_abi finds the types of its
+# functions. Installed libraries and archives do not have it.
+option(SHEAF_ABI_TYPES "Debug information for the C interface, for test_abi" ${SHEAF_TESTS})
+# sheaf_abi_types(SOURCE FILE): FILE is the one that the compiler sees of this source, unless it has options of its own.
+function(sheaf_abi_types source file)
+  string(REGEX REPLACE "^src/" "${PROJECT_SOURCE_DIR}/src/" source ${source})
+  if(NOT SHEAF_ABI_TYPES OR NOT source MATCHES "/src/api/(sion|sfio|fortran)/")
+    return()
+  endif()
+  get_source_file_property(options ${source} COMPILE_OPTIONS)
+  if(options)
+    set(file ${source})
+  else()
+    get_source_file_property(options ${file} COMPILE_OPTIONS)
+  endif()
+  if(NOT "-g" IN_LIST options)
+    set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -g)
+  endif()
+endfunction()
+
 # The C++ files of `target` that lie in one folder are compiled in equal parts of no more than `most` files (14 if not given:
 # 5 to 10 s, so that two cores have enough to share).
 function(sheaf_unity target)
   if(NOT SHEAF_UNITY)
+    get_target_property(sources ${target} SOURCES)
+    foreach(source ${sources})
+      sheaf_abi_types(${source} ${source})
+    endforeach()
     return()
   endif()
   set(most 14)
@@ -55,6 +79,7 @@ function(sheaf_unity target)
       math(EXPR part "${number} * ${parts} / ${files}")
       math(EXPR number "${number} + 1")
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${part})
+      sheaf_abi_types(${source} ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${room}_${part}_cxx.cxx)
     endforeach()
   endforeach()
 endfunction()
@@ -75,7 +100,7 @@ function(sheaf_install_archive name directory)
   set(script ${PROJECT_SOURCE_DIR}/packaging/archive.sh)
   set(archive ${CMAKE_BINARY_DIR}/archive/${directory}/${name})
   add_custom_command(OUTPUT ${archive}
-    COMMAND ${script} ${archive} ${archive}.parts "calls|teams|listeners tools" "$<$<CONFIG:Release>:--discard-all>" ${objects}
+    COMMAND ${script} ${archive} ${archive}.parts "calls|teams|listeners tools" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})

@@ -2,6 +2,12 @@
 #ifndef SHEAF_H
 #define SHEAF_H
 
+/* The version of these headers, for the preprocessor. Versions before the release itself have a suffix, e.g. "-rc1". */
+#define SHEAF_VERSION_MAJOR 1
+#define SHEAF_VERSION_MINOR 0
+#define SHEAF_VERSION_PATCH 0
+#define SHEAF_VERSION_STRING "1.0.0-rc1"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -13,7 +19,7 @@ const char *sheaf_last_error(void);
  * setting before. */
 int sheaf_print_errors(int on);
 
-/* Version of the library, e.g. "1.0.0". Static storage. */
+/* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers. Static storage. */
 const char *sheaf_version(void);
 
 #ifdef __cplusplus

@@ -1,16 +1,18 @@
 #!/bin/sh
-# install-deps.sh [demo|cluster]: installs the Debian packages that are missing: for the libraries, the tools and the demo, or for all
-# that `make test` builds and runs, with `cluster` also for `make cluster-test`. Quiet if none is.
+# install-deps.sh [demo|cluster|deb]: installs the Debian packages that are missing: for the libraries, the tools and the demo, or for all
+# that `make test` builds and runs, with `cluster` also for `make cluster-test`, or `deb` for `make deb` and `make deb-test` alone.
+# Quiet if none is.
 set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
 [ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran
  libgtest-dev librapidcheck-dev libboost-context-dev strace
  clang-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
  iproute2 valgrind fuse3 libfuse3-dev
- python3-matplotlib libzstd-dev liblz4-dev zstd
+ python3-matplotlib libzstd-dev liblz4-dev zstd abigail-tools
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
+[ "${1:-all}" != deb ] || packages="mmdebstrap lintian autopkgtest iproute2"
 missing=""
 for package in $packages; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"

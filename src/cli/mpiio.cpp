@@ -24,7 +24,11 @@ namespace fs = std::filesystem;
 // libsheaf_mpiio.so of the installation or build that this program is of.
 std::string drop_in() {
   const fs::path own = fs::read_symlink("/proc/self/exe");
-  const fs::path library = own.parent_path().parent_path() / "lib" / "libsheaf_mpiio.so";
+  fs::path library;
+  for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // of a build, of an installation
+    library = (own.parent_path() / directory / "libsheaf_mpiio.so").lexically_normal();
+    if (fs::exists(library)) break;
+  }
   if (!fs::exists(library))
     throw Error(Code::not_found,
                 "'" + library.string() + "' is not there: Sheaf was built or installed without an MPI");

@@ -57,4 +57,4 @@ const char* sheaf_last_error(void) { return sheaf::api::last_error.c_str(); }
 
 int sheaf_print_errors(int on) { return sheaf::api::printing.exchange(on != 0); }
 
-const char* sheaf_version(void) { return "1.0.0"; }
+const char* sheaf_version(void) { return SHEAF_VERSION_STRING; }

@@ -1,0 +1,60 @@
+# Where things are installed, below the prefix.
+#
+# The ordinary layout is for a prefix of Sheaf's own: everything in lib/, the libraries for an MPI in
+# lib/<mpi>/, found by relative run paths. SHEAF_SYSTEM_LAYOUT is for directories that all programs search,
+# /usr above all: the shared libraries for an MPI lie beside the others and carry its name
+# (libsheaf_openmpi.so.1), nothing has a run path, and what only linkers need of an MPI is in
+# <libdir>/sheaf/<mpi>/, under the same names as in the ordinary layout. SHEAF_RELOCATABLE is the ordinary
+# layout without a prefix written down anywhere, and without libraries beside the compiler's, the MPI's and
+# the C library.
+option(SHEAF_SYSTEM_LAYOUT "Install for a prefix that belongs to the system, such as /usr" OFF)
+option(SHEAF_RELOCATABLE "Install what works wherever its directory is moved" OFF)
+option(SHEAF_STRIP "Strip programs and libraries of a release build when they are installed" ON)
+if(SHEAF_SYSTEM_LAYOUT AND SHEAF_RELOCATABLE)
+  message(FATAL_ERROR "SHEAF_SYSTEM_LAYOUT and SHEAF_RELOCATABLE exclude each other: a system's prefix is fixed. Turn one off.")
+endif()
+
+set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Libraries, below the prefix")
+include(GNUInstallDirs)
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  message(FATAL_ERROR "CMAKE_INSTALL_LIBDIR is '${CMAKE_INSTALL_LIBDIR}': give it relative to the prefix, as in lib64")
+endif()
+set(SHEAF_LIB ${CMAKE_INSTALL_LIBDIR})
+set(SHEAF_MODULES include/mod_64 CACHE STRING "Fortran modules, below the prefix")
+
+file(RELATIVE_PATH SHEAF_LIB_TO_PREFIX /p/${SHEAF_LIB} /p)      # ..
+file(RELATIVE_PATH SHEAF_BIN_TO_LIB /p/bin /p/${SHEAF_LIB})     # ../lib
+if(SHEAF_SYSTEM_LAYOUT)
+  set(SHEAF_MPI_LIB ${SHEAF_LIB}/sheaf)
+  set(SHEAF_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+  set(CMAKE_SKIP_INSTALL_RPATH ON)
+else()
+  set(SHEAF_MPI_LIB ${SHEAF_LIB})
+  file(RELATIVE_PATH SHEAF_PC_PREFIX /p/${SHEAF_LIB}/pkgconfig /p)
+  set(SHEAF_PC_PREFIX "\${pcfiledir}/${SHEAF_PC_PREFIX}")
+  set(SHEAF_PC_RPATH "-Wl,-rpath,\${libdir} ")
+endif()
+
+# The run paths of a library for an MPI, and of a program in libexec/sheaf/<mpi>.
+set(SHEAF_MPI_LIB_RPATH "$ORIGIN;$ORIGIN/..")
+function(sheaf_libexec_rpath result mpi)
+  set(up "$ORIGIN/../../..")
+  set(${result} "${up}/${SHEAF_MPI_LIB}/${mpi};${up}/${SHEAF_LIB}" PARENT_SCOPE)
+endfunction()
+
+# sheaf_install_mpi(TARGET MPI NAME): the shared library of this target, lib<NAME>.so for those who link it.
+function(sheaf_install_mpi target mpi name)
+  if(NOT SHEAF_SYSTEM_LAYOUT)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} INSTALL_RPATH "${SHEAF_MPI_LIB_RPATH}")
+    install(TARGETS ${target} LIBRARY DESTINATION ${SHEAF_LIB}/${mpi})
+    return()
+  endif()
+  # sheaf_sfio of openmpi: libsheaf_sfio_openmpi.so.1; sheaf_mpi: libsheaf_openmpi.so.1
+  string(REGEX REPLACE "_mpi$" "" own ${name})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${own}_${mpi})
+  install(TARGETS ${target} LIBRARY DESTINATION ${SHEAF_LIB})
+  file(RELATIVE_PATH back /${SHEAF_MPI_LIB}/${mpi} /${SHEAF_LIB})
+  install(CODE "set(directory \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${SHEAF_MPI_LIB}/${mpi}\")
+    file(MAKE_DIRECTORY \"\${directory}\")
+    file(CREATE_LINK ${back}lib${own}_${mpi}.so.1 \"\${directory}/lib${name}.so\" SYMBOLIC)")
+endfunction()
