@@ -79,6 +79,9 @@ function(sheaf_install_archive name directory)
     # No process-wide unique symbols, of which joined objects would have several.
     target_compile_options(${library} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
   endforeach()
+  if(SHEAF_FLAVOUR STREQUAL "tools")
+    return()
+  endif()
   set(script ${PROJECT_SOURCE_DIR}/packaging/archive.sh)
   set(archive ${CMAKE_BINARY_DIR}/archive/${directory}/${name})
   add_custom_command(OUTPUT ${archive}

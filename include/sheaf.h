@@ -2,6 +2,8 @@
 #ifndef SHEAF_H
 #define SHEAF_H
 
+#include "sion_libversion_rep.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -55,10 +55,11 @@ report() {
   [ $said = passed ] || tail -n 60 "$logs/$name.log"
 }
 
-# No process of another page size, no perf counters, no limits of memory: the emulation has its own. Times are not looked at.
 export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200
+# What the emulation has not: openat2(), bus errors of mapped files, large pages, /proc/self/stat, threads made in a forked child.
+without='-BeneathByKernel.*:FileMemoryTest.*:LargePagesTest.*:Heartbeat.*:ProcessIdentity.*:Fork*:Term.*'
 for room in $rooms; do
-  report "$room" "$run/bin/test_$room"
+  report "$room" "$run/bin/test_$room" --gtest_brief=1 --gtest_filter="$without"
 done
 # Python is of the other architecture too: it loads the library, and the independent reader runs in that byte order.
 for test in conformance/test_format conformance/test_golden_files conformance/test_frozen conformance/test_files_by_sheaf \
