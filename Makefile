@@ -7,6 +7,8 @@
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
+# make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
+# make release-test   before a release: arm64 and s390x under emulation, recipes, packages, every MPI; two to three hours on two cores
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -80,6 +82,19 @@ cluster-test: build
 	@scripts/install-deps.sh cluster
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/cluster/cluster_test.py $(CLUSTER)
 
+.PHONY: recipes-test foreign-test release-test
+recipes-test: build
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin JOBS=$(JOBS) python3 -B tests/packaging/build_recipes.py
+
+foreign-test: build
+	@code=0; for arch in arm64 s390x; do JOBS=$(JOBS) scripts/foreign.sh $$arch $(BUILD) || code=1; done; exit $$code
+
+# Goes on after a part that fails, and fails in the end. Targets of packages are called where the Makefile has them.
+release-test: build
+	@code=0; for part in foreign-test recipes-test deb-test mpi-test; do \
+	  if ! $(MAKE) -n $$part >/dev/null 2>&1; then echo "release-test: $$part: this Makefile has no such target"; continue; fi; \
+	  $(MAKE) --no-print-directory $$part || { code=1; echo "release-test: $$part FAILED"; }; done; exit $$code
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -87,4 +102,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-foreign build-recipes

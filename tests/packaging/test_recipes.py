@@ -23,6 +23,7 @@ RECIPES = ROOT / "packaging"
 SPACK = RECIPES / "spack" / "repo" / "packages" / "sheaf" / "package.py"
 EASYBUILD = sorted((RECIPES / "easybuild").glob("*.eb"))
 CONDA = RECIPES / "conda" / "recipe.yaml"
+LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
 TOOLS = Path(os.environ.get("SHEAF_RECIPE_TOOLS", "/nonexistent")) / "bin"
 VERSION = re.search(r"project\(Sheaf VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 VARIANTS = ({"mpi": True, "fortran": True, "flavour": "default"}, {"mpi": False, "fortran": False, "flavour": "default"},
@@ -91,13 +92,13 @@ class Recipes(InstalledCase):
             if MPIS or "mpi" not in line and "partest" not in line:
                 self.run_command("sh", "-ec", line)
 
-    @unittest.skipUnless((TOOLS / "eb").exists(), "EasyBuild is not here: SHEAF_RECIPE_TOOLS does not lead to it")
+    @unittest.skipUnless((TOOLS / "eb").exists() and Path(LMOD).exists(), "no EasyBuild where SHEAF_RECIPE_TOOLS says, or no Lmod")
     def test_easybuild_reads_its_files(self):
         script = ("import sys; from easybuild.tools.options import set_up_configuration; "
                   "set_up_configuration(args=['--allow-use-as-root-and-accept-consequences'], silent=True)\n"
                   "from easybuild.framework.easyconfig.easyconfig import EasyConfig\n"
                   "for path in sys.argv[1:]:\n  ec = EasyConfig(path, validate=True); print(ec.full_mod_name, ec.easyblock)")
-        self.environment["PATH"] = f"{TOOLS}:{self.environment['PATH']}"
+        self.environment |= {"PATH": f"{TOOLS}:{self.environment['PATH']}", "LMOD_CMD": LMOD}
         for path in EASYBUILD:
             said = self.run_command(TOOLS / "python3", "-c", script, path)
             self.assertIn(f"Sheaf/{path.stem.removeprefix('Sheaf-')} CMakeMake", said)
