@@ -8,7 +8,8 @@
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
 # make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
-# make release-test   before a release: arm64 and s390x under emulation, recipes, packages, every MPI; two to three hours on two cores
+# make slurm-test   what docs/adopting.md says about Slurm, with one; root only
+# make release-test   before a release: arm64 and s390x under emulation, recipes, Slurm, packages, every MPI; two to three hours on two cores
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -82,7 +83,13 @@ cluster-test: build
 	@scripts/install-deps.sh cluster
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/cluster/cluster_test.py $(CLUSTER)
 
-.PHONY: recipes-test foreign-test release-test
+.PHONY: recipes-test foreign-test slurm-test release-test
+# The lines for Slurm in docs/adopting.md, under a Slurm of this machine; root only.
+slurm-test: build
+	@scripts/install-deps.sh slurm
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_SECONDS=250 SHEAF_FRAMES=adopt-slurm PATH=$(CURDIR)/$(BUILD)/mpi:$$PATH \
+	  python3 -B tests/packaging/slurm_cluster.py python3 -B tests/packaging/test_docs.py Documentation.test_blocks
+
 recipes-test: build
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin JOBS=$(JOBS) python3 -B tests/packaging/build_recipes.py
 
@@ -91,7 +98,7 @@ foreign-test: build
 
 # Goes on after a part that fails, and fails in the end. Targets of packages are called where the Makefile has them.
 release-test: build
-	@code=0; for part in foreign-test recipes-test deb-test mpi-test; do \
+	@code=0; for part in foreign-test recipes-test slurm-test deb-test mpi-test; do \
 	  if ! $(MAKE) -n $$part >/dev/null 2>&1; then echo "release-test: $$part: this Makefile has no such target"; continue; fi; \
 	  $(MAKE) --no-print-directory $$part || { code=1; echo "release-test: $$part FAILED"; }; done; exit $$code
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# install-deps.sh [demo|cluster|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the libraries, the
-# tools and the demo, or for all that `make test` builds and runs, with `cluster` also for `make cluster-test`, with the others for
-# scripts/foreign.sh. Quiet if none is.
+# install-deps.sh [demo|cluster|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the libraries, the
+# tools and the demo, or for all that `make test` builds and runs, with `cluster` also for `make cluster-test`, with slurm for `make
+# slurm-test`, with the others for scripts/foreign.sh. Quiet if none is.
 set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
 [ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran
@@ -14,6 +14,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
 case ${1:-all} in
 foreign-arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
+slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
 foreign-s390x) packages="$packages gcc-s390x-linux-gnu g++-s390x-linux-gnu qemu-user" ;;
 esac
 missing=""

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve().parent
 MPIS = [mpi for mpi in ("openmpi", "mpich") if shutil.which(f"mpicc.{mpi}") and (BUILD / "lib" / mpi).exists()]
 FORTRAN = (BUILD / "lib" / "libsheaf_fortran.so").exists()
-SECONDS = 60
+SECONDS = int(os.environ.get("SHEAF_SECONDS", 60))  # that a program may take
 
 C_SERIAL = """
 #include <stdio.h>

@@ -57,7 +57,7 @@ class Documentation(InstalledCase):
         for name in ("mpicc", "mpicxx"):
             (shims / name).write_text(f'#!/bin/sh\nexec {name}.{mpi} "$@"\n')
         (shims / "mpirun").write_text(f'#!/bin/sh\nshift\nexec {ROOT}/scripts/mpirun.sh {mpi} "$@"\n')
-        for name in STAND_INS:
+        for name in STAND_INS if "SHEAF_SLURM" not in os.environ else ():  # slurm_cluster.py has the real one
             shutil.copy(snippets.FRAMES / name, shims)
         for shim in shims.iterdir():
             shim.chmod(0o755)
@@ -87,7 +87,10 @@ class Documentation(InstalledCase):
         return bool(MPIS) or block.frame in SERIAL
 
     def test_blocks(self):
+        frames = os.environ.get("SHEAF_FRAMES", "")  # those whose names begin so
         for block in filter(self.runnable, BLOCKS):
+            if not block.frame.startswith(frames):
+                continue
             with self.subTest(block=str(block)):
                 self.setUp()
                 self.run_block(block)

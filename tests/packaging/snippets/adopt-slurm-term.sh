@@ -1,4 +1,5 @@
 mpicc $(sionconfig --cflags --mpi) endless.c -o endless $(sionconfig --libs --mpi)
+export SLURM_TIMELIMIT=2    # minutes
 set +e    # what is told to end does not end well
 @SNIPPET@
 set -e
