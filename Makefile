@@ -9,6 +9,9 @@
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
 # make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tries them in others; root only
 # make tarball   an archive in dist/ that works wherever it is unpacked, and a test of that
+# make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
+# make slurm-test   what docs/adopting.md says about Slurm, with one; root only
+# make release-test   before a release: arm64 and s390x under emulation, recipes, Slurm, packages, every MPI; two to three hours on two cores
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -96,6 +99,24 @@ deb-test:
 tarball: deps
 	@JOBS=$(JOBS) packaging/tarball.sh build-tarball dist
 
+.PHONY: recipes-test foreign-test slurm-test release-test
+# The lines for Slurm in docs/adopting.md, under a Slurm of this machine; root only.
+slurm-test: build
+	@scripts/install-deps.sh slurm
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin SHEAF_SECONDS=250 SHEAF_FRAMES=adopt-slurm PATH=$(CURDIR)/$(BUILD)/mpi:$$PATH \
+	  python3 -B tests/packaging/slurm_cluster.py python3 -B tests/packaging/test_docs.py Documentation.test_blocks
+
+recipes-test: build
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin JOBS=$(JOBS) python3 -B tests/packaging/build_recipes.py
+
+foreign-test: build
+	@code=0; for arch in arm64 s390x; do JOBS=$(JOBS) scripts/foreign.sh $$arch $(BUILD) || code=1; done; exit $$code
+
+# Goes on after a part that fails, and fails in the end.
+release-test: build
+	@code=0; for part in foreign-test recipes-test slurm-test deb-test mpi-test; do \
+	  $(MAKE) --no-print-directory $$part || { code=1; echo "release-test: $$part FAILED"; }; done; exit $$code
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -103,4 +124,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball dist
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes dist

@@ -12,7 +12,7 @@ function(sheaf_exports library)
   set(script ${PROJECT_SOURCE_DIR}/packaging/exports.sh)
   set(map ${CMAKE_BINARY_DIR}/exports/${library}.map)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/exports)
-  add_custom_command(OUTPUT ${map} COMMAND ${script} ${map} ${PROJECT_VERSION} ${OWN} -- ${USERS}
+  add_custom_command(OUTPUT ${map} COMMAND ${SHEAF_BINUTILS} ${script} ${map} ${PROJECT_VERSION} ${OWN} -- ${USERS}
     DEPENDS ${script} ${OWN} ${USERS} COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${library}_exports DEPENDS ${map})
   add_dependencies(${library} ${library}_exports)

@@ -89,6 +89,13 @@ function(sheaf_for_size target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
 endfunction()
 
+# The scripts in packaging/ use the tools of the target.
+set(SHEAF_BINUTILS "")
+if(CMAKE_CROSSCOMPILING)
+  set(SHEAF_BINUTILS ${CMAKE_COMMAND} -E env AR=${CMAKE_AR} LD=${CMAKE_LINKER} NM=${CMAKE_NM} OBJCOPY=${CMAKE_OBJCOPY}
+    READELF=${CMAKE_READELF})
+endif()
+
 # Installs the static library `name` in `directory`, made of the objects of the libraries that follow, joined (packaging/archive.sh).
 function(sheaf_install_archive name directory)
   set(objects "")
@@ -97,10 +104,13 @@ function(sheaf_install_archive name directory)
     # No process-wide unique symbols, of which joined objects would have several.
     target_compile_options(${library} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
   endforeach()
+  if(SHEAF_FLAVOUR STREQUAL "tools")
+    return()
+  endif()
   set(script ${PROJECT_SOURCE_DIR}/packaging/archive.sh)
   set(archive ${CMAKE_BINARY_DIR}/archive/${directory}/${name})
   add_custom_command(OUTPUT ${archive}
-    COMMAND ${script} ${archive} ${archive}.parts "calls|teams|listeners tools" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
+    COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${archive}.parts "calls|teams|listeners tools" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})

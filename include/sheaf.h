@@ -2,6 +2,8 @@
 #ifndef SHEAF_H
 #define SHEAF_H
 
+#include "sion_libversion_rep.h"
+
 /* The version of these headers, for the preprocessor. Versions before the release itself have a suffix, e.g. "-rc1". */
 #define SHEAF_VERSION_MAJOR 1
 #define SHEAF_VERSION_MINOR 0

@@ -2,6 +2,7 @@
 #ifndef SION_DATATYPES_H
 #define SION_DATATYPES_H
 
+#include "sion_libversion_rep.h"
 #include "sion_platform.h"
 
 #define sion_int32 int

@@ -2,6 +2,8 @@
 #ifndef SION_PRINTTS_H
 #define SION_PRINTTS_H
 
+#include "sion_libversion_rep.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,8 +1,10 @@
 #!/bin/sh
 # exports.sh OUT VERSION OBJECT... -- USER...: writes the version script of a shared library made of these objects. The C names that
 # the objects show are its interface, node SHEAF_1; of the C++ names that they show only those that the companions of the same
-# build use, whose objects follow the dashes, in a node of this very version: nothing else can be linked with them.
+# build use, whose objects follow the dashes, in a node of this very version: nothing else can be linked with them. NM, READELF in the
+# environment: the tools to use, for another architecture.
 set -eu
+: "${NM:=nm}" "${READELF:=readelf}"
 out=$1 version=$2
 shift 2
 own="" users=""
@@ -10,8 +12,8 @@ for object; do
   if [ "$object" = -- ]; then own=$users users=""; else users="$users $object"; fi
 done
 shown=$out.shown used=$out.used
-readelf -sW $own | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | LC_ALL=C sort -u >"$shown"
-[ -z "$users" ] || nm -u $users | awk '$1 == "U" { print $2 }'  | LC_ALL=C sort -u >"$used"
+$READELF -sW $own | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | LC_ALL=C sort -u >"$shown"
+[ -z "$users" ] || $NM -u $users | awk '$1 == "U" { print $2 }'  | LC_ALL=C sort -u >"$used"
 [ -n "$users" ] || : >"$used"
 {
   echo "SHEAF_1 {"

@@ -10,8 +10,16 @@
 
 namespace sheaf {
 
+#ifndef SHEAF_ENVIRONMENT_PREFIX
+#define SHEAF_ENVIRONMENT_PREFIX ""
+#endif
+
+std::string environment_name(std::string_view variable) {
+  return std::string(SHEAF_ENVIRONMENT_PREFIX).append(variable);
+}
+
 const char* setting(const char* variable) {
-  const char* const set = std::getenv(variable);
+  const char* const set = std::getenv(environment_name(variable).c_str());
   return set && *set ? set : nullptr;
 }
 
@@ -28,7 +36,7 @@ std::optional<int64_t> number_setting(const char* variable, int64_t least, int64
   std::string expected = "a number";
   if (least > INT64_MIN) expected += " from " + std::to_string(least) + " on";
   if (most < INT64_MAX) expected += " up to " + std::to_string(most);
-  tell_not_understood(variable, set, expected);
+  tell_not_understood(environment_name(variable), set, expected);
   return std::nullopt;
 }
 

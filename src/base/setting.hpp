@@ -6,11 +6,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/export.hpp"
 
 namespace sheaf {
+
+// Its name in the environment: the tools flavour has a beginning of its own (cmake/ToolsFlavour.cmake), so that what is
+// set for a program does not concern the tracing library in it.
+std::string environment_name(std::string_view variable);
 
 // Null if the variable is not set, or empty. Lives until the program changes its environment.
 SHEAF_EXPORT const char* setting(const char* variable);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/setting.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
 #include "format/header.hpp"
@@ -77,7 +78,7 @@ LeaseView look_at(Store& store, const std::string& name) {
 LeaseTimes lease_times() {
   LeaseTimes times;
   long long beat = 0, patience = 0;
-  const char* const set = std::getenv("SHEAF_LEASE_TIMES");
+  const char* const set = setting("SHEAF_LEASE_TIMES");
   if (set && std::sscanf(set, "%lld,%lld", &beat, &patience) == 2 && beat > 0 && patience > 0)
     times = {std::chrono::milliseconds(beat), std::chrono::milliseconds(patience)};
   return times;

@@ -41,8 +41,15 @@ int by_kernel(int root, const char* path, int flags) {
 
 int by_walking(int root, const std::string& path, int flags) {
   const auto enter = [](int directory, const std::string& name) {
-    return uninterrupted(
+    const int fd = uninterrupted(
         [&] { return ::openat(directory, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); });
+    if (fd >= 0 || errno != ENOTDIR) return fd;
+    // Which the system says of a link to a directory, too.
+    struct stat found;
+    const bool link =
+        ::fstatat(directory, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(found.st_mode);
+    errno = link ? ELOOP : ENOTDIR;
+    return -1;
   };
   Descriptor at(enter(root, "."));
   size_t begin = 0;

@@ -41,9 +41,10 @@ class Frozen:
     def __post_init__(self) -> None:
         self.main = self.main or self.cases[0].name
 
-    def expected(self) -> Expected:
-        """What readers must find: all that was written, or flushed if the program has died. Tells the cases that append."""
-        found = Expected(self.cases[0].ntasks)
+    def expected(self, byte_order: str = "little") -> Expected:
+        """What readers must find: all that was written, or flushed if the program has died. Tells the cases that append.
+        `byte_order`, of the machine that writes: heads of records are in it."""
+        found = Expected(self.cases[0].ntasks, byte_order)
         for number, case in enumerate(self.cases):
             if number > 0:
                 case.written, case.records = list(found.written), list(found.counts)
@@ -54,7 +55,8 @@ class Frozen:
 class Expected:
     """Streams of all tasks, and their records, while operations are carried out."""
 
-    def __init__(self, ntasks: int) -> None:
+    def __init__(self, ntasks: int, byte_order: str) -> None:
+        self.byte_order = byte_order
         self.streams = [b""] * ntasks
         self.records: list[list[tuple[int, bytes]]] = [[] for _ in range(ntasks)]
         self.written, self.counts = [0] * ntasks, [0] * ntasks
@@ -72,7 +74,7 @@ class Expected:
                 rank, key, size = (int(number) for number in numbers)
                 record = (key, record_value(key, self.counts[rank], size))
                 self.records[rank].append(record)
-                self.streams[rank] += encode_records([record], "little")
+                self.streams[rank] += encode_records([record], self.byte_order)
                 self.counts[rank] += 1
             elif word == "flush":
                 rank = int(numbers[0])
@@ -266,8 +268,9 @@ def set_pointer(maxblocks: int) -> Callable[[Path], None]:
 
     def change(main: Path) -> None:
         data = bytearray(main.read_bytes())
-        (ntasks,) = struct.unpack_from("<i", data, 24)
-        struct.pack_into("<iq", data, 1076 + 16 * ntasks, maxblocks, 0)
+        order = ">" if data[4] else "<"
+        (ntasks,) = struct.unpack_from(f"{order}i", data, 24)
+        struct.pack_into(f"{order}iq", data, 1076 + 16 * ntasks, maxblocks, 0)
         main.write_bytes(data)
 
     return change

@@ -201,6 +201,11 @@ class Frozen(unittest.TestCase):
                     continue
                 encoded = path.read_bytes()[:4] != b"sion"
                 before, more = self.library.streams(path), content(77, 0, 500)
+                if frozen.manifest["dump"]["metadata_byte_order"] != sys.byteorder:
+                    with self.assertRaisesRegex(OSError, "byte order of another machine"):
+                        self.library.append(path, task, more)
+                    self.assert_untouched(path, frozen)
+                    continue
                 self.library.append(path, task, more)
                 self.run_tool("verify", path)
                 after = before[:task] + [before[task] + more] + before[task + 1:]

@@ -55,12 +55,12 @@ TEST(Mapped, UnusedRoundsAreMinusOneAndTheMappingIsThereEvenForOneFile) {
   const size_t meta2 = 1152 + 2 * 128;
   const int64_t table[] = {2, 1, 64, 10, 1, -1};
   for (size_t i = 0; i < std::size(table); ++i)
-    EXPECT_EQ(load<int64_t>(bytes.data() + meta2 + 8 * i, ByteOrder::little), table[i]) << i;
+    EXPECT_EQ(load<int64_t>(bytes.data() + meta2 + 8 * i, native_order), table[i]) << i;
   const int32_t mapping[] = {2, 0, 1, 0, 0};
   ASSERT_GE(bytes.size(), meta2 + 48 + sizeof mapping);
   for (size_t i = 0; i < std::size(mapping); ++i)
-    EXPECT_EQ(load<int32_t>(bytes.data() + meta2 + 48 + 4 * i, ByteOrder::little), mapping[i]) << i;
-  EXPECT_EQ(load<int32_t>(bytes.data() + 32, ByteOrder::little), 0);
+    EXPECT_EQ(load<int32_t>(bytes.data() + meta2 + 48 + 4 * i, native_order), mapping[i]) << i;
+  EXPECT_EQ(load<int32_t>(bytes.data() + 32, native_order), 0);
 }
 
 TEST(Mapped, MoreThanTenThousandBlocksOfOneTask) {

@@ -111,8 +111,8 @@ TEST(RoundTrip, WorkedExampleOfTheFormat) {
   write_in_parallel(store, "a.sion", p, 0, "w,checksums=off");
   const auto bytes = store.contents("a.sion");
   ASSERT_EQ(bytes.size(), 2400u);
-  const auto i64 = [&](size_t at) { return load<int64_t>(bytes.data() + at, ByteOrder::little); };
-  EXPECT_EQ(load<int32_t>(bytes.data() + 0x464, ByteOrder::little), 3);
+  const auto i64 = [&](size_t at) { return load<int64_t>(bytes.data() + at, native_order); };
+  EXPECT_EQ(load<int32_t>(bytes.data() + 0x464, native_order), 3);
   EXPECT_EQ(i64(0x468), 0x900);
   const int64_t table[] = {3, 1, 2, 128, 0, 128, 100, 0, 0, 1, 0, 0};
   for (size_t i = 0; i < std::size(table); ++i) EXPECT_EQ(i64(0x900 + 8 * i), table[i]) << i;

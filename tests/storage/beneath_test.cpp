@@ -99,6 +99,7 @@ TEST_P(Beneath, LinksThatLeadOutAreRefused) {
   }
   expect_refused(*store, "directory");
   expect_refused(*store, "directory/secret");
+  EXPECT_EQ(code_of([&] { store->status("directory/secret"); }), Code::permission);
   EXPECT_NE(code_of([&] { store->open("directory/out/new", Access::create); }), Code::ok);
   place.expect_kept();
 }

@@ -56,13 +56,13 @@ class Log {
 
   int read_environment() {
     const std::lock_guard lock(mutex_);
-    const char* const base = std::getenv("SION_DEBUG");
-    if (base && *base) base_ = base;
+    const char* const base = setting("SION_DEBUG");
+    if (base) base_ = base;
     ranks_.clear();
     for (const char* variable : {"SION_DEBUG_RANK", "SION_DEBUG_RANK1", "SION_DEBUG_RANK2"})
       if (const int rank = number_in(variable, -1); rank >= 0) ranks_.push_back(rank);
     silent_ = number_in("SION_DEBUG_SILENT", 0) != 0;
-    const int mask = base && *base ? number_in("SION_DEBUG_MASK", all_subjects) : 0;
+    const int mask = base ? number_in("SION_DEBUG_MASK", all_subjects) : 0;
     close_files();
     mask_.store(mask, std::memory_order_release);
     return mask;

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""bench_hosts.py [--fs gluster-strict] [--runs 3] [--tasks 6] [--placement round] [--only NAME,...] [--json FILE]: the patterns of
+the Blue Gene/L paper on three hosts (tests/cluster), with Open MPI's own I/O (ompio, romio321) and with the drop-in, the same
+binary in turn, one shot per run on a fresh file. A line per pattern and phase: medians, spread, and the ratio to the faster peer;
+a peer that ends with an error or wrong bytes does not count. Root only; scripts/install-deps.sh cluster."""
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here.parent / "tests" / "cluster"))
+from context import BIN, LIB, Context  # noqa: E402
+from filesystems import ALL  # noqa: E402
+from rack import TimedOut  # noqa: E402
+
+PATTERNS = ("coll_perf", "contiguous", "contiguous-independent", "strided-4096", "strided-40000", "irregular-1024")
+PEERS = {"ompio": ["OMPI_MCA_io=ompio"], "romio": ["OMPI_MCA_io=romio321"]}
+OURS = {"sheaf": [f"LD_PRELOAD={LIB}/libsheaf_mpiio.so"]}
+
+
+def run(context, args, name, settings):
+    """Seconds of each phase; none if the run ended with an error or found wrong bytes."""
+    program = ["env", *settings, BIN / "mpiio_patterns_openmpi", name, context.directory() / "data", 1]
+    try:
+        code, output = context.mpirun(args.tasks, program, args.placement, timeout=args.patience)
+    except TimedOut:
+        return {}
+    if code != 0 or "WRONG" in output:
+        return {}
+    words = [line.split() for line in output.splitlines() if line.startswith("TIME ")]
+    return {phase: float(seconds) for _, phase, seconds in words}
+
+
+def compare(context, args, name):
+    """Runs all in turn; a row for each phase."""
+    found = {who: {} for who in [*OURS, *PEERS]}
+    for _ in range(args.runs):
+        for who, settings in (PEERS | OURS).items():
+            for phase, seconds in run(context, args, name, settings).items():
+                found[who].setdefault(phase, []).append(seconds)
+    rows = []
+    for phase in ("write", "read"):
+        times = {who: phases[phase] for who, phases in found.items() if phase in phases}
+        row = {"fs": context.fs.name, "pattern": name, "phase": phase, "tasks": args.tasks,
+               "placement": args.placement, "seconds": times}
+        peers = [statistics.median(times[who]) for who in PEERS if who in times]
+        if peers and "sheaf" in times:
+            row["ratio"] = statistics.median(times["sheaf"]) / min(peers)
+        rows.append(row)
+    return rows
+
+
+def show(row):
+    text = f"{row['fs']:15}{row['pattern'] + ' ' + row['phase']:32}"
+    for who, times in row["seconds"].items():
+        text += f"  {who} {statistics.median(times):.3f} s ({min(times):.3f} to {max(times):.3f})"
+    print(text + (f"  ratio {row['ratio']:.2f}" if "ratio" in row else "  no ratio"), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fs", action="append", choices=list(ALL))
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=6)
+    parser.add_argument("--placement", choices=("round", "block"), default="round")
+    parser.add_argument("--only", default=",".join(PATTERNS))
+    parser.add_argument("--patience", type=float, default=120, help="seconds that a run may take")
+    parser.add_argument("--json", type=pathlib.Path, help="a file for all times")
+    args = parser.parse_args()
+    rows = []
+    for fs in args.fs or ["gluster-strict", "moosefs"]:
+        if ALL[fs].missing():
+            print(f"{fs}: skipped, {ALL[fs].missing()}")
+            continue
+        context = Context.of(fs)
+        try:
+            for name in args.only.split(","):
+                for row in compare(context, args, name):
+                    show(row)
+                    rows.append(row)
+        finally:
+            context.rack.down()
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0 if rows else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+# -DSHEAF_FLAVOUR=tools: an installation for tracing libraries, which may be linked into programs that use the ordinary library.
+# It has the core as static archives with the classic names liblsioncom_64.a, liblsiongen_64.a, liblsionser_64.a; all names begin
+# with l (packaging/tools_flavour.sh), environment variables with L; headers and sionconfig give those; the tools are there. No MPI,
+# OpenMP, Fortran, shared libraries: tracing libraries bring their own communication (sion_generic.h).
+set_target_properties(sheaf sheaf_static sheaf_omp sheaf_omp_static sheaf_omp_objects sheaf_sharedfile PROPERTIES EXCLUDE_FROM_ALL TRUE)
+set(script ${PROJECT_SOURCE_DIR}/packaging/tools_flavour.sh)
+set(archive ${CMAKE_BINARY_DIR}/tools/liblsheaf.a)
+set(header ${CMAKE_BINARY_DIR}/tools/sion_libversion_rep.h)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/tools)
+add_custom_command(OUTPUT ${archive} ${header}
+  COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${header} ${PROJECT_SOURCE_DIR}/include ${core_objects}
+  DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${core_objects} COMMAND_EXPAND_LISTS VERBATIM)
+add_custom_target(sheaf_tools_flavour ALL DEPENDS ${archive} ${header})
+
+install(FILES ${archive} DESTINATION lib)
+install(DIRECTORY include/ DESTINATION include PATTERN "sion_libversion_rep.h" EXCLUDE
+  PATTERN "*mpi*" EXCLUDE PATTERN "*omp.*" EXCLUDE PATTERN "sfio.h" EXCLUDE PATTERN "mio.h" EXCLUDE PATTERN "sion_f77.h" EXCLUDE
+  PATTERN "include/sheaf" EXCLUDE)
+install(FILES ${header} DESTINATION include)
+set(classic_source ${PROJECT_SOURCE_DIR}/packaging)
+set(classic_build ${CMAKE_BINARY_DIR}/classic)
+configure_file(packaging/install_classic.cmake.in ${classic_build}/install_classic.cmake @ONLY)
+install(SCRIPT ${classic_build}/install_classic.cmake)

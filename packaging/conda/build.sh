@@ -1,0 +1,11 @@
+#!/bin/sh
+# Builds and installs Sheaf in $PREFIX, for the MPI that $mpi names (nompi, mpich, openmpi); of several in PATH its own wrapper.
+set -eu
+case $mpi in
+nompi) wrapper=none ;;
+*) wrapper=$(command -v "mpicc.$mpi" || command -v mpicc) || { echo "build.sh: no mpicc for $mpi in PATH" >&2; exit 1; } ;;
+esac
+cmake -S "${SRC_DIR:-.}" -B build-conda -G Ninja ${CMAKE_ARGS:-} -DCMAKE_BUILD_TYPE=Release "-DCMAKE_INSTALL_PREFIX=$PREFIX" \
+  "-DSHEAF_MPIS=$wrapper"
+cmake --build build-conda -j "${CPU_COUNT:-2}"
+cmake --install build-conda

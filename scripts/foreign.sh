@@ -1,0 +1,71 @@
+#!/bin/sh
+# foreign.sh ARCH [NATIVE]: builds the serial library, the tools and their tests for another architecture, arm64 or s390x (which is
+# big-endian), in build-foreign/ARCH with Debian's cross compilers, and runs them in QEMU's user-mode emulation: tests of the rooms,
+# golden and frozen files, tools; then exchanges multifiles with this machine's programs in NATIVE/bin (default: build). Exit code 0
+# if all has passed, 1 if not. What each part printed is in build-foreign/ARCH/logs.
+#
+# FOREIGN_ROOMS: the test programs of rooms to run (default below). Without MPI; `tests/foreign/exchange.py` has the parallel modes.
+set -u
+cd "$(dirname "$0")/.."
+usage() { echo "usage: scripts/foreign.sh arm64|s390x [BUILD]" >&2; exit 2; }
+[ $# -ge 1 ] && [ $# -le 2 ] || usage
+case $1 in
+arm64) processor=aarch64 ;;
+s390x) processor=s390x ;;
+*) usage ;;
+esac
+arch=$1 native=${2:-build} jobs=${JOBS:-$(nproc)}
+work=$PWD/build-foreign/$arch
+root=$work/root build=$work/build run=$work/run logs=$work/logs
+mkdir -p "$logs"
+
+# quietly LOG COMMAND...: shows the end of what a step prints if it fails, and gives up.
+quietly() {
+  log=$logs/$1
+  shift
+  "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; echo "foreign.sh: failed: $*" >&2; exit 1; }
+}
+quietly packages.log scripts/install-deps.sh "foreign-$arch"
+quietly root.log scripts/foreign-root.sh "$arch" "$root"
+quietly configure.log cmake -S . -B "$build" -G Ninja --toolchain "$PWD/cmake/toolchains/debian-cross.cmake" \
+  -DSHEAF_FOREIGN="$arch" -DSHEAF_FOREIGN_ROOT="$root" -DSHEAF_MPIS=none -DSHEAF_TESTS=ON -DSHEAF_DEVELOPER=ON
+rooms=${FOREIGN_ROOMS-base format codec layout storage comm exchange multifile stripedfile api cxx omp fuzz}
+quietly build.log cmake --build "$build" -j "$jobs" --target sheaf sheaf_static sheaf_omp sheaf_cli many_files \
+  sion_conformance_writer sion_conformance_processes $(printf 'test_%s ' $rooms)
+
+# Programs that start the emulation, under the names of those that they run: tests start them as if they were of this machine.
+mkdir -p "$run/bin"
+ln -sfn "$build/lib" "$run/lib"
+wrap() { # NAME PROGRAM
+  printf '#!/bin/sh\nexec qemu-%s -L %s -0 "$0" %s "$@"\n' "$processor" "$root" "$2" >"$run/bin/$1"
+  chmod +x "$run/bin/$1"
+}
+for program in "$build"/bin/*; do
+  [ ! -f "$program" ] || [ ! -x "$program" ] || wrap "$(basename "$program")" "$(readlink -f "$program")"
+done
+wrap python3 "$(readlink -f "$root/usr/bin/python3")"
+
+failed=0
+# report NAME COMMAND...: a line for each part; what it printed if it failed.
+report() {
+  name=$1 begin=$(date +%s)
+  shift
+  if timeout 3600 "$@" >"$logs/$name.log" 2>&1; then said=passed; else said=FAILED failed=1; fi
+  echo "$arch  $name  $said  $(($(date +%s) - begin)) s  $(tail -n 3 "$logs/$name.log" | grep -E '^(Ran|OK|\[  PASSED)' | paste -sd ' ')"
+  [ $said = passed ] || tail -n 60 "$logs/$name.log"
+}
+
+export SHEAF_BIN="$run/bin" SHEAF_TOOL_SECONDS=200
+# What the emulation has not: openat2(), bus errors of mapped files, large pages, /proc/self/stat, threads made in a forked child.
+without='-BeneathByKernel.*:FileMemoryTest.*:LargePagesTest.*:Heartbeat.*:ProcessIdentity.*:Fork*:Term.*:InPlaceTest.*'
+for room in $rooms; do
+  report "$room" "$run/bin/test_$room" --gtest_brief=1 --gtest_filter="$without"
+done
+# Python is of the other architecture too: it loads the library, and the independent reader runs in that byte order.
+for test in conformance/test_format conformance/test_golden_files conformance/test_frozen conformance/test_files_by_sheaf \
+  conformance/test_checksums conformance/test_compression conformance/test_journal cli/test_tools cli/test_tools_golden \
+  cli/test_classic_output cli/test_defrag_compression cli/test_stripe; do
+  report "$(basename "$test")" "$run/bin/python3" -B "tests/$test.py"
+done
+report exchange python3 -B tests/foreign/exchange.py "$native/bin" "$run/bin"
+exit $failed

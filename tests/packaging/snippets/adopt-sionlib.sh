@@ -1,0 +1,3 @@
+cp linked.c app.c
+@SNIPPET@
+sheaf verify data.sion

@@ -1,0 +1,7 @@
+mpicc $(sionconfig --cflags --mpi) endless.c -o endless $(sionconfig --libs --mpi)
+export SLURM_TIMELIMIT=2    # minutes
+set +e    # what is told to end does not end well
+@SNIPPET@
+set -e
+sheaf verify data.sion
+test "$(sheaf cat data.sion | wc -c)" -gt 1000

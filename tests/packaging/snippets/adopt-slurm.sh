@@ -1,0 +1,10 @@
+cp linked.c app.c
+mpicc $(sionconfig --cflags --mpi) app.c -o app $(sionconfig --libs --mpi)
+mpicc program.c -o program
+export SHEAF_STATS=1
+{
+@SNIPPET@
+} >said 2>&1 || { cat said; exit 1; }
+test "$(cat x)" = texttexttexttext
+grep -q 'sheaf\|Sheaf' said    # of the drop-in
+sheaf verify data.sion
