@@ -1,0 +1,249 @@
+"""Multifiles in one process: :class:`MultifileReader` and :class:`MultifileWriter`, which :func:`sheaf.open` returns."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from ctypes import POINTER, c_int, c_longlong
+from types import TracebackType
+from typing import Iterator, List, Optional, Type, Union, overload
+
+from ._library import library
+from .errors import InvalidArgumentError
+from .info import Info, Metadata, TaskInfo, TaskList, task_number
+from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
+from .words import as_mode
+
+SUCCESS = 1
+
+
+class MultifileReader(Sequence[InputStream]):
+    """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` their number.
+
+    Each stream has a handle of its own, so different threads may read different streams at once. The reader itself may be used
+    from any thread. Closing it closes the streams that it has made."""
+
+    mode = "r"
+
+    def __init__(self, path: str, words: str = "") -> None:
+        self.path = path
+        self._library = library("reading a multifile")
+        self._words = os.fsencode(as_mode("rb", words))
+        self._checksums = "checksums=off" not in words
+        self._lock = threading.Lock()
+        self._metadata: Optional[Metadata] = None
+        self._streams: "weakref.WeakValueDictionary[int, InputStream]" = weakref.WeakValueDictionary()
+        self._all: "weakref.WeakSet[InputStream]" = weakref.WeakSet()
+        self.closed = False
+        self._facts()
+
+    def _facts(self) -> Metadata:
+        with self._lock:
+            if self.closed:
+                raise ValueError(f"'{self.path}' is closed")
+            if self._metadata is None:
+                self._metadata = Metadata(self.path, self._checksums)
+            return self._metadata
+
+    @property
+    def info(self) -> Info:
+        return self._facts().info
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._facts()
+
+    @property
+    def tasks(self) -> "Sequence[TaskInfo]":
+        """What is known about each task."""
+        return TaskList(self._facts())
+
+    def __len__(self) -> int:
+        return self.info.tasks
+
+    @overload
+    def __getitem__(self, index: int) -> InputStream: ...
+    @overload
+    def __getitem__(self, index: slice) -> List[InputStream]: ...
+    def __getitem__(self, index: Union[int, slice]) -> Union[InputStream, List[InputStream]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        task = task_number(index, len(self), self.path)
+        with self._lock:
+            found = self._streams.get(task)
+            if found is not None and not found.closed:
+                return found
+        return self.stream(task)
+
+    def stream(self, task: int) -> InputStream:
+        """Another stream of a task, with a position of its own; ``f[task]`` gives the same one while somebody has it."""
+        task = task_number(task, len(self), self.path)
+        number, size, block = c_int(task), c_longlong(), c_int()
+        sid = self._library.sion_open_rank(os.fsencode(self.path), self._words, ctypes.byref(size), ctypes.byref(block),
+                                           ctypes.byref(number), None)
+        if sid < 0:
+            raise self._library.error(self.path, task)
+        made = InputStream(self.path, task, sid, self._library.sion_close, self._facts)
+        with self._lock:
+            self._all.add(made)
+            if task not in self._streams:
+                self._streams[task] = made
+        return made
+
+    def __iter__(self) -> Iterator[InputStream]:
+        for task in range(len(self)):
+            yield self[task]
+
+    def close(self) -> None:
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            streams, metadata = list(self._all), self._metadata
+        for stream in streams:
+            stream.close()
+        if metadata is not None:
+            metadata.close()
+
+    def __enter__(self) -> "MultifileReader":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<sheaf.MultifileReader '{self.path}'{', closed' if self.closed else f', {len(self)} tasks'}>"
+
+
+class MultifileWriter(Sequence[OutputStream]):
+    """A multifile that one process writes: ``f[rank]`` is the stream of a task.
+
+    All streams share one handle, and a lock lets one thread at a time through. Closing completes the multifile; a ``with`` block
+    that ends with an exception does not: what was flushed is found, as after a crash, and an ``atomic`` multifile is removed."""
+
+    mode = "w"
+
+    def __init__(self, path: str, tasks: int, chunk_sizes: Sequence[int], global_ranks: Sequence[int], block_size: int,
+                 words: str, append: bool = False) -> None:
+        self.path = path
+        self._library = library("writing a multifile")
+        self._lock = threading.RLock()
+        self._current = 0
+        self._streams: List[Optional[OutputStream]] = []
+        count, files, block = c_int(tasks), c_int(1), c_int(block_size)
+        sizes = (c_longlong * max(tasks, 1))(*chunk_sizes)
+        ranks = (c_int * max(tasks, 1))(*global_ranks)
+        size_list = POINTER(c_longlong)() if append else ctypes.cast(sizes, POINTER(c_longlong))
+        rank_list = POINTER(c_int)() if append else ctypes.cast(ranks, POINTER(c_int))
+        sid = self._library.sion_open(os.fsencode(path), os.fsencode(as_mode("append" if append else "wb", words)),
+                                      ctypes.byref(count), ctypes.byref(files), None if append else ctypes.byref(size_list),
+                                      ctypes.byref(block), None if append else ctypes.byref(rank_list), None)
+        if sid < 0:
+            raise self._library.error(path)
+        self._sid: Optional[int] = sid
+        self._finalizer = weakref.finalize(self, self._library.sheaf_abandon, sid)
+        self._finalizer.atexit = False
+        self.block_size = block.value
+        self._streams = [None] * count.value
+
+    @property
+    def closed(self) -> bool:
+        return self._sid is None
+
+    def _handle(self) -> int:
+        if self._sid is None:
+            raise ValueError(f"'{self.path}' is closed")
+        return self._sid
+
+    def _select(self, task: int) -> None:
+        """With the lock held."""
+        sid = self._handle()
+        if task != self._current:
+            if not self._library.sion_seek(sid, task, CURRENT_BLOCK, CURRENT_POSITION):
+                raise self._library.error(self.path, task)
+            self._current = task
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    @overload
+    def __getitem__(self, index: int) -> OutputStream: ...
+    @overload
+    def __getitem__(self, index: slice) -> List[OutputStream]: ...
+    def __getitem__(self, index: Union[int, slice]) -> Union[OutputStream, List[OutputStream]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        task = task_number(index, len(self), self.path)
+        with self._lock:
+            found = self._streams[task]
+            if found is None or found.closed:
+                found = OutputStream(self.path, task, self._handle(), lambda: self._select(task), self._lock)
+                self._streams[task] = found
+            return found
+
+    def flush(self) -> None:
+        """What was written to any task is found by readers even if the program is killed."""
+        with self._lock:
+            for stream in self._streams:
+                if stream is not None and not stream.closed:
+                    stream.flush()
+
+    def close(self) -> None:
+        """Completes the multifile."""
+        with self._lock:
+            sid, self._sid = self._sid, None
+            if sid is None:
+                return
+            self._finalizer.detach()
+            if self._library.sion_close(sid) != SUCCESS:
+                raise self._library.error(self.path)
+
+    def abandon(self) -> None:
+        """Gives up: the multifile stays unclosed, and an ``atomic`` one is removed."""
+        with self._lock:
+            sid, self._sid = self._sid, None
+            if sid is not None:
+                self._finalizer()
+
+    def __enter__(self) -> "MultifileWriter":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def __repr__(self) -> str:
+        return f"<sheaf.MultifileWriter '{self.path}', {'closed' if self.closed else f'{len(self)} tasks'}>"
+
+
+def serial_writer(path: str, tasks: Optional[int], chunk_size: Union[int, Sequence[int], None],
+                  global_ranks: Optional[Sequence[int]], block_size: int, words: str, mode: str) -> MultifileWriter:
+    """The writer for the arguments of :func:`sheaf.open`."""
+    if mode == "a":
+        if tasks is not None or chunk_size is not None or global_ranks is not None:
+            raise InvalidArgumentError(f"'{path}': tasks, chunk sizes and global ranks of a multifile that is appended to are "
+                                       "those it has", path=path)
+        return MultifileWriter(path, 0, [], [], block_size, words, append=True)
+    sizes = [] if chunk_size is None or isinstance(chunk_size, int) else list(chunk_size)
+    count = tasks if tasks is not None else len(sizes) or 1
+    if count < 0:
+        raise InvalidArgumentError(f"'{path}': {count} tasks", path=path)
+    if not sizes:
+        sizes = [1 << 20 if chunk_size is None else int(chunk_size)] * count  # type: ignore[call-overload]
+    ranks = list(range(count)) if global_ranks is None else list(global_ranks)
+    for name, values in (("chunk sizes", sizes), ("global ranks", ranks)):
+        if len(values) != count:
+            raise InvalidArgumentError(f"'{path}': {len(values)} {name} for {count} tasks", path=path)
+    if mode == "x" and os.path.lexists(path):
+        raise FileExistsError(f"'{path}' exists; mode 'w' replaces it")
+    return MultifileWriter(path, count, sizes, ranks, block_size, words)
+
+
+__all__ = ["MultifileReader", "MultifileWriter", "serial_writer"]
