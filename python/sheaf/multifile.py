@@ -9,9 +9,9 @@ import weakref
 from collections.abc import Sequence
 from ctypes import POINTER, c_int, c_longlong
 from types import TracebackType
-from typing import Iterator, List, Optional, Type, Union, overload
+from typing import Iterator, List, Optional, Type, Union, cast, overload
 
-from ._library import library
+from ._library import available, library
 from .errors import InvalidArgumentError
 from .info import Info, Metadata, TaskInfo, TaskList, task_number
 from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
@@ -30,7 +30,7 @@ class MultifileReader(Sequence[InputStream]):
 
     def __init__(self, path: str, words: str = "") -> None:
         self.path = path
-        self._library = library("reading a multifile")
+        self._pure = not available()
         self._words = os.fsencode(as_mode("rb", words))
         self._checksums = "checksums=off" not in words
         self._lock = threading.Lock()
@@ -45,8 +45,15 @@ class MultifileReader(Sequence[InputStream]):
             if self.closed:
                 raise ValueError(f"'{self.path}' is closed")
             if self._metadata is None:
-                self._metadata = Metadata(self.path, self._checksums)
+                self._metadata = self._load()
             return self._metadata
+
+    def _load(self) -> Metadata:
+        if not self._pure:
+            return Metadata(self.path, self._checksums)
+        from .pure import PureMetadata
+
+        return cast(Metadata, PureMetadata(self.path, self._checksums))
 
     @property
     def info(self) -> Info:
@@ -81,17 +88,25 @@ class MultifileReader(Sequence[InputStream]):
     def stream(self, task: int) -> InputStream:
         """Another stream of a task, with a position of its own; ``f[task]`` gives the same one while somebody has it."""
         task = task_number(task, len(self), self.path)
-        number, size, block = c_int(task), c_longlong(), c_int()
-        sid = self._library.sion_open_rank(os.fsencode(self.path), self._words, ctypes.byref(size), ctypes.byref(block),
-                                           ctypes.byref(number), None)
-        if sid < 0:
-            raise self._library.error(self.path, task)
-        made = InputStream(self.path, task, sid, self._library.sion_close, self._facts)
+        made = self._open_task(task)
         with self._lock:
             self._all.add(made)
             if task not in self._streams:
                 self._streams[task] = made
         return made
+
+    def _open_task(self, task: int) -> InputStream:
+        if self._pure:
+            from .pure import PureInputStream
+
+            return PureInputStream(self.path, task, self._facts)
+        calls = library()
+        number, size, block = c_int(task), c_longlong(), c_int()
+        sid = calls.sion_open_rank(os.fsencode(self.path), self._words, ctypes.byref(size), ctypes.byref(block),
+                                   ctypes.byref(number), None)
+        if sid < 0:
+            raise calls.error(self.path, task)
+        return InputStream(self.path, task, sid, calls.sion_close, self._facts)
 
     def __iter__(self) -> Iterator[InputStream]:
         for task in range(len(self)):
@@ -223,6 +238,35 @@ class MultifileWriter(Sequence[OutputStream]):
         return f"<sheaf.MultifileWriter '{self.path}', {'closed' if self.closed else f'{len(self)} tasks'}>"
 
 
+class PureWriter(MultifileWriter):
+    """The same where there is no C library: everything is held in memory until the close."""
+
+    def __init__(self, path: str, tasks: int, chunk_sizes: Sequence[int], global_ranks: Sequence[int], block_size: int,
+                 words: str, append: bool = False) -> None:
+        from . import pure
+
+        pure.check_words(path, "append" if append else words)
+        self.path = path
+        self._lock = threading.RLock()
+        self._facts = (list(chunk_sizes), list(global_ranks), "keyval" in words.split(","))
+        self.block_size = pure.block_size_of(path, block_size)
+        self._sid = 0
+        self._made = [pure.PureOutputStream(path, task, -(-size // self.block_size) * self.block_size or self.block_size,
+                                            self._handle, self._lock) for task, size in enumerate(chunk_sizes)]
+        self._streams = list(self._made)
+
+    def close(self) -> None:
+        from . import pure
+
+        with self._lock:
+            sid, self._sid = self._sid, None
+            if sid is not None:
+                pure.write_multifile(self.path, self._made, *self._facts[:2], self.block_size, self._facts[2])
+
+    def abandon(self) -> None:
+        self._sid = None
+
+
 def serial_writer(path: str, tasks: Optional[int], chunk_size: Union[int, Sequence[int], None],
                   global_ranks: Optional[Sequence[int]], block_size: int, words: str, mode: str) -> MultifileWriter:
     """The writer for the arguments of :func:`sheaf.open`."""
@@ -230,7 +274,7 @@ def serial_writer(path: str, tasks: Optional[int], chunk_size: Union[int, Sequen
         if tasks is not None or chunk_size is not None or global_ranks is not None:
             raise InvalidArgumentError(f"'{path}': tasks, chunk sizes and global ranks of a multifile that is appended to are "
                                        "those it has", path=path)
-        return MultifileWriter(path, 0, [], [], block_size, words, append=True)
+        return (MultifileWriter if available() else PureWriter)(path, 0, [], [], block_size, words, append=True)
     sizes = [] if chunk_size is None or isinstance(chunk_size, int) else list(chunk_size)
     count = tasks if tasks is not None else len(sizes) or 1
     if count < 0:
@@ -243,7 +287,8 @@ def serial_writer(path: str, tasks: Optional[int], chunk_size: Union[int, Sequen
             raise InvalidArgumentError(f"'{path}': {len(values)} {name} for {count} tasks", path=path)
     if mode == "x" and os.path.lexists(path):
         raise FileExistsError(f"'{path}' exists; mode 'w' replaces it")
-    return MultifileWriter(path, count, sizes, ranks, block_size, words)
+    kind = MultifileWriter if available() else PureWriter
+    return kind(path, count, sizes, ranks, block_size, words)
 
 
 __all__ = ["MultifileReader", "MultifileWriter", "serial_writer"]
