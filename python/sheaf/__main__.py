@@ -1,6 +1,6 @@
 """The command line: ``python -m sheaf``, and ``sheaf`` where the package is installed.
 
-All commands of ``sheaf``, done by that program, and those that Python brings: ``plot``, ``refs``.
+All commands of ``sheaf``, done by that program, and those that Python brings: ``plot``, ``refs``, ``ratarmount``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Dict, List, Optional
 
 from ._library import PARTS, available, library
 
-COMMANDS: Dict[str, str] = {"plot": "sheaf.plot.command", "refs": "sheaf.refs"}
+COMMANDS: Dict[str, str] = {"plot": "sheaf.plot.command", "refs": "sheaf.refs", "ratarmount": "sheaf.ratarmount"}
 
 
 def program() -> Optional[str]:

@@ -96,7 +96,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def info(self, path: str, **_: Any) -> Dict[str, Any]:
         place, name = self.split_path(path)
-        if name is None or (name == "" and _is_multifile(place)):
+        if name is None or (name == "" and is_multifile(place)):
             return {"name": place, "size": 0, "type": "directory"}
         if name and os.path.exists(place):
             archive = self.archive(place)
@@ -109,7 +109,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if name is None:
             found = [{"name": os.path.join(place, entry.name), "size": 0, "type": "directory"}
                      for entry in sorted(os.scandir(place), key=lambda entry: entry.name)
-                     if entry.is_dir() or _is_multifile(entry.path)]
+                     if entry.is_dir() or is_multifile(entry.path)]
         elif not os.path.exists(place):
             raise FileNotFoundError(path)
         else:
@@ -140,7 +140,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
               cache_options: Any = None, **_: Any) -> Any:
         if mode == "rb":
             archive, name, entry = self._find(path)
-            return io.BufferedReader(_Object(archive, name, entry), block_size or 1 << 20)
+            return io.BufferedReader(ObjectFile(archive, name, entry), block_size or 1 << 20)
         place, name_or_none = self.split_path(path)
         if not name_or_none:
             raise IsADirectoryError(path)
@@ -246,7 +246,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
 
 
-def _is_multifile(path: str) -> bool:
+def is_multifile(path: str) -> bool:
     try:
         with open(path, "rb") as file:
             return file.read(4) in _MAGICS
@@ -254,7 +254,7 @@ def _is_multifile(path: str) -> bool:
         return False
 
 
-class _Object(io.RawIOBase):
+class ObjectFile(io.RawIOBase):
     """An object of an archive, to be read."""
 
     def __init__(self, archive: Archive, name: str, entry: Entry) -> None:
