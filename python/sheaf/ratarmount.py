@@ -16,7 +16,7 @@ from ratarmountcore.mountsource import FileInfo, MountSource
 from ratarmountcore.mountsource.archives import ARCHIVE_BACKENDS, ArchiveBackendInfo
 
 from .archive import Archive, Entry
-from .fsspec import ObjectFile, SheafFileSystem, is_multifile
+from .fsspec import ObjectFile, is_multifile
 
 BACKEND = "sheaf"
 
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     from ratarmount.cli import cli
 
     register()
-    fsspec.register_implementation("sheaf", SheafFileSystem, clobber=True)
+    fsspec.register_implementation("sheaf", "sheaf.fsspec.SheafFileSystem", clobber=True)
     words: List[str] = ["sheaf://" + os.path.abspath(word) if os.path.isfile(word) and is_multifile(word) else word
                         for word in arguments]
     status = cli(words)
