@@ -86,8 +86,12 @@ class Archive:
     # --- reading ---------------------------------------------------------------------------------------------
 
     def _state(self) -> Any:
-        status = os.stat(self.path)
-        return status.st_ino, status.st_size, status.st_mtime_ns
+        """Two states differ if the file has changed. Times are too coarse for that; the end of the file, where block sizes and
+        checksums are, tells."""
+        with open(self.path, "rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            file.seek(max(status.st_size - 4096, 0))
+            return status.st_ino, status.st_size, status.st_mtime_ns, file.read(4096)
 
     def _look(self) -> MultifileReader:
         """The reader of the file as it is now, with its index."""
@@ -246,13 +250,14 @@ class Archive:
         self._reader = None
         changes: List[List[Any]] = [["delete", name] for name in delete] + [["directory", name] for name in directories]
         with serial_writer(self.path, None, None, None, -1, "", "a") as file:
-            changes += self._append(file, put)
+            self._append(file, put, changes)
         self._replay(changes)
         self._seen = self._state()
         self._reader = MultifileReader(self.path)
 
-    def _append(self, file: MultifileWriter, put: Mapping[str, Any]) -> List[List[Any]]:
-        stream, changes = file[0], []
+    def _append(self, file: MultifileWriter, put: Mapping[str, Any], changes: List[List[Any]]) -> None:
+        """Writes objects, and behind them the changes, to which they are added."""
+        stream = file[0]
         at = stream.tell()
         for name, data in put.items():
             size = stream.records.append(self._next_key, data)
@@ -260,7 +265,6 @@ class Archive:
             at += _HEADER + size
             self._next_key += 1
         stream.records.append(INDEX_KEY, _index(changes))
-        return changes
 
     def compact(self) -> None:
         """Writes the archive anew, without what was replaced or deleted."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Sequence
 from ctypes import POINTER, c_int, c_longlong
 from types import TracebackType
@@ -18,13 +20,15 @@ from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
 from .words import as_mode
 
 SUCCESS = 1
+KEPT = 256  # streams, each of which holds a file open
 
 
 class MultifileReader(Sequence[InputStream]):
     """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` their number.
 
     Each stream has a handle of its own, so different threads may read different streams at once. The reader itself may be used
-    from any thread. Closing it closes the streams that it has made."""
+    from any thread. ``f[rank]`` is the same stream, at the position where it was left, while somebody has it, and as long as it is
+    among the 256 that were asked for last. Closing the reader closes its streams."""
 
     mode = "r"
 
@@ -33,10 +37,11 @@ class MultifileReader(Sequence[InputStream]):
         self._pure = not available()
         self._words = os.fsencode(as_mode("rb", words))
         self._checksums = "checksums=off" not in words
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._metadata: Optional[Metadata] = None
         self._streams: "weakref.WeakValueDictionary[int, InputStream]" = weakref.WeakValueDictionary()
         self._all: "weakref.WeakSet[InputStream]" = weakref.WeakSet()
+        self._recent: "OrderedDict[int, InputStream]" = OrderedDict()
         self.closed = False
         self._facts()
 
@@ -81,19 +86,28 @@ class MultifileReader(Sequence[InputStream]):
         task = task_number(index, len(self), self.path)
         with self._lock:
             found = self._streams.get(task)
-            if found is not None and not found.closed:
-                return found
-        return self.stream(task)
+            if found is None or found.closed:
+                found = self._made(task)
+                self._streams[task] = found
+            self._recent[task] = found
+            self._recent.move_to_end(task)
+            if len(self._recent) > KEPT:
+                self._recent.popitem(last=False)
+            return found
 
     def stream(self, task: int) -> InputStream:
-        """Another stream of a task, with a position of its own; ``f[task]`` gives the same one while somebody has it."""
-        task = task_number(task, len(self), self.path)
-        made = self._open_task(task)
+        """Another stream of a task, with a position of its own."""
+        number = task_number(task, len(self), self.path)
         with self._lock:
-            self._all.add(made)
-            if task not in self._streams:
-                self._streams[task] = made
-        return made
+            return self._made(number)
+
+    def _made(self, task: int) -> InputStream:
+        """With the lock held."""
+        if self.closed:
+            raise ValueError(f"'{self.path}' is closed")
+        stream = self._open_task(task)
+        self._all.add(stream)
+        return stream
 
     def _open_task(self, task: int) -> InputStream:
         if self._pure:
@@ -117,6 +131,7 @@ class MultifileReader(Sequence[InputStream]):
             if self.closed:
                 return
             self.closed = True
+            self._recent.clear()
             streams, metadata = list(self._all), self._metadata
         for stream in streams:
             stream.close()
@@ -147,6 +162,7 @@ class MultifileWriter(Sequence[OutputStream]):
         self.path = path
         self._library = library("writing a multifile")
         self._lock = threading.RLock()
+        self._sid: Optional[int] = None
         self._current = 0
         self._streams: List[Optional[OutputStream]] = []
         count, files, block = c_int(tasks), c_int(1), c_int(block_size)
@@ -159,7 +175,7 @@ class MultifileWriter(Sequence[OutputStream]):
                                       ctypes.byref(block), None if append else ctypes.byref(rank_list), None)
         if sid < 0:
             raise self._library.error(path)
-        self._sid: Optional[int] = sid
+        self._sid = sid
         self._finalizer = weakref.finalize(self, self._library.sheaf_abandon, sid)
         self._finalizer.atexit = False
         self.block_size = block.value
@@ -233,6 +249,10 @@ class MultifileWriter(Sequence[OutputStream]):
             self.close()
         else:
             self.abandon()
+
+    def __del__(self) -> None:
+        if getattr(self, "_sid", None) is not None:
+            warnings.warn(f"'{self.path}' was not closed: what was not flushed is lost", ResourceWarning, source=self)
 
     def __repr__(self) -> str:
         return f"<sheaf.MultifileWriter '{self.path}', {'closed' if self.closed else f'{len(self)} tasks'}>"

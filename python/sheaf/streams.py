@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optio
 
 from ._buffers import Pinned, new_bytes
 from ._library import Library, library
-from .errors import DamagedError, InvalidArgumentError, UnsupportedError
+from .errors import DamagedError, InvalidArgumentError, UnsupportedError, WrongModeError
 from .info import Chunk, Metadata
 
 if TYPE_CHECKING:
@@ -148,6 +148,9 @@ class InputStream(_Stream):
     def readall(self) -> bytes:
         return self.read(-1)
 
+    def write(self, data: Any) -> int:
+        raise WrongModeError(f"'{self.path}' is open for reading", path=self.path, task=self.task)
+
     def pread(self, size: int, offset: int) -> bytes:
         """Bytes at a place, which becomes the position."""
         self.seek(offset)
@@ -249,6 +252,9 @@ class OutputStream(_Stream):
 
     def writable(self) -> bool:
         return True
+
+    def readinto(self, buffer: Any) -> int:
+        raise WrongModeError(f"'{self.path}' is open for writing", path=self.path, task=self.task)
 
     def _selected(self) -> None:
         self._check_open()

@@ -26,9 +26,9 @@ int sheaf_abandon(int sid) {
     std::unique_ptr<Handle> handle = remove_handle(sid);
     const std::shared_ptr<Store> store = handle->store;
     const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
-    const bool first = unnamed && (handle->is_serial() || handle->task() == 0);
     handle.reset();
-    for (int32_t k = 0; first && k < unnamed->nfiles; ++k) {
+    // Every task does it: one that still flushes when another has given up makes its journal anew.
+    for (int32_t k = 0; unnamed && k < unnamed->nfiles; ++k) {
       const std::string name = format::physical_name(unnamed->temporary, k);
       remove_if_there(*store, format::journal_name(name));
       remove_if_there(*store, name);
