@@ -7,6 +7,7 @@
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
+# make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -80,6 +81,14 @@ cluster-test: build
 	@scripts/install-deps.sh cluster
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/cluster/cluster_test.py $(CLUSTER)
 
+.PHONY: wheel python-test
+wheel:
+	@scripts/install-deps.sh
+	@scripts/wheel.sh dist
+
+python-test: build
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/python-test.sh
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -87,4 +96,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-wheel build-python dist

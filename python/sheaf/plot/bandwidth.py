@@ -30,8 +30,8 @@ def load(path: Path) -> Dict[str, Any]:
 
 
 def draw_bandwidths(paths: Sequence[Path]) -> Figure:
-    """Bars of bandwidth by kind of file; of runs with different numbers of tasks, curves over tasks. One panel for each operation: what
-    was moved while bytes travelled, and, hatched or dashed, with open and close."""
+    """Bars of bandwidth by kind of file; of runs with different numbers of tasks, curves over tasks. A panel for each operation: the
+    bandwidth of the transfer alone, and of the whole with open and close."""
     reports = [load(path) for path in paths]
     operations = [op for op in ("write", "read") if any(phase["operation"] == op for r in reports for phase in r["phases"])]
     if not operations:
@@ -43,7 +43,8 @@ def draw_bandwidths(paths: Sequence[Path]) -> Figure:
         points = _points(reports, operation)
         (_draw_curves if curves else _draw_bars)(axes, points)
         axes.set_title(operation, loc="left", fontsize=10)
-        axes.set_ylim(0, None)
+    largest = max(max(p["transfer_mib_per_second"], p["mib_per_second"]) for r in reports for p in r["phases"])
+    all_axes[0].set_ylim(0, 1.1 * largest)
     all_axes[0].set_ylabel("bandwidth (MiB/s)")
     all_axes[-1].legend(fontsize=8, frameon=False)
     first = reports[0]
@@ -75,7 +76,6 @@ def _draw_bars(axes: Any, points: Points) -> None:
     axes.bar(at + 0.2, whole, 0.38, color=COLORS[1], label="with open and close")
     for x, value in [*zip(at - 0.2, transfer), *zip(at + 0.2, whole)]:
         axes.annotate(f"{value:.0f}", (x, value), ha="center", va="bottom", fontsize=8)
-    axes.margins(y=0.15)
     axes.set_xticks(at, [name.replace(" ", "\n", 1) if len(name) > 14 else name for name in names])
 
 

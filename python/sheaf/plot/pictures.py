@@ -84,7 +84,7 @@ def draw_places(axes: Any, layout: Layout, file: int) -> None:
         axes.plot(*zip(*bad), linestyle="", marker="x", markersize=7, markeredgewidth=2, color=DAMAGED, zorder=3)
     axes.set_xlim(0, end / scale)
     axes.set_ylim(last + 0.5 * thick, first - 0.5 * thick)
-    axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(8, integer=True, steps=[1, 2, 5, 10]))
     title = f"Where the chunks lie in {name}"
     if len(layout.files) > MOST_FILES and file == MOST_FILES - 1:
         title += f" ({len(layout.files) - MOST_FILES} more files are not shown)"
@@ -128,7 +128,7 @@ def draw_sizes(axes: Any, layout: Layout) -> None:
         axes.plot(damaged, sizes[damaged], linestyle="", marker="x", markeredgewidth=2, color=DAMAGED)
     axes.set_ylim(0, None)
     axes.set_xlim(-0.6, max(count - 0.4, 0.6))
-    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, steps=[1, 2, 5, 10]))
     axes.set(xlabel="task", ylabel=f"bytes stored ({axes.yaxis.sheaf_unit})")
     axes.set_title("How much each task has", loc="left", fontsize=10)
 
@@ -144,6 +144,6 @@ def draw_fill(axes: Any, layout: Layout) -> None:
     part = 100 * np.minimum(layout.chunk_bytes[there] / np.maximum(layout.chunk_size[there], 1), 1)
     axes.hist(part, bins=np.linspace(0, 100, 21), color=USED, rwidth=0.9)
     axes.set_xlim(0, 100)
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     axes.set(xlabel="used part of a chunk (%)", ylabel="chunks")
     axes.set_title(f"How full the chunks are ({100 * layout.fill:.3g} % of all space)", loc="left", fontsize=10)

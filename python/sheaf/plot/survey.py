@@ -14,6 +14,7 @@ from ..errors import DamagedError, Error, UnclosedWarning
 from ..info import Info, TaskInfo
 from ..multifile import MultifileReader
 from ..streams import InputStream
+from ..tools import verify
 
 MOST_TASKS = 4096  # whose chunks are drawn; of more tasks as many, evenly spread
 _PIECE = 64 << 10  # bytes under one checksum
@@ -77,7 +78,7 @@ def survey(path: "Union[str, os.PathLike[str]]", check: bool = True) -> Layout:
             _longs([task for task, _ in chunks]), _longs([chunk.file for _, chunk in chunks]),
             _longs([chunk.offset for _, chunk in chunks]), _longs([chunk.size for _, chunk in chunks]),
             _longs([chunk.bytes for _, chunk in chunks]), checked=check)
-        if check:
+        if check and not verify(reader.path):
             for task in range(len(tasks)):
                 found.damage += _damage_of(reader, task)
     return found
