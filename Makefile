@@ -12,6 +12,7 @@
 # make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
 # make slurm-test   what docs/adopting.md says about Slurm, with one; root only
 # make release-test   before a release: arm64 and s390x under emulation, recipes, Slurm, packages, every MPI; two to three hours on two cores
+# make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -117,6 +118,14 @@ release-test: build
 	@code=0; for part in foreign-test recipes-test slurm-test deb-test mpi-test; do \
 	  $(MAKE) --no-print-directory $$part || { code=1; echo "release-test: $$part FAILED"; }; done; exit $$code
 
+.PHONY: wheel python-test
+wheel:
+	@scripts/install-deps.sh
+	@scripts/wheel.sh dist
+
+python-test: build
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/python-test.sh
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -124,4 +133,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes dist
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python dist

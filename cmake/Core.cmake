@@ -9,7 +9,7 @@ sheaf_part(calls multifile/keyval_.* api/sion/dup api/sion/generic.* api/sion/in
 sheaf_part(teams comm/callback_comm comm/funneled_comm comm/hybrid_comm comm/star_.* comm/thread_comm comm/shared_meeting)
 sheaf_part(listeners stripedfile/listener stripedfile/message_link stripedfile/session)
 sheaf_part(tools multifile/compress_streams multifile/defrag multifile/hole_table multifile/leftovers multifile/repair
-           multifile/split.* multifile/usage multifile/verify.* stripedfile/check storage/directory storage/probes)
+           multifile/split.* multifile/usage multifile/verify.* stripedfile/check storage/directory storage/probes api/sion/tools api/sion/abandon)
 
 # The shared-file object of MPI-IO, with the engine that it alone uses, for cmake/MpiIo.cmake.
 file(GLOB sharedfile_sources CONFIGURE_DEPENDS src/sharedfile/*.cpp)
@@ -43,6 +43,10 @@ foreach(target sheaf sheaf_static)
   target_include_directories(${target} PUBLIC src include)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME sheaf VERSION ${PROJECT_VERSION} SOVERSION 1)
 endforeach()
+
+if(SHEAF_PYTHON)
+  return()
+endif()
 
 # OpenMP programs have one runtime, theirs: the core stays free of it.
 add_library(sheaf_omp_objects OBJECT src/api/sion/omp.cpp)

@@ -58,7 +58,7 @@ Word word_at(const std::byte* at) {
   return word;
 }
 
-__attribute__((target("sse4.2"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
+__attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
   uint64_t wide = state;
   for (; bytes >= 8; at += 8, bytes -= 8) wide = _mm_crc32_u64(wide, word_at<uint64_t>(at));
   state = static_cast<uint32_t>(wide);
@@ -68,7 +68,7 @@ __attribute__((target("sse4.2"))) uint32_t update_words(uint32_t state, const st
 
 // Three lanes at a time, since an instruction begins every cycle but takes three; the states of the first two are moved
 // over the lanes behind them by a multiplication with a power of x.
-__attribute__((target("sse4.2,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at, size_t bytes) {
+__attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at, size_t bytes) {
   constexpr size_t lane = 1344;
   constexpr uint32_t over_two = power(8 * (2 * int64_t{lane}) - 33);
   constexpr uint32_t over_one = power(8 * int64_t{lane} - 33);
@@ -79,7 +79,7 @@ __attribute__((target("sse4.2,pclmul"))) uint32_t update_by_lanes(uint32_t state
       b = _mm_crc32_u64(b, word_at<uint64_t>(at + lane + i));
       c = _mm_crc32_u64(c, word_at<uint64_t>(at + 2 * lane + i));
     }
-    const auto moved = [](uint64_t from, uint32_t by) __attribute__((target("sse4.2,pclmul"))) {
+    const auto moved = [](uint64_t from, uint32_t by) __attribute__((target("sse4.2,crc32,pclmul"))) {
       const __m128i product =
           _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(from)), _mm_cvtsi32_si128(static_cast<int>(by)), 0);
       return _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(product)));
@@ -89,7 +89,7 @@ __attribute__((target("sse4.2,pclmul"))) uint32_t update_by_lanes(uint32_t state
   return update_words(state, at, bytes);
 }
 
-#define SHEAF_WIDE __attribute__((target("avx512f,avx512vl,avx512dq,vpclmulqdq,pclmul,sse4.2")))
+#define SHEAF_WIDE __attribute__((target("avx512f,avx512vl,avx512dq,vpclmulqdq,pclmul,sse4.2,crc32")))
 
 // Each 128-bit part of `value` moved forward by as many bytes as the two powers in `by` stand for, and `next` added.
 SHEAF_WIDE inline __m512i folded(__m512i value, __m512i by, __m512i next) {

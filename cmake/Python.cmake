@@ -1,0 +1,22 @@
+# A wheel of Python (pyproject.toml): the core as one file libsheaf.so.1 and the command `sheaf`, without MPI, OpenMP and Fortran.
+# SHEAF_HEADERS: a directory with the headers of CLI11, fmt, nlohmann-json and xxHash alone, for compilers that have a C library of
+# their own and must not see /usr/include (scripts/wheel.sh).
+set(SHEAF_HEADERS "" CACHE PATH "Headers of the libraries that the wheel is built with; empty: where the compiler looks")
+if(SHEAF_HEADERS)
+  include_directories(SYSTEM ${SHEAF_HEADERS})
+endif()
+set(SHEAF_MPIS "")
+add_compile_options(-ffunction-sections -fdata-sections)  # what nobody uses stays out: wheels are downloaded often
+add_link_options(-Wl,--gc-sections)
+find_package(Threads REQUIRED)
+include(cmake/Core.cmake)
+add_subdirectory(src/cli)
+include(cmake/Exports.cmake)
+target_link_libraries(sheaf PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(sheaf PROPERTIES VERSION 1 SOVERSION 1)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_link_options(sheaf PRIVATE -static-libstdc++ -static-libgcc)
+  target_link_options(sheaf_cli PRIVATE -static-libstdc++ -static-libgcc)
+endif()
+install(TARGETS sheaf LIBRARY DESTINATION sheaf/lib COMPONENT python NAMELINK_SKIP)
+install(TARGETS sheaf_cli RUNTIME DESTINATION sheaf/bin COMPONENT python)

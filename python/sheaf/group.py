@@ -1,0 +1,177 @@
+"""Multifiles of several processes without MPI: what a group of processes must be able to do, and how the library uses it.
+
+Any communicator will do that can gather, scatter and broadcast bytes: :class:`Group` says how. It is used in the open and the
+close, about twenty small messages each, and in nothing else: every process writes its own part of the file itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from ctypes import CFUNCTYPE, POINTER, c_int, c_void_p
+from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple, runtime_checkable
+
+from ._library import library
+
+__all__ = ["Group"]
+
+
+@runtime_checkable
+class Group(Protocol):
+    """Processes (or threads) that talk. All methods are collective, called in the same order on all members, and ``root`` is a
+    rank. An exception on one member becomes an error on all, as long as the others are not left waiting inside a method."""
+
+    @property
+    def rank(self) -> int:
+        """Of this member, 0 to size - 1."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Members."""
+        ...
+
+    def barrier(self) -> None:
+        """Returns when all members have called."""
+        ...
+
+    def bcast(self, data: bytes, root: int) -> bytes:
+        """What ``root`` gives; the others give bytes of the same length, which do not matter."""
+        ...
+
+    def gather(self, data: bytes, root: int) -> Optional[List[bytes]]:
+        """At ``root`` what all give, by rank, all of one length; elsewhere anything."""
+        ...
+
+    def scatter(self, parts: Optional[List[bytes]], root: int, size: int) -> bytes:
+        """The part for this member, of ``size`` bytes, of what ``root`` gives; the others give None."""
+        ...
+
+    def split(self, color: int, key: int) -> "Group":
+        """The members of one color, ordered by key, as a group. Called only for several physical files."""
+        ...
+
+
+_BYTES = {10: 4, 11: 8, 12: 1}  # of elements, by dtype of the library
+_CREATE = CFUNCTYPE(c_int, POINTER(c_void_p), c_void_p, c_int, c_int, c_int, c_int, c_int, c_int)
+_FREE = CFUNCTYPE(c_int, c_void_p)
+_BARRIER = CFUNCTYPE(c_int, c_void_p)
+_BCAST = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int, c_int)
+_MOVE = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int)
+_MOVE_V = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int), c_int, c_int)
+
+
+class Registry:
+    """Groups by the numbers that the library knows them by, and the callbacks that it calls."""
+
+    def __init__(self) -> None:
+        self._groups: Dict[int, Group] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._problems = threading.local()
+        self._api: Optional[int] = None
+        self._callbacks: List[Any] = []
+
+    def add(self, group: Group) -> int:
+        with self._lock:
+            number = next(self._numbers)
+            self._groups[number] = group
+            return number
+
+    def remove(self, number: int) -> None:
+        with self._lock:
+            self._groups.pop(number, None)
+
+    def take_problem(self) -> Optional[BaseException]:
+        """The exception of a callback of this thread, if there was one since the last question."""
+        found: Optional[BaseException] = getattr(self._problems, "first", None)
+        self._problems.first = None
+        return found
+
+    def api(self) -> int:
+        """The id of the callbacks at the library, registered when first needed."""
+        calls = library("a group of processes")
+        with self._lock:
+            if self._api is None:
+                self._api = self._register(calls.calls)
+            return self._api
+
+    def _guarded(self, body: Callable[..., None]) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            try:
+                body(*arguments)
+                return 0
+            except BaseException as problem:  # goes through C as a number, and is raised again behind it
+                if getattr(self._problems, "first", None) is None:
+                    self._problems.first = problem
+                return 1
+
+        return call
+
+    def _register(self, calls: Any) -> int:
+        api = calls.sion_generic_create_api(b"python")
+        bodies: List[Tuple[str, Any, Callable[..., None]]] = [
+            ("create_local_commgroup", _CREATE, self._create), ("free_local_commgroup", _FREE, self._free),
+            ("barrier", _BARRIER, lambda group: self._groups[group].barrier()), ("bcastr", _BCAST, self._bcast),
+            ("gatherr", _MOVE, self._gather), ("scatterr", _MOVE, self._scatter),
+            ("gathervr", _MOVE_V, self._never), ("scattervr", _MOVE_V, self._never)]
+        for name, kind, body in bodies:
+            callback = kind(self._guarded(body))
+            register = getattr(calls, f"sion_generic_register_{name}_cb")
+            register.restype, register.argtypes = c_int, [c_int, kind]
+            register(api, callback)
+            self._callbacks.append(callback)
+        return int(api)
+
+    def _create(self, local: Any, group: int, rank: int, size: int, local_rank: int, local_size: int, file: int,
+                files: int) -> None:
+        whole = self._groups[group]
+        local[0] = self.add(whole if files == 1 else whole.split(file, local_rank))
+
+    def _free(self, group: int) -> None:
+        self.remove(group)
+
+    def _bcast(self, data: int, group: int, kind: int, count: int, root: int) -> None:
+        size = count * _BYTES[kind]
+        self._put(data, self._groups[group].bcast(ctypes.string_at(data, size), root), size)
+
+    def _gather(self, given: int, out: int, group: int, kind: int, count: int, root: int) -> None:
+        size = count * _BYTES[kind]
+        members = self._groups[group]
+        parts = members.gather(ctypes.string_at(given, size) if size else b"", root)
+        if members.rank == root and size:
+            assert parts is not None
+            self._put(out, b"".join(parts), size * members.size)
+
+    def _scatter(self, given: int, out: int, group: int, kind: int, count: int, root: int) -> None:
+        size = count * _BYTES[kind]
+        members = self._groups[group]
+        parts: Optional[List[bytes]] = None
+        if members.rank == root:
+            whole = ctypes.string_at(given, size * members.size) if size else b""
+            parts = [whole[i * size:(i + 1) * size] for i in range(members.size)]
+        self._put(out, members.scatter(parts, root, size), size)
+
+    def _never(self, *_: Any) -> None:
+        raise NotImplementedError("a collective with a length for each member")
+
+    @staticmethod
+    def _put(address: int, data: bytes, size: int) -> None:
+        if len(data) != size:
+            raise ValueError(f"the group has brought {len(data)} bytes instead of {size}")
+        if size:
+            ctypes.memmove(address, data, size)
+
+
+registry = Registry()
+
+
+def placement(group: Group, files: int) -> Tuple[int, int, int]:
+    """(physical file, rank in it, members in it) of this member where `files` files take consecutive members."""
+    rank, size = group.rank, group.size
+    base, more = divmod(size, files)
+    edge = more * (base + 1)
+    if rank < edge:
+        return rank // (base + 1), rank % (base + 1), base + 1
+    return more + (rank - edge) // base, (rank - edge) % base, base

@@ -1,0 +1,54 @@
+"""MPI-IO of mpi4py through Sheaf's drop-in (docs/api-mpiio.md), without changes to the program's environment:
+
+    import sheaf.mpiio
+    sheaf.mpiio.enable()          # before mpi4py.MPI is imported
+    from mpi4py import MPI
+
+``MPI.File`` is then what the drop-in makes of it, under Open MPI, MPICH and their kind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import List, Optional
+
+from ._library import PARTS, available, library
+from .errors import UnsupportedError
+
+NAME = "libsheaf_mpiio.so"
+_enabled: List[ctypes.CDLL] = []
+
+
+def find() -> Optional[str]:
+    """The drop-in: ``SHEAF_DROP_IN`` (a file), beside the library in use, or beside a source tree's."""
+    told = os.environ.get("SHEAF_DROP_IN")
+    places = [told] if told else []
+    if available():
+        places.append(os.path.join(library().directory, NAME))
+    places.append(str(PARTS.parent.parent / "build" / "lib" / NAME))
+    return next((place for place in places if place and os.path.exists(place)), None)
+
+
+def enabled() -> bool:
+    """Whether this process has the drop-in, by :func:`enable` or by ``LD_PRELOAD``."""
+    if _enabled:
+        return True
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        return any(f"/{NAME}" in line for line in maps)
+
+
+def enable() -> str:
+    """Lets ``MPI.File`` of mpi4py be the drop-in's, in this process; returns its path. Once mpi4py.MPI has been imported its calls
+    are bound: an error then says so."""
+    path = find()
+    if path is None:
+        raise UnsupportedError(f"the drop-in {NAME} is not here: it belongs to an installation of Sheaf with MPI; set SHEAF_DROP_IN to "
+                               "where it is")
+    if not enabled():
+        if "mpi4py.MPI" in sys.modules:
+            raise UnsupportedError("mpi4py.MPI has been imported already: call sheaf.mpiio.enable() before, or start the program "
+                                   f"with LD_PRELOAD={path}", path=path)
+        _enabled.append(ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL))
+    return path

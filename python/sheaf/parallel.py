@@ -1,0 +1,335 @@
+"""Multifiles that several processes write or read together: every process has a task of its own.
+
+:func:`sheaf.open` with ``comm=`` (mpi4py) or ``group=`` (anything that is a :class:`sheaf.group.Group`) returns what is here.
+Opening and closing are collective: all processes do it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from ctypes import POINTER, c_int, c_longlong
+from types import TracebackType
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Type
+
+from ._buffers import Pinned
+from ._library import Library, library
+from .errors import InvalidArgumentError, OutOfRangeError
+from .group import Group, placement, registry
+from .info import Info, Metadata
+from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
+from .words import as_mode
+
+_DUP_RANK = -202
+
+
+class Opener:
+    """How the processes of one communicator open and close; mpi4py communicators have another one (sheaf.mpi)."""
+
+    rank: int
+    size: int
+    closer: str = "sion_generic_parclose"
+    closer_mapped: str = "sion_generic_parclose_mapped"
+    can_abandon = True
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self.rank, self.size = group.rank, group.size
+        self.library: Library = library("writing and reading in parallel")
+        self.number = registry.add(group)
+
+    def call(self, body: Callable[[], int], path: str) -> int:
+        """Runs a collective call; its failure is an exception on every process."""
+        registry.take_problem()
+        result = body()
+        problem = registry.take_problem()
+        if problem is not None and not isinstance(problem, Exception):
+            raise problem
+        if result < 0:
+            raise self.library.error(path, self.rank) from problem
+        return result
+
+    def open(self, path: str, mode: str, files: int, chunk_size: Any, block_size: Any) -> int:
+        if files < 1 or files > self.size:
+            raise InvalidArgumentError(f"'{path}': {files} physical files for {self.size} tasks", path=path)
+        file, local_rank, local_size = (c_int(value) for value in placement(self._group, files))
+        count = c_int(files)
+        by = ctypes.byref
+        return self.call(lambda: int(self.library.sion_generic_paropen(
+            registry.api(), os.fsencode(path), os.fsencode(mode), by(chunk_size), by(block_size), self.number, self.rank,
+            self.size, by(file), by(count), by(local_rank), by(local_size), None, None)), path)
+
+    def open_mapped(self, path: str, mode: str, files: Any, count: Any, arrays: Sequence[Any], block_size: Any) -> int:
+        by = ctypes.byref
+        return self.call(lambda: int(self.library.sion_generic_paropen_mapped(
+            registry.api(), os.fsencode(path), os.fsencode(mode), by(files), self.number, self.rank, self.size, by(count),
+            *arrays, by(block_size), None)), path)
+
+    def close(self, sid: int, path: str, mapped: bool = False) -> None:
+        call = getattr(self.library, self.closer_mapped if mapped else self.closer)
+        registry.take_problem()
+        result = call(sid)
+        problem = registry.take_problem()
+        self.done()
+        if result != 1:
+            raise self.library.error(path, self.rank) from problem
+
+    def done(self) -> None:
+        registry.remove(self.number)
+
+    def abandon(self, sid: int) -> None:
+        if self.can_abandon:
+            self.library.sheaf_abandon(sid)
+        self.done()
+
+
+class ParallelWriter(OutputStream):
+    """The stream of this process in a multifile that all processes write. ``close`` is collective and completes the multifile. A
+    ``with`` block that ends with an exception gives up instead, on this process: the others' close then fails or waits, so let
+    the exception reach them too."""
+
+    def __init__(self, opener: Opener, path: str, chunk_size: int, block_size: int, files: int, words: str) -> None:
+        size, block = c_longlong(chunk_size), c_int(block_size)
+        sid = opener.open(path, as_mode("wb", words), files, size, block)
+        super().__init__(path, opener.rank, sid, None, threading.RLock())
+        self._opener = opener
+        self._handed_back = False
+        self.block_size = block.value
+        self.rank, self.group_size = opener.rank, opener.size
+
+    def write_all(self, data: Any) -> int:
+        """As ``write``, in a call that all tasks of a physical file make: small pieces travel to a few collectors, where the words
+        ask for them (``collective``, docs/api-collective.md)."""
+        with Pinned(data) as source, self._lock:
+            self._check_open()
+            if self._library.sion_coll_fwrite(source.address, 1, source.size, self._sid) != source.size:
+                self._fail()
+            return source.size
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        if not self._handed_back:
+            self._handed_back = True
+            self._opener.close(self._sid, self.path)
+
+    def abandon(self) -> None:
+        """Gives up on this process, without the others: nothing is completed, and an ``atomic`` multifile does not appear."""
+        if not self._handed_back:
+            self._handed_back = True
+            self._opener.abandon(self._sid)
+        super().close()
+
+    def __enter__(self) -> "ParallelWriter":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close() if kind is None else self.abandon()
+
+    def __del__(self) -> None:
+        """A process that forgets to close cannot close alone."""
+        if not getattr(self, "_handed_back", True):
+            self._handed_back = True
+            self._opener.done()
+
+
+class ParallelReader(InputStream):
+    """The stream of this process in a multifile that as many processes read as have written it."""
+
+    def __init__(self, opener: Opener, path: str, words: str) -> None:
+        size, block = c_longlong(), c_int()
+        sid = opener.open(path, as_mode("rb", words), 1, size, block)
+        super().__init__(path, opener.rank, sid, _nothing, _metadata_of(path))
+        self._opener = opener
+        self._handed_back = False
+        self.chunk_size, self.block_size = size.value, block.value
+        self.rank, self.group_size = opener.rank, opener.size
+
+    @property
+    def info(self) -> Info:
+        return self._metadata().info
+
+    def readinto_all(self, buffer: Any) -> int:
+        """As ``readinto``, in a call that all tasks of a physical file make (docs/api-collective.md)."""
+        self._check_open()
+        with Pinned(buffer, writable=True) as into:
+            done = int(self._library.sion_coll_fread(into.address, 1, into.size, self._sid)) if into.size else 0
+            if done < into.size:
+                self._look_at_short_read(done)
+            return done
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        if not self._handed_back:
+            self._handed_back = True
+            self._opener.close(self._sid, self.path)
+
+    def __enter__(self) -> "ParallelReader":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        if kind is None:
+            self.close()
+        elif not self._handed_back:
+            self._handed_back = True
+            self._opener.done()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_handed_back", True):
+            self._handed_back = True
+            self._opener.done()
+
+
+class MappedReader(Mapping[int, InputStream]):
+    """A multifile read by any number of processes: ``f[task]`` for the tasks that this process has asked for. Different threads may
+    use different streams at once."""
+
+    def __init__(self, opener: Opener, path: str, words: str, tasks: Optional[Sequence[int]]) -> None:
+        self.path = path
+        self._opener = opener
+        self._library = opener.library
+        count = c_int(-1 if tasks is None else len(tasks))
+        files, block = c_int(), c_int()
+        given = (c_int * max(count.value, 1))(*(tasks or ()))
+        ranks = POINTER(c_int)() if tasks is None else ctypes.cast(given, POINTER(c_int))
+        sid = opener.open_mapped(path, as_mode("rb", words), files, count, (ctypes.byref(ranks), None, None, None), block)
+        self._sid: Optional[int] = sid
+        self.tasks: Tuple[int, ...] = tuple(ranks[i] for i in range(count.value))
+        if tasks is None:
+            _free(ranks)
+        self._facts = _metadata_of(path)
+        self._streams: "weakref.WeakSet[InputStream]" = weakref.WeakSet()
+
+    @property
+    def info(self) -> Info:
+        return self._facts().info
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tasks)
+
+    def __getitem__(self, task: int) -> InputStream:
+        if self._sid is None:
+            raise ValueError(f"'{self.path}' is closed")
+        if task not in self.tasks:
+            raise OutOfRangeError(f"'{self.path}': task {task} is not among those that this process has asked for",
+                                  path=self.path, task=task)
+        sid = self._library.sion_dup(self._sid, _DUP_RANK, task, 0)
+        if sid < 0:
+            raise self._library.error(self.path, task)
+        made = InputStream(self.path, task, sid, self._library.sion_dedup, self._facts)
+        self._streams.add(made)
+        return made
+
+    def close(self) -> None:
+        """Collective."""
+        sid, self._sid = self._sid, None
+        if sid is None:
+            return
+        for stream in list(self._streams):
+            stream.close()
+        self._opener.close(sid, self.path, mapped=True)
+
+    def __enter__(self) -> "MappedReader":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        if kind is None:
+            self.close()
+
+
+class MappedWriter(Mapping[int, OutputStream]):
+    """A multifile in which every process writes several tasks: ``f[task]``. ``close`` is collective."""
+
+    def __init__(self, opener: Opener, path: str, tasks: Sequence[int], chunk_sizes: Sequence[int], block_size: int,
+                 words: str) -> None:
+        self.path = path
+        self._opener = opener
+        self._library = opener.library
+        self.tasks = tuple(tasks)
+        self._current: Optional[int] = None
+        self._lock = threading.RLock()
+        files, count, block = c_int(1), c_int(len(tasks)), c_int(block_size)
+        room = max(len(tasks), 1)
+        ranks, sizes = (c_int * room)(*tasks), (c_longlong * room)(*chunk_sizes)
+        zeros = (c_int * room)()
+        arrays: List[Any] = [ctypes.byref(ctypes.cast(array, POINTER(kind))) for array, kind in (
+            (ranks, c_int), (sizes, c_longlong), (zeros, c_int), (ranks, c_int))]
+        self._sid: Optional[int] = opener.open_mapped(path, as_mode("wb", words), files, count, arrays, block)
+        self.block_size = block.value
+
+    def _select(self, task: int) -> None:
+        if self._sid is None:
+            raise ValueError(f"'{self.path}' is closed")
+        if task != self._current:
+            if not self._library.sion_seek(self._sid, task, CURRENT_BLOCK, CURRENT_POSITION):
+                raise self._library.error(self.path, task)
+            self._current = task
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tasks)
+
+    def __getitem__(self, task: int) -> OutputStream:
+        if self._sid is None:
+            raise ValueError(f"'{self.path}' is closed")
+        if task not in self.tasks:
+            raise OutOfRangeError(f"'{self.path}': task {task} is not one of this process", path=self.path, task=task)
+        return OutputStream(self.path, task, self._sid, lambda: self._select(task), self._lock)
+
+    def close(self) -> None:
+        """Collective; completes the multifile."""
+        sid, self._sid = self._sid, None
+        if sid is not None:
+            self._opener.close(sid, self.path, mapped=True)
+
+    def abandon(self) -> None:
+        """Gives up on this process, without the others."""
+        sid, self._sid = self._sid, None
+        if sid is not None:
+            self._opener.abandon(sid)
+
+    def __enter__(self) -> "MappedWriter":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close() if kind is None else self.abandon()
+
+
+def _nothing(_: int) -> None:
+    """A parallel handle is closed by all, not by whoever forgets it."""
+
+
+def _free(pointer: Any) -> None:
+    free = ctypes.CDLL(None).free
+    free.restype, free.argtypes = None, [ctypes.c_void_p]
+    free(ctypes.cast(pointer, ctypes.c_void_p))
+
+
+def _metadata_of(path: str) -> Callable[[], Metadata]:
+    """The metadata, read when they are first asked for."""
+    found: List[Metadata] = []
+
+    def facts() -> Metadata:
+        if not found:
+            found.append(Metadata(path))
+        return found[0]
+
+    return facts
+
+
+__all__ = ["ParallelWriter", "ParallelReader", "MappedReader", "MappedWriter", "Opener"]

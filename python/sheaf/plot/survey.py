@@ -1,0 +1,130 @@
+"""What there is to draw of a multifile: its tasks, where their chunks lie, and what is damaged."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, List, Tuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DamagedError, Error, UnclosedWarning
+from ..info import Info, TaskInfo
+from ..multifile import MultifileReader
+from ..streams import InputStream
+from ..tools import verify
+
+MOST_TASKS = 4096  # whose chunks are drawn; of more tasks as many, evenly spread
+_PIECE = 64 << 10  # bytes under one checksum
+_AT_ONCE = 8 << 20
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A piece of a stream that cannot be read: its task, the offset there, the place in the physical file, and why."""
+
+    task: int
+    offset: int
+    file: int
+    place: int
+    message: str
+
+
+@dataclass
+class Layout:
+    """Columns over tasks (``sizes``, ``chunk_sizes``, ``rounds``, ``task_files``), and over the chunks of the tasks that are shown."""
+
+    path: str
+    info: Info
+    files: List[Tuple[str, int]]  # name and bytes of each physical file
+    sizes: Longs
+    chunk_sizes: Longs
+    rounds: Longs
+    task_files: Longs
+    shown: Longs  # tasks
+    chunk_task: Longs
+    chunk_file: Longs
+    chunk_offset: Longs
+    chunk_size: Longs
+    chunk_bytes: Longs
+    damage: List[Damage] = field(default_factory=list)
+    checked: bool = False
+
+    @property
+    def fill(self) -> float:
+        """Part of the space in all chunks that is used."""
+        space = int((self.chunk_sizes * self.rounds).sum())
+        return float(self.sizes.sum()) / space if space else 1.0
+
+
+def survey(path: "Union[str, os.PathLike[str]]", check: bool = True) -> Layout:
+    """Reads the metadata, and with ``check`` all data, so that what is damaged is known by its place."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnclosedWarning)
+        reader = MultifileReader(os.fspath(path))
+    with reader:
+        tasks: List[TaskInfo] = reader.metadata.tasks(lengths=False)
+        shown = np.unique(np.linspace(0, len(tasks) - 1, min(len(tasks), MOST_TASKS)).astype(np.int64)) if tasks else _longs([])
+        chunks = [(int(task), chunk) for task in shown for chunk in reader.metadata.chunks(int(task))]
+        names = [reader.metadata.file_path(file) for file in range(reader.info.files)]
+        found = Layout(
+            reader.path, reader.info, [(os.path.basename(name), os.path.getsize(name)) for name in names],
+            _longs([task.stored_bytes for task in tasks]), _longs([task.chunk_size for task in tasks]),
+            _longs([task.chunks for task in tasks]), _longs([task.file for task in tasks]), shown,
+            _longs([task for task, _ in chunks]), _longs([chunk.file for _, chunk in chunks]),
+            _longs([chunk.offset for _, chunk in chunks]), _longs([chunk.size for _, chunk in chunks]),
+            _longs([chunk.bytes for _, chunk in chunks]), checked=check)
+        if check and not verify(reader.path):
+            for task in range(len(tasks)):
+                found.damage += _damage_of(reader, task)
+    return found
+
+
+def _longs(values: List[int]) -> Longs:
+    return np.array(values, dtype=np.int64)
+
+
+def _damage_of(reader: MultifileReader, task: int) -> List[Damage]:
+    found: List[Damage] = []
+    try:
+        with reader.stream(task) as stream:
+            buffer = np.empty(min(_AT_ONCE, max(stream.size, 1)), np.uint8)
+            at = 0
+            while at < stream.size:
+                at = _read_on(reader, stream, at, buffer, found)
+    except Error as error:
+        found.append(Damage(task, 0, reader.tasks[task].file, 0, str(error)))
+    return found
+
+
+def _read_on(reader: MultifileReader, stream: InputStream, at: int, buffer: "NDArray[Any]", found: List[Damage]) -> int:
+    """Reads from ``at`` on; returns where to go on: behind what is damaged."""
+    try:
+        stream.seek(at)
+        return at + max(stream.readinto(buffer), 1)
+    except DamagedError:
+        pass
+    end = min(at + len(buffer), stream.size)
+    for piece in range(at, end, _PIECE):
+        try:
+            stream.seek(piece)
+            stream.readinto(buffer[:min(_PIECE, end - piece)])
+        except DamagedError as error:
+            file, place = _place(reader, stream.task, piece)
+            found.append(Damage(stream.task, piece, file, place, str(error)))
+    return end
+
+
+def _place(reader: MultifileReader, task: int, offset: int) -> Tuple[int, int]:
+    begin = 0
+    last = (0, 0)
+    for chunk in reader.metadata.chunks(task):
+        last = (chunk.file, chunk.offset + offset - begin)
+        if offset < begin + chunk.bytes:
+            return last
+        begin += chunk.bytes
+    return last

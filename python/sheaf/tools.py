@@ -1,0 +1,171 @@
+"""Work on whole multifiles: checking, repairing, splitting, defragmenting.
+
+``progress`` is called with (bytes done, bytes of all), by the calling thread; what it raises ends the work, which then leaves
+nothing behind. ``progress=True`` shows a bar of ``tqdm``, if that is installed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+from ._library import FINDING, PROGRESS, library
+from .words import words_of
+
+__all__ = ["verify", "repair", "split", "defrag", "VerifyReport", "RepairReport", "Finding", "RepairedFile"]
+
+Path = Union[str, "os.PathLike[str]"]
+Progress = Union[None, bool, Callable[[int, int], object]]
+_REPLACE, _DRY_RUN, _BY_HOLES, _FORCE, _GLOBAL_RANKS, _IGNORE_CHECKSUMS, _DECOMPRESS = 1, 2, 4, 8, 16, 32, 64
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a physical file: ``state`` is "unclosed", "damaged", "unreadable" or "foreign"."""
+
+    path: str
+    state: str
+    message: str
+
+
+@dataclass
+class VerifyReport:
+    """What :func:`verify` has found. True if nothing is wrong."""
+
+    ok: bool = False
+    files: List[str] = field(default_factory=list)
+    findings: List[Finding] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass
+class RepairedFile:
+    """A physical file, what its repair went by ("complete", "journal", "nothing", "table", "holes"), and what it could not know."""
+
+    path: str
+    source: str
+    unknown: List[str] = field(default_factory=list)
+
+
+@dataclass
+class RepairReport:
+    """What :func:`repair` has done."""
+
+    files: List[RepairedFile] = field(default_factory=list)
+
+    @property
+    def was_complete(self) -> bool:
+        return all(file.source == "complete" for file in self.files)
+
+
+class _Told:
+    """A progress callback as C calls it: an exception ends the work and comes out behind it."""
+
+    def __init__(self, progress: Progress, what: str) -> None:
+        self._problem: Optional[BaseException] = None
+        self._bar: Any = None
+        if progress is True:
+            self._bar = _bar(what)
+            progress = self._move if self._bar is not None else None
+        self._call: Optional[Callable[[int, int], object]] = progress if callable(progress) else None
+        self.callback = PROGRESS(self._guarded)
+
+    def _guarded(self, _: Any, done: int, total: int) -> int:
+        try:
+            if self._call is not None:
+                self._call(done, total)
+            return 0
+        except BaseException as problem:
+            self._problem = problem
+            return 1
+
+    def _move(self, done: int, total: int) -> None:
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)
+
+    def finish(self, failed: bool, path: str) -> None:
+        """Raises what the callback has raised, or the error of the call."""
+        if self._bar is not None:
+            self._bar.close()
+        if self._problem is not None:
+            raise self._problem
+        if failed:
+            raise library().error(path)
+
+
+def _bar(what: str) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(desc=what, unit="B", unit_scale=True, unit_divisor=1024)
+
+
+def _flags(*pairs: Tuple[bool, int]) -> int:
+    return sum(flag for on, flag in pairs if on)
+
+
+def verify(path: Path, *, data: bool = True, progress: Progress = None) -> VerifyReport:
+    """Compares all metadata with each other, and all data with their checksums; ``data`` False: metadata only."""
+    name, report, told = os.fspath(path), VerifyReport(), _Told(progress, "verify")
+
+    def find(_: Any, file: bytes, state: bytes, message: Optional[bytes]) -> None:
+        where, text = os.fsdecode(file), (message or b"").decode("utf-8", "replace")
+        if where not in report.files:
+            report.files.append(where)
+        if state == b"note":
+            report.notes.append(text)
+        elif message is not None:
+            report.findings.append(Finding(where, state.decode(), text))
+
+    result = library("verify").sheaf_verify(os.fsencode(name), int(data), told.callback, FINDING(find), None)
+    told.finish(result < 0, name)
+    report.ok = result == 1
+    return report
+
+
+def repair(path: Path, *, copy: Optional[Path] = None, replace: bool = False, dry_run: bool = False, by_holes: bool = False,
+           force: bool = False, progress: Progress = None) -> RepairReport:
+    """Makes a multifile that was never closed complete, in place or as a copy. Waits up to 25 s to see whether a job lives that
+    is writing it, and refuses then; ``force``: not."""
+    name, report, told = os.fspath(path), RepairReport(), _Told(progress, "repair")
+
+    def find(_: Any, file: bytes, state: bytes, message: Optional[bytes]) -> None:
+        if message is None:
+            report.files.append(RepairedFile(os.fsdecode(file), state.decode()))
+        else:
+            report.files[-1].unknown.append(message.decode("utf-8", "replace"))
+
+    flags = _flags((replace, _REPLACE), (dry_run, _DRY_RUN), (by_holes, _BY_HOLES), (force, _FORCE))
+    result = library("repair").sheaf_repair(os.fsencode(name), None if copy is None else os.fsencode(copy), flags, told.callback,
+                                            FINDING(find), None)
+    told.finish(result != 1, name)
+    return report
+
+
+def split(path: Path, prefix: Path, *, digits: int = 5, tasks: Optional[Sequence[int]] = None, global_ranks: bool = False,
+          replace: bool = False, checksums: bool = True, progress: Progress = None) -> None:
+    """Writes the stream of every task into a file of its own, ``prefix`` and the number of the task. All files appear together at
+    the end, or none."""
+    import ctypes
+
+    name, told = os.fspath(path), _Told(progress, "split")
+    flags = _flags((replace, _REPLACE), (global_ranks, _GLOBAL_RANKS), (not checksums, _IGNORE_CHECKSUMS))
+    count = -1 if tasks is None else len(tasks)
+    numbers = (ctypes.c_longlong * max(count, 1))(*(tasks or ()))
+    result = library("split").sheaf_split(os.fsencode(name), os.fsencode(prefix), digits, numbers, count, flags, told.callback, None)
+    told.finish(result != 1, name)
+
+
+def defrag(path: Path, output: Path, *, block_size: int = 0, compress: Optional[str] = None, shuffle: Optional[int] = None,
+           decompress: bool = False, replace: bool = False, checksums: bool = True, progress: Progress = None) -> None:
+    """Copies a multifile into one physical file with one chunk for each task. ``block_size`` 1: without any gaps."""
+    name, told = os.fspath(path), _Told(progress, "defrag")
+    flags = _flags((replace, _REPLACE), (decompress, _DECOMPRESS), (not checksums, _IGNORE_CHECKSUMS))
+    words = words_of(compress=compress, shuffle=shuffle).encode() or None
+    result = library("defrag").sheaf_defrag(os.fsencode(name), os.fsencode(output), block_size, words, flags, told.callback, None)
+    told.finish(result != 1, name)

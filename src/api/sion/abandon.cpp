@@ -1,0 +1,38 @@
+// A handle that is given up: the multifile stays as a program leaves it that dies.
+#include <string>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/handle.hpp"
+#include "api/sion/report.hpp"
+#include "format/journal.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+void remove_if_there(Store& store, const std::string& path) {
+  try {
+    store.remove(path);
+  } catch (const Error&) {  // a task that made none, or another that was first
+  }
+}
+
+}  // namespace
+
+int sheaf_abandon(int sid) {
+  return guarded("sheaf_abandon", -1, SION_NOT_SUCCESS, [&] {
+    get_handle(sid);
+    std::unique_ptr<Handle> handle = remove_handle(sid);
+    const std::shared_ptr<Store> store = handle->store;
+    const std::unique_ptr<AtomicName> unnamed = std::move(handle->atomic);
+    handle.reset();
+    // Every task does it: one that still flushes when another has given up makes its journal anew.
+    for (int32_t k = 0; unnamed && k < unnamed->nfiles; ++k) {
+      const std::string name = format::physical_name(unnamed->temporary, k);
+      remove_if_there(*store, format::journal_name(name));
+      remove_if_there(*store, name);
+    }
+    return SION_SUCCESS;
+  });
+}

@@ -1,0 +1,220 @@
+// Work on whole multifiles as calls: what the command line does, with callbacks for progress and findings.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/sion/exported.hpp"
+#include "api/sion/report.hpp"
+#include "multifile/defrag.hpp"
+#include "multifile/environment.hpp"
+#include "multifile/lease.hpp"
+#include "multifile/open_mode.hpp"
+#include "multifile/repair.hpp"
+#include "multifile/split.hpp"
+#include "multifile/task_rows.hpp"
+#include "multifile/verify.hpp"
+#include "stripedfile/striped_store.hpp"
+
+#pragma GCC visibility push(default)
+#include "sheaf_tools.h"
+#pragma GCC visibility pop
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+struct sheaf_metadata {
+  std::shared_ptr<Store> store;  // that the files are read from
+  Multifile multifile;
+};
+
+namespace {
+
+class CallbackProgress : public WorkProgress {
+ public:
+  CallbackProgress(sheaf_progress call, void* user) : call_(call), user_(user) {}
+  void begin(int64_t total_bytes) override {
+    total_ = total_bytes;
+    advance(0);
+  }
+  void advance(int64_t bytes) override {
+    done_ += bytes;
+    if (call_ && call_(user_, done_, total_) != 0)
+      throw Error(Code::invalid_argument, "the progress callback has ended the work");
+  }
+
+ private:
+  sheaf_progress call_;
+  void* user_;
+  int64_t total_ = 0, done_ = 0;
+};
+
+Checking checking_of(int flags) { return flags & SHEAF_IGNORE_CHECKSUMS ? Checking::off : Checking::on; }
+
+const Multifile& of(const sheaf_metadata* metadata) {
+  require(metadata, "metadata");
+  return metadata->multifile;
+}
+
+int64_t plain_bytes(const Multifile& m, int64_t task, const TaskRow& row) {
+  if (!m.file_of(row).header.compressed) return row.sizes.total();
+  ReadStream stream;
+  load_stream(stream, m, task, row);
+  return stream.sizes().total();
+}
+
+// Whether a job that lives is overridden. Throws if it is not to be.
+bool overrides_job(const char* path, int flags) {
+  if (flags & SHEAF_FORCE) return look_at_lease(any_store(), path).holder != Holder::none;
+  const LeaseView view = watch_lease(any_store(), path, lease_times(), [](const LeaseView&) {});
+  if (view.holder != Holder::living) return false;
+  throw file_error(Code::foreign, path, "is being written: " + view.job() + " lives. Repair it when that has ended, or a copy of it");
+}
+
+// A call that returns a pointer; null after an error.
+template <class T, class Body>
+T* guarded_pointer(const char* function, Body&& body) {
+  T* result = nullptr;
+  guarded(function, -1, 0, [&] {
+    result = body();
+    return 1;
+  });
+  return result;
+}
+
+}  // namespace
+
+sheaf_metadata* sheaf_metadata_open(const char* path, int checksums) {
+  return guarded_pointer<sheaf_metadata>("sheaf_metadata_open", [&] {
+    require(path, "path");
+    auto store = any_store_for(path);
+    Multifile m = load_multifile(*store, path, checksums ? Checking::on : Checking::off, held_by_readers);
+    return new sheaf_metadata{std::move(store), std::move(m)};
+  });
+}
+
+void sheaf_metadata_close(sheaf_metadata* metadata) { delete metadata; }
+
+int sheaf_metadata_info(const sheaf_metadata* metadata, sheaf_multifile_info* info) {
+  return guarded("sheaf_metadata_info", -1, SION_NOT_SUCCESS, [&] {
+    require(info, "info");
+    const Multifile& m = of(metadata);
+    const PhysicalFile& first = m.files.front();
+    const format::Header& h = first.header;
+    *info = {m.ntasks(), m.maxblocks(), m.data_bytes(), static_cast<int>(m.files.size()), h.fsblksize,
+             static_cast<int>(h.version), static_cast<int>(h.library), h.keyval() == format::KeyvalMode::inline_, m.closed(),
+             first.extension && first.extension->checksums(), m.compressed(), h.userdata_order == ByteOrder::big};
+    return SION_SUCCESS;
+  });
+}
+
+const char* sheaf_metadata_path(const sheaf_metadata* metadata, int file) {
+  return guarded_pointer<const char>("sheaf_metadata_path", [&] {
+    const Multifile& m = of(metadata);
+    if (file < 0 || file >= std::ssize(m.files))
+      throw file_error(Code::out_of_range, m.path, "has " + std::to_string(m.files.size()) + " physical files, no number " + std::to_string(file));
+    return m.files[static_cast<size_t>(file)].path().c_str();
+  });
+}
+
+long long sheaf_metadata_tasks(const sheaf_metadata* metadata, long long first, long long count, int lengths,
+                               sheaf_task_info* tasks) {
+  return guarded("sheaf_metadata_tasks", static_cast<int>(first), -1LL, [&] {
+    const Multifile& m = of(metadata);
+    if (first < 0 || first > m.ntasks() || count < 0)
+      throw file_error(Code::out_of_range, m.path, "has " + std::to_string(m.ntasks()) + " tasks, none of number " + std::to_string(first));
+    const long long end = first + std::min<long long>(count, m.ntasks() - first);
+    if (end > first) require(tasks, "tasks");
+    TaskRows rows(m);
+    for (long long t = first; t < end; ++t) {
+      const TaskRow& row = rows.at(t);
+      tasks[t - first] = {row.place.file,  row.place.local_rank, row.globalrank, row.geometry.size,
+                          row.sizes.count, row.sizes.total(),    lengths ? plain_bytes(m, t, row) : -1};
+    }
+    return end - first;
+  });
+}
+
+long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, long long first, long long count,
+                                sheaf_chunk* chunks) {
+  return guarded("sheaf_metadata_chunks", static_cast<int>(task), -1LL, [&] {
+    const Multifile& m = of(metadata);
+    if (task < 0 || task >= m.ntasks() || first < 0 || count < 0)
+      throw file_error(Code::out_of_range, m.path, "has no chunk " + std::to_string(first) + " of task " + std::to_string(task));
+    const TaskRow row = m.row(task);
+    const long long end = first + std::clamp<long long>(row.sizes.count - first, 0, count);
+    if (end > first) require(chunks, "chunks");
+    for (long long b = first; b < end; ++b) chunks[b - first] = {row.geometry.offset(b), row.geometry.size, row.sizes[b]};
+    return end - first;
+  });
+}
+
+int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_finding finding, void* user) {
+  return guarded("sheaf_verify", -1, -1, [&] {
+    require(path, "path");
+    CallbackProgress told(progress, user);
+    const VerifyReport report = verify(any_store(), path, data != 0, told);
+    for (const FileReport& f : report.files) {
+      if (!finding) break;
+      if (f.findings.empty()) finding(user, f.path.c_str(), name_of(f.state), nullptr);
+      for (const Finding& what : f.findings) finding(user, f.path.c_str(), name_of(what.state), what.message.c_str());
+      for (const std::string& note : f.notes) finding(user, f.path.c_str(), "note", note.c_str());
+    }
+    return report.ok() ? 1 : 0;
+  });
+}
+
+int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progress progress, sheaf_finding finding, void* user) {
+  return guarded("sheaf_repair", -1, SION_NOT_SUCCESS, [&] {
+    require(path, "path");
+    RepairRequest request;
+    if (copy_to) request.copy_to = copy_to;
+    request.replace = flags & SHEAF_REPLACE;
+    request.dry_run = flags & SHEAF_DRY_RUN;
+    request.holes = flags & SHEAF_BY_HOLES;
+    const bool in_place = !copy_to && !request.dry_run;
+    if (in_place) request.may_live = overrides_job(path, flags);
+    CallbackProgress told(progress, user);
+    const RepairReport report = repair(any_store(), path, request, told);
+    if (in_place && !request.may_live) remove_lease(any_store(), path);
+    for (const RepairedFile& f : report.files) {
+      if (!finding) break;
+      finding(user, f.path.c_str(), name_of(f.source), nullptr);
+      for (const std::string& what : f.unknown) finding(user, f.path.c_str(), "unknown", what.c_str());
+    }
+    return SION_SUCCESS;
+  });
+}
+
+int sheaf_split(const char* path, const char* prefix, int digits, const long long* tasks, long long ntasks, int flags,
+                sheaf_progress progress, void* user) {
+  return guarded("sheaf_split", -1, SION_NOT_SUCCESS, [&] {
+    require(path, "path");
+    require(prefix, "prefix");
+    if (digits < 1 || digits > 200) throw Error(Code::invalid_argument, std::to_string(digits) + " digits; 1 to 200 are possible");
+    if (ntasks == 0) return SION_SUCCESS;
+    SplitRequest request{prefix, digits, (flags & SHEAF_GLOBAL_RANKS) != 0, {}, (flags & SHEAF_REPLACE) != 0};
+    if (ntasks > 0) {
+      require(tasks, "tasks");
+      request.tasks.assign(tasks, tasks + ntasks);
+    }
+    CallbackProgress told(progress, user);
+    split(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
+    return SION_SUCCESS;
+  });
+}
+
+int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags, sheaf_progress progress,
+                 void* user) {
+  return guarded("sheaf_defrag", -1, SION_NOT_SUCCESS, [&] {
+    require(path, "path");
+    require(output, "output");
+    const OpenMode mode = parse_open_mode(words ? std::string("w,strict,") + words : "w");
+    if (!mode.unknown.empty()) throw Error(Code::invalid_argument, "'" + mode.unknown.front() + "' says nothing about compression");
+    const DefragRequest request{output, std::max(block_size, 0), (flags & SHEAF_REPLACE) != 0, (flags & SHEAF_DECOMPRESS) != 0,
+                                mode.compression};
+    CallbackProgress told(progress, user);
+    defrag(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
+    return SION_SUCCESS;
+  });
+}
