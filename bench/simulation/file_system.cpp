@@ -50,12 +50,14 @@ double ModelledFiles::close(int client, int number, double now) {
   return end;
 }
 
-// Blocks of a file lie on its servers in turn.
+// Blocks of a file lie on its servers in turn; where all servers have a part of all files, every round begins with another one,
+// so that equal chunks of tasks do not begin on the same ones.
 ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   const auto servers = static_cast<uint64_t>(machine_.servers);
   const uint64_t stripes = machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
   const uint64_t first = static_cast<uint64_t>(file_of(key)) * stripes % servers;
-  const uint64_t block = key & ((uint64_t{1} << 40) - 1);
+  uint64_t block = key & ((uint64_t{1} << 40) - 1);
+  if (machine_.stripes == 0) block += (block / stripes * 0x9E3779B97F4A7C15u) >> 40;
   return servers_[(first + block % stripes) % servers];
 }
 

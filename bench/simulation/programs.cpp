@@ -80,7 +80,7 @@ Noted run_program(std::string_view name, const ProgramOptions& options, const Ma
   for (const Program& program : programs) {
     if (program.name != name) continue;
     Noted noted{Tape(options.tasks), {}};
-    TapingStore store(noted.tape, machine.block, program.keep);
+    TapingStore store(noted.tape, options.told > 0 ? options.told : machine.block, program.keep);
     FiberOptions fibers;
     fibers.ranks = options.tasks;
     fibers.ranks_per_node = machine.tasks_per_node;

@@ -127,6 +127,7 @@ class TapingComm final : public Comm {
 }  // namespace
 
 std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task) {
+  if (!comm) return nullptr;  // of a split that leaves this task out
   return std::make_unique<TapingComm>(std::move(comm), tape, task);
 }
 

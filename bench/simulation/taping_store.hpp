@@ -22,7 +22,8 @@ std::span<std::byte> program_data(int64_t bytes);
 
 class TapingStore final : public Store {
  public:
-  // `block`: bytes of the file system's block, and the unit in which hosts should stay apart. The tape outlives the store.
+  // `block`: bytes of what the tasks are told to be the file system's block, and so the unit in which hosts stay apart. The tape
+  // outlives the store.
   TapingStore(Tape& tape, int64_t block, Keep keep) : tape_(tape), block_(block), keep_(keep), memory_(block) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
