@@ -120,7 +120,8 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
     block.dirty = 0;
     ++counts_.whole_blocks;
     forget(mine, key);
-    const double bytes = static_cast<double>(machine_.block);
+    const bool fits = machine_.raid == 0 || machine_.block % machine_.raid == 0;
+    const auto bytes = static_cast<double>(fits ? machine_.block : 2 * machine_.raid);
     return block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
   }
   if (had_other && !mine.blocks.contains(key)) {  // what others have written there comes first

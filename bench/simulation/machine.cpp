@@ -34,6 +34,7 @@ constexpr Named members[] = {
     {"server_write", &Machine::server_write},
     {"server_read", &Machine::server_read},
     {"server_request", &Machine::server_request},
+    {"raid", &Machine::raid},
     {"partial", &Machine::partial},
     {"token", &Machine::token},
     {"one_server", &Machine::one_server},

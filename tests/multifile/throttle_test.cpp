@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/on_threads.hpp"
-#include "multifile/throttle.hpp"
+#include "exchange/throttle.hpp"
 #include "storage/shared_handles.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
