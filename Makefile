@@ -7,6 +7,7 @@
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
+# make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers: here, and on modelled machines; into figures/
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -17,6 +18,7 @@ SOAK_CASES ?= 100000
 DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
+FIGURES ?= all
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
@@ -80,8 +82,13 @@ cluster-test: build
 	@scripts/install-deps.sh cluster
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/cluster/cluster_test.py $(CLUSTER)
 
+# The experiments of the papers (docs/experiments.md): FIGURES="sc09-3 jugene" makes some of them, QUICK=1 less of each.
+.PHONY: figures
+figures: build
+	@bench/paper.py $(FIGURES) $(if $(QUICK),--quick) --build $(BUILD) --dir $(BUILD)/figures.tmp --out figures $(FIGURES_OPTIONS)
+
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
+	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && cmake --install $(BUILD) --prefix $(PREFIX) --component figures >/dev/null && echo "installed in $(PREFIX)"
 
 format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i

@@ -23,11 +23,11 @@ template <class Take>
 void for_each_line(std::string_view table, Take take) {
   while (!table.empty()) {
     const size_t end = table.find('\n');
-    std::string_view line = table.substr(0, end);
+    std::string_view entry = table.substr(0, end);
     table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
-    line = trimmed(line.substr(0, line.find('#')));
-    const std::string_view host = line.substr(0, line.find_first_of(" \t"));
-    const std::string_view node = trimmed(line.substr(host.size()));
+    entry = trimmed(entry.substr(0, entry.find('#')));
+    const std::string_view host = entry.substr(0, entry.find_first_of(" \t"));
+    const std::string_view node = trimmed(entry.substr(host.size()));
     if (!node.empty() && take(host, node)) return;
   }
 }

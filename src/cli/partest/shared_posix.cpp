@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <span>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "cli/partest/target.hpp"
+#include "comm/agree.hpp"
 
 namespace sheaf::partest {
 
@@ -32,9 +34,13 @@ class PosixShared : public Target {
   // The first task makes the file, the others find it.
   void open(Operation operation) override {
     const bool writes = operation == Operation::write;
-    if (writes && comm.rank() == 0) open_file(O_WRONLY | O_CREAT | O_TRUNC);
+    const bool makes = writes && comm.rank() == 0;
+    const auto problem = attempt([&] {
+      if (makes) open_file(O_WRONLY | O_CREAT | O_TRUNC);
+    });
     if (writes) comm.barrier();
-    if (!writes || comm.rank() != 0) open_file(writes ? O_WRONLY : O_RDONLY);
+    if (problem) throw *problem;
+    if (!makes) open_file(writes ? O_WRONLY : O_RDONLY);
   }
 
   void write(const std::byte* data, int64_t bytes) override {
@@ -120,16 +126,23 @@ class OneTask final : public PosixShared {
   void read(std::byte* data, int64_t bytes) override {
     const Gathered wanted = comm.gather(std::as_bytes(std::span(&bytes, 1)), 0);
     Gathered pieces;
+    std::optional<Error> problem;
     for (size_t task = 0; task < wanted.sizes.size() && comm.rank() == 0; ++task) {
       int64_t size = 0;
       std::copy_n(wanted.bytes.data() + task * sizeof size, sizeof size, reinterpret_cast<std::byte*>(&size));
       const size_t at = pieces.bytes.size();
       pieces.bytes.resize(at + static_cast<size_t>(size));
-      read_all(pieces.bytes.data() + at, size, places_[task]);
+      const auto failed = attempt([&] { read_all(pieces.bytes.data() + at, size, places_[task]); });
+      if (failed && !problem) problem = failed;
+      if (failed) pieces.bytes.resize(at);
       places_[task] += size;
-      pieces.sizes.push_back(size);
+      pieces.sizes.push_back(failed ? 0 : size);
     }
+    // The others wait for what they get, whatever has happened here.
     const std::vector<std::byte> mine = comm.scatter(pieces, 0);
+    if (problem) throw *problem;
+    if (std::ssize(mine) != bytes)
+      throw Error(Code::damaged, "the first task could not read the data of task " + std::to_string(source()) + " from '" + options.filename + "'");
     std::copy(mine.begin(), mine.end(), data);
   }
 
