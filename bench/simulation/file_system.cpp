@@ -19,7 +19,8 @@ double ModelledFiles::create(int client, int number, int place, double now) {
   file.known[client] = true;
   if (directory.user != client) directory.user = directory.user == -1 ? client : -2;
   const int64_t before = directory.files++;
-  if (machine_.one_server) return names_.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
+  if (machine_.one_server)
+    return names_.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
   if (directory.user == client) return directory.node.serve(now, machine_.create_alone);
   return directory.node.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
 }
@@ -50,11 +51,12 @@ double ModelledFiles::close(int client, int number, double now) {
   return end;
 }
 
-// Blocks of a file lie on its servers in turn; where all servers have a part of all files, every round begins with another one,
-// so that equal chunks of tasks do not begin on the same ones.
+// Blocks of a file lie on its servers in turn; where all servers have a part of all files, every round begins
+// with another one, so that equal chunks of tasks do not begin on the same ones.
 ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   const auto servers = static_cast<uint64_t>(machine_.servers);
-  const uint64_t stripes = machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
+  const uint64_t stripes =
+      machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
   const uint64_t first = static_cast<uint64_t>(file_of(key)) * stripes % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
   if (machine_.stripes == 0) block += (block / stripes * 0x9E3779B97F4A7C15u) >> 40;
@@ -108,12 +110,14 @@ double ModelledFiles::at_node(OneFile& file, double seconds, double now) {
 
 double ModelledFiles::write(int client, int file, int64_t offset, int64_t length, bool first, double now) {
   Client& mine = clients_[static_cast<size_t>(client)];
-  now = mine.link.serve(now, (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
+  now = mine.link.serve(now,
+                        (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
   const Key key = key_of(file, offset / machine_.block);
   Block& block = blocks_[key];
   const bool had_other = block.exists && block.holder != client;
   now = revoke(client, block, key, now);
-  if (!std::exchange(block.exists, true)) now = at_node(files_[static_cast<size_t>(file)], machine_.allocate, now);
+  if (!std::exchange(block.exists, true))
+    now = at_node(files_[static_cast<size_t>(file)], machine_.allocate, now);
   block.holder = client;
   block.dirty += length;
   if (block.dirty >= machine_.block) {
@@ -126,7 +130,8 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
   }
   if (had_other && !mine.blocks.contains(key)) {  // what others have written there comes first
     ++counts_.blocks_read;
-    now = server_of(key).serve(now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+    now = server_of(key).serve(
+        now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
   }
   block.free = now;
   return keep(mine, client, key, now);
@@ -140,10 +145,12 @@ double ModelledFiles::read(int client, int file, int64_t offset, int64_t length,
     now = revoke(client, block, key, now);
     now = at_node(files_[static_cast<size_t>(file)], machine_.look_up, now);
     ++counts_.blocks_read;
-    now = server_of(key).serve(now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+    now = server_of(key).serve(
+        now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
   }
   now = keep(mine, client, key, now);
-  return mine.link.serve(now, (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_read);
+  return mine.link.serve(now,
+                         (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_read);
 }
 
 void ModelledFiles::count(Counts& counts) const {

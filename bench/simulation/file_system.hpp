@@ -1,6 +1,8 @@
-// simulation/file_system: the modelled file system: clients with their links and blocks, servers, locks of blocks, metadata.
+// simulation/file_system: the modelled file system: clients with their links and blocks, servers, locks of
+// blocks, metadata.
 //
-// Every call takes the time `now` at which it is made and returns when it is done. Calls come in the order of their times.
+// Every call takes the time `now` at which it is made and returns when it is done. Calls come in the order of
+// their times.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +36,10 @@ class ModelledFiles {
   };
   using Key = uint64_t;  // a block of a file
   struct Block {
-    int holder = -1;     // the client that may write
-    int64_t dirty = 0;   // bytes that the holder has not written to the server
+    int holder = -1;    // the client that may write
+    int64_t dirty = 0;  // bytes that the holder has not written to the server
     bool exists = false;
-    double free = 0;     // when it can go to another client
+    double free = 0;  // when it can go to another client
   };
   struct Cached {
     std::list<Key>::iterator place;
@@ -58,7 +60,9 @@ class ModelledFiles {
     int user = -1;  // the only client so far; -2: several
   };
 
-  static Key key_of(int file, int64_t block) { return static_cast<Key>(file) << 40 | static_cast<Key>(block); }
+  static Key key_of(int file, int64_t block) {
+    return static_cast<Key>(file) << 40 | static_cast<Key>(block);
+  }
   static int file_of(Key key) { return static_cast<int>(key >> 40); }
   Resource& server_of(Key key);
   double flush(int client, Key key, double now);

@@ -58,7 +58,11 @@ bool Machine::set(std::string_view word) {
   if (text.empty() || *end != '\0' || !(value >= 0)) return false;
   for (const Named& one : members) {
     if (one.name != word.substr(0, equals)) continue;
-    std::visit([&](auto member) { this->*member = static_cast<std::remove_reference_t<decltype(this->*member)>>(value); }, one.member);
+    std::visit(
+        [&](auto member) {
+          this->*member = static_cast<std::remove_reference_t<decltype(this->*member)>>(value);
+        },
+        one.member);
     return block > 0 && servers > 0 && tasks_per_client > 0 && tasks_per_node > 0;
   }
   return false;

@@ -1,4 +1,5 @@
-// simulation/programs: what the tasks of the papers' experiments do, with the real library where it takes part, noted on a tape.
+// simulation/programs: what the tasks of the papers' experiments do, with the real library where it takes
+// part, noted on a tape.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@ namespace sheaf::simulation {
 
 struct ProgramOptions {
   int tasks = 64;
-  int files = 1;             // physical files; 0: one per client of the file system
-  int64_t bytes = 1 << 20;   // of each task
-  int64_t call = 0;          // bytes of a call; 0: all in one
-  int64_t told = 0;          // block size that the library is told; 0: the file system's
-  bool data = true;          // false: open and close only
+  int files = 1;            // physical files; 0: one per client of the file system
+  int64_t bytes = 1 << 20;  // of each task
+  int64_t call = 0;         // bytes of a call; 0: all in one
+  int64_t told = 0;         // block size that the library is told; 0: the file system's
+  bool data = true;         // false: open and close only
   bool reads = true;
   bool directories = false;  // one for each task's file
   int writers = 0;           // tasks of a client that transfer at once; 0: all

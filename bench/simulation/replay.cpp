@@ -45,7 +45,9 @@ class Replay {
   struct Ready {
     double when;
     int task;
-    bool operator<(const Ready& other) const { return when != other.when ? when > other.when : task > other.task; }
+    bool operator<(const Ready& other) const {
+      return when != other.when ? when > other.when : task > other.task;
+    }
   };
 
   void go_on(int task, double when) {
@@ -96,7 +98,8 @@ class Replay {
     const bool writes = step.kind == Kind::write;
     now += static_cast<double>(length) / machine_.task;
     const bool first = cursor.done == 0 || machine_.fragment > 0;
-    now = writes ? files_.write(client, step.file, offset, length, first, now) : files_.read(client, step.file, offset, length, first, now);
+    now = writes ? files_.write(client, step.file, offset, length, first, now)
+                 : files_.read(client, step.file, offset, length, first, now);
     (writes ? outcome_.counts.bytes_written : outcome_.counts.bytes_read) += length;
     cursor.done += length;
     if (cursor.done == step.length) cursor = {cursor.step + 1, 0};
@@ -118,7 +121,8 @@ class Replay {
       outcome_.phases[static_cast<size_t>(step.place)] = end;
     } else {
       ++outcome_.counts.meetings;
-      end += machine_.latency * std::ceil(std::log2(std::max(size, 1))) + static_cast<double>(group.bytes) / machine_.port;
+      end += machine_.latency * std::ceil(std::log2(std::max(size, 1))) +
+             static_cast<double>(group.bytes) / machine_.port;
     }
     std::vector<int> tasks;
     tasks.swap(group.waiting);

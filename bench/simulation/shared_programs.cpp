@@ -1,5 +1,6 @@
-// Programs whose tasks share a file: the access patterns of the Blue Gene/L paper. Each writes in one collective call per dump, or
-// where its name is asked for with "independent" in `off`, with a call of its own; "loop": with one for every piece.
+// Programs whose tasks share a file: the access patterns of the Blue Gene/L paper. Each writes in one
+// collective call per dump, or where its name is asked for with "independent" in `off`, with a call of its
+// own; "loop": with one for every piece.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -58,7 +59,8 @@ class Pieces final : public layout::PieceVisitor {
     for (const int64_t offset : blocks.offsets) take_(blocks.base + offset, blocks.length);
   }
   void blocks(const layout::Blocks& blocks) override {
-    for (size_t i = 0; i < blocks.offsets.size(); ++i) take_(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
+    for (size_t i = 0; i < blocks.offsets.size(); ++i)
+      take_(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
   }
 
  private:
@@ -74,7 +76,9 @@ struct Transfer {
     std::byte* const memory = program_data(bytes).data();
     const Source from{memory, TypeMap::bytes(1), bytes};
     const Destination to{memory, TypeMap::bytes(1), bytes};
-    if (together) return writes ? file.write_at_all(file.lane(), view, position, from) : file.read_at_all(file.lane(), view, position, to);
+    if (together)
+      return writes ? file.write_at_all(file.lane(), view, position, from)
+                    : file.read_at_all(file.lane(), view, position, to);
     return writes ? file.write_at(view, position, from) : file.read_at(view, position, to);
   }
 
@@ -100,7 +104,8 @@ void write_pattern(Part& part, const std::vector<Pattern>& dumps) {
   const bool collective = !has_word(part.options.off, "loop") && !has_word(part.options.off, "independent");
   part.end_phase("begin");
   auto own = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank());
-  const auto file = SharedFile::open(std::move(own), part.store, "d/shared", {.read = true, .write = true, .create = true}, hints_of(part));
+  const auto file = SharedFile::open(std::move(own), part.store, "d/shared",
+                                     {.read = true, .write = true, .create = true}, hints_of(part));
   part.end_phase("open");
   for (const bool writes : {true, false}) {
     if (!writes && !part.options.reads) break;
@@ -136,7 +141,9 @@ void write_domains(Part& part) {
   const int64_t blocks = part.options.points;
   const int64_t block = part.machine.block;
   const bool aligned = !has_word(part.options.off, "aligned");
-  const auto border = [&](int64_t task) { return aligned ? blocks * task / tasks * block : blocks * block * task / tasks; };
+  const auto border = [&](int64_t task) {
+    return aligned ? blocks * task / tasks * block : blocks * block * task / tasks;
+  };
   part.end_phase("begin");
   const auto file = part.store.open("d/shared", Access::create);
   part.end_phase("open");
@@ -150,14 +157,15 @@ void write_domains(Part& part) {
 }
 
 void write_contiguous(Part& part) {
-  repeat(part, {TypeMap::bytes(part.options.bytes), part.comm.rank() * part.options.bytes, part.options.tasks * part.options.bytes});
+  repeat(part, {TypeMap::bytes(part.options.bytes), part.comm.rank() * part.options.bytes,
+                part.options.tasks * part.options.bytes});
 }
 
 // Pieces dealt out to the tasks in turn.
 void write_strided(Part& part) {
   const ProgramOptions& o = part.options;
-  repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, o.piece * o.tasks, TypeMap::bytes(o.piece)), part.comm.rank() * o.piece,
-                o.tasks * o.bytes});
+  repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, o.piece * o.tasks, TypeMap::bytes(o.piece)),
+                part.comm.rank() * o.piece, o.tasks * o.bytes});
 }
 
 // A three-dimensional array of ints in blocks of points^3.
@@ -168,7 +176,8 @@ void write_coll_perf(Part& part) {
   const int64_t starts[] = {rank / (grid[1] * grid[2]) * n, rank / grid[2] % grid[1] * n, rank % grid[2] * n};
   const int64_t sizes[] = {grid[0] * n, grid[1] * n, grid[2] * n};
   const int64_t parts[] = {n, n, n};
-  repeat(part, {TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(4)), 0, part.options.tasks * n * n * n * 4});
+  repeat(part, {TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(4)), 0,
+                part.options.tasks * n * n * n * 4});
 }
 
 // Diagonal multipartitioning of points^3 cells of 5 doubles; `tasks` is a square.
@@ -203,7 +212,8 @@ void write_elements(Part& part) {
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(7));
   std::vector<int64_t> mine;
-  for (int64_t i = part.comm.rank(); i < count; i += o.tasks) mine.push_back(order[static_cast<size_t>(i)] * o.piece);
+  for (int64_t i = part.comm.rank(); i < count; i += o.tasks)
+    mine.push_back(order[static_cast<size_t>(i)] * o.piece);
   std::sort(mine.begin(), mine.end());
   order = {};
   repeat(part, {TypeMap::indexed_block(1, mine, TypeMap::bytes(o.piece)), 0, count * o.piece});

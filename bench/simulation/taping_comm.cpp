@@ -39,7 +39,8 @@ class TapingExchange final : public Exchange {
 
 class TapingComm final : public Comm {
  public:
-  TapingComm(std::unique_ptr<Comm> comm, Tape& tape, int task) : comm_(std::move(comm)), tape_(tape), task_(task) {
+  TapingComm(std::unique_ptr<Comm> comm, Tape& tape, int task)
+      : comm_(std::move(comm)), tape_(tape), task_(task) {
     int64_t group = comm_->rank() == 0 ? tape_.new_group(comm_->size()) : 0;
     comm_->broadcast(std::as_writable_bytes(std::span(&group, 1)), 0);
     group_ = static_cast<int32_t>(group);
@@ -92,9 +93,11 @@ class TapingComm final : public Comm {
     exchanged(rank() == root ? std::ssize(mine) * size() : std::ssize(mine));
     comm_->scatter_equal(pieces, mine, root);
   }
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     const int64_t sent = bytes_of(outgoing);
-    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_, task_, group_, sent);
+    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
+                                            task_, group_, sent);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     meet(8);
@@ -116,7 +119,9 @@ class TapingComm final : public Comm {
 
  private:
   void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }
-  void exchanged(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::exchange}); }
+  void exchanged(int64_t bytes) {
+    tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::exchange});
+  }
 
   std::unique_ptr<Comm> comm_;
   Tape& tape_;

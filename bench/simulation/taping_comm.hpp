@@ -1,4 +1,5 @@
-// simulation/taping_comm: a Comm that notes the collective calls of its task on a tape. Groups made from it do so too.
+// simulation/taping_comm: a Comm that notes the collective calls of its task on a tape. Groups made from it
+// do so too.
 #pragma once
 
 #include <memory>

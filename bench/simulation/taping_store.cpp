@@ -20,7 +20,9 @@ int caller() { return memory_owner(); }
 bool is_pattern(std::span<const std::byte> data) {
   constexpr size_t end = 16;
   if (data.size() < 4 * end) return false;
-  const auto all = [](std::span<const std::byte> part) { return std::ranges::all_of(part, [](std::byte b) { return b == pattern; }); };
+  const auto all = [](std::span<const std::byte> part) {
+    return std::ranges::all_of(part, [](std::byte b) { return b == pattern; });
+  };
   return all(data.first(end)) && all(data.last(end));
 }
 
@@ -63,7 +65,8 @@ class TapingFile final : public ForwardingFile {
 
  private:
   void note(Kind kind, int64_t offset, int64_t length) {
-    if (length > 0 || kind == Kind::close) tape_.note(caller(), {.offset = offset, .length = length, .file = number_, .kind = kind});
+    if (length > 0 || kind == Kind::close)
+      tape_.note(caller(), {.offset = offset, .length = length, .file = number_, .kind = kind});
   }
   void note_close() {
     if (!std::exchange(closed_, true)) note(Kind::close, 0, 0);
@@ -89,7 +92,9 @@ std::span<std::byte> program_data(int64_t bytes) {
 std::shared_ptr<File> TapingStore::open(const std::string& path, Access access) {
   const bool there = memory_.status(path).exists;
   auto file = std::make_shared<TapingFile>(memory_.open(path, access), tape_, keep_);
-  tape_.note(caller(), {.file = tape_.file(path), .place = tape_.directory_of(path), .kind = there ? Kind::open : Kind::create});
+  tape_.note(caller(), {.file = tape_.file(path),
+                        .place = tape_.directory_of(path),
+                        .kind = there ? Kind::open : Kind::create});
   return file;
 }
 

@@ -131,7 +131,8 @@ void write_posix_shared(Part& part) {
 // Task 0 gets what each of the others has and writes it, one after the other; reading is the reverse.
 void write_one_task(Part& part) {
   const int tasks = part.options.tasks;
-  const auto message = static_cast<int64_t>(1e9 * (part.machine.latency + static_cast<double>(part.options.bytes) / part.machine.port));
+  const auto message = static_cast<int64_t>(
+      1e9 * (part.machine.latency + static_cast<double>(part.options.bytes) / part.machine.port));
   const bool first = part.comm.rank() == 0;
   std::shared_ptr<File> file;
   part.end_phase("begin");
@@ -139,7 +140,9 @@ void write_one_task(Part& part) {
   part.end_phase("open");
   for (int task = 0; first && task < tasks; ++task) {
     if (task > 0) part.noted.tape.note(0, {.length = message, .kind = Kind::rest});
-    for_each_call(part, [&](int64_t at, int64_t length) { file->write_at(program_data(length), task * part.options.bytes + at); });
+    for_each_call(part, [&](int64_t at, int64_t length) {
+      file->write_at(program_data(length), task * part.options.bytes + at);
+    });
   }
   part.end_phase("write");
   if (first) file->close();
@@ -148,7 +151,9 @@ void write_one_task(Part& part) {
   if (first) file = part.store.open("d/one", Access::read);
   part.end_phase("open for reading");
   for (int task = 0; first && task < tasks; ++task) {
-    for_each_call(part, [&](int64_t at, int64_t length) { file->read_at(program_data(length), task * part.options.bytes + at); });
+    for_each_call(part, [&](int64_t at, int64_t length) {
+      file->read_at(program_data(length), task * part.options.bytes + at);
+    });
     if (task > 0) part.noted.tape.note(0, {.length = message, .kind = Kind::rest});
   }
   part.end_phase("read");

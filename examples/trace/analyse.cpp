@@ -1,9 +1,11 @@
-// trace_analyse: looks for late senders in the traces of trace_record, in parallel, with any number of tasks: each loads the traces of
-// some of the traced tasks into its memory, through the serial interface in the task-local view (sion_open_rank), as Scalasca does.
+// trace_analyse: looks for late senders in the traces of trace_record, in parallel, with any number of tasks:
+// each loads the traces of some of the traced tasks into its memory, through the serial interface in the
+// task-local view (sion_open_rank), as Scalasca does.
 //
 //   mpirun -n 3 trace_analyse [--dir .] [--json]
 //
-// A receive that begins before its message is sent waits for the difference. The senders' times travel to those who have the receivers.
+// A receive that begins before its message is sent waits for the difference. The senders' times travel to
+// those who have the receivers.
 #include <mpi.h>
 
 #include <algorithm>
@@ -62,13 +64,15 @@ void load(const std::string& dir, int thread, int task, const Visit& visit) {
     sion_int32 block = 0;
     const int sid = sion_open_rank(name.c_str(), "rb", &chunk, &block, &task, nullptr);
     if (sid < 0) throw std::runtime_error("cannot open " + name + " for task " + std::to_string(task));
-    trace::read_gzip([&](unsigned char* memory, std::size_t most) { return sion_fread(memory, 1, most, sid); }, take);
+    trace::read_gzip(
+        [&](unsigned char* memory, std::size_t most) { return sion_fread(memory, 1, most, sid); }, take);
     sion_close(sid);
     return;
   }
   std::FILE* const file = std::fopen(trace::task_name(dir, thread, task).c_str(), "rb");
   if (!file) throw std::runtime_error("cannot open " + trace::task_name(dir, thread, task));
-  trace::read_gzip([&](unsigned char* memory, std::size_t most) { return std::fread(memory, 1, most, file); }, take);
+  trace::read_gzip([&](unsigned char* memory, std::size_t most) { return std::fread(memory, 1, most, file); },
+                   take);
   std::fclose(file);
 }
 
@@ -92,14 +96,19 @@ int traced_tasks(const std::string& dir) {
 
 int traced_threads(const std::string& dir) {
   int threads = 0;
-  while (std::filesystem::exists(trace::multifile_name(dir, threads)) || std::filesystem::exists(trace::task_name(dir, threads, 0))) ++threads;
+  while (std::filesystem::exists(trace::multifile_name(dir, threads)) ||
+         std::filesystem::exists(trace::task_name(dir, threads, 0)))
+    ++threads;
   return threads;
 }
 
 // Sends each End to the analyser that has the receiver.
 std::vector<End> sent_to_receivers(std::vector<End> sends, int analysers) {
-  std::sort(sends.begin(), sends.end(), [&](const End& a, const End& b) { return a.to % static_cast<unsigned>(analysers) < b.to % static_cast<unsigned>(analysers); });
-  std::vector<int> counts(static_cast<std::size_t>(analysers)), places(counts), coming(counts), arriving(counts);
+  std::sort(sends.begin(), sends.end(), [&](const End& a, const End& b) {
+    return a.to % static_cast<unsigned>(analysers) < b.to % static_cast<unsigned>(analysers);
+  });
+  std::vector<int> counts(static_cast<std::size_t>(analysers)), places(counts), coming(counts),
+      arriving(counts);
   for (const End& end : sends) counts[end.to % static_cast<unsigned>(analysers)] += sizeof(End);
   MPI_Alltoall(counts.data(), 1, MPI_INT, coming.data(), 1, MPI_INT, MPI_COMM_WORLD);
   for (std::size_t i = 1; i < counts.size(); ++i) {
@@ -107,7 +116,8 @@ std::vector<End> sent_to_receivers(std::vector<End> sends, int analysers) {
     arriving[i] = arriving[i - 1] + coming[i - 1];
   }
   std::vector<End> received(static_cast<std::size_t>(arriving.back() + coming.back()) / sizeof(End));
-  MPI_Alltoallv(sends.data(), counts.data(), places.data(), MPI_BYTE, received.data(), coming.data(), arriving.data(), MPI_BYTE, MPI_COMM_WORLD);
+  MPI_Alltoallv(sends.data(), counts.data(), places.data(), MPI_BYTE, received.data(), coming.data(),
+                arriving.data(), MPI_BYTE, MPI_COMM_WORLD);
   return received;
 }
 
@@ -125,16 +135,20 @@ Result analyse(const std::string& dir, int rank, int size) {
       load(dir, thread, task, [&](const trace::Event& event) {
         ++result.events;
         const auto me = static_cast<std::uint64_t>(task);
-        if (event.kind == trace::Kind::send) sends.push_back({me, event.what, static_cast<std::uint64_t>(thread), event.message, event.time});
-        if (event.kind == trace::Kind::receive) receives.push_back({event.what, me, static_cast<std::uint64_t>(thread), event.message, event.time});
+        if (event.kind == trace::Kind::send)
+          sends.push_back({me, event.what, static_cast<std::uint64_t>(thread), event.message, event.time});
+        if (event.kind == trace::Kind::receive)
+          receives.push_back({event.what, me, static_cast<std::uint64_t>(thread), event.message, event.time});
       });
   std::vector<End> known = sent_to_receivers(std::move(sends), size);
   const auto before = [](const End& a, const End& b) { return a.key() < b.key(); };
   std::sort(known.begin(), known.end(), before);
   std::sort(receives.begin(), receives.end(), before);
-  if (known.size() != receives.size()) throw std::runtime_error("messages were sent that nobody has received, or the reverse");
+  if (known.size() != receives.size())
+    throw std::runtime_error("messages were sent that nobody has received, or the reverse");
   for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i].key() != receives[i].key()) throw std::runtime_error("a message was received that nobody has sent");
+    if (known[i].key() != receives[i].key())
+      throw std::runtime_error("a message was received that nobody has sent");
     ++result.messages;
     if (known[i].time <= receives[i].time) continue;
     ++result.late;
@@ -154,8 +168,10 @@ int main(int argc, char** argv) {
   std::string dir = ".";
   bool json = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0) json = true;
-    else if (std::strcmp(argv[i], "--dir") == 0 && i + 1 < argc) dir = argv[++i];
+    if (std::strcmp(argv[i], "--json") == 0)
+      json = true;
+    else if (std::strcmp(argv[i], "--dir") == 0 && i + 1 < argc)
+      dir = argv[++i];
     else {
       std::fprintf(stderr, "usage: trace_analyse [--dir DIR] [--json]\n");
       MPI_Abort(MPI_COMM_WORLD, 2);
@@ -167,9 +183,11 @@ int main(int argc, char** argv) {
     const Result found = analyse(dir, rank, size);
     const double seconds = MPI_Wtime() - begin;
     if (rank == 0)
-      std::printf(json ? "{\"events\": %lld, \"messages\": %lld, \"late_senders\": %lld, \"waiting_ns\": %lld, \"seconds\": %.6f}\n"
-                       : "%lld events, %lld messages, %lld late senders, %lld ns of waiting; analysed in %.3f s\n",
-                  found.events, found.messages, found.late, found.waiting, seconds);
+      std::printf(
+          json ? "{\"events\": %lld, \"messages\": %lld, \"late_senders\": %lld, \"waiting_ns\": %lld, "
+                 "\"seconds\": %.6f}\n"
+               : "%lld events, %lld messages, %lld late senders, %lld ns of waiting; analysed in %.3f s\n",
+          found.events, found.messages, found.late, found.waiting, seconds);
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "trace_analyse: %s\n", problem.what());
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -1,6 +1,6 @@
-// A gzip stream over a FILE* which others have positioned and which may have to be told where it goes on: what the trace tool puts
-// between its buffers and the multifile. `Room` is called with a number of bytes before they are written, and `Left` says how many
-// can be read before the end of the task's data.
+// A gzip stream over a FILE* which others have positioned and which may have to be told where it goes on:
+// what the trace tool puts between its buffers and the multifile. `Room` is called with a number of bytes
+// before they are written, and `Left` says how many can be read before the end of the task's data.
 #pragma once
 
 #include <zlib.h>
@@ -17,8 +17,10 @@ class GzipWriter {
  public:
   using Room = std::function<bool(std::size_t bytes)>;
   // Pieces of `piece` bytes go to the file; a multiple of the file system's block keeps them aligned.
-  GzipWriter(std::FILE* file, Room room, std::size_t piece) : file_(file), room_(std::move(room)), out_(piece) {
-    if (deflateInit2(&stream_, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("zlib cannot begin");
+  GzipWriter(std::FILE* file, Room room, std::size_t piece)
+      : file_(file), room_(std::move(room)), out_(piece) {
+    if (deflateInit2(&stream_, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw std::runtime_error("zlib cannot begin");
     begin_piece();
   }
   ~GzipWriter() { deflateEnd(&stream_); }
@@ -51,7 +53,8 @@ class GzipWriter {
     stream_.avail_out = static_cast<uInt>(out_.size());
   }
   void put(std::size_t bytes) {
-    if (!room_(bytes) || std::fwrite(out_.data(), 1, bytes, file_) != bytes) throw std::runtime_error("the trace cannot be written");
+    if (!room_(bytes) || std::fwrite(out_.data(), 1, bytes, file_) != bytes)
+      throw std::runtime_error("the trace cannot be written");
     stored_ += bytes;
   }
 
@@ -62,7 +65,8 @@ class GzipWriter {
   std::size_t stored_ = 0;
 };
 
-// Reads a whole gzip stream; take(bytes, count) gets what it holds. `fill(memory, most)` returns the next stored bytes, 0 at the end.
+// Reads a whole gzip stream; take(bytes, count) gets what it holds. `fill(memory, most)` returns the next
+// stored bytes, 0 at the end.
 template <class Fill, class Take>
 void read_gzip(Fill fill, Take take) {
   std::vector<Bytef> in(256 << 10), out(1 << 20);

@@ -1,11 +1,14 @@
-// trace_record: a program that is traced as Scalasca does it (SC'09 paper, section 5.2). Every thread of every task notes its events in
-// a buffer of its own. The files are made when the measurement is activated; at the end every thread writes its buffer, compressed with
-// gzip, through the FILE* of its multifile: one multifile for each number of a thread, or a file per task and thread.
+// trace_record: a program that is traced as Scalasca does it (SC'09 paper, section 5.2). Every thread of
+// every task notes its events in a buffer of its own. The files are made when the measurement is activated;
+// at the end every thread writes its buffer, compressed with gzip, through the FILE* of its multifile: one
+// multifile for each number of a thread, or a file per task and thread.
 //
-//   mpirun -n 8 trace_record [--dir .] [--files multifile|tasklocal] [--events 100000] [--threads 1] [--physical 1] [--json]
+//   mpirun -n 8 trace_record [--dir .] [--files multifile|tasklocal] [--events 100000] [--threads 1]
+//   [--physical 1] [--json]
 //
-// What is traced is a ring of tasks: each computes for a while, sends to the next and receives from the one before, on a clock that
-// the program keeps itself. So the wait states are known, and trace_analyse has to find them.
+// What is traced is a ring of tasks: each computes for a while, sends to the next and receives from the one
+// before, on a clock that the program keeps itself. So the wait states are known, and trace_analyse has to
+// find them.
 #include <mpi.h>
 #include <omp.h>
 
@@ -48,14 +51,21 @@ Options options_of(int argc, char** argv) {
     }
     if (i + 1 == argc) fail("'" + word + "' is unknown or lacks its value");
     const std::string value = argv[++i];
-    if (word == "--dir") o.dir = value;
-    else if (word == "--files" && (value == "multifile" || value == "tasklocal")) o.multifile = value == "multifile";
-    else if (word == "--events") o.events = std::atol(value.c_str());
-    else if (word == "--threads") o.threads = std::atoi(value.c_str());
-    else if (word == "--physical") o.physical = std::atoi(value.c_str());
-    else fail("'" + word + " " + value + "' is not understood");
+    if (word == "--dir")
+      o.dir = value;
+    else if (word == "--files" && (value == "multifile" || value == "tasklocal"))
+      o.multifile = value == "multifile";
+    else if (word == "--events")
+      o.events = std::atol(value.c_str());
+    else if (word == "--threads")
+      o.threads = std::atoi(value.c_str());
+    else if (word == "--physical")
+      o.physical = std::atoi(value.c_str());
+    else
+      fail("'" + word + " " + value + "' is not understood");
   }
-  if (o.events < 5 || o.threads < 1 || o.physical < 1) fail("--events from 5, --threads and --physical from 1 on");
+  if (o.events < 5 || o.threads < 1 || o.physical < 1)
+    fail("--events from 5, --threads and --physical from 1 on");
   return o;
 }
 
@@ -75,30 +85,36 @@ Output open_output(const Options& o, int thread, int rank) {
     return out;
   }
   // As large as the events before they are compressed: one chunk is enough then.
-  sion_int64 chunk = static_cast<sion_int64>(o.events) * static_cast<sion_int64>(sizeof(trace::Event)) + 65536;
+  sion_int64 chunk =
+      static_cast<sion_int64>(o.events) * static_cast<sion_int64>(sizeof(trace::Event)) + 65536;
   int files = o.physical;
   MPI_Comm local = MPI_COMM_NULL;
-  out.sid = sion_paropen_mpi(name.c_str(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &out.block, &rank, &out.file, nullptr);
+  out.sid = sion_paropen_mpi(name.c_str(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &out.block, &rank,
+                             &out.file, nullptr);
   if (out.sid < 0) fail("cannot create " + name);
   return out;
 }
 
-// The events of one thread. Iterations of five events: a region is entered, a message sent and one received, the region left.
+// The events of one thread. Iterations of five events: a region is entered, a message sent and one received,
+// the region left.
 std::vector<trace::Event> run(const Options& o, int rank, int size, int thread) {
   std::vector<trace::Event> events;
   events.reserve(static_cast<std::size_t>(o.events));
   const auto next = static_cast<std::uint32_t>((rank + 1) % size);
   const auto before = static_cast<std::uint32_t>((rank + size - 1) % size);
-  // Task r needs 1000 + r nanoseconds for an iteration, and everybody waits for the one before: all are as slow as the slowest after
-  // as many iterations as there are tasks. The times follow without a message, from when each began.
+  // Task r needs 1000 + r nanoseconds for an iteration, and everybody waits for the one before: all are as
+  // slow as the slowest after as many iterations as there are tasks. The times follow without a message, from
+  // when each began.
   std::vector<std::uint64_t> clock(static_cast<std::size_t>(size), 0), sent(static_cast<std::size_t>(size));
   for (std::uint64_t message = 1; static_cast<long>(events.size()) + 5 <= o.events; ++message) {
     const auto mine = static_cast<std::size_t>(rank);
     events.push_back({clock[mine], trace::Kind::enter, 1, 0});
-    for (std::size_t r = 0; r < clock.size(); ++r) sent[r] = clock[r] + 1000 + r + static_cast<std::uint64_t>(thread);
+    for (std::size_t r = 0; r < clock.size(); ++r)
+      sent[r] = clock[r] + 1000 + r + static_cast<std::uint64_t>(thread);
     events.push_back({sent[mine], trace::Kind::send, next, message});
     events.push_back({sent[mine] + 10, trace::Kind::receive, before, message});
-    for (std::size_t r = 0; r < clock.size(); ++r) clock[r] = std::max(sent[r] + 10, sent[(r + clock.size() - 1) % clock.size()]) + 10;
+    for (std::size_t r = 0; r < clock.size(); ++r)
+      clock[r] = std::max(sent[r] + 10, sent[(r + clock.size() - 1) % clock.size()]) + 10;
     events.push_back({clock[mine], trace::Kind::leave, 1, 0});
     events.push_back({clock[mine], trace::Kind::enter, 2, 0});
   }
@@ -106,7 +122,9 @@ std::vector<trace::Event> run(const Options& o, int rank, int size, int thread) 
 }
 
 std::size_t write_trace(const Output& out, const std::vector<trace::Event>& events) {
-  const auto room = [&](std::size_t bytes) { return out.sid < 0 || sion_ensure_free_space(out.sid, static_cast<sion_int64>(bytes)) == 1; };
+  const auto room = [&](std::size_t bytes) {
+    return out.sid < 0 || sion_ensure_free_space(out.sid, static_cast<sion_int64>(bytes)) == 1;
+  };
   trace::GzipWriter gzip(out.file, room, out.block > 0 ? static_cast<std::size_t>(out.block) : 65536);
   gzip.write(events.data(), events.size() * sizeof(trace::Event));
   gzip.finish();
@@ -142,7 +160,8 @@ int main(int argc, char** argv) {
 
   std::vector<std::vector<trace::Event>> events(threads);
 #pragma omp parallel for num_threads(o.threads)
-  for (int thread = 0; thread < o.threads; ++thread) events[static_cast<std::size_t>(thread)] = run(o, rank, size, thread);
+  for (int thread = 0; thread < o.threads; ++thread)
+    events[static_cast<std::size_t>(thread)] = run(o, rank, size, thread);
 
   MPI_Barrier(MPI_COMM_WORLD);
   begin = MPI_Wtime();
@@ -156,13 +175,16 @@ int main(int argc, char** argv) {
     fail(problem.what());
   }
   for (const Output& out : outputs)
-    if (out.sid >= 0 ? sion_parclose_mpi(out.sid) != 1 : std::fclose(out.file) != 0) fail("a trace could not be closed");
+    if (out.sid >= 0 ? sion_parclose_mpi(out.sid) != 1 : std::fclose(out.file) != 0)
+      fail("a trace could not be closed");
   const double writing = most(MPI_Wtime() - begin);
   raw = sum(raw);
   stored = sum(stored);
   if (rank == 0)
-    std::printf(o.json ? "{\"files\": %d, \"activation_s\": %.9f, \"write_s\": %.9f, \"raw_bytes\": %lld, \"stored_bytes\": %lld}\n"
-                       : "%d files, activation %.6f s, written in %.6f s: %lld bytes of events, %lld stored\n",
+    std::printf(o.json
+                    ? "{\"files\": %d, \"activation_s\": %.9f, \"write_s\": %.9f, \"raw_bytes\": %lld, "
+                      "\"stored_bytes\": %lld}\n"
+                    : "%d files, activation %.6f s, written in %.6f s: %lld bytes of events, %lld stored\n",
                 o.threads * (o.multifile ? o.physical : size), activation, writing, raw, stored);
   MPI_Finalize();
   return 0;

@@ -22,7 +22,8 @@ namespace {
 using exchange::io_node_of;
 
 TEST(IoNodes, TheFirstLineThatFitsCounts) {
-  const std::string table = "# racks\n\nr0n00 special\nr0* router0\nr1n??\trouter 1  # with a comment\n*  rest\n";
+  const std::string table =
+      "# racks\n\nr0n00 special\nr0* router0\nr1n??\trouter 1  # with a comment\n*  rest\n";
   EXPECT_EQ(io_node_of("r0n00", table), "special");
   EXPECT_EQ(io_node_of("r0n01", table), "router0");
   EXPECT_EQ(io_node_of("r1n17", table), "router 1");
@@ -65,23 +66,26 @@ void expect_group(int wanted) {
 TEST_F(Tables, WithoutOneTheTasksOfANodeAreTogether) { expect_group(2); }
 
 TEST_F(Tables, HostsOfOneIoNodeAreTogether) {
-  const test::Environment topology("SHEAF_TOPOLOGY", ("file:" + file("other x\n" + host_name() + " y\n")).c_str());
+  const test::Variable topology("SHEAF_TOPOLOGY", "file:" + file("other x\n" + host_name() + " y\n"));
   expect_group(6);
 }
 
 TEST_F(Tables, AHostThatIsNotInTheTableIsAnErrorOnAllTasks) {
-  for (const std::string& word : {"file:" + file("somebody-else x\n"), std::string("file:/nonexistent"), std::string("cmd:exit 1")}) {
-    const test::Environment topology("SHEAF_TOPOLOGY", word.c_str());
+  for (const std::string& word :
+       {"file:" + file("somebody-else x\n"), std::string("file:/nonexistent"), std::string("cmd:exit 1")}) {
+    const test::Variable topology("SHEAF_TOPOLOGY", word);
     std::atomic<int> refused = 0;
-    run_fibers(tasks(4), [&](Comm& comm) { refused += test::code_of([&] { exchange::split_by_io_node(comm); }) != Code::ok; });
+    run_fibers(tasks(4), [&](Comm& comm) {
+      refused += test::code_of([&] { exchange::split_by_io_node(comm); }) != Code::ok;
+    });
     EXPECT_EQ(refused, 4) << word;
   }
 }
 
 TEST_F(Tables, GiveEveryIoNodeAPhysicalFile) {
   for (const bool table : {false, true}) {
-    std::optional<test::Environment> topology;
-    if (table) topology.emplace("SHEAF_TOPOLOGY", ("file:" + file("* one\n")).c_str());
+    std::optional<test::Variable> topology;
+    if (table) topology.emplace("SHEAF_TOPOLOGY", "file:" + file("* one\n"));
     MemoryStore store;
     run_fibers(tasks(6), [&](Comm& comm) {
       ParallelWriteRequest request;

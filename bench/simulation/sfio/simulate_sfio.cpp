@@ -1,17 +1,21 @@
-// sheaf_simulate_sfio WHAT --network ethernet|tnet [OPTION VALUE]...: the measurements of the SFIO paper on a modelled Swiss-T1, in
-// virtual time: the real client and listener code over a modelled network (comm/fiber_messages.hpp). Prints one JSON object.
+// sheaf_simulate_sfio WHAT --network ethernet|tnet [OPTION VALUE]...: the measurements of the SFIO paper on a
+// modelled Swiss-T1, in virtual time: the real client and listener code over a modelled network
+// (comm/fiber_messages.hpp). Prints one JSON object.
 //
 //   network          half of the nodes send to the other half, all to all
-//   write, read      every node computes and serves; each compute task moves a range of its own over all listeners
+//   write, read      every node computes and serves; each compute task moves a range of its own over all
+//   listeners
 //   --nodes N        [8]
 //   --bytes B        of every sending or computing task [1 MiB]
 //   --unit U         stripe unit [200]
 //   --runs R         placements of the tasks on the nodes, by chance [1]
-//   --schedule turns|none   whether every task begins with another listener, as the library does, or all with the first
+//   --schedule turns|none   whether every task begins with another listener, as the library does, or all with
+//   the first
 //   --calls optimised|single   mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
-// TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are connected: here each is with the
-// next ones and those three further, and messages to others pass one in between.
+// TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
+// connected: here each is with the next ones and those three further, and messages to others pass one in
+// between.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -39,7 +43,7 @@ using namespace sheaf::sfio;
 
 constexpr int switches = 8;
 constexpr int nodes_of_switch = 4;
-constexpr double disk = 25e6;         // bytes per second, as a disk and its cache have it
+constexpr double disk = 25e6;          // bytes per second, as a disk and its cache have it
 constexpr double disk_request = 1e-4;  // seconds
 
 struct Setting {
@@ -80,7 +84,8 @@ NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
     if (a == b) return links;
     if (const int direct = link_between(a, b); direct >= 0) return links = {direct};
     for (int middle = 0; middle < switches && links.empty(); ++middle)
-      if (link_between(a, middle) >= 0 && link_between(middle, b) >= 0) links = {link_between(a, middle), link_between(middle, b)};
+      if (link_between(a, middle) >= 0 && link_between(middle, b) >= 0)
+        links = {link_between(a, middle), link_between(middle, b)};
     return links;
   };
   return model;
@@ -89,7 +94,8 @@ NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
 // Disks take their time and keep nothing but sizes.
 class SlowFile final : public ForwardingFile {
  public:
-  SlowFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps) : ForwardingFile(std::move(file)), network_(network), keeps_(keeps) {}
+  SlowFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps)
+      : ForwardingFile(std::move(file)), network_(network), keeps_(keeps) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (keeps_) return inner().write_at(data, offset);
     network_.spend(disk_request + static_cast<double>(data.size()) / disk);
@@ -127,7 +133,8 @@ class Unscheduled final : public Link {
   explicit Unscheduled(std::unique_ptr<Link> link) : link_(std::move(link)) {}
   const std::vector<ListenerFacts>& listeners() const override { return link_->listeners(); }
   int find(const std::string& host, int occurrence) override { return link_->find(host, occurrence); }
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) override {
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
+                              std::vector<MemoryRun> in) override {
     return link_->start(listener, std::move(request), std::move(out), std::move(in));
   }
   void rest(double idle) override { link_->rest(idle); }
@@ -142,7 +149,8 @@ class Unscheduled final : public Link {
 std::vector<int> placement(const Setting& setting, int run) {
   std::vector<int> nodes(switches * nodes_of_switch);
   std::iota(nodes.begin(), nodes.end(), 0);
-  if (setting.runs > 1) std::shuffle(nodes.begin(), nodes.end(), std::mt19937(static_cast<unsigned>(run) + 1));
+  if (setting.runs > 1)
+    std::shuffle(nodes.begin(), nodes.end(), std::mt19937(static_cast<unsigned>(run) + 1));
   std::vector<int> of_tasks(nodes.begin(), nodes.begin() + setting.nodes);
   of_tasks.insert(of_tasks.end(), nodes.begin(), nodes.begin() + setting.nodes);
   return of_tasks;
@@ -171,7 +179,8 @@ double network_alone(const Setting& setting, int run) {
       for (int step = 0; step < half; ++step) {
         const bool sends = all.rank() < half;
         const int peer = sends ? half + (all.rank() + step) % half : (all.rank() - half - step + half) % half;
-        const auto transfer = sends ? endpoint->send(peer, 1, {&run_of_bytes, 1}) : endpoint->receive(peer, 1, {&run_of_bytes, 1});
+        const auto transfer = sends ? endpoint->send(peer, 1, {&run_of_bytes, 1})
+                                    : endpoint->receive(peer, 1, {&run_of_bytes, 1});
         wait(*endpoint, *transfer);
       }
     end = std::max(end, network.now());
@@ -232,8 +241,11 @@ double striped(const Setting& setting, int run) {
 }
 
 int usage(const std::string& what) {
-  std::fprintf(stderr, "sheaf_simulate_sfio: %s\nusage: sheaf_simulate_sfio network|write|read --network ethernet|tnet [--nodes 1..32] "
-               "[--bytes B] [--unit U] [--runs R] [--schedule turns|none] [--calls optimised|single]\n", what.c_str());
+  std::fprintf(stderr,
+               "sheaf_simulate_sfio: %s\nusage: sheaf_simulate_sfio network|write|read --network "
+               "ethernet|tnet [--nodes 1..32] "
+               "[--bytes B] [--unit U] [--runs R] [--schedule turns|none] [--calls optimised|single]\n",
+               what.c_str());
   return 2;
 }
 
@@ -255,20 +267,26 @@ int main(int argc, char** argv) {
   setting.scheduled = schedule == "turns";
   setting.optimised = calls == "optimised";
   const bool alone = setting.what == "network";
-  if (!alone && setting.what != "write" && setting.what != "read") return usage("'" + setting.what + "' is none of network, write, read");
-  if (setting.network != "ethernet" && setting.network != "tnet") return usage("no network is called '" + setting.network + "'");
+  if (!alone && setting.what != "write" && setting.what != "read")
+    return usage("'" + setting.what + "' is none of network, write, read");
+  if (setting.network != "ethernet" && setting.network != "tnet")
+    return usage("no network is called '" + setting.network + "'");
   if (schedule != "turns" && schedule != "none") return usage("no schedule is called '" + schedule + "'");
   if (calls != "optimised" && calls != "single") return usage("no calls are called '" + calls + "'");
-  if (setting.nodes < (alone ? 2 : 1) || setting.nodes > switches * nodes_of_switch) return usage("there are 32 nodes");
-  if (setting.bytes < setting.nodes || setting.unit < 1 || setting.runs < 1) return usage("--bytes, --unit and --runs are positive");
+  if (setting.nodes < (alone ? 2 : 1) || setting.nodes > switches * nodes_of_switch)
+    return usage("there are 32 nodes");
+  if (setting.bytes < setting.nodes || setting.unit < 1 || setting.runs < 1)
+    return usage("--bytes, --unit and --runs are positive");
   std::vector<double> rates;
   for (int run = 0; run < setting.runs; ++run) {
     const int senders = alone ? setting.nodes / 2 : setting.nodes;
     const int64_t each = alone ? setting.bytes / senders * senders : setting.bytes;
-    rates.push_back(1e-6 * static_cast<double>(each) * senders / (alone ? network_alone(setting, run) : striped(setting, run)));
+    rates.push_back(1e-6 * static_cast<double>(each) * senders /
+                    (alone ? network_alone(setting, run) : striped(setting, run)));
   }
   const auto [least, most] = std::ranges::minmax(rates);
   std::printf("{\"MB/s\": {\"mean\": %.6g, \"least\": %.6g, \"most\": %.6g}, \"runs\": %d}\n",
-              std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size()), least, most, setting.runs);
+              std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size()), least,
+              most, setting.runs);
   return 0;
 }

@@ -1,12 +1,12 @@
-// One shared file through the calls of the operating system, the data of the tasks one behind the other; and one task that does
-// all of it for the others, who send what they have, or get what they are to read.
+// One shared file through the calls of the operating system, the data of the tasks one behind the other; and
+// one task that does all of it for the others, who send what they have, or get what they are to read.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <span>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,7 +83,9 @@ class PosixShared : public Target {
     for (int64_t done = 0; done < bytes;) {
       const ssize_t n = ::pread(fd_, data + done, static_cast<size_t>(bytes - done), offset + done);
       if (n < 0 && errno != EINTR) throw os_error("cannot read", options.filename, errno);
-      if (n == 0) throw Error(Code::damaged, "'" + options.filename + "' ends before the data of task " + std::to_string(source()) + " do");
+      if (n == 0)
+        throw Error(Code::damaged, "'" + options.filename + "' ends before the data of task " +
+                                       std::to_string(source()) + " do");
       if (n > 0) done += n;
     }
   }
@@ -102,7 +104,8 @@ class OneTask final : public PosixShared {
     places_.clear();
     for (int task = 0; task < comm.size(); ++task) {
       const int64_t n = comm.size();
-      const int64_t whose = operation == Operation::write ? task : (((task + options.taskoffset) % n) + n) % n;
+      const int64_t whose =
+          operation == Operation::write ? task : (((task + options.taskoffset) % n) + n) % n;
       places_.push_back(begin_of(whose));
     }
   }
@@ -142,7 +145,8 @@ class OneTask final : public PosixShared {
     const std::vector<std::byte> mine = comm.scatter(pieces, 0);
     if (problem) throw *problem;
     if (std::ssize(mine) != bytes)
-      throw Error(Code::damaged, "the first task could not read the data of task " + std::to_string(source()) + " from '" + options.filename + "'");
+      throw Error(Code::damaged, "the first task could not read the data of task " +
+                                     std::to_string(source()) + " from '" + options.filename + "'");
     std::copy(mine.begin(), mine.end(), data);
   }
 
@@ -154,7 +158,11 @@ class OneTask final : public PosixShared {
 
 }  // namespace
 
-std::unique_ptr<Target> make_posix_shared(const Options& options, Comm& comm) { return std::make_unique<PosixShared>(options, comm); }
-std::unique_ptr<Target> make_one_task(const Options& options, Comm& comm) { return std::make_unique<OneTask>(options, comm); }
+std::unique_ptr<Target> make_posix_shared(const Options& options, Comm& comm) {
+  return std::make_unique<PosixShared>(options, comm);
+}
+std::unique_ptr<Target> make_one_task(const Options& options, Comm& comm) {
+  return std::make_unique<OneTask>(options, comm);
+}
 
 }  // namespace sheaf::partest
