@@ -13,6 +13,7 @@
 # make slurm-test   what docs/adopting.md says about Slurm, with one; root only
 # make release-test   before a release: arm64 and s390x under emulation, recipes, Slurm, packages, every MPI; two to three hours on two cores
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
+# make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers: here, and on modelled machines; into figures/
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -23,6 +24,7 @@ SOAK_CASES ?= 100000
 DATASETS ?= 5000
 FAULT_RUNS ?= 10000
 KILL_ROUNDS ?= 1000
+FIGURES ?= all
 
 .PHONY: mpi-test soak deps configure build test demo bench sanitize leaks fuzz fuzz-corpus install format clean
 
@@ -126,8 +128,13 @@ wheel:
 python-test: build
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/python-test.sh
 
+# The experiments of the papers (docs/experiments.md): FIGURES="sc09-3 jugene" makes some of them, QUICK=1 less of each.
+.PHONY: figures
+figures: build
+	@bench/paper.py $(FIGURES) $(if $(QUICK),--quick) --build $(BUILD) --dir $(BUILD)/figures.tmp --out figures $(FIGURES_OPTIONS)
+
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
+	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && cmake --install $(BUILD) --prefix $(PREFIX) --component figures >/dev/null && echo "installed in $(PREFIX)"
 
 format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i

@@ -5,7 +5,11 @@
 // after the other on one core here, as the peer's creations do, and the switches between fibers are in our
 // time. Two rows: from the first task entering the open to the last one leaving the close, and with the
 // making of the fibers as well.
+//
+// --files N: physical files of the multifile. --directories: the peer makes a directory for every file before, outside the time.
+// --alone: no peer.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench_common.hpp"
@@ -29,12 +33,13 @@ double create_files(const std::vector<std::string>& names) {
 }
 
 // The steps of sion_paropen_* and sion_parclose_*, without MPI.
-void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& path, int64_t chunk) {
+void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& path, int files, int64_t chunk) {
   std::unique_ptr<sheaf::Comm> own = comm.duplicate();
   const sheaf::OpenMode mode = sheaf::agree_on_call(*own, path, "bw", {}, std::nullopt);
   sheaf::ParallelWriteRequest request;
   request.path = path;
   request.chunk_size = chunk;
+  request.nfiles = files;
   sheaf::ParallelWriter writer(store, std::move(own), std::move(request), mode);
   writer.close();
 }
@@ -45,7 +50,7 @@ void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& p
   for (size_t at = 0; at < sizeof deep; at += 1 << 10) deep[at] = 1;
 }
 
-Times create_multifile(const std::string& path, int tasks, int64_t chunk) {
+Times create_multifile(const std::string& path, int tasks, int files, int64_t chunk) {
   const double before = bench::now();
   double first = 0;
   double last = 0;
@@ -57,7 +62,7 @@ Times create_multifile(const std::string& path, int tasks, int64_t chunk) {
     touch_stack();
     comm.barrier();  // all fibers exist
     if (first == 0) first = bench::now();
-    open_and_close(comm, store, path, chunk);
+    open_and_close(comm, store, path, files, chunk);
     last = bench::now();
   });
   return {last - first, bench::now() - before};
@@ -71,15 +76,26 @@ int main(int argc, char** argv) {
   const int pairs = static_cast<int>(options.number("--pairs", 5));
   const auto tasks = static_cast<int>(options.number("--tasks", 294'912));
   const int64_t chunk = options.number("--chunk", 1 << 20);
+  const int files = static_cast<int>(options.number("--files", 1));
+  const bool directories = options.flag("--directories");
+  const bool alone = options.flag("--alone");
   options.check();
 
   const bench::Scratch scratch(parent, true, getpid());
   std::vector<std::string> names;
-  for (int t = 0; t < tasks; ++t) names.push_back(scratch.file("task." + std::to_string(t)));
+  for (int t = 0; t < tasks; ++t) names.push_back(scratch.file("task." + std::to_string(t)) + (directories ? "/file" : ""));
+  const auto prepare = [&] {
+    for (size_t t = 0; directories && !alone && t < names.size(); ++t)
+      require(mkdir(scratch.file("task." + std::to_string(t)).c_str(), 0777) == 0, "cannot create a directory");
+  };
   // tmpfs keeps directories in memory only, and no target is set for it.
   const std::string fs = bench::file_system_of(scratch.path());
   bench::compare(
       {{"create.parallel/files", false, fs == "tmpfs" ? 0 : 0.1}, {"create.parallel+fibers/files", false, 0}},
-      fs, pairs, true, [&] { return create_multifile(scratch.file("multifile"), tasks, chunk); },
-      [&] { return Times(2, create_files(names)); }, [&] { scratch.empty(); }, 1);
+      fs, pairs, true, [&] { return create_multifile(scratch.file("multifile"), tasks, files, chunk); },
+      [&] {
+        prepare();
+        return Times(2, alone ? 1 : create_files(names));
+      },
+      [&] { scratch.empty(); }, 1);
 }

@@ -2,7 +2,7 @@
 // limit (sfio_limit.hpp).
 //
 // Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all listeners.
-//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit 200|64K]
+//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit BYTES, instead of 200 and 64K]
 //     [--only unoptimised|limit]
 #include <mpi.h>
 
@@ -81,10 +81,10 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
     barrier(MPI_COMM_WORLD);
     return is_listener ? bench::Times(3, 1.0) : times;
   };
-  for (const int unit : {200, 64 << 10}) {
-    if (setting.unit != 0 && unit != setting.unit) continue;
-    const std::string stripes = (unit == 200 ? "200B-" : "64K-") + on;
-    if (unit == 200 && setting.only != "limit")
+  const std::vector<int> units = setting.unit != 0 ? std::vector<int>{setting.unit} : std::vector<int>{200, 64 << 10};
+  for (const int unit : units) {
+    const std::string stripes = (unit == 64 << 10 ? "64K-" : std::to_string(unit) + "B-") + on;
+    if ((unit == 200 || setting.unit != 0) && setting.only != "limit")
       bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved}, {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
                      fs, setting.pairs, me == 0, [&] { return session([&] { return striped(setting, unit, false, data); }); },
                      [&] { return session([&] { return striped(setting, unit, true, data); }); }, [] {});

@@ -9,7 +9,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
  clang-16 libclang-rt-16-dev libomp-16-dev libhdf5-openmpi-dev libhdf5-mpich-dev hdf5-tools libpnetcdf-dev python3-mpi4py python3-numpy
  python3-pytest
  iproute2 valgrind fuse3 libfuse3-dev
- python3-matplotlib libzstd-dev liblz4-dev zstd abigail-tools
+ python3-matplotlib libzstd-dev liblz4-dev zlib1g-dev zstd abigail-tools
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"

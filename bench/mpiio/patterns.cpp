@@ -9,6 +9,7 @@
 //   bt-A, bt-B                 BT-IO: diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square number of tasks)
 //   region-N                   N blocks of 256 KiB, records of 4 KiB dealt out in turn (figure 2: the file domains)
 //   irregular-BYTES            HOMME: elements of BYTES, scattered over the tasks
+//   irregular-loop-BYTES       the same as HOMME had it: an independent call for every element
 #include <mpi.h>
 
 #include <algorithm>
@@ -39,6 +40,7 @@ struct Pattern {
   MPI_Offset displacement = 0;
   int64_t call = 0;  // bytes per call; 0: all in one
   bool collective = true;
+  std::vector<MPI_Offset> places;  // of each piece, for a loop of calls; empty: the view has them
 };
 
 MPI_Datatype committed(MPI_Datatype type) {
@@ -112,7 +114,7 @@ Pattern bt(int points) {
   return p;
 }
 
-Pattern irregular(int element) {
+Pattern irregular(int element, bool loop) {
   const int count = (16 << 20) / std::max(element, 64);
   std::vector<int> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
@@ -123,6 +125,13 @@ Pattern irregular(int element) {
   MPI_Datatype one;
   MPI_Type_contiguous(element, MPI_BYTE, &one);
   Pattern p;
+  if (loop) {
+    for (const int place : mine) p.places.push_back(static_cast<MPI_Offset>(place) * element);
+    MPI_Type_free(&one);
+    p.bytes = static_cast<int64_t>(mine.size()) * element;
+    p.call = element;
+    return p;
+  }
   MPI_Type_create_indexed_block(static_cast<int>(mine.size()), 1, mine.data(), one, &p.type);
   MPI_Type_commit(&p.type);
   p.bytes = static_cast<int64_t>(mine.size()) * element;
@@ -139,7 +148,7 @@ Pattern pattern_of(const std::string& name) {
   if (name == "bt-B") return bt(102);
   if (name.starts_with("strided-")) return strided(number_behind(name));
   if (name.starts_with("region-")) return strided(4096, int64_t{number_behind(name)} << 18);
-  if (name.starts_with("irregular-")) return irregular(number_behind(name));
+  if (name.starts_with("irregular-")) return irregular(number_behind(name), name.starts_with("irregular-loop-"));
   std::exit((std::fprintf(stderr, "no pattern '%s'\n", name.c_str()), 2));
 }
 
@@ -149,7 +158,11 @@ void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memor
   for (int64_t at = 0; at < p.bytes; at += step) {
     const int n = static_cast<int>(std::min(step, p.bytes - at));
     unsigned char* const b = memory.data() + at;
-    if (writes && p.collective) MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!p.places.empty()) {
+      const MPI_Offset place = p.places[static_cast<size_t>(at / step)];
+      if (writes) MPI_File_write_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+      else MPI_File_read_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    } else if (writes && p.collective) MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else if (writes) MPI_File_write(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else if (p.collective) MPI_File_read_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else MPI_File_read(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);

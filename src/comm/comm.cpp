@@ -53,7 +53,8 @@ int tasks_per_node(std::string_view topology) {
   while (!topology.empty()) {
     const std::string_view word = take_word(topology);
     if (!word.starts_with(key)) {
-      if (!word.empty()) tell_not_understood("SHEAF_TOPOLOGY", word, "node=K for nodes of K tasks each");
+      const bool table = word.starts_with("file:") || word.starts_with("cmd:");  // exchange/topology
+      if (!word.empty() && !table) tell_not_understood("SHEAF_TOPOLOGY", word, "node=K for nodes of K tasks each, file:PATH or cmd:PROGRAM for a table of I/O nodes");
       continue;
     }
     const auto value = parse_number(word.substr(key.size()));

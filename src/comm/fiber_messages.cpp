@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "comm/fiber_comm.hpp"
@@ -33,7 +34,7 @@ struct FiberNetwork::Post {
 };
 
 FiberNetwork::FiberNetwork(int tasks, NetworkModel model)
-    : model_(model), ports_(static_cast<size_t>(tasks)), wakes_(static_cast<size_t>(tasks), never) {}
+    : model_(std::move(model)), ports_(static_cast<size_t>(tasks)), links_(static_cast<size_t>(model_.links)), wakes_(static_cast<size_t>(tasks), never) {}
 
 FiberNetwork::~FiberNetwork() = default;
 
@@ -192,7 +193,12 @@ class FiberNetwork::Endpoint final : public Messages {
     Port& to = network_.ports_[static_cast<size_t>(peer)];
     const int64_t bytes = bytes_of(pieces);
     const double wire = static_cast<double>(bytes) / network_.model_.bandwidth;
-    const double begin = std::max(network_.now_, from.free_out);
+    double begin = std::max(network_.now_, from.free_out);
+    if (network_.model_.route) {
+      const std::vector<int> links = network_.model_.route(task_, peer);
+      for (const int link : links) begin = std::max(begin, network_.links_[static_cast<size_t>(link)]);
+      for (const int link : links) network_.links_[static_cast<size_t>(link)] = begin + wire;
+    }
     from.free_out = begin + wire;
     ++network_.messages_;
     ++network_.epoch_;

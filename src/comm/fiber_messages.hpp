@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <limits>
 #include <list>
 #include <map>
@@ -20,6 +21,10 @@ namespace sheaf {
 struct NetworkModel {
   double latency = 5e-6;  // seconds
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes per second and port
+  // Links between switches that a message passes, each with as much bandwidth as a port and one message at a time; null: a full
+  // crossbar.
+  int links = 0;
+  std::function<std::vector<int>(int from, int to)> route = nullptr;
 };
 
 class FiberNetwork {
@@ -67,6 +72,7 @@ class FiberNetwork {
 
   NetworkModel model_;
   std::vector<Port> ports_;
+  std::vector<double> links_;  // when each is free
   std::vector<double> wakes_;  // of tasks that rest; infinity: those that do not
   double now_ = 0;
   int64_t epoch_ = 0;  // changes when anything happens

@@ -1,8 +1,84 @@
 #include "exchange/topology.hpp"
 
+#include <fnmatch.h>
+
+#include <optional>
 #include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/parse.hpp"
+#include "base/printable.hpp"
+#include "base/setting.hpp"
+#include "comm/agree.hpp"
+#include "comm/host_name.hpp"
+#include "storage/text_source.hpp"
 
 namespace sheaf::exchange {
+
+namespace {
+
+// Calls take(host, I/O node) for the lines of a table until it returns true.
+template <class Take>
+void for_each_line(std::string_view table, Take take) {
+  while (!table.empty()) {
+    const size_t end = table.find('\n');
+    std::string_view entry = table.substr(0, end);
+    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
+    entry = trimmed(entry.substr(0, entry.find('#')));
+    const std::string_view host = entry.substr(0, entry.find_first_of(" \t"));
+    const std::string_view node = trimmed(entry.substr(host.size()));
+    if (!node.empty() && take(host, node)) return;
+  }
+}
+
+// The word of SHEAF_TOPOLOGY that names a table; empty if none does.
+std::string_view table_word() {
+  const char* const given = setting("SHEAF_TOPOLOGY");
+  std::string_view words = given ? given : "";
+  while (!words.empty())
+    if (const std::string_view word = take_word(words); is_text_source(word)) return word;
+  return {};
+}
+
+}  // namespace
+
+std::string io_node_of(std::string_view host, std::string_view table) {
+  std::string found;
+  const std::string name(host);
+  for_each_line(table, [&](std::string_view pattern, std::string_view node) {
+    if (fnmatch(std::string(pattern).c_str(), name.c_str(), 0) != 0) return false;
+    found = node;
+    return true;
+  });
+  return found;
+}
+
+std::unique_ptr<Comm> split_by_io_node(Comm& all) {
+  std::string table;
+  int64_t length = -1;
+  std::optional<Error> problem;
+  if (all.rank() == 0) {
+    if (const std::string_view word = table_word(); !word.empty()) {
+      problem = attempt([&] { table = read_text_source(word); });
+      length = std::ssize(table);
+    }
+  }
+  all.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
+  if (length < 0) return all.split_by_node();
+  agree_with(all, problem, 0);
+  table.resize(static_cast<size_t>(length));
+  all.broadcast(std::as_writable_bytes(std::span(table)), 0);
+  // The number of an I/O node is that of the line that names it first.
+  int color = 0;
+  const std::string host = host_name();
+  const std::string mine = io_node_of(host, table);
+  if (mine.empty())
+    problem = Error(Code::invalid_argument, "SHEAF_TOPOLOGY: no line of the table fits the host '" + printable(host) + "'");
+  for_each_line(table, [&](std::string_view, std::string_view node) { return node == mine || (++color, false); });
+  agree(all, problem);
+  return all.split(color, all.rank());
+}
 
 Nodes find_nodes(Comm& all) {
   Nodes nodes;

@@ -6,6 +6,7 @@
 #include "comm/agree.hpp"
 #include "exchange/coverage.hpp"
 #include "exchange/piece_code.hpp"
+#include "exchange/topology.hpp"
 #include "exchange/two_phase.hpp"
 
 namespace sheaf::exchange {
@@ -20,7 +21,7 @@ std::span<const std::byte> bytes_of(const std::vector<int64_t>& numbers, size_t 
 
 void TwoPhase::find_nodes() {
   if (!nodes_.empty()) return;
-  const auto node = comm_.split_by_node();
+  const auto node = split_by_io_node(comm_);
   int64_t name = comm_.rank();
   node->broadcast(std::as_writable_bytes(std::span(&name, 1)), 0);
   nodes_.assign(static_cast<size_t>(comm_.size()), -1);

@@ -19,7 +19,7 @@ std::vector<Default> defaults() {
        "st_blksize of the new file; " + kib(fallback_block_size) + " if that is not in 1.." +
            kib(largest_block_size),
        "argument fsblksize of the open calls"},
-      {"physical files", "as the arguments of the open call say", "open mode: files=auto|node|@TABLE|N"},
+      {"physical files", "as the arguments of the open call say", "open mode: files=auto|node|ion|@TABLE|N"},
       {"writers at once on a node", "all tasks", "open mode: iotasks=K"},
       {"collective writing and reading", mode.collective.wanted ? "yes" : "no",
        "open mode: collective, collsize=N, collective=auto|off|N, collectors=N"},

@@ -9,7 +9,7 @@
 #include "multifile/file_checks.hpp"
 #include "multifile/mapped_writer.hpp"
 #include "multifile/plain_file.hpp"
-#include "multifile/throttle.hpp"
+#include "exchange/throttle.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

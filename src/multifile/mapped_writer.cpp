@@ -7,7 +7,7 @@
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "multifile/new_file.hpp"
-#include "multifile/throttle.hpp"
+#include "exchange/throttle.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

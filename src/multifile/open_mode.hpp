@@ -27,6 +27,7 @@ enum class FilePolicy : uint8_t {
   caller,     // the arguments of the open call
   automatic,  // as many as the writers of a node can fill at once (docs/tuning.md)
   per_node,   // one per group of tasks that share memory
+  per_io_node,  // one per I/O node, by the table that SHEAF_TOPOLOGY names (exchange/topology)
   fixed,      // OpenMode::files
   table,      // a text file says which file each task is in (multifile/file_table.hpp)
 };
@@ -51,7 +52,7 @@ struct OpenMode {
   FilePolicy file_policy = FilePolicy::caller;
   int32_t files = 0;                 // for FilePolicy::fixed
   std::string table;                 // for FilePolicy::table: its path
-  int32_t io_tasks = 0;              // tasks of a node that write at once; 0: all
+  int32_t io_tasks = 0;              // tasks of a node that transfer at once; 0: all
   int64_t buffer_bytes = default_buffer;  // write-behind and read-ahead buffer of a task; 0: none; or one_block
   CollectiveMode collective;
   codec::Compression compression;    // of new files

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "exchange/throttle.hpp"
 #include "multifile/buddy.hpp"
 #include "multifile/edges_reader.hpp"
 #include "multifile/file_checks.hpp"
@@ -55,6 +56,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   // Copies have names that follow the format.
   const int levels = name_of ? 0 : mode.collective.buddies;
   if (levels > 0) restore_from_buddies(given, *comm_, path, levels, 1, task() == 0 ? 0 : -1);
+  const auto slots = share_slots(*comm_, store, mode.io_tasks);
   std::shared_ptr<File> file;
   TravellingHeader facts = read_lead(store, path, name_of, file);
   Header header;
@@ -107,6 +109,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   const auto unloaded = attempt([&] {
     if (unclosed && plan) dynamic_cast<GroupFile&>(*file).rejoin();
     if (unclosed && !plan) file = with_edges(store, std::move(file));
+    if (!plan) file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
     load_stream(stream_, header, std::move(file), {task(), geometry, unclosed != 0, sums}, sizes_.view());
   });
   if (compressed || unclosed) agree(*comm_, unloaded);

@@ -8,7 +8,7 @@
 #include "multifile/file_table.hpp"
 #include "multifile/new_file.hpp"
 #include "multifile/leaders.hpp"
-#include "multifile/throttle.hpp"
+#include "exchange/throttle.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
@@ -81,6 +81,9 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     policy = FilePolicy::fixed;
   } else if (policy == FilePolicy::per_node) {
     parts().local = comm_->split_by_node();
+  } else if (policy == FilePolicy::per_io_node) {
+    policy = FilePolicy::per_node;
+    parts().local = exchange::split_by_io_node(*comm_);
   } else {
     int64_t given[2] = {request.local != nullptr, request.local == nullptr};
     agree(*comm_, std::nullopt, given);

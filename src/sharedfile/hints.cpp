@@ -74,12 +74,13 @@ bool Hints::set(std::string_view key, std::string_view value) {
     return true;
   }
   if (key == "sheaf_data_exchange") return alltoall = value == "alltoall", alltoall || value == "messages";
+  if (key == "sheaf_iotasks") return set_count(io_tasks, value);
   if (key == "sheaf_block_size") return set_bytes(block_size, value);
   return false;
 }
 
 const char* Hints::expected(std::string_view key) {
-  for (const char* const count : {"cb_nodes", "striping_factor"})
+  for (const char* const count : {"cb_nodes", "striping_factor", "sheaf_iotasks"})
     if (key == count) return "a number from 1 on";
   for (const char* const bytes : {"cb_buffer_size", "ind_wr_buffer_size", "ind_rd_buffer_size", "striping_unit", "sheaf_block_size"})
     if (key == bytes) return "bytes from 1 on, as 65536, 64k or 1M";
@@ -119,6 +120,7 @@ void Hints::apply_environment() {
   apply("SHEAF_DS_WRITE", "romio_ds_write");
   apply("SHEAF_DS_READ", "romio_ds_read");
   apply("SHEAF_BLOCK_SIZE", "sheaf_block_size");
+  apply("SHEAF_IOTASKS", "sheaf_iotasks");
   apply("SHEAF_DATA_EXCHANGE", "sheaf_data_exchange");
   const char* const off = setting("SHEAF_MPIIO_OFF");
   std::string_view words = off ? off : "";
@@ -153,6 +155,7 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
   all.emplace_back("cb_config_list", config_list.empty() ? "*:*" : config_list);
   all.emplace_back("romio_no_indep_rw", no_independent ? "true" : "false");
   add("sheaf_block_size", block_size);
+  add("sheaf_iotasks", io_tasks);
   all.emplace_back("sheaf_data_exchange", alltoall ? "alltoall" : "messages");
   return all;
 }

@@ -6,6 +6,7 @@
 // cb_config_list, romio_no_indep_rw. Environment, read on task 0, which wins over the program:
 //   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper, section 3.4)
 //   SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE, SHEAF_DS_READ   as the words above
+//   SHEAF_IOTASKS=K               at most K tasks of a node read or write the file at once; the same as hint sheaf_iotasks
 //   SHEAF_MPIIO_OFF=word,...      switches single optimisations off, for measuring: aligned (file domains balanced to the
 //                                 byte), allreduce (ranges by allgather), pset (aggregators are the first tasks), shared
 //                                 (no shared memory within a node), overlap (one round after the other), reuse (a new plan
@@ -39,6 +40,7 @@ struct SHEAF_EXPORT Hints {
   int64_t striping_unit = 0;        // bytes; 0: not given
   int64_t striping_factor = 0;      // 0: not given
   int64_t block_size = 0;           // alignment of file domains in bytes; 0: striping unit, or the block of the file system
+  int64_t io_tasks = 0;             // sheaf_iotasks: tasks of a node that transfer at once; 0: all
   std::string config_list;          // cb_config_list, as given
   bool no_independent = false;      // romio_no_indep_rw, kept for queries only
 

@@ -13,9 +13,9 @@ namespace sheaf {
 struct Opening {
   int64_t opened;  // whether task 0 could open the file
   uint64_t id;     // of this open
-  char config_list[240];
+  char config_list[232];
   int64_t wish;  // length of SHEAF_STATS, which follows if it is set
-  int64_t numbers[7];
+  int64_t numbers[8];
   uint8_t choices[4];
   bool flags[11];
   // Of the file system (storage/traits.hpp).

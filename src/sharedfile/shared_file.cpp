@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
+#include "exchange/throttle.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
@@ -56,6 +57,7 @@ class OpenFile final : public SharedFile {
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
     file_ = across_.wrap(std::move(file_));
+    if (hints_.io_tasks > 0) limit_transfers(problem);
     std::array<int64_t, 2> facts{};
     if (!problem && file_)
       problem = attempt([&] {
@@ -72,6 +74,14 @@ class OpenFile final : public SharedFile {
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
+  }
+
+  // Collective, if the hints ask for it. Without slots on any task the open fails on all.
+  void limit_transfers(std::optional<Error>& problem) {
+    std::shared_ptr<WriteSlots> slots;
+    const auto refused = attempt([&] { slots = share_slots(comm(), store_, static_cast<int32_t>(std::min<int64_t>(hints_.io_tasks, INT32_MAX))); });
+    if (refused && !problem) problem = refused;
+    if (file_) file_ = throttled(std::move(file_), std::move(slots));
   }
 
   void close() override {

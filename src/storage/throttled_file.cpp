@@ -21,6 +21,18 @@ class ThrottledFile final : public ForwardingFile {
     const Slot slot(*slots_);
     inner().write_vector_at(parts, offset);
   }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    const Slot slot(*slots_);
+    return inner().read_at(data, offset);
+  }
+  bool write_through(std::span<const std::byte> data, int64_t offset) override {
+    const Slot slot(*slots_);
+    return inner().write_through(data, offset);
+  }
+  size_t read_through(std::span<std::byte> data, int64_t offset) override {
+    const Slot slot(*slots_);
+    return inner().read_through(data, offset);
+  }
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
     inner().copy_to(target, offset, target_offset, length);
   }

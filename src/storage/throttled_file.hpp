@@ -1,4 +1,4 @@
-// storage/throttled_file: a File whose writes wait for a slot (storage/write_slots.hpp).
+// storage/throttled_file: a File whose transfers wait for a slot (storage/write_slots.hpp).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-// `file` with every write in a slot of `slots`; `file` itself if there are none (null).
+// `file` with every write and every read in a slot of `slots`; `file` itself if there are none (null).
 std::shared_ptr<File> throttled(std::shared_ptr<File> file, std::shared_ptr<WriteSlots> slots);
 
 }  // namespace sheaf

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve()
 # Two tasks under MPICH, whose waiting tasks never yield.
 MPIS = {mpi: count for mpi, count in (("openmpi", 4), ("mpich", 2)) if (BIN / mpi / "sheaf-partest").exists()}
-NAMES = ["multifile", "multifile, open_rank", "MPI-IO", "one file per task"]
+NAMES = ["multifile", "multifile, open_rank", "MPI-IO", "one file per task", "one task for all", "one shared POSIX file"]
 SECONDS = 100
 # Without what changes how the library writes.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SION_") and k != "SHEAF_FLAGS"}
@@ -66,7 +66,7 @@ def each_mpi(test):
 class TestTypes(PartestCase):
     @each_mpi
     def test_every_type_moves_all_data_and_checks_them(self, count):
-        result = self.run_json("-T", "0,1,2,3", "-s", "1M", "-b", "100k", "-X", 1)
+        result = self.run_json("-T", "0,1,2,3,4,5", "-s", "1M", "-b", "100k", "-X", 1)
         self.assertEqual(result["tasks"], count)
         rows = [(p["test"], p["operation"]) for p in result["phases"]]
         self.assertEqual(rows, [(name, operation) for name in NAMES for operation in ("write", "read")])
@@ -90,7 +90,7 @@ class TestTypes(PartestCase):
     @each_mpi
     def test_sizes_that_fit_nothing(self, count):
         odd = ("-s", 10007, "-b", 1000, "-O", 13, "-F", 2.5, "-q", 512, "-r", 1234, "-Z", 1, "-v", "-X", 1)
-        result = self.run_json("-T", "0,1,2,3", *odd)
+        result = self.run_json("-T", "0,1,2,3,4,5", *odd)
         for phase in result["phases"]:
             sizes = {task["data_of_task"]: task["bytes"] for task in phase["each_task"]}
             self.assertEqual(len(sizes), count)
@@ -109,12 +109,12 @@ class TestTypes(PartestCase):
         self.run_json("-T", "2,0", "-M", "-m", *odd, "-s", 0)
 
     def test_no_data_at_all(self):
-        self.assertEqual(self.run_json("-T", "0,1,2,3", "-s", 0)["phases"][-1]["bytes"], 0)
+        self.assertEqual(self.run_json("-T", "0,1,2,3,4,5", "-s", 0)["phases"][-1]["bytes"], 0)
 
     @each_mpi
     def test_tasks_read_what_others_wrote(self, count):
         for shift in (1, -1, count + 1):
-            result = self.run_json("-T", "0,1,2,3", "-s", "10k", "-Z", shift, "-v")
+            result = self.run_json("-T", "0,1,2,3,4,5", "-s", "10k", "-Z", shift, "-v")
             for phase in result["phases"]:
                 moved = 0 if phase["operation"] == "write" else shift
                 wanted = [(task + moved) % count for task in range(count)]
@@ -135,6 +135,15 @@ class TestTypes(PartestCase):
         self.assertEqual(verified.returncode, 0, verified.stderr)
 
     @each_mpi
+    def test_so_many_tasks_transfer_at_once(self, count):
+        result = self.run_json("-T", "0,2", "--iotasks", 1, "-s", "1M", "-b", "64k", "-X", 1)
+        self.assertTrue(all(phase["bytes"] == count << 20 for phase in result["phases"]))
+
+    def test_the_table_has_the_step_that_creates(self):
+        done = self.start("-T", "0,3", "-W", 2, "-s", "10k", "-X", 1)
+        self.assertEqual(done.stdout.count("its files created before"), 2, done.stdout)
+
+    @each_mpi
     def test_turns_and_creation_in_a_step_of_its_own(self, count):
         result = self.run_json("-T", "0,1,2,3", "-j", 1, "-W", 2, "-s", "10k")
         for phase in result["phases"]:
@@ -152,7 +161,7 @@ class Damage(PartestCase):
     @each_mpi
     def test_wrong_data_are_found_in_every_type(self, count):
         self.environment["SHEAF_FLAGS"] = "checksums=off"  # else the library finds them first
-        for kind in range(4):
+        for kind in range(6):
             self.run_json("-T", kind, "-R", 0, "-s", "10k", "-f", "data", "-q", 512, "-r", -1)
             damaged = self.dir / (f"data.{count - 1:06d}" if kind == 3 else "data")
             content = bytearray(damaged.read_bytes())
@@ -171,13 +180,13 @@ class Damage(PartestCase):
         self.refused(1, "-T", 3, "-W", 0, "-s", "1k", "-f", "data", says="No such file")
 
     def test_less_data_than_asked_for(self):
-        for kind in range(4):
+        for kind in range(6):
             self.run_json("-T", kind, "-R", 0, "-s", "1k", "-f", "data", "-q", 512, "-r", 1024)
             self.refused(1, "-T", kind, "-W", 0, "-s", "100k", "-f", "data", says="data")
 
     @each_mpi
     def test_paths_that_do_not_exist(self, count):
-        for kind in range(4):
+        for kind in range(6):
             self.refused(1, "-T", kind, "-f", "/nonexistent/x", "-s", "1k", says="'/nonexistent/x")
             self.refused(1, "-T", kind, "-f", "nothere", "-W", 0, "-s", "1k", says="'nothere")
         self.refused(1, "--threads", 2, "-f", "/nonexistent/x", "-s", "1k", says="'/nonexistent/x'")
@@ -188,7 +197,7 @@ class CommandLine(PartestCase):
     def test_mistakes(self):
         for self.mpi in MPIS:
             self.refused(2, "--nonsense", says="--nonsense")
-        for options, says in ((("stray",), "stray"), (("-s", "12q"), "'12q' is no size"), (("-T", 4), "0 to 3"),
+        for options, says in ((("stray",), "stray"), (("-s", "12q"), "'12q' is no size"), (("-T", 6), "0 to 5"), (("-T", 4, "-j", 2), "every transfer"), (("-T", 5, "--threads", 2), "without threads"),
                               (("-b", 0), "--bufsize"), (("-n", 9), "9 physical files for"), (("-W", 3), "--write"),
                               (("-W", 0, "-R", 0), "nothing to do"), (("-j", 0), "-j"), (("-r", 0), "0 bytes"),
                               (("-j", -2, "-T", 3), "transactions"), (("-j", 1, "-M"), "collective"),

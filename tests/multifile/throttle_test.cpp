@@ -1,8 +1,9 @@
-// Open mode iotasks=K: never more than K tasks of a node write at once, and K do.
+// Open mode iotasks=K and hint sheaf_iotasks: never more than K tasks of a node transfer at once, and K do.
 #include <gtest/gtest.h>
 
 #include "comm/on_threads.hpp"
-#include "multifile/throttle.hpp"
+#include "exchange/throttle.hpp"
+#include "sharedfile/shared_file.hpp"
 #include "storage/shared_handles.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
@@ -77,6 +78,47 @@ TEST_P(Throttle, SoManyTasksWriteAtOnce) {
     EXPECT_EQ(at_work.most, allowed);
     EXPECT_GE(at_work.writes, 4 * tasks);
     check_large(files(), path());
+  }
+}
+
+TEST_P(Throttle, SoManyTasksReadAtOnce) {
+  on_team(tasks, [&](Comm& comm) { write_large(files(), path(), comm, "w"); });
+  for (const int allowed : {1, 3, tasks}) {
+    WritersAtWork at_work;
+    CountingStore store(files(), at_work, large, true);
+    const std::string name = path();
+    on_team(tasks, [&](Comm& comm) {
+      ParallelReader reader(store, comm.duplicate(), name, parse_open_mode("r,checksums=off,iotasks=" + std::to_string(allowed)));
+      std::vector<std::byte> found(piece);
+      for (int i = 0; i < 4; ++i) {
+        if (reader.stream().read(found) != piece || found != bytes_of(reader.task(), piece)) throw std::logic_error("wrong bytes");
+      }
+      reader.close();
+    });
+    EXPECT_LE(at_work.most, allowed);
+    EXPECT_GT(at_work.most, allowed == 1 ? 0 : 1);
+    EXPECT_GE(at_work.writes, 4 * tasks);
+  }
+}
+
+TEST_P(Throttle, SharedFilesToo) {
+  for (const bool reads : {false, true}) {
+    WritersAtWork at_work;
+    CountingStore store(files(), at_work, large, reads);
+    const std::string name = path();
+    on_team(tasks, [&](Comm& comm) {
+      Hints hints;
+      hints.io_tasks = 2;
+      const auto file = SharedFile::open(comm.duplicate(), store, name, {.read = true, .write = true, .create = true}, hints);
+      auto bytes = bytes_of(comm.rank(), piece);
+      const int64_t place = comm.rank() * static_cast<int64_t>(piece);
+      file->write_at(View{}, place, {bytes.data(), layout::TypeMap::bytes(1), static_cast<int64_t>(piece)});
+      std::vector<std::byte> found(piece);
+      file->read_at(View{}, place, {found.data(), layout::TypeMap::bytes(1), static_cast<int64_t>(piece)});
+      if (found != bytes) throw std::logic_error("wrong bytes");
+      file->close();
+    });
+    EXPECT_EQ(at_work.most, 2) << (reads ? "reading" : "writing");
   }
 }
 

@@ -26,11 +26,11 @@ struct WritersAtWork {
   void leave() { --now; }
 };
 
-// Decorator of a Store. Only writes of at least `smallest` bytes are counted.
+// Decorator of a Store. Only writes of at least `smallest` bytes are counted, or, if asked for, only such reads.
 class CountingStore final : public Store {
  public:
-  CountingStore(Store& inner, WritersAtWork& count, size_t smallest)
-      : inner_(inner), count_(count), smallest_(smallest) {}
+  CountingStore(Store& inner, WritersAtWork& count, size_t smallest, bool reads = false)
+      : inner_(inner), count_(count), smallest_(smallest), reads_(reads) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     return std::make_shared<Counted>(inner_.open(path, access), *this);
@@ -48,20 +48,31 @@ class CountingStore final : public Store {
    public:
     Counted(std::shared_ptr<File> file, CountingStore& store) : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
-      const bool counts = data.size() >= store_.smallest_;
-      if (counts) store_.count_.enter();
-      if (counts) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      inner().write_at(data, offset);
-      if (counts) store_.count_.leave();
+      counted(data.size(), false, [&] { inner().write_at(data, offset); });
+    }
+    size_t read_at(std::span<std::byte> data, int64_t offset) override {
+      size_t done = 0;
+      counted(data.size(), true, [&] { done = inner().read_at(data, offset); });
+      return done;
     }
 
    private:
+    template <class Transfer>
+    void counted(size_t bytes, bool reads, Transfer transfer) {
+      const bool counts = bytes >= store_.smallest_ && reads == store_.reads_;
+      if (counts) store_.count_.enter();
+      if (counts) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      transfer();
+      if (counts) store_.count_.leave();
+    }
+
     CountingStore& store_;
   };
 
   Store& inner_;
   WritersAtWork& count_;
   const size_t smallest_;
+  const bool reads_;
 };
 
 }  // namespace sheaf::test

@@ -23,6 +23,7 @@ class SharedFile : public Target {
     at_ = 0;
     for (int t = 0; t < task; ++t) at_ += options.bytes_of(t, comm.size());
     MPI_Info_create(&info_);
+    if (options.iotasks > 0) hint("sheaf_iotasks", std::to_string(options.iotasks));
     if (options.hintlargeblock >= 0) hint("IBM_largeblock_io", options.hintlargeblock ? "true" : "false");
     if (options.hintiobufsize >= 0) hint("IBM_io_buffer_size", std::to_string(options.hintiobufsize) + "KB");
     if (options.hintsparseaccess >= 0) hint("IBM_sparse_access", options.hintsparseaccess ? "true" : "false");

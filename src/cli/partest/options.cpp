@@ -104,12 +104,14 @@ void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
                  " 1  multifile; every task opens its part by itself to read\n"
                  " 2  MPI-IO\n"
                  " 3  one file per task\n"
+                 " 4  one file, written and read by the first task for all\n"
+                 " 5  one file, through the calls of the system (POSIX shared)\n"
                  "with threads: 0, 1 one multifile; 2, 3 one per process (OpenMP)")
       ->type_name("N")
       ->take_all()
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(0, 3).description(""));
+      ->check(CLI::Range(0, 5).description(""));
   add_size(app, "-b,--bufsize", o.bufsize, "bytes per call [10MiB]", 1, INT32_MAX);
   add_size(app, "-g,--totalsize", totalsize, "data of all tasks together, instead of -s", 0, INT64_MAX);
   add_size(app, "-s,--localsize", o.localsize, "data per task [20MiB]", 0, INT64_MAX);
@@ -149,6 +151,7 @@ void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
   add_flag(app, "-x,--hintsparseaccess", o.hintsparseaccess, "MPI-IO hint IBM_sparse_access");
   add_flag(app, "--hintsparseacess", o.hintsparseaccess, "as the original spells it")->group("");
   add_number(app, "--threads", o.threads, "every process has N threads, and every thread is a task", 0);
+  add_number(app, "--iotasks", o.iotasks, "at most N tasks of a node transfer at once (multifile, MPI-IO of Sheaf)", 0);
   app.add_flag("--json", o.json, "the results as JSON");
   app.set_version_flag("-V,--version", "sheaf " + std::string(sheaf_version()), "print the version");
   app.set_help_flag("-h,--help", "print this");
@@ -197,7 +200,11 @@ std::optional<std::string> contradiction(const Options& o, int ntasks) {
   if (o.serialized != -1 && (o.collwrite || o.collread))
     return "-j: tasks that wait for their turn cannot take part in collective calls (-M, -m)";
   for (const int type : o.testtypes)
-    if (o.serialized == -2 && (threads || type == mpi_io || type == task_local))
+    if (threads && type > task_local) return "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation";
+  for (const int type : o.testtypes)
+    if (o.serialized > 0 && type == one_task) return "-j: with -T 4 all tasks take part in every transfer";
+  for (const int type : o.testtypes)
+    if (o.serialized == -2 && (threads || type >= mpi_io))
       return "-j -2: transactions exist for multifiles of MPI tasks only (-T 0, -T 1)";
   if (o.chunksize == 0 && (o.totalsize ? *o.totalsize : o.localsize) > 0)
     return "-r: chunks of 0 bytes take no data";
@@ -240,6 +247,7 @@ std::vector<Parameter> parameters(const Options& o) {
       {'Q', "hintiobufsize", text(o.hintiobufsize)},
       {'x', "hintsparseaccess", text(o.hintsparseaccess)},
       {0, "threads", text(o.threads)},
+      {0, "iotasks", text(o.iotasks)},
   };
 }
 

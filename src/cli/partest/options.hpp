@@ -10,7 +10,8 @@
 namespace sheaf::partest {
 
 // -T: what is measured. With threads 0 and 1 are hybrid, 2 and 3 OpenMP multifiles, one per process.
-enum TestType { collective_read = 0, independent_read = 1, mpi_io = 2, task_local = 3 };
+// one_task and posix_shared are Sheaf's own.
+enum TestType { collective_read = 0, independent_read = 1, mpi_io = 2, task_local = 3, one_task = 4, posix_shared = 5 };
 
 // All sizes in bytes.
 struct Options {
@@ -44,6 +45,7 @@ struct Options {
   int hintiobufsize = -1;
   int hintsparseaccess = -1;
   int threads = 0;  // of each process; 0: no threads, only MPI
+  int iotasks = 0;  // tasks of a node that transfer at once; 0: all
   bool json = false;
 
   // Bytes of a task's data; what every task has at least.

@@ -12,6 +12,8 @@ namespace sheaf::partest {
 std::unique_ptr<Target> make_target(int type, const Options& options, Comm& comm) {
   if (options.threads == 0 && type == mpi_io) return make_mpi_io(options, comm);
   if (options.threads == 0 && type == task_local) return make_task_files(options, comm);
+  if (type == posix_shared) return make_posix_shared(options, comm);
+  if (type == one_task) return make_one_task(options, comm);
   return make_multifile(type, options, comm);
 }
 
@@ -21,7 +23,8 @@ std::string name_of_type(int type, const Options& options) {
                                      "OpenMP multifiles, open_rank"};
     return names[type];
   }
-  constexpr const char* names[] = {"multifile", "multifile, open_rank", "MPI-IO", "one file per task"};
+  constexpr const char* names[] = {"multifile", "multifile, open_rank", "MPI-IO", "one file per task", "one task for all",
+                                   "one shared POSIX file"};
   return names[type];
 }
 

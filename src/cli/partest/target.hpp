@@ -68,6 +68,8 @@ std::string name_of_type(int type, const Options& options);
 std::unique_ptr<Target> make_multifile(int type, const Options& options, Comm& comm);
 std::unique_ptr<Target> make_mpi_io(const Options& options, Comm& comm);
 std::unique_ptr<Target> make_task_files(const Options& options, Comm& comm);
+std::unique_ptr<Target> make_posix_shared(const Options& options, Comm& comm);
+std::unique_ptr<Target> make_one_task(const Options& options, Comm& comm);
 
 // NAME.000007
 std::string numbered(const std::string& name, int number);

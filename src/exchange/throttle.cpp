@@ -1,4 +1,4 @@
-#include "multifile/throttle.hpp"
+#include "exchange/throttle.hpp"
 
 #include "comm/agree.hpp"
 

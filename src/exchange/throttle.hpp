@@ -1,4 +1,4 @@
-// multifile/throttle: no more than so many tasks of a node write at once (open mode iotasks=K).
+// exchange/throttle: no more than so many tasks of a node transfer at once (open mode and hint iotasks=K).
 #pragma once
 
 #include <memory>

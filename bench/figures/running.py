@@ -1,0 +1,158 @@
+"""Runs the programs behind the figures: on this machine, on hosts of the cluster tests, and on modelled machines."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+MACHINES = json.loads((HERE / "machines.json").read_text())
+PRINTED = json.loads((HERE / "printed.json").read_text())
+
+
+class Missing(Exception):
+    """A program or package that a figure needs is not there."""
+
+
+class Programs:
+    """Where the programs are: in a build, or in an installation (PREFIX/share/sheaf/figures/figures is where we are then)."""
+
+    def __init__(self, build: pathlib.Path | None):
+        self.installed = build is None and not (HERE.parents[1] / "CMakeLists.txt").exists()
+        self.root = HERE.parents[3] if self.installed else HERE.parents[1]
+        self.build = (build or self.root / "build").resolve()
+
+    def program(self, name: str) -> pathlib.Path:
+        if self.installed:
+            places = [self.root / "libexec/sheaf/figures" / name, self.root / "libexec/sheaf/openmpi" / name, self.root / "bin" / name]
+        else:
+            places = [self.build / "bin" / name, self.build / "bin/openmpi" / name]
+        for place in places:
+            if place.exists():
+                return place
+        raise Missing(f"the program {name} is not there: looked for {', '.join(map(str, places))}; build with -DSHEAF_TESTS=ON")
+
+    def library(self, name: str) -> pathlib.Path:
+        place = (self.root if self.installed else self.build) / "lib" / name
+        if not place.exists():
+            raise Missing(f"the library {place} is not there")
+        return place
+
+    def launcher(self) -> list[str]:
+        script = (self.root / "share/sheaf/figures/mpirun.sh") if self.installed else self.root / "scripts/mpirun.sh"
+        return [str(script), "openmpi"]
+
+
+class Runner:
+    """What figures ask for. `quick`: less of everything, to see that it works."""
+
+    def __init__(self, programs: Programs, directory: pathlib.Path, quick: bool, hosts: bool):
+        self.programs, self.quick, self.hosts = programs, quick, hosts
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-figures.", dir=directory))
+        self.environment = dict(os.environ)
+        mpi = self.programs.build / "mpi"
+        if not self.programs.installed and mpi.is_dir():
+            self.environment["PATH"] = f"{mpi}:{self.environment['PATH']}"
+        elif shutil.which("mpirun.openmpi") is None and shutil.which("mpirun") is None:
+            raise Missing("no mpirun in PATH: figures are measured with Open MPI")
+        self.cluster = None
+        self.known: dict[tuple[str, ...], dict] = {}
+        self.figure = ""
+        self.began = time.monotonic()
+
+    def close(self) -> None:
+        if self.cluster:
+            subprocess.run([*self.cluster, "down", "figures"], capture_output=True, env=self.environment)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def say(self, what: str) -> None:
+        """On a terminal one line that is written over; nothing elsewhere."""
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns - 1
+            text = f"{time.monotonic() - self.began:6.0f} s  {self.figure}: {what}"
+            sys.stderr.write("\r" + text[:width].ljust(width))
+            sys.stderr.flush()
+
+    def output_of(self, command: list, timeout: float = 900, more: dict | None = None) -> str:
+        words = [str(word) for word in command]
+        done = subprocess.run(words, capture_output=True, text=True, env={**self.environment, **(more or {})}, timeout=timeout)
+        if done.returncode != 0:
+            raise RuntimeError(f"{shlex.join(words)} ended with {done.returncode}:\n{(done.stderr or done.stdout)[-2000:]}")
+        return done.stdout
+
+    def simulate(self, machine: str, program: str, **options) -> dict:
+        """Carries out a program on a modelled machine; what was asked before is known. Numbers of the machine can be replaced."""
+        numbers = dict(MACHINES[machine]["numbers"])
+        for name in list(options):
+            if name in numbers or name in ("fragment", "stripes"):
+                numbers[name] = options.pop(name)
+        words = tuple(f"{name}={value}" for name, value in (numbers | options).items())
+        key = (program, *words)
+        if key not in self.known:
+            self.say(f"{machine}: {program} " + " ".join(f"{name}={value}" for name, value in options.items()))
+            self.known[key] = json.loads(self.output_of([self.programs.program("sheaf_simulate"), *key]))
+        return self.known[key]
+
+    def mpirun(self, tasks: int, command: list, more: dict | None = None) -> str:
+        self.say(f"{tasks} tasks: {pathlib.Path(str(command[0])).name} " + " ".join(map(str, command[1:])))
+        words = [f"{name}={value}" for name, value in (more or {}).items()]
+        launch = [*self.cluster_up(), tasks] if self.hosts else [*self.programs.launcher(), tasks]
+        return self.output_of([*launch, *(["env", *words] if words else []), *command])
+
+    def cluster_up(self) -> list[str]:
+        """The three hosts of `make cluster-test`, which share a directory; made when they are first needed."""
+        script = self.programs.root / "tests/cluster/cluster_test.py"
+        if not script.exists():
+            raise Missing("--hosts needs the source tree: the hosts are those of tests/cluster")
+        if not self.cluster:
+            self.environment["SHEAF_BIN"] = str(self.programs.build / "bin")
+            self.cluster = [sys.executable, "-B", str(script)]
+            self.say("making three hosts")
+            told = self.output_of([*self.cluster, "up", "ext4", "figures"])
+            self.shared = next((word for word in told.split() if word.startswith("/")), None)
+        return [*self.cluster, "run", "figures", "mpirun"]
+
+    def partest(self, tasks: int, *words, more: dict | None = None) -> list[dict]:
+        """Phases of sheaf-partest, whose files are removed."""
+        path = self.directory / "partest"
+        text = self.mpirun(tasks, [self.programs.program("sheaf-partest"), "-f", path, "--json", "-X", 1, *words], more)
+        return json.loads(text[text.index("{"):])["phases"]
+
+    def repeats(self) -> int:
+        return 3 if self.quick else 7
+
+
+def middle(values: list[float]) -> dict:
+    """Median and spread of measured values."""
+    return {"value": statistics.median(values), "least": min(values), "most": max(values), "runs": len(values)}
+
+
+def curve(name: str, points: list[tuple], kind: str) -> dict:
+    """Points are (x, y) or (x, {value, least, most}); kind: measured, simulated or paper."""
+    result = {"name": name, "kind": kind, "x": [x for x, _ in points], "y": [], "least": [], "most": []}
+    for _, y in points:
+        one = y if isinstance(y, dict) else {"value": y, "least": y, "most": y}
+        result["y"].append(one["value"])
+        result["least"].append(one["least"])
+        result["most"].append(one["most"])
+    return result
+
+
+def panel(title: str, x: str, y: str, curves: list[dict], log_x: bool = True, log_y: bool = False) -> dict:
+    return {"title": title, "x": x, "y": y, "log_x": log_x, "log_y": log_y, "curves": curves}
+
+
+def claim(what: str, paper: str, here: str, holds: bool) -> dict:
+    """A statement of the paper, and what the modelled machine says to it."""
+    return {"what": what, "paper": paper, "here": here, "holds": holds}
+
+
+def table(title: str, columns: list[str], rows: list[list]) -> dict:
+    return {"title": title, "columns": columns, "rows": rows}

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Repeats the figures and tables of the four papers behind Sheaf: on this machine, and on modelled machines of the papers' size.
+
+    paper.py list                 what there is
+    paper.py sc09-3 jugene-7      some of them
+    paper.py sc09                 all of one paper
+    paper.py all --quick          everything, less of it: at most a quarter of an hour
+
+Every figure gives NAME.json (all values with their spread) and NAME.png (the paper's form, its printed values as stars) in --out, and a
+line for each statement of the paper: what it says, and what came out here. docs/experiments.md explains the models."""
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from figures import bluegene, jugene, sc09, sfio  # noqa: E402,F401
+from figures.registry import FIGURES  # noqa: E402
+from figures.running import Missing, Programs, Runner  # noqa: E402
+
+
+def chosen(names: list[str]) -> list[str]:
+    """Figures by name, by paper, or all; in the order in which the papers are told of."""
+    for name in names:
+        if name not in ("all", "list") and not any(figure == name or figure.startswith(name + "-") for figure in FIGURES):
+            sys.exit(f"paper.py: no figure and no paper is called '{name}'; `paper.py list` shows them")
+    return [figure for figure in FIGURES if "all" in names or any(figure == name or figure.startswith(name + "-") for name in names)]
+
+
+def file_system_of(directory: pathlib.Path) -> str:
+    done = subprocess.run(["stat", "-f", "-c", "%T", str(directory)], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def draw(result: dict, path: pathlib.Path) -> None:
+    try:
+        from figures.drawing import draw as draw_picture
+    except ImportError:
+        raise Missing("matplotlib is not there (Debian: python3-matplotlib): no pictures; --no-pictures does without") from None
+    draw_picture(result, path)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=pathlib.Path(sys.argv[0]).name, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", nargs="+", metavar="FIGURE", help="a figure, a paper, all, or list")
+    parser.add_argument("--quick", action="store_true", help="fewer points, less data, fewer runs")
+    parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("."), help="where files are written while measuring [.]")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("figures"), help="where results and pictures go [figures]")
+    parser.add_argument("--hosts", action="store_true", help="measure on the three hosts of make cluster-test (root, source tree)")
+    parser.add_argument("--build", type=pathlib.Path, help="a build of Sheaf with its tests [build of the source tree, or the installation]")
+    parser.add_argument("--no-pictures", action="store_true", help="results as JSON only")
+    return parser.parse_args()
+
+
+def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
+    """False if something of the figure is missing or failed, or a statement does not hold."""
+    figure = FIGURES[name]
+    run.figure = name
+    try:
+        result = {"name": name, "paper": figure.paper, "title": figure.title, **about, **figure.make(run)}
+        (args.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+        if not args.no_pictures:
+            draw(result, args.out / f"{name}.png")
+    except (Missing, RuntimeError, subprocess.TimeoutExpired) as problem:
+        run.say("")
+        print(f"{name}: not made: {problem}", flush=True)
+        return False
+    run.say("")
+    if sys.stderr.isatty():
+        sys.stderr.write("\r")
+    print(f"{name}: {figure.paper}, {figure.title}", flush=True)
+    for one in result["claims"]:
+        print(f"  {'holds' if one['holds'] else 'DOES NOT HOLD'}: {one['what']}\n    paper: {one['paper']}\n    here:  {one['here']}", flush=True)
+    return all(one["holds"] for one in result["claims"])
+
+
+def main() -> int:
+    args = arguments()
+    names = chosen(args.figures)
+    if "list" in args.figures:
+        for name, figure in FIGURES.items():
+            print(f"{name:16} {figure.paper}: {figure.title}")
+        return 0
+    for directory in (args.dir, args.out):
+        directory.mkdir(parents=True, exist_ok=True)
+    args.dir, args.out = args.dir.resolve(), args.out.resolve()
+    about = {"form": "quick" if args.quick else "full", "date": datetime.date.today().isoformat(),
+             "command": " ".join(sys.argv), "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+             "file_system": file_system_of(args.dir), "hosts": 3 if args.hosts else 1}
+    try:
+        run = Runner(Programs(args.build), args.dir, args.quick, args.hosts)
+    except Missing as problem:
+        sys.exit(f"paper.py: {problem}")
+    try:
+        wrong = [name for name in names if not make(name, run, args, about)]
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        run.close()
+    if wrong:
+        print("not as it should be: " + ", ".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+#include "simulation/file_system.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sheaf::simulation {
+
+ModelledFiles::ModelledFiles(const Machine& machine, int clients, int files, int directories)
+    : machine_(machine),
+      clients_(static_cast<size_t>(clients)),
+      files_(static_cast<size_t>(files)),
+      directories_(static_cast<size_t>(directories)),
+      servers_(static_cast<size_t>(machine.servers)) {}
+
+double ModelledFiles::create(int client, int number, int place, double now) {
+  OneFile& file = files_[static_cast<size_t>(number)];
+  Directory& directory = directories_[static_cast<size_t>(place)];
+  ++file.openers[client];
+  file.known[client] = true;
+  if (directory.user != client) directory.user = directory.user == -1 ? client : -2;
+  const int64_t before = directory.files++;
+  if (machine_.one_server)
+    return names_.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
+  if (directory.user == client) return directory.node.serve(now, machine_.create_alone);
+  return directory.node.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
+}
+
+double ModelledFiles::open(int client, int number, double now) {
+  OneFile& file = files_[static_cast<size_t>(number)];
+  ++file.openers[client];
+  const bool known = std::exchange(file.known[client], true);
+  ++(known ? counts_.opens_again : counts_.opens);
+  if (machine_.one_server) return names_.serve(now, machine_.open);
+  if (known) return clients_[static_cast<size_t>(client)].link.serve(now, machine_.open_again);
+  return file.node.serve(now, machine_.open);
+}
+
+// The last one of a client to close a file leaves nothing of it there.
+double ModelledFiles::close(int client, int number, double now) {
+  OneFile& file = files_[static_cast<size_t>(number)];
+  if (--file.openers[client] > 0) return now;
+  Client& mine = clients_[static_cast<size_t>(client)];
+  std::vector<Key> keys;
+  for (const Key key : mine.order)
+    if (file_of(key) == number) keys.push_back(key);
+  double end = now;
+  for (const Key key : keys) {
+    end = std::max(end, flush(client, key, now));
+    forget(mine, key);
+  }
+  return end;
+}
+
+// Blocks of a file lie on its servers in turn; where all servers have a part of all files, every round begins
+// with another one, so that equal chunks of tasks do not begin on the same ones.
+ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
+  const auto servers = static_cast<uint64_t>(machine_.servers);
+  const uint64_t stripes =
+      machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
+  const uint64_t first = static_cast<uint64_t>(file_of(key)) * stripes % servers;
+  uint64_t block = key & ((uint64_t{1} << 40) - 1);
+  if (machine_.stripes == 0) block += (block / stripes * 0x9E3779B97F4A7C15u) >> 40;
+  return servers_[(first + block % stripes) % servers];
+}
+
+// What the client has of a block, and the server does not.
+double ModelledFiles::flush(int client, Key key, double now) {
+  Block& block = blocks_[key];
+  if (block.holder != client || block.dirty == 0) return now;
+  block.dirty = 0;
+  ++counts_.partial_blocks;
+  const double bytes = machine_.partial * static_cast<double>(machine_.block);
+  return block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
+}
+
+double ModelledFiles::revoke(int client, Block& block, Key key, double now) {
+  if (block.holder < 0 || block.holder == client) return now;
+  ++counts_.revoked;
+  now = std::max(now, block.free) + machine_.token;
+  now = flush(block.holder, key, now);
+  forget(clients_[static_cast<size_t>(block.holder)], key);
+  block.holder = -1;
+  return now;
+}
+
+void ModelledFiles::forget(Client& client, Key key) {
+  const auto found = client.blocks.find(key);
+  if (found == client.blocks.end()) return;
+  client.order.erase(found->second.place);
+  client.blocks.erase(found);
+}
+
+// The client has the block now; another one may have to go.
+double ModelledFiles::keep(Client& client, int number, Key key, double now) {
+  forget(client, key);
+  client.order.push_front(key);
+  client.blocks[key] = {client.order.begin()};
+  if (static_cast<int64_t>(client.blocks.size()) <= machine_.buffers) return now;
+  const Key last = client.order.back();
+  now = flush(number, last, now);
+  forget(client, last);
+  return now;
+}
+
+// Something that the node of a file does for its clients, if there are several; one alone does it itself.
+double ModelledFiles::at_node(OneFile& file, double seconds, double now) {
+  if (seconds == 0 || file.known.size() < 2) return now;
+  return file.node.serve(now, seconds);
+}
+
+double ModelledFiles::write(int client, int file, int64_t offset, int64_t length, bool first, double now) {
+  Client& mine = clients_[static_cast<size_t>(client)];
+  now = mine.link.serve(now,
+                        (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
+  const Key key = key_of(file, offset / machine_.block);
+  Block& block = blocks_[key];
+  const bool had_other = block.exists && block.holder != client;
+  now = revoke(client, block, key, now);
+  if (!std::exchange(block.exists, true))
+    now = at_node(files_[static_cast<size_t>(file)], machine_.allocate, now);
+  block.holder = client;
+  block.dirty += length;
+  if (block.dirty >= machine_.block) {
+    block.dirty = 0;
+    ++counts_.whole_blocks;
+    forget(mine, key);
+    const bool fits = machine_.raid == 0 || machine_.block % machine_.raid == 0;
+    const auto bytes = static_cast<double>(fits ? machine_.block : 2 * machine_.raid);
+    return block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
+  }
+  if (had_other && !mine.blocks.contains(key)) {  // what others have written there comes first
+    ++counts_.blocks_read;
+    now = server_of(key).serve(
+        now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+  }
+  block.free = now;
+  return keep(mine, client, key, now);
+}
+
+double ModelledFiles::read(int client, int file, int64_t offset, int64_t length, bool first, double now) {
+  Client& mine = clients_[static_cast<size_t>(client)];
+  const Key key = key_of(file, offset / machine_.block);
+  if (!mine.blocks.contains(key)) {
+    Block& block = blocks_[key];
+    now = revoke(client, block, key, now);
+    now = at_node(files_[static_cast<size_t>(file)], machine_.look_up, now);
+    ++counts_.blocks_read;
+    now = server_of(key).serve(
+        now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+  }
+  now = keep(mine, client, key, now);
+  return mine.link.serve(now,
+                         (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_read);
+}
+
+void ModelledFiles::count(Counts& counts) const {
+  counts.opens = counts_.opens;
+  counts.opens_again = counts_.opens_again;
+  counts.whole_blocks = counts_.whole_blocks;
+  counts.partial_blocks = counts_.partial_blocks;
+  counts.blocks_read = counts_.blocks_read;
+  counts.revoked = counts_.revoked;
+}
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,84 @@
+// simulation/file_system: the modelled file system: clients with their links and blocks, servers, locks of
+// blocks, metadata.
+//
+// Every call takes the time `now` at which it is made and returns when it is done. Calls come in the order of
+// their times.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+#include <vector>
+
+#include "simulation/machine.hpp"
+#include "simulation/replay.hpp"
+
+namespace sheaf::simulation {
+
+class ModelledFiles {
+ public:
+  ModelledFiles(const Machine& machine, int clients, int files, int directories);
+
+  double create(int client, int file, int directory, double now);
+  double open(int client, int file, double now);
+  double close(int client, int file, double now);
+  // Pieces of at most a block. `first`: of a call.
+  double write(int client, int file, int64_t offset, int64_t length, bool first, double now);
+  double read(int client, int file, int64_t offset, int64_t length, bool first, double now);
+
+  void count(Counts& counts) const;
+
+ private:
+  // Serves one after the other.
+  struct Resource {
+    double free = 0;
+    double serve(double now, double seconds) { return free = (now > free ? now : free) + seconds; }
+  };
+  using Key = uint64_t;  // a block of a file
+  struct Block {
+    int holder = -1;    // the client that may write
+    int64_t dirty = 0;  // bytes that the holder has not written to the server
+    bool exists = false;
+    double free = 0;  // when it can go to another client
+  };
+  struct Cached {
+    std::list<Key>::iterator place;
+  };
+  struct Client {
+    Resource link;
+    std::list<Key> order;  // of blocks, the one used last in front
+    std::unordered_map<Key, Cached> blocks;
+  };
+  struct OneFile {
+    Resource node;
+    std::unordered_map<int, int> openers;  // open handles of each client
+    std::unordered_map<int, bool> known;   // clients that have opened it
+  };
+  struct Directory {
+    Resource node;
+    int64_t files = 0;
+    int user = -1;  // the only client so far; -2: several
+  };
+
+  static Key key_of(int file, int64_t block) {
+    return static_cast<Key>(file) << 40 | static_cast<Key>(block);
+  }
+  static int file_of(Key key) { return static_cast<int>(key >> 40); }
+  Resource& server_of(Key key);
+  double flush(int client, Key key, double now);
+  double revoke(int client, Block& block, Key key, double now);
+  double keep(Client& client, int number, Key key, double now);
+  void forget(Client& client, Key key);
+  double at_node(OneFile& file, double seconds, double now);
+
+  const Machine& machine_;
+  std::vector<Client> clients_;
+  std::vector<OneFile> files_;
+  std::vector<Directory> directories_;
+  std::vector<Resource> servers_;
+  Resource names_;  // the one server of all names
+  std::unordered_map<Key, Block> blocks_;
+  Counts counts_;
+};
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,38 @@
+// simulation/program_parts: what one task does in each program.
+#pragma once
+
+#include "comm/comm.hpp"
+#include "simulation/programs.hpp"
+#include "simulation/taping_store.hpp"
+
+namespace sheaf::simulation {
+
+// A task's part of a program.
+struct Part {
+  Comm& comm;  // not noted
+  TapingStore& store;
+  Noted& noted;
+  const ProgramOptions& options;
+  const Machine& machine;
+  int ended = 0;  // phases
+
+  // All tasks meet.
+  void end_phase(const char* name);
+  int clients() const { return (options.tasks + machine.tasks_per_client - 1) / machine.tasks_per_client; }
+};
+
+// Files of tasks: a multifile, a file per task, one file for all, and one task that does it for all.
+void write_multifile(Part& part);
+void write_task_files(Part& part);
+void write_posix_shared(Part& part);
+void write_one_task(Part& part);
+
+// Shared files. Of `domains` every task has one run of bytes, balanced or in whole blocks.
+void write_domains(Part& part);
+void write_contiguous(Part& part);
+void write_strided(Part& part);
+void write_coll_perf(Part& part);
+void write_bt(Part& part);
+void write_elements(Part& part);
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,148 @@
+#include "simulation/replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "simulation/file_system.hpp"
+
+namespace sheaf::simulation {
+
+namespace {
+
+// The tasks, and what they wait for.
+class Replay {
+ public:
+  Replay(const Tape& tape, const Machine& machine)
+      : tape_(tape),
+        machine_(machine),
+        clients_((tape.tasks() + machine.tasks_per_client - 1) / machine.tasks_per_client),
+        files_(machine, clients_, tape.files(), tape.directories()),
+        cursors_(static_cast<size_t>(tape.tasks())),
+        groups_(tape.groups().size()) {}
+
+  Outcome run() {
+    for (int task = 0; task < tape_.tasks(); ++task) go_on(task, 0);
+    while (!ready_.empty()) {
+      const auto [when, task] = ready_.top();
+      ready_.pop();
+      step(task, when);
+    }
+    files_.count(outcome_.counts);
+    return std::move(outcome_);
+  }
+
+ private:
+  struct Cursor {
+    size_t step = 0;
+    int64_t done = 0;  // bytes of the step
+  };
+  struct Group {
+    std::vector<int> waiting;
+    double last = 0;
+    int64_t bytes = 0;
+  };
+  struct Ready {
+    double when;
+    int task;
+    bool operator<(const Ready& other) const {
+      return when != other.when ? when > other.when : task > other.task;
+    }
+  };
+
+  void go_on(int task, double when) {
+    if (cursors_[static_cast<size_t>(task)].step < tape_.of(task).size()) {
+      ready_.push({when, task});
+    } else {
+      outcome_.end = std::max(outcome_.end, when);
+    }
+  }
+
+  void step(int task, double now) {
+    Cursor& cursor = cursors_[static_cast<size_t>(task)];
+    const Step& step = tape_.of(task)[cursor.step];
+    const int client = machine_.client_of(task, clients_);
+    Counts& counts = outcome_.counts;
+    switch (step.kind) {
+      case Kind::write:
+      case Kind::read:
+        if (cursor.done == 0) ++(step.kind == Kind::write ? counts.writes : counts.reads);
+        return transfer(task, cursor, step, client, now);
+      case Kind::meet:
+      case Kind::exchange:
+      case Kind::phase:
+        return meet(task, cursor, step, now);
+      case Kind::create:
+        ++counts.creates;
+        now = files_.create(client, step.file, step.place, now);
+        break;
+      case Kind::open:
+        now = files_.open(client, step.file, now);
+        break;
+      case Kind::close:
+        now = files_.close(client, step.file, now);
+        break;
+      case Kind::rest:
+        now += 1e-9 * static_cast<double>(step.length);
+        break;
+    }
+    ++cursor.step;
+    go_on(task, now);
+  }
+
+  // One piece of a call: no more than a block, and than what a client takes at once.
+  void transfer(int task, Cursor& cursor, const Step& step, int client, double now) {
+    const int64_t offset = step.offset + cursor.done;
+    int64_t length = std::min(step.length - cursor.done, machine_.block - offset % machine_.block);
+    if (machine_.fragment > 0) length = std::min(length, machine_.fragment - cursor.done % machine_.fragment);
+    const bool writes = step.kind == Kind::write;
+    now += static_cast<double>(length) / machine_.task;
+    const bool first = cursor.done == 0 || machine_.fragment > 0;
+    now = writes ? files_.write(client, step.file, offset, length, first, now)
+                 : files_.read(client, step.file, offset, length, first, now);
+    (writes ? outcome_.counts.bytes_written : outcome_.counts.bytes_read) += length;
+    cursor.done += length;
+    if (cursor.done == step.length) cursor = {cursor.step + 1, 0};
+    go_on(task, now);
+  }
+
+  void meet(int task, Cursor& cursor, const Step& step, double now) {
+    const bool phase = step.kind == Kind::phase;
+    const int size = phase ? tape_.tasks() : tape_.groups()[static_cast<size_t>(step.file)];
+    Group& group = phase ? all_ : groups_[static_cast<size_t>(step.file)];
+    ++cursor.step;
+    group.waiting.push_back(task);
+    group.last = std::max(group.last, now);
+    group.bytes = std::max(group.bytes, step.length);
+    if (static_cast<int>(group.waiting.size()) < size) return;
+    double end = group.last;
+    if (phase) {
+      outcome_.phases.resize(std::max(outcome_.phases.size(), static_cast<size_t>(step.place) + 1));
+      outcome_.phases[static_cast<size_t>(step.place)] = end;
+    } else {
+      ++outcome_.counts.meetings;
+      end += machine_.latency * std::ceil(std::log2(std::max(size, 1))) +
+             static_cast<double>(group.bytes) / machine_.port;
+    }
+    std::vector<int> tasks;
+    tasks.swap(group.waiting);
+    group = {};
+    for (const int one : tasks) go_on(one, end);
+  }
+
+  const Tape& tape_;
+  const Machine& machine_;
+  const int clients_;
+  ModelledFiles files_;
+  std::vector<Cursor> cursors_;
+  std::vector<Group> groups_;
+  Group all_;
+  std::priority_queue<Ready> ready_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome replay(const Tape& tape, const Machine& machine) { return Replay(tape, machine).run(); }
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,292 @@
+// sheaf_simulate_sfio WHAT --network ethernet|tnet [OPTION VALUE]...: the measurements of the SFIO paper on a
+// modelled Swiss-T1, in virtual time: the real client and listener code over a modelled network
+// (comm/fiber_messages.hpp). Prints one JSON object.
+//
+//   network          half of the nodes send to the other half, all to all
+//   write, read      every node computes and serves; each compute task moves a range of its own over all
+//   listeners
+//   --nodes N        [8]
+//   --bytes B        of every sending or computing task [1 MiB]
+//   --unit U         stripe unit [200]
+//   --runs R         placements of the tasks on the nodes, by chance [1]
+//   --schedule turns|none   whether every task begins with another listener, as the library does, or all with
+//   the first
+//   --calls optimised|single   mwritec and mreadc, or a message for every piece (mwrite, mread)
+//
+// TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
+// connected: here each is with the next ones and those three further, and messages to others pass one in
+// between.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench_common.hpp"
+#include "comm/fiber_comm.hpp"
+#include "comm/fiber_messages.hpp"
+#include "storage/forwarding_file.hpp"
+#include "storage/memory_store.hpp"
+#include "stripedfile/listener.hpp"
+#include "stripedfile/message_link.hpp"
+#include "stripedfile/session.hpp"
+#include "stripedfile/striped_file.hpp"
+
+namespace {
+
+using namespace sheaf;
+using namespace sheaf::sfio;
+
+constexpr int switches = 8;
+constexpr int nodes_of_switch = 4;
+constexpr double disk = 25e6;          // bytes per second, as a disk and its cache have it
+constexpr double disk_request = 1e-4;  // seconds
+
+struct Setting {
+  std::string what;
+  std::string network;
+  int nodes = 8;
+  int64_t bytes = 1 << 20;
+  int64_t unit = 200;
+  int runs = 1;
+  bool scheduled = true;
+  bool optimised = true;
+};
+
+// One of the links that leave a switch: to the next, the one three further, the one before, three before.
+int link_between(int from, int to) {
+  constexpr int steps[] = {1, 3, switches - 1, switches - 3};
+  const int distance = (to - from + switches) % switches;
+  for (int i = 0; i < 4; ++i)
+    if (steps[i] == distance) return from * 4 + i;
+  return -1;
+}
+
+// `node_of`: the node of every task.
+NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
+  NetworkModel model;
+  if (setting.network == "ethernet") {
+    model.latency = 1e-4;
+    model.bandwidth = 12.5e6;
+    return model;
+  }
+  model.latency = 20e-6;
+  model.bandwidth = 50e6;
+  model.links = switches * 4;
+  model.route = [node_of = std::move(node_of)](int from, int to) {
+    const int a = node_of[static_cast<size_t>(from)] / nodes_of_switch;
+    const int b = node_of[static_cast<size_t>(to)] / nodes_of_switch;
+    std::vector<int> links;
+    if (a == b) return links;
+    if (const int direct = link_between(a, b); direct >= 0) return links = {direct};
+    for (int middle = 0; middle < switches && links.empty(); ++middle)
+      if (link_between(a, middle) >= 0 && link_between(middle, b) >= 0)
+        links = {link_between(a, middle), link_between(middle, b)};
+    return links;
+  };
+  return model;
+}
+
+// Disks take their time and keep nothing but sizes.
+class SlowFile final : public ForwardingFile {
+ public:
+  SlowFile(std::shared_ptr<File> file, FiberNetwork& network, bool keeps)
+      : ForwardingFile(std::move(file)), network_(network), keeps_(keeps) {}
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    if (keeps_) return inner().write_at(data, offset);
+    network_.spend(disk_request + static_cast<double>(data.size()) / disk);
+    if (const int64_t end = offset + std::ssize(data); inner().status().size < end) inner().resize(end);
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    if (!keeps_) network_.spend(disk_request + static_cast<double>(data.size()) / disk);
+    return inner().read_at(data, offset);
+  }
+  void sync() override {}
+
+ private:
+  FiberNetwork& network_;
+  bool keeps_;
+};
+
+class SlowStore final : public Store {
+ public:
+  explicit SlowStore(FiberNetwork& network) : network_(network) {}
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return std::make_shared<SlowFile>(memory_.open(path, access), network_, path.ends_with(".sfio"));
+  }
+  FileStatus status(const std::string& path) override { return memory_.status(path); }
+  void remove(const std::string& path) override { memory_.remove(path); }
+  void rename(const std::string& from, const std::string& to) override { memory_.rename(from, to); }
+
+ private:
+  MemoryStore memory_;
+  FiberNetwork& network_;
+};
+
+// A link whose task begins with the first listener, as all others do.
+class Unscheduled final : public Link {
+ public:
+  explicit Unscheduled(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+  const std::vector<ListenerFacts>& listeners() const override { return link_->listeners(); }
+  int find(const std::string& host, int occurrence) override { return link_->find(host, occurrence); }
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
+                              std::vector<MemoryRun> in) override {
+    return link_->start(listener, std::move(request), std::move(out), std::move(in));
+  }
+  void rest(double idle) override { link_->rest(idle); }
+  double now() override { return link_->now(); }
+  LinkCounts counts() const override { return link_->counts(); }
+
+ private:
+  std::unique_ptr<Link> link_;
+};
+
+// The nodes of the tasks: a compute task and a listener share one.
+std::vector<int> placement(const Setting& setting, int run) {
+  std::vector<int> nodes(switches * nodes_of_switch);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  if (setting.runs > 1)
+    std::shuffle(nodes.begin(), nodes.end(), std::mt19937(static_cast<unsigned>(run) + 1));
+  std::vector<int> of_tasks(nodes.begin(), nodes.begin() + setting.nodes);
+  of_tasks.insert(of_tasks.end(), nodes.begin(), nodes.begin() + setting.nodes);
+  return of_tasks;
+}
+
+void wait(Messages& messages, Transfer& transfer) {
+  while (!transfer.done()) messages.rest(0);
+}
+
+// Seconds of an all-to-all of half of the nodes to the other half, in messages of 64 KiB.
+double network_alone(const Setting& setting, int run) {
+  constexpr int64_t message = 64 << 10;
+  const int half = setting.nodes / 2;
+  FiberNetwork network(2 * setting.nodes, model_of(setting, placement(setting, run)));
+  FiberOptions options;
+  options.ranks = 2 * half;
+  options.stack_bytes = 128 << 10;
+  double end = 0;
+  run_fibers(options, [&](Comm& all) {
+    const auto endpoint = network.endpoint(all.rank());
+    const int64_t share = setting.bytes / half;
+    const int64_t rounds = (share + message - 1) / message;
+    std::vector<std::byte> memory(static_cast<size_t>(std::min(message, share)));
+    const MemoryRun run_of_bytes{memory.data(), std::ssize(memory), 0, 1};
+    for (int64_t round = 0; round < rounds; ++round)
+      for (int step = 0; step < half; ++step) {
+        const bool sends = all.rank() < half;
+        const int peer = sends ? half + (all.rank() + step) % half : (all.rank() - half - step + half) % half;
+        const auto transfer = sends ? endpoint->send(peer, 1, {&run_of_bytes, 1})
+                                    : endpoint->receive(peer, 1, {&run_of_bytes, 1});
+        wait(*endpoint, *transfer);
+      }
+    end = std::max(end, network.now());
+  });
+  return end;
+}
+
+double striped(const Setting& setting, int run) {
+  const int nodes = setting.nodes;
+  const bool writes = setting.what == "write";
+  double seconds = 0;
+  std::vector<std::byte> data(static_cast<size_t>(setting.bytes));  // of all tasks
+  FiberNetwork network(2 * nodes, model_of(setting, placement(setting, run)));
+  FiberOptions options;
+  options.ranks = 2 * nodes;
+  options.stack_bytes = 256 << 10;
+  run_fibers(options, [&](Comm& all) {
+    const bool serves = all.rank() >= nodes;
+    SessionOptions own;
+    own.name = "n" + std::to_string(all.rank() % nodes);
+    const Roster roster = make_roster(all, serves ? Role::listener : Role::compute, own, "");
+    const auto mine = all.split(serves, all.rank());
+    if (serves) {
+      SlowStore disks(network);
+      const auto service = make_service(disks, own_facts(roster, all.rank()), own);
+      serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
+      return;
+    }
+    std::unique_ptr<Link> made = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
+    if (!setting.scheduled) made = std::make_unique<Unscheduled>(std::move(made));
+    const std::shared_ptr<Link> link = std::move(made);
+    StripeName name;
+    for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
+    name.unit = setting.unit;
+    std::unique_ptr<StripedFile> file;
+    std::vector<int64_t> token(static_cast<size_t>(2 + 2 * nodes));
+    if (mine->rank() == 0) {
+      file = StripedFile::open(link, name, OpenMode::make);
+      token = file->token();
+    }
+    mine->broadcast(std::as_writable_bytes(std::span(token)), 0);
+    if (!file) file = StripedFile::adopt(link, "f", token);
+    const Block block{setting.bytes * mine->rank(), data.data(), setting.bytes};
+    const auto transfer = [&](Direction direction) {
+      if (!setting.optimised) return file->transfer_simply(direction, block);
+      if (direction == Direction::write) return file->write({&block, 1});
+      file->read({&block, 1});
+    };
+    if (!writes) file->resize(setting.bytes * nodes);
+    mine->barrier();
+    const double begin = network.now();
+    transfer(writes ? Direction::write : Direction::read);
+    mine->barrier();
+    seconds = network.now() - begin;
+    if (mine->rank() == 0) say_goodbye(*link);
+  });
+  return seconds;
+}
+
+int usage(const std::string& what) {
+  std::fprintf(stderr,
+               "sheaf_simulate_sfio: %s\nusage: sheaf_simulate_sfio network|write|read --network "
+               "ethernet|tnet [--nodes 1..32] "
+               "[--bytes B] [--unit U] [--runs R] [--schedule turns|none] [--calls optimised|single]\n",
+               what.c_str());
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return usage("what is to be simulated?");
+  Setting setting;
+  setting.what = argv[1];
+  bench::Options options(argc - 1, argv + 1);
+  setting.network = options.text("--network", "tnet");
+  setting.nodes = static_cast<int>(options.number("--nodes", 8));
+  setting.bytes = options.number("--bytes", 1 << 20);
+  setting.unit = options.number("--unit", 200);
+  setting.runs = static_cast<int>(options.number("--runs", 1));
+  const std::string schedule = options.text("--schedule", "turns");
+  const std::string calls = options.text("--calls", "optimised");
+  options.check();
+  setting.scheduled = schedule == "turns";
+  setting.optimised = calls == "optimised";
+  const bool alone = setting.what == "network";
+  if (!alone && setting.what != "write" && setting.what != "read")
+    return usage("'" + setting.what + "' is none of network, write, read");
+  if (setting.network != "ethernet" && setting.network != "tnet")
+    return usage("no network is called '" + setting.network + "'");
+  if (schedule != "turns" && schedule != "none") return usage("no schedule is called '" + schedule + "'");
+  if (calls != "optimised" && calls != "single") return usage("no calls are called '" + calls + "'");
+  if (setting.nodes < (alone ? 2 : 1) || setting.nodes > switches * nodes_of_switch)
+    return usage("there are 32 nodes");
+  if (setting.bytes < setting.nodes || setting.unit < 1 || setting.runs < 1)
+    return usage("--bytes, --unit and --runs are positive");
+  std::vector<double> rates;
+  for (int run = 0; run < setting.runs; ++run) {
+    const int senders = alone ? setting.nodes / 2 : setting.nodes;
+    const int64_t each = alone ? setting.bytes / senders * senders : setting.bytes;
+    rates.push_back(1e-6 * static_cast<double>(each) * senders /
+                    (alone ? network_alone(setting, run) : striped(setting, run)));
+  }
+  const auto [least, most] = std::ranges::minmax(rates);
+  std::printf("{\"MB/s\": {\"mean\": %.6g, \"least\": %.6g, \"most\": %.6g}, \"runs\": %d}\n",
+              std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size()), least,
+              most, setting.runs);
+  return 0;
+}

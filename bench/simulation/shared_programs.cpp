@@ -1,0 +1,222 @@
+// Programs whose tasks share a file: the access patterns of the Blue Gene/L paper. Each writes in one
+// collective call per dump, or where its name is asked for with "independent" in `off`, with a call of its
+// own; "loop": with one for every piece.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "sharedfile/shared_file.hpp"
+#include "simulation/program_parts.hpp"
+#include "simulation/taping_comm.hpp"
+
+namespace sheaf::simulation {
+
+namespace {
+
+using layout::TypeMap;
+
+bool has_word(const std::string& words, std::string_view word) {
+  return ("," + words + ",").find("," + std::string(word) + ",") != std::string::npos;
+}
+
+Hints hints_of(const Part& part) {
+  Hints hints;
+  const std::string& off = part.options.off;
+  hints.aggregators = part.options.aggregators;
+  hints.buffer_size = part.options.buffer;
+  hints.block_size = part.machine.block;
+  hints.collective_write = hints.collective_read = Choice::enable;
+  hints.aligned = !has_word(off, "aligned");
+  hints.allreduce = !has_word(off, "allreduce");
+  hints.pset = !has_word(off, "pset");
+  hints.reuse = !has_word(off, "reuse");
+  hints.overlap = !has_word(off, "overlap");
+  hints.direct = !has_word(off, "direct");
+  hints.alltoall = has_word(off, "messages") ? false : true;
+  return hints;
+}
+
+// What a task has of one dump.
+struct Pattern {
+  TypeMap type;
+  int64_t displacement = 0;
+  int64_t dump = 0;  // bytes of all tasks
+};
+
+// Calls take(offset, length) for every piece.
+class Pieces final : public layout::PieceVisitor {
+ public:
+  explicit Pieces(std::function<void(int64_t, int64_t)> take) : take_(std::move(take)) {}
+  void run(const layout::Run& run) override {
+    for (int64_t i = 0; i < run.count; ++i) take_(run.offset + i * run.stride, run.length);
+  }
+  void equal(const layout::EqualBlocks& blocks) override {
+    for (const int64_t offset : blocks.offsets) take_(blocks.base + offset, blocks.length);
+  }
+  void blocks(const layout::Blocks& blocks) override {
+    for (size_t i = 0; i < blocks.offsets.size(); ++i)
+      take_(blocks.base + blocks.offsets[i], blocks.starts[i + 1] - blocks.starts[i]);
+  }
+
+ private:
+  std::function<void(int64_t, int64_t)> take_;
+};
+
+struct Transfer {
+  Part& part;
+  SharedFile& file;
+  bool writes;
+
+  int64_t move(const View& view, int64_t position, int64_t bytes, bool together) const {
+    std::byte* const memory = program_data(bytes).data();
+    const Source from{memory, TypeMap::bytes(1), bytes};
+    const Destination to{memory, TypeMap::bytes(1), bytes};
+    if (together)
+      return writes ? file.write_at_all(file.lane(), view, position, from)
+                    : file.read_at_all(file.lane(), view, position, to);
+    return writes ? file.write_at(view, position, from) : file.read_at(view, position, to);
+  }
+
+  void dump(const Pattern& pattern, int number) const {
+    View view;
+    view.displacement = pattern.displacement + number * pattern.dump;
+    if (has_word(part.options.off, "loop")) {
+      int64_t count = 0;
+      Pieces pieces([&](int64_t offset, int64_t length) {
+        if (count++ % part.options.skip == 0) move(View{}, view.displacement + offset, length, false);
+      });
+      pattern.type.visit(0, 0, pattern.type.size(), pieces);
+      return;
+    }
+    view.filetype = pattern.type;
+    const int64_t call = part.options.call > 0 ? part.options.call : pattern.type.size();
+    for (int64_t at = 0; at < pattern.type.size(); at += call)
+      move(view, at, std::min(call, pattern.type.size() - at), !has_word(part.options.off, "independent"));
+  }
+};
+
+void write_pattern(Part& part, const std::vector<Pattern>& dumps) {
+  const bool collective = !has_word(part.options.off, "loop") && !has_word(part.options.off, "independent");
+  part.end_phase("begin");
+  auto own = taping_comm(part.comm.duplicate(), part.noted.tape, part.comm.rank());
+  const auto file = SharedFile::open(std::move(own), part.store, "d/shared",
+                                     {.read = true, .write = true, .create = true}, hints_of(part));
+  part.end_phase("open");
+  for (const bool writes : {true, false}) {
+    if (!writes && !part.options.reads) break;
+    int number = 0;
+    for (const Pattern& pattern : dumps) {
+      Transfer{part, *file, writes}.dump(pattern, number++);
+      if (collective) part.comm.barrier();
+    }
+    if (writes) file->sync();
+    part.end_phase(writes ? "write" : "read");
+  }
+  file->close();
+  part.end_phase("close");
+}
+
+void repeat(Part& part, const Pattern& pattern) {
+  write_pattern(part, std::vector<Pattern>(static_cast<size_t>(part.options.dumps), pattern));
+}
+
+// Three factors of the number of tasks, as even as can be, in rising order.
+std::vector<int64_t> grid_of(int tasks) {
+  std::vector<int64_t> best{1, 1, tasks};
+  for (int64_t a = 1; a * a * a <= tasks; ++a)
+    for (int64_t b = a; tasks % a == 0 && a * b * b <= tasks; ++b)
+      if (tasks / a % b == 0 && tasks / a / b - a <= best[2] - best[0]) best = {a, b, tasks / a / b};
+  return best;
+}
+
+}  // namespace
+
+void write_domains(Part& part) {
+  const int64_t tasks = part.options.tasks;
+  const int64_t blocks = part.options.points;
+  const int64_t block = part.machine.block;
+  const bool aligned = !has_word(part.options.off, "aligned");
+  const auto border = [&](int64_t task) {
+    return aligned ? blocks * task / tasks * block : blocks * block * task / tasks;
+  };
+  part.end_phase("begin");
+  const auto file = part.store.open("d/shared", Access::create);
+  part.end_phase("open");
+  const int64_t from = border(part.comm.rank());
+  const int64_t to = border(part.comm.rank() + 1);
+  for (int64_t at = from; at < to; at += 16 << 20)
+    file->write_at(program_data(std::min<int64_t>(16 << 20, to - at)), at);
+  part.end_phase("write");
+  file->close();
+  part.end_phase("close");
+}
+
+void write_contiguous(Part& part) {
+  repeat(part, {TypeMap::bytes(part.options.bytes), part.comm.rank() * part.options.bytes,
+                part.options.tasks * part.options.bytes});
+}
+
+// Pieces dealt out to the tasks in turn.
+void write_strided(Part& part) {
+  const ProgramOptions& o = part.options;
+  repeat(part, {TypeMap::vector(o.bytes / o.piece, 1, o.piece * o.tasks, TypeMap::bytes(o.piece)),
+                part.comm.rank() * o.piece, o.tasks * o.bytes});
+}
+
+// A three-dimensional array of ints in blocks of points^3.
+void write_coll_perf(Part& part) {
+  const int64_t n = part.options.points;
+  const std::vector<int64_t> grid = grid_of(part.options.tasks);
+  const int64_t rank = part.comm.rank();
+  const int64_t starts[] = {rank / (grid[1] * grid[2]) * n, rank / grid[2] % grid[1] * n, rank % grid[2] * n};
+  const int64_t sizes[] = {grid[0] * n, grid[1] * n, grid[2] * n};
+  const int64_t parts[] = {n, n, n};
+  repeat(part, {TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(4)), 0,
+                part.options.tasks * n * n * n * 4});
+}
+
+// Diagonal multipartitioning of points^3 cells of 5 doubles; `tasks` is a square.
+void write_bt(Part& part) {
+  const int64_t n = part.options.points;
+  int64_t q = 1;
+  while (q * q < part.options.tasks) ++q;
+  const auto begin = [&](int64_t cell) { return cell * n / q; };
+  const int64_t rank = part.comm.rank();
+  std::vector<TypeMap> cells;
+  for (int64_t z = 0; z < q && q * q == part.options.tasks; ++z) {
+    const int64_t at[] = {z, (rank / q + z) % q, (rank % q + z) % q};
+    int64_t sizes[] = {n, n, n};
+    int64_t parts[3], starts[3];
+    for (int d = 0; d < 3; ++d) {
+      starts[d] = begin(at[d]);
+      parts[d] = begin(at[d] + 1) - starts[d];
+    }
+    cells.push_back(TypeMap::subarray(sizes, parts, starts, true, TypeMap::bytes(40)));
+  }
+  if (cells.empty()) throw Error(Code::invalid_argument, "bt needs a square number of tasks");
+  const std::vector<int64_t> lengths(cells.size(), 1);
+  const std::vector<int64_t> places(cells.size(), 0);
+  repeat(part, {TypeMap::structure(lengths, places, cells), 0, n * n * n * 40});
+}
+
+// Spectral elements of `piece` bytes, scattered over the tasks; `bytes` of all tasks together.
+void write_elements(Part& part) {
+  const ProgramOptions& o = part.options;
+  const int64_t count = o.bytes / o.piece;
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(7));
+  std::vector<int64_t> mine;
+  for (int64_t i = part.comm.rank(); i < count; i += o.tasks)
+    mine.push_back(order[static_cast<size_t>(i)] * o.piece);
+  std::sort(mine.begin(), mine.end());
+  order = {};
+  repeat(part, {TypeMap::indexed_block(1, mine, TypeMap::bytes(o.piece)), 0, count * o.piece});
+}
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,77 @@
+// simulate PROGRAM NAME=NUMBER...: carries out a program of the papers' experiments on a modelled machine
+// (simulation/programs.hpp, simulation/machine.hpp) and prints one JSON object: seconds of each phase, and
+// what was counted. No time but that of counting passes. Exit codes: 0, 1 if the library fails, 2 for a
+// mistake in the command line.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "simulation/programs.hpp"
+#include "simulation/replay.hpp"
+
+namespace {
+
+using namespace sheaf::simulation;
+
+void print(const Noted& noted, const Outcome& outcome) {
+  std::printf("{\"seconds\": {");
+  double before = 0;
+  for (size_t i = 0; i < outcome.phases.size(); ++i) {
+    if (i > 0)
+      std::printf("%s\"%s\": %.9g", i > 1 ? ", " : "", noted.phases[i].c_str(), outcome.phases[i] - before);
+    before = outcome.phases[i];
+  }
+  const Counts& c = outcome.counts;
+  const std::pair<const char*, int64_t> counts[] = {{"creates", c.creates},
+                                                    {"opens", c.opens},
+                                                    {"opens_again", c.opens_again},
+                                                    {"writes", c.writes},
+                                                    {"reads", c.reads},
+                                                    {"bytes_written", c.bytes_written},
+                                                    {"bytes_read", c.bytes_read},
+                                                    {"whole_blocks", c.whole_blocks},
+                                                    {"partial_blocks", c.partial_blocks},
+                                                    {"blocks_read", c.blocks_read},
+                                                    {"revoked", c.revoked},
+                                                    {"meetings", c.meetings}};
+  std::printf("}, \"counts\": {");
+  for (size_t i = 0; i < std::size(counts); ++i)
+    std::printf("%s\"%s\": %lld", i > 0 ? ", " : "", counts[i].first,
+                static_cast<long long>(counts[i].second));
+  std::printf("}, \"end\": %.9g}\n", outcome.end);
+}
+
+int usage() {
+  std::fprintf(stderr, "usage: simulate PROGRAM [NAME=NUMBER...]\nprograms:");
+  for (const std::string_view name : program_names())
+    std::fprintf(stderr, " %.*s", static_cast<int>(name.size()), name.data());
+  std::fprintf(stderr, "\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return usage();
+  Machine machine;
+  ProgramOptions options;
+  for (int i = 2; i < argc; ++i) {
+    if (machine.set(argv[i]) || options.set(argv[i])) continue;
+    std::fprintf(stderr, "simulate: '%s' is no number of a machine or a program, or out of its range\n",
+                 argv[i]);
+    return 2;
+  }
+  const auto names = program_names();
+  if (std::find(names.begin(), names.end(), argv[1]) == names.end()) return usage();
+  try {
+    const Noted noted = run_program(argv[1], options, machine);
+    print(noted, replay(noted.tape, machine));
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "simulate: %s\n", error.what());
+    return 1;
+  }
+}

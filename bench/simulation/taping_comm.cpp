@@ -1,0 +1,139 @@
+#include "simulation/taping_comm.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "comm/shared_memory.hpp"
+
+namespace sheaf::simulation {
+
+namespace {
+
+int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
+  int64_t bytes = 0;
+  for (const Outgoing& message : outgoing) bytes += std::ssize(message.bytes);
+  return bytes;
+}
+
+class TapingExchange final : public Exchange {
+ public:
+  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int64_t sent)
+      : exchange_(std::move(exchange)), tape_(tape), task_(task), group_(group), sent_(sent) {}
+
+  std::vector<int64_t> finish() override {
+    std::vector<int64_t> received = exchange_->finish();
+    int64_t bytes = 0;
+    for (const int64_t one : received) bytes += one;
+    tape_.note(task_, {.length = std::max(sent_, bytes), .file = group_, .kind = Kind::exchange});
+    return received;
+  }
+
+ private:
+  std::unique_ptr<Exchange> exchange_;
+  Tape& tape_;
+  int task_;
+  int32_t group_;
+  int64_t sent_;
+};
+
+class TapingComm final : public Comm {
+ public:
+  TapingComm(std::unique_ptr<Comm> comm, Tape& tape, int task)
+      : comm_(std::move(comm)), tape_(tape), task_(task) {
+    int64_t group = comm_->rank() == 0 ? tape_.new_group(comm_->size()) : 0;
+    comm_->broadcast(std::as_writable_bytes(std::span(&group, 1)), 0);
+    group_ = static_cast<int32_t>(group);
+  }
+
+  int rank() const override { return comm_->rank(); }
+  int size() const override { return comm_->size(); }
+  int grain() const override { return comm_->grain(); }
+  void barrier() override {
+    meet(0);
+    comm_->barrier();
+  }
+  void broadcast(std::span<std::byte> data, int root) override {
+    meet(std::ssize(data));
+    comm_->broadcast(data, root);
+  }
+  void all_max(std::span<int64_t> values) override {
+    meet(std::ssize(values) * 8);
+    comm_->all_max(values);
+  }
+  bool begin_all_max(std::span<const int64_t> values) override { return comm_->begin_all_max(values); }
+  void finish_all_max(std::span<int64_t> values) override {
+    meet(std::ssize(values) * 8);
+    comm_->finish_all_max(values);
+  }
+  void all_sum(std::span<int64_t> values) override {
+    meet(std::ssize(values) * 8);
+    comm_->all_sum(values);
+  }
+  void prefix_sum(std::span<int64_t> values) override {
+    meet(std::ssize(values) * 8);
+    comm_->prefix_sum(values);
+  }
+  void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
+    meet(std::ssize(values) * 16);
+    comm_->prefix_sum_and_total(values, totals);
+  }
+  // What goes to the root passes its port.
+  Gathered gather(std::span<const std::byte> mine, int root) override {
+    Gathered all = comm_->gather(mine, root);
+    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine));
+    return all;
+  }
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    std::vector<std::byte> mine = comm_->scatter(pieces, root);
+    exchanged(rank() == root ? std::ssize(pieces.bytes) : std::ssize(mine));
+    return mine;
+  }
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    exchanged(rank() == root ? std::ssize(mine) * size() : std::ssize(mine));
+    comm_->scatter_equal(pieces, mine, root);
+  }
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
+    const int64_t sent = bytes_of(outgoing);
+    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
+                                            task_, group_, sent);
+  }
+  std::unique_ptr<Comm> split(int color, int key) override {
+    meet(8);
+    return taping_comm(comm_->split(color, key), tape_, task_);
+  }
+  std::unique_ptr<Comm> duplicate() override {
+    meet(8);
+    return taping_comm(comm_->duplicate(), tape_, task_);
+  }
+  std::unique_ptr<Comm> split_by_node() override {
+    meet(8);
+    return taping_comm(comm_->split_by_node(), tape_, task_);
+  }
+  SharedWord* shared_words() override { return comm_->shared_words(); }
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
+  std::unique_ptr<SharedMemory> kept_memory() override { return comm_->kept_memory(); }
+  int node_count() override { return comm_->node_count(); }
+  Traffic traffic() const override { return comm_->traffic(); }
+
+ private:
+  void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }
+  void exchanged(int64_t bytes) {
+    tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::exchange});
+  }
+
+  std::unique_ptr<Comm> comm_;
+  Tape& tape_;
+  int task_;
+  int32_t group_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task) {
+  if (!comm) return nullptr;  // of a split that leaves this task out
+  return std::make_unique<TapingComm>(std::move(comm), tape, task);
+}
+
+}  // namespace sheaf::simulation

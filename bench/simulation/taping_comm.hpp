@@ -1,0 +1,15 @@
+// simulation/taping_comm: a Comm that notes the collective calls of its task on a tape. Groups made from it
+// do so too.
+#pragma once
+
+#include <memory>
+
+#include "comm/comm.hpp"
+#include "simulation/tape.hpp"
+
+namespace sheaf::simulation {
+
+// Collective over `comm`. `task`: the number of this task on the tape. The tape outlives the Comm.
+std::unique_ptr<Comm> taping_comm(std::unique_ptr<Comm> comm, Tape& tape, int task);
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,110 @@
+#include "simulation/taping_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "comm/fiber_comm.hpp"
+#include "storage/forwarding_file.hpp"
+
+namespace sheaf::simulation {
+
+namespace {
+
+constexpr int64_t most_data = 64 << 20;
+constexpr std::byte pattern{0xa5};
+
+// The task on whose behalf a call is made, -1 outside of a run.
+int caller() { return memory_owner(); }
+
+bool is_pattern(std::span<const std::byte> data) {
+  constexpr size_t end = 16;
+  if (data.size() < 4 * end) return false;
+  const auto all = [](std::span<const std::byte> part) {
+    return std::ranges::all_of(part, [](std::byte b) { return b == pattern; });
+  };
+  return all(data.first(end)) && all(data.last(end));
+}
+
+bool is_program_data(std::span<const std::byte> data) {
+  const std::span<const std::byte> mine = program_data(0);
+  return data.data() >= mine.data() && data.data() < mine.data() + most_data;
+}
+
+class TapingFile final : public ForwardingFile {
+ public:
+  TapingFile(std::shared_ptr<File> file, Tape& tape, Keep keep)
+      : ForwardingFile(std::move(file)), tape_(tape), keep_(keep), number_(tape.file(path())) {}
+  ~TapingFile() override { note_close(); }
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    const int64_t length = std::ssize(data);
+    note(Kind::write, offset, length);
+    if (keep_ == Keep::metadata && !is_pattern(data)) return inner().write_at(data, offset);
+    if (inner().status().size < offset + length) inner().resize(offset + length);
+  }
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
+    int64_t length = 0;
+    for (const auto part : parts) length += std::ssize(part);
+    note(Kind::write, offset, length);
+    for (const auto part : parts) {
+      if (keep_ == Keep::metadata && !is_pattern(part)) inner().write_at(part, offset);
+      offset += std::ssize(part);
+    }
+    if (inner().status().size < offset) inner().resize(offset);
+  }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    note(Kind::read, offset, std::ssize(data));
+    if (keep_ == Keep::metadata && !is_program_data(data)) return inner().read_at(data, offset);
+    return static_cast<size_t>(std::clamp<int64_t>(inner().status().size - offset, 0, std::ssize(data)));
+  }
+  void close() override {
+    note_close();
+    ForwardingFile::close();
+  }
+
+ private:
+  void note(Kind kind, int64_t offset, int64_t length) {
+    if (length > 0 || kind == Kind::close)
+      tape_.note(caller(), {.offset = offset, .length = length, .file = number_, .kind = kind});
+  }
+  void note_close() {
+    if (!std::exchange(closed_, true)) note(Kind::close, 0, 0);
+  }
+
+  Tape& tape_;
+  const Keep keep_;
+  const int32_t number_;
+  bool closed_ = false;
+};
+
+}  // namespace
+
+std::span<std::byte> program_data(int64_t bytes) {
+  static std::byte* const memory = [] {
+    auto* made = new std::byte[most_data];
+    std::memset(made, static_cast<int>(pattern), most_data);
+    return made;
+  }();
+  return {memory, static_cast<size_t>(std::min(bytes, most_data))};
+}
+
+std::shared_ptr<File> TapingStore::open(const std::string& path, Access access) {
+  const bool there = memory_.status(path).exists;
+  auto file = std::make_shared<TapingFile>(memory_.open(path, access), tape_, keep_);
+  tape_.note(caller(), {.file = tape_.file(path),
+                        .place = tape_.directory_of(path),
+                        .kind = there ? Kind::open : Kind::create});
+  return file;
+}
+
+FileSystemTraits TapingStore::traits(const std::string&) {
+  FileSystemTraits traits;
+  traits.kind = FileSystem::gpfs;
+  traits.coherence = Coherence::coherent;
+  traits.locks = LockScope::global;
+  traits.unit = block_;
+  return traits;
+}
+
+}  // namespace sheaf::simulation

@@ -1,0 +1,28 @@
+// What a trace holds: one event after the other as each thread of each process met them, compressed as one
+// stream.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trace {
+
+enum class Kind : std::uint32_t { enter, leave, send, receive };  // receive: the call began at `time`
+
+struct Event {
+  std::uint64_t time = 0;  // nanoseconds of the traced program's clock
+  Kind kind = Kind::enter;
+  std::uint32_t what = 0;     // region of enter and leave; the other task of a message
+  std::uint64_t message = 0;  // number of the message between these two threads; 0 if it is none
+};
+static_assert(sizeof(Event) == 24);
+
+// Files of thread number `thread` of all tasks: a multifile, or one file per task.
+inline std::string multifile_name(const std::string& dir, int thread) {
+  return dir + "/trace." + std::to_string(thread) + ".sion";
+}
+inline std::string task_name(const std::string& dir, int thread, int task) {
+  return dir + "/trace." + std::to_string(thread) + "." + std::to_string(task);
+}
+
+}  // namespace trace

@@ -1,0 +1,143 @@
+"""sheaf-figures: the driver, the modelled machine behind it, and the trace tool of the examples."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).resolve()
+MACHINE = ["block=1048576", "tasks_per_client=1", "servers=1", "server_write=1e6", "server_read=1e6", "client_write=1e12", "client_read=1e12",
+           "partial=2", "token=0"]
+
+
+def simulate(program: str, *words: str) -> dict:
+    done = subprocess.run([BIN / "sheaf_simulate", program, *MACHINE, *words], capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
+
+
+class Machine(unittest.TestCase):
+    """What a block costs is said by the numbers of the machine: a second each way here."""
+
+    def test_whole_blocks_cost_their_bytes(self):
+        found = simulate("task-files", "tasks=3", "bytes=2M")
+        self.assertAlmostEqual(found["seconds"]["write"], 6 * 1.048576, places=3)
+        self.assertAlmostEqual(found["seconds"]["read"], 6 * 1.048576, places=3)
+        self.assertEqual((found["counts"]["whole_blocks"], found["counts"]["partial_blocks"]), (6, 0))
+
+    def test_a_part_of_a_block_costs_two(self):
+        found = simulate("task-files", "tasks=1", "bytes=512k", "reads=0")
+        self.assertEqual((found["counts"]["whole_blocks"], found["counts"]["partial_blocks"]), (0, 1))
+        self.assertAlmostEqual(found["seconds"]["close"], 2 * 1.048576, places=3)
+
+    def test_blocks_of_two_clients_are_taken_from_each_other(self):
+        apart = simulate("domains", "tasks=4", "points=6")["counts"]
+        shared = simulate("domains", "tasks=4", "points=6", "off=aligned")["counts"]
+        self.assertEqual((apart["whole_blocks"], apart["revoked"]), (6, 0))
+        self.assertEqual((shared["whole_blocks"], shared["revoked"]), (4, 2))
+
+    def test_creations_in_one_directory_come_one_after_the_other(self):
+        one = simulate("task-files", "tasks=100", "data=0", "create=0.5", "create_alone=0.1")
+        own = simulate("task-files", "tasks=100", "data=0", "create=0.5", "create_alone=0.1", "directories=1")
+        self.assertAlmostEqual(one["seconds"]["open"], 99 * 0.5 + 0.1, places=6)
+        self.assertAlmostEqual(own["seconds"]["open"], 0.1, places=6)
+
+    def test_a_multifile_is_the_same_bytes_in_the_library_and_on_the_tape(self):
+        found = simulate("multifile", "tasks=64", "files=4", "bytes=1M")["counts"]
+        self.assertEqual(found["creates"], 4)
+        self.assertEqual(found["opens"] + found["opens_again"], 60 + 64)
+        self.assertGreaterEqual(found["bytes_written"], 64 << 20)
+        self.assertLess(found["bytes_written"], 65 << 20)
+
+    def test_mistakes_are_named(self):
+        for words in (["nonsense"], ["multifile", "tasks=0"], ["multifile", "colour=1"], ["bt", "tasks=3"]):
+            done = subprocess.run([BIN / "sheaf_simulate", *words], capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertTrue(done.stderr, words)
+
+
+class SwissT1(unittest.TestCase):
+    def simulate(self, *words: object) -> dict:
+        done = subprocess.run([str(word) for word in (BIN / "sheaf_simulate_sfio", *words)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["MB/s"]
+
+    def test_a_port_is_the_limit_of_two_nodes(self):
+        self.assertAlmostEqual(self.simulate("network", "--network", "ethernet", "--nodes", 2)["mean"], 12.5, delta=0.5)
+
+    def test_more_listeners_are_faster_and_single_requests_slower(self):
+        words = ["write", "--network", "ethernet", "--bytes", 65536]
+        one, four = (self.simulate(*words, "--nodes", n)["mean"] for n in (1, 4))
+        self.assertGreater(four, 2 * one)
+        self.assertLess(self.simulate(*words, "--nodes", 4, "--calls", "single")["mean"], 0.3 * four)
+
+
+class Driver(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.dir = Path(directory.name)
+
+    def start(self, *words: object) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-B", ROOT / "bench/paper.py", *words, "--build", BIN.parent, "--dir", self.dir, "--out", self.dir / "out"]
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
+
+    def test_a_figure_gives_a_picture_values_and_what_the_paper_says(self):
+        done = self.start("jugene-table1", "--quick")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "", "quiet in a pipe")
+        self.assertIn("holds", done.stdout)
+        result = json.loads((self.dir / "out/jugene-table1.json").read_text())
+        self.assertEqual([row[0] for row in result["tables"][0]["rows"]], [1, 2, 4])
+        self.assertTrue((self.dir / "out/jugene-table1.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertEqual([path.name for path in self.dir.iterdir()], ["out"], "nothing else is left")
+
+    def test_what_there_is_and_what_there_is_not(self):
+        names = self.start("list").stdout.split("\n")
+        self.assertGreaterEqual(len(names), 20)
+        done = self.start("sc09-99")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("'sc09-99'", done.stderr)
+
+
+@unittest.skipUnless((BIN / "trace_record").exists(), "no MPI or no zlib")
+class Trace(unittest.TestCase):
+    """The waiting follows from the rules by which the traced program keeps its clock."""
+
+    @staticmethod
+    def waiting(tasks: int, threads: int, events: int) -> int:
+        total = 0
+        for thread in range(threads):
+            clock = [0] * tasks
+            for _ in range(events // 5):
+                sent = [clock[r] + 1000 + r + thread for r in range(tasks)]
+                total += sum(max(0, sent[r - 1] - sent[r] - 10) for r in range(tasks))
+                clock = [max(sent[r] + 10, sent[r - 1]) + 10 for r in range(tasks)]
+        return total
+
+    def mpirun(self, tasks: int, *words: object) -> dict:
+        command = [ROOT / "scripts/mpirun.sh", "openmpi", tasks, *words, "--json"]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_other_numbers_of_tasks_find_the_same_waiting(self):
+        for files, analysers in (("multifile", 3), ("tasklocal", 1)):
+            with tempfile.TemporaryDirectory() as directory:
+                recorded = self.mpirun(4, BIN / "trace_record", "--dir", directory, "--files", files, "--events", 5000, "--threads", 2)
+                found = self.mpirun(analysers, BIN / "trace_analyse", "--dir", directory)
+                self.assertEqual(recorded["files"], 2 if files == "multifile" else 8)
+                self.assertEqual((found["events"], found["messages"]), (4 * 2 * 5000, 4 * 2 * 1000))
+                self.assertEqual(found["waiting_ns"], self.waiting(4, 2, 5000))
+                self.assertLess(recorded["stored_bytes"], recorded["raw_bytes"] / 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
