@@ -153,7 +153,7 @@ def _load() -> None:
     if not sys.platform.startswith("linux"):
         _problem = f"the library is not built for {sys.platform}"
         return
-    problems = []
+    problems: List[str] = []
     for place in candidates():
         try:
             _found = Library(ctypes.CDLL(place), place)

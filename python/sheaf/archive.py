@@ -23,7 +23,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Generator, List, Mapping, Optional, Set, Tuple, Union
 
 from .errors import InvalidArgumentError, NotFoundError, WrongModeError
 from .multifile import MultifileReader, MultifileWriter, serial_writer
@@ -73,7 +73,7 @@ class Archive:
             made[0].records.append(INDEX_KEY, _index([]))
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Generator[None, None, None]:
         """Alone among processes and threads: a lock on the directory, because the file may not be there yet."""
         with self._lock:
             directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
@@ -135,10 +135,10 @@ class Archive:
         if not places or places[0][0] != INDEX_KEY:
             return []
         try:
-            first = json.loads(stream.pread(places[0][2], places[0][1]))
+            first: Any = json.loads(stream.pread(places[0][2], places[0][1]))
         except ValueError:
             return []
-        return places if isinstance(first, dict) and first.get("format") == _FORMAT else []
+        return places if isinstance(first, dict) and "format" in first and first["format"] == _FORMAT else []
 
     def _replay(self, changes: Iterable[List[Any]]) -> None:
         for what, name, *facts in changes:

@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """A file system for fsspec: what is in a multifile, by name.
 
 ``sheaf:///data/run.sion`` is a directory with the tasks of the multifile as files, ``sheaf:///data/run.sion/3`` the stream of task

@@ -113,7 +113,7 @@ class Registry:
         api = calls.sion_generic_create_api(b"python")
         bodies: List[Tuple[str, Any, Callable[..., None]]] = [
             ("create_local_commgroup", _CREATE, self._create), ("free_local_commgroup", _FREE, self._free),
-            ("barrier", _BARRIER, lambda group: self._groups[group].barrier()), ("bcastr", _BCAST, self._bcast),
+            ("barrier", _BARRIER, self._barrier), ("bcastr", _BCAST, self._bcast),
             ("gatherr", _MOVE, self._gather), ("scatterr", _MOVE, self._scatter),
             ("gathervr", _MOVE_V, self._never), ("scattervr", _MOVE_V, self._never)]
         for name, kind, body in bodies:
@@ -131,6 +131,9 @@ class Registry:
 
     def _free(self, group: int) -> None:
         self.remove(group)
+
+    def _barrier(self, group: int) -> None:
+        self._groups[group].barrier()
 
     def _bcast(self, data: int, group: int, kind: int, count: int, root: int) -> None:
         size = count * _BYTES[kind]

@@ -272,8 +272,11 @@ class PureWriter(MultifileWriter):
         self.block_size = pure.block_size_of(path, block_size)
         self._sid = 0
         self._made = [pure.PureOutputStream(path, task, -(-size // self.block_size) * self.block_size or self.block_size,
-                                            self._handle, self._lock) for task, size in enumerate(chunk_sizes)]
+                                            self._check, self._lock) for task, size in enumerate(chunk_sizes)]
         self._streams = list(self._made)
+
+    def _check(self) -> None:
+        self._handle()
 
     def close(self) -> None:
         from . import pure
@@ -295,12 +298,13 @@ def serial_writer(path: str, tasks: Optional[int], chunk_size: Union[int, Sequen
             raise InvalidArgumentError(f"'{path}': tasks, chunk sizes and global ranks of a multifile that is appended to are "
                                        "those it has", path=path)
         return (MultifileWriter if available() else PureWriter)(path, 0, [], [], block_size, words, append=True)
-    sizes = [] if chunk_size is None or isinstance(chunk_size, int) else list(chunk_size)
+    one_size = 1 << 20 if chunk_size is None else chunk_size
+    sizes = [] if isinstance(one_size, int) else list(one_size)
     count = tasks if tasks is not None else len(sizes) or 1
     if count < 0:
         raise InvalidArgumentError(f"'{path}': {count} tasks", path=path)
-    if not sizes:
-        sizes = [1 << 20 if chunk_size is None else int(chunk_size)] * count  # type: ignore[call-overload]
+    if isinstance(one_size, int):
+        sizes = [one_size] * count
     ranks = list(range(count)) if global_ranks is None else list(global_ranks)
     for name, values in (("chunk sizes", sizes), ("global ranks", ranks)):
         if len(values) != count:

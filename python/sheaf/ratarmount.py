@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """A backend for ratarmount: multifiles, and archives of :mod:`sheaf.archive`, mounted as directories.
 
 ``sheaf ratarmount run.sion mnt`` is ratarmount, which knows multifiles then; ``register()`` does the same for programs that use
@@ -66,7 +67,7 @@ class SheafMountSource(MountSource):  # type: ignore[misc]
     def open(self, fileInfo: FileInfo, buffering: int = -1) -> "IO[bytes]":  # noqa: N803
         name, entry = self._place(fileInfo)
         raw: Any = ObjectFile(self._archive, name, entry)
-        return raw if buffering == 0 else io.BufferedReader(raw, 1 << 17 if buffering < 2 else buffering)  # type: ignore[return-value]
+        return raw if buffering == 0 else io.BufferedReader(raw, 1 << 17 if buffering < 2 else buffering)
 
     def read(self, fileInfo: FileInfo, size: int, offset: int) -> bytes:  # noqa: N803
         name, _ = self._place(fileInfo)

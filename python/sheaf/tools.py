@@ -34,9 +34,9 @@ class VerifyReport:
     """What :func:`verify` has found. True if nothing is wrong."""
 
     ok: bool = False
-    files: List[str] = field(default_factory=list)
-    findings: List[Finding] = field(default_factory=list)
-    notes: List[str] = field(default_factory=list)
+    files: List[str] = field(default_factory=lambda: [])
+    findings: List[Finding] = field(default_factory=lambda: [])
+    notes: List[str] = field(default_factory=lambda: [])
 
     def __bool__(self) -> bool:
         return self.ok
@@ -48,14 +48,14 @@ class RepairedFile:
 
     path: str
     source: str
-    unknown: List[str] = field(default_factory=list)
+    unknown: List[str] = field(default_factory=lambda: [])
 
 
 @dataclass
 class RepairReport:
     """What :func:`repair` has done."""
 
-    files: List[RepairedFile] = field(default_factory=list)
+    files: List[RepairedFile] = field(default_factory=lambda: [])
 
     @property
     def was_complete(self) -> bool:

@@ -27,9 +27,17 @@ from .archive import Archive
 class SheafStore(Store):
     """Keys and values in a multifile, which is made by the first write. ``words``: of the open mode, when it is made."""
 
-    supports_writes = True
-    supports_deletes = True
-    supports_listing = True
+    @property
+    def supports_writes(self) -> bool:
+        return True
+
+    @property
+    def supports_deletes(self) -> bool:
+        return True
+
+    @property
+    def supports_listing(self) -> bool:
+        return True
 
     def __init__(self, path: "Union[str, os.PathLike[str]]", *, read_only: bool = False, words: str = "") -> None:
         super().__init__(read_only=read_only)
@@ -80,7 +88,8 @@ class SheafStore(Store):
             return None
         start, stop = _bounds(byte_range, entry.size)
         data = archive.read(key, start, stop)
-        return (prototype or default_buffer_prototype()).buffer.from_bytes(data)
+        made: Buffer = (prototype or default_buffer_prototype()).buffer.from_bytes(data)
+        return made
 
     def _entry(self, key: str) -> Any:
         archive = self._ready()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Sequence, Tuple, Union
+from typing import Any, Dict, List, Sequence, Tuple, Union, cast
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,12 +21,12 @@ def load(path: Path) -> Dict[str, Any]:
     with open(name, encoding="utf-8", errors="replace") as file:
         text = file.read()
     try:
-        report = json.loads(text)
+        report: Any = json.loads(text)
     except ValueError:
         report = None
-    if not isinstance(report, dict) or report.get("program") != "sheaf-partest" or "phases" not in report:
+    if not isinstance(report, dict) or not {"program", "phases"} <= set(report) or report["program"] != "sheaf-partest":  # pyright: ignore
         raise InvalidArgumentError(f"'{name}' is neither a multifile nor what `sheaf-partest --json` prints", path=name)
-    return report
+    return cast("Dict[str, Any]", report)
 
 
 def draw_bandwidths(paths: Sequence[Path]) -> Figure:
@@ -36,7 +36,8 @@ def draw_bandwidths(paths: Sequence[Path]) -> Figure:
     operations = [op for op in ("write", "read") if any(phase["operation"] == op for r in reports for phase in r["phases"])]
     if not operations:
         raise InvalidArgumentError(f"'{os.fspath(paths[0])}' has no phases that write or read", path=os.fspath(paths[0]))
-    figure = Figure(figsize=(5 * len(operations), 4), layout="constrained")
+    made = Figure(figsize=(5 * len(operations), 4), layout="constrained")
+    figure: Any = made
     all_axes = figure.subplots(1, len(operations), sharey=True, squeeze=False)[0]
     curves = len({report["tasks"] for report in reports}) > 1
     for axes, operation in zip(all_axes, operations):
@@ -50,7 +51,7 @@ def draw_bandwidths(paths: Sequence[Path]) -> Figure:
     first = reports[0]
     tasks = "" if curves else f"{first['tasks']} tasks, "
     figure.suptitle(f"sheaf-partest: {tasks}{first['mpi'].splitlines()[0]}", fontsize=12)
-    return figure
+    return made
 
 
 Points = Dict[str, List[Tuple[int, float, float]]]

@@ -25,7 +25,7 @@ td.n, th.n { text-align: right } .bad { color: #b3261e; font-weight: 600 } .good
 def write_page(layout: Layout, path: str) -> None:
     """Writes the page."""
     picture = io.BytesIO()
-    draw(layout).savefig(picture, format="png", dpi=140)
+    save(draw(layout), picture)
     encoded = base64.b64encode(picture.getvalue()).decode()
     name = html.escape(layout.path)
     body = [f"<h1>{name}</h1>", _verdict(layout), _table(["", ""], _facts(layout)),
@@ -43,6 +43,11 @@ def write_page(layout: Layout, path: str) -> None:
             + "\n".join(body) + "\n</body></html>\n")
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
+
+
+def save(figure: Any, where: Any) -> None:
+    """Writes a figure to a path, or as PNG into a file."""
+    figure.savefig(where, dpi=140)
 
 
 def _verdict(layout: Layout) -> str:

@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from .survey import Layout, Longs
 
@@ -23,14 +23,15 @@ def draw(layout: Layout) -> Figure:
     """All of it in one figure."""
     files = list(range(min(len(layout.files), MOST_FILES)))
     heights = [3.4] * len(files) + [2.6]
-    figure = Figure(figsize=(10, sum(heights) + 1.3), layout="constrained")
+    made = Figure(figsize=(10, sum(heights) + 1.3), layout="constrained")
+    figure: Any = made
     grid = figure.add_gridspec(len(files) + 1, 2, height_ratios=heights)
     figure.suptitle(_title(layout), fontsize=12)
     for file in files:
         draw_places(figure.add_subplot(grid[file, :]), layout, file)
     draw_sizes(figure.add_subplot(grid[-1, 0]), layout)
     draw_fill(figure.add_subplot(grid[-1, 1]), layout)
-    return figure
+    return made
 
 
 def _title(layout: Layout) -> str:
@@ -59,7 +60,7 @@ def _bytes_axis(axis: Any, largest: float) -> None:
     power = min(int(np.log2(largest)) // 10, len(_UNITS) - 1) if largest >= 1 else 0
     scale = 1024.0**power
     axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 4, 5, 8, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.sheaf_scale = scale
     axis.sheaf_unit = _UNITS[power]
 

@@ -51,7 +51,7 @@ class Layout:
     chunk_offset: Longs
     chunk_size: Longs
     chunk_bytes: Longs
-    damage: List[Damage] = field(default_factory=list)
+    damage: "List[Damage]" = field(default_factory=lambda: [])
     checked: bool = False
 
     @property
