@@ -12,12 +12,26 @@ from typing import Sequence
 def main(arguments: Sequence[str]) -> int:
     """Draws what the words say; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="sheaf plot", description="Draws a multifile (where the chunks of each task lie, how full they are, how much each task "
-        "has, what is damaged), or what `sheaf-partest --json` has measured.")
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a multifile, or one or more results of `sheaf-partest --json`")
-    parser.add_argument("-o", "--output", metavar="OUT", help="where to: the ending says how (png, svg, pdf; html: a page with all "
-                        "numbers); by default the name of FILE with .png")
-    parser.add_argument("--no-check", action="store_true", help="do not read the data to find what is damaged")
+        prog="sheaf plot",
+        description="Draws a multifile (where the chunks of each task lie, how full they are, how much each task "
+        "has, what is damaged), or what `sheaf-partest --json` has measured.",
+    )
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a multifile, or one or more results of `sheaf-partest --json`",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="where to: the ending says how (png, svg, pdf; html: a page with all "
+        "numbers); by default the name of FILE with .png",
+    )
+    parser.add_argument(
+        "--no-check", action="store_true", help="do not read the data to find what is damaged"
+    )
     options = parser.parse_args(arguments)
     if importlib.util.find_spec("matplotlib") is None:
         print("sheaf plot: needs matplotlib and numpy: pip install 'sheaf-io[plot]'", file=sys.stderr)
