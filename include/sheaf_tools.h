@@ -1,6 +1,7 @@
-/* What the command `sheaf` does to whole multifiles, as calls: their metadata, checking, repairing, copying. In libsheaf.
- * All calls are local; different threads may make them at the same time, on one sheaf_metadata as well. Sizes and offsets
- * are in bytes. Failing calls return what is said here, and print and remember a message (sheaf.h). */
+/* What the command `sheaf` does to whole multifiles, as calls: their metadata, checking, repairing, copying.
+ * In libsheaf. All calls are local; different threads may make them at the same time, on one sheaf_metadata
+ * as well. Sizes and offsets are in bytes. Failing calls return what is said here, and print and remember a
+ * message (sheaf.h). */
 #ifndef SHEAF_TOOLS_H
 #define SHEAF_TOOLS_H
 
@@ -8,10 +9,11 @@
 extern "C" {
 #endif
 
-/* --- metadata --------------------------------------------------------------------------------------------------- */
+/* --- metadata ---------------------------------------------------------------------------------------- */
 
-/* The metadata of a multifile as they were when it was opened. `path`: physical file 0 of a set, or any single one.
- * checksums 0: those of metadata are not compared. NULL on error. Closed with sheaf_metadata_close (NULL is allowed). */
+/* The metadata of a multifile as they were when it was opened. `path`: physical file 0 of a set, or any
+ * single one. checksums 0: those of metadata are not compared. NULL on error. Closed with
+ * sheaf_metadata_close (NULL is allowed). */
 typedef struct sheaf_metadata sheaf_metadata;
 sheaf_metadata *sheaf_metadata_open(const char *path, int checksums);
 void sheaf_metadata_close(sheaf_metadata *metadata);
@@ -45,8 +47,8 @@ typedef struct sheaf_task_info {
   long long bytes;          /* of its stream, decompressed; -1: not asked for */
 } sheaf_task_info;
 
-/* The next `count` tasks from `first` on. lengths 1: `bytes` too, which of a compressed task means to read its frames'
- * heads. Returns how many there are, at most count; -1 on error. */
+/* The next `count` tasks from `first` on. lengths 1: `bytes` too, which of a compressed task means to read
+ * its frames' heads. Returns how many there are, at most count; -1 on error. */
 long long sheaf_metadata_tasks(const sheaf_metadata *metadata, long long first, long long count, int lengths,
                                sheaf_task_info *tasks);
 
@@ -57,42 +59,44 @@ typedef struct sheaf_chunk {
 } sheaf_chunk;
 
 /* The chunks of a task from number `first` on, at most `count`. Returns how many; -1 on error. */
-long long sheaf_metadata_chunks(const sheaf_metadata *metadata, long long task, long long first, long long count,
-                                sheaf_chunk *chunks);
+long long sheaf_metadata_chunks(const sheaf_metadata *metadata, long long task, long long first,
+                                long long count, sheaf_chunk *chunks);
 
-/* --- work on whole multifiles ------------------------------------------------------------------------------------- */
+/* --- work on whole multifiles -------------------------------------------------------------------------- */
 
-/* Called at the begin and after at most 16 MiB each, by the calling thread: bytes done and of all. Not 0: the work ends with
- * an error, and leaves nothing behind. */
+/* Called at the begin and after at most 16 MiB each, by the calling thread: bytes done and of all. Not 0: the
+ * work ends with an error, and leaves nothing behind. */
 typedef int (*sheaf_progress)(void *user, long long done, long long total);
 
-/* What is said about a physical file. state: "complete", "unclosed", "damaged", "unreadable", "foreign" for findings,
- * "note" for what is not wrong; of a repair what it went by ("complete", "journal", "nothing", "table", "holes"), with
- * message NULL, and "unknown" for what could not be told. */
+/* What is said about a physical file. state: "complete", "unclosed", "damaged", "unreadable", "foreign" for
+ * findings, "note" for what is not wrong; of a repair what it went by ("complete", "journal", "nothing",
+ * "table", "holes"), with message NULL, and "unknown" for what could not be told. */
 typedef void (*sheaf_finding)(void *user, const char *path, const char *state, const char *message);
 
-/* Compares everything with everything (docs/tools/sheaf-verify.md); data 0: metadata only. 1: sound, 0: something is wrong,
- * which has been told; -1 on error. Callbacks may be NULL here and below. */
+/* Compares everything with everything (docs/tools/sheaf-verify.md); data 0: metadata only. 1: sound, 0:
+ * something is wrong, which has been told; -1 on error. Callbacks may be NULL here and below. */
 int sheaf_verify(const char *path, int data, sheaf_progress progress, sheaf_finding finding, void *user);
 
-/* Makes an unclosed multifile complete (docs/tools/sheaf-repair.md): in place, or as a copy `copy_to` (NULL: in place).
- * A job that lives and is writing it is an error, found by waiting up to 25 s if need be. 1; 0 on error. */
+/* Makes an unclosed multifile complete (docs/tools/sheaf-repair.md): in place, or as a copy `copy_to` (NULL:
+ * in place). A job that lives and is writing it is an error, found by waiting up to 25 s if need be. 1; 0 on
+ * error. */
 #define SHEAF_REPLACE 1   /* outputs that exist are replaced */
 #define SHEAF_DRY_RUN 2   /* only find out */
 #define SHEAF_BY_HOLES 4  /* although there is a journal */
 #define SHEAF_FORCE 8     /* although a job may be writing it */
-int sheaf_repair(const char *path, const char *copy_to, int flags, sheaf_progress progress, sheaf_finding finding,
-                 void *user);
+int sheaf_repair(const char *path, const char *copy_to, int flags, sheaf_progress progress,
+                 sheaf_finding finding, void *user);
 
-/* The streams as files: `prefix`, and the number of the task in `digits` digits. ntasks >= 0: these tasks only; -1: all.
- * 1; 0 on error, and no file is left. */
+/* The streams as files: `prefix`, and the number of the task in `digits` digits. ntasks >= 0: these tasks
+ * only; -1: all. 1; 0 on error, and no file is left. */
 #define SHEAF_GLOBAL_RANKS 16      /* numbers are the stored global ranks */
 #define SHEAF_IGNORE_CHECKSUMS 32  /* data are taken as they are */
-int sheaf_split(const char *path, const char *prefix, int digits, const long long *tasks, long long ntasks, int flags,
-                sheaf_progress progress, void *user);
+int sheaf_split(const char *path, const char *prefix, int digits, const long long *tasks, long long ntasks,
+                int flags, sheaf_progress progress, void *user);
 
-/* A copy with one chunk per task in one physical file. block_size <= 0: that of the input. words: NULL, or words of an open
- * mode that say how to compress ("compress=zstd:3,shuffle=8"). 1; 0 on error, and no file is left. */
+/* A copy with one chunk per task in one physical file. block_size <= 0: that of the input. words: NULL, or
+ * words of an open mode that say how to compress ("compress=zstd:3,shuffle=8"). 1; 0 on error, and no file is
+ * left. */
 #define SHEAF_DECOMPRESS 64        /* what is compressed is written as it was before */
 int sheaf_defrag(const char *path, const char *output, int block_size, const char *words, int flags,
                  sheaf_progress progress, void *user);

@@ -15,9 +15,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union, overload
 
-from .errors import (DamagedError, Error, ForeignError, InvalidArgumentError, MismatchError, NoSpaceError, NotAMultifileError,
-                     NotFoundError, OutOfRangeError, PermissionDeniedError, UnclosedError, UnclosedWarning, UnsupportedError,
-                     WrongModeError)
+from .errors import (
+    DamagedError,
+    Error,
+    ForeignError,
+    InvalidArgumentError,
+    MismatchError,
+    NoSpaceError,
+    NotAMultifileError,
+    NotFoundError,
+    OutOfRangeError,
+    PermissionDeniedError,
+    UnclosedError,
+    UnclosedWarning,
+    UnsupportedError,
+    WrongModeError,
+)
 from .info import Chunk, Info, TaskInfo
 from .multifile import MultifileReader, MultifileWriter, serial_writer
 from .streams import InputStream, OutputStream
@@ -28,57 +41,150 @@ if TYPE_CHECKING:
     from typing_extensions import Literal
 
     from .group import Group
-    from .parallel import MappedReader, MappedWriter, ParallelReader, ParallelWriter
+    from .mapped import MappedReader, MappedWriter
+    from .parallel import ParallelReader, ParallelWriter
 
 __version__ = "1.0.0"
-__all__ = ["open", "verify", "repair", "split", "defrag", "library_path", "MultifileReader", "MultifileWriter", "InputStream",
-           "OutputStream", "Info", "TaskInfo", "Chunk", "Error", "InvalidArgumentError", "WrongModeError", "NotFoundError",
-           "PermissionDeniedError", "NoSpaceError", "NotAMultifileError", "UnsupportedError", "DamagedError", "UnclosedError",
-           "OutOfRangeError", "MismatchError", "ForeignError", "UnclosedWarning"]
+__all__ = [
+    "open",
+    "verify",
+    "repair",
+    "split",
+    "defrag",
+    "library_path",
+    "MultifileReader",
+    "MultifileWriter",
+    "InputStream",
+    "OutputStream",
+    "Info",
+    "TaskInfo",
+    "Chunk",
+    "Error",
+    "InvalidArgumentError",
+    "WrongModeError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "NoSpaceError",
+    "NotAMultifileError",
+    "UnsupportedError",
+    "DamagedError",
+    "UnclosedError",
+    "OutOfRangeError",
+    "MismatchError",
+    "ForeignError",
+    "UnclosedWarning",
+]
 
-Opened = Union[MultifileReader, MultifileWriter, "ParallelReader", "ParallelWriter", "MappedReader", "MappedWriter"]
+Opened = Union[
+    MultifileReader, MultifileWriter, "ParallelReader", "ParallelWriter", "MappedReader", "MappedWriter"
+]
 
 
 @overload
-def open(path: "Union[str, os.PathLike[str]]", mode: "Literal['r']" = "r", *, checksums: bool = True,
-         words: str = "") -> MultifileReader: ...
+def open(
+    path: "Union[str, os.PathLike[str]]",
+    mode: "Literal['r']" = "r",
+    *,
+    checksums: bool = True,
+    words: str = "",
+) -> MultifileReader: ...
 @overload
-def open(path: "Union[str, os.PathLike[str]]", mode: "Literal['w', 'x', 'a']", *, tasks: Optional[int] = None,
-         chunk_size: Union[int, Sequence[int], None] = None, global_ranks: Optional[Sequence[int]] = None, block_size: int = -1,
-         keyval: bool = False, atomic: bool = False, durable: bool = False, checksums: bool = True, journal: bool = True,
-         compress: Optional[str] = None, shuffle: Optional[int] = None, frame: Union[int, str, None] = None,
-         byteorder: Optional[str] = None, words: str = "") -> MultifileWriter: ...
+def open(
+    path: "Union[str, os.PathLike[str]]",
+    mode: "Literal['w', 'x', 'a']",
+    *,
+    tasks: Optional[int] = None,
+    chunk_size: Union[int, Sequence[int], None] = None,
+    global_ranks: Optional[Sequence[int]] = None,
+    block_size: int = -1,
+    keyval: bool = False,
+    atomic: bool = False,
+    durable: bool = False,
+    checksums: bool = True,
+    journal: bool = True,
+    compress: Optional[str] = None,
+    shuffle: Optional[int] = None,
+    frame: Union[int, str, None] = None,
+    byteorder: Optional[str] = None,
+    words: str = "",
+) -> MultifileWriter: ...
 @overload
-def open(path: "Union[str, os.PathLike[str]]", mode: str = "r", *, comm: Any = None, group: "Optional[Group]" = None,
-         mapped: Union[None, bool, Sequence[int]] = None, files: int = 1, tasks: Optional[int] = None,
-         chunk_size: Union[int, Sequence[int], None] = None, global_ranks: Optional[Sequence[int]] = None, block_size: int = -1,
-         keyval: bool = False, atomic: bool = False, durable: bool = False, checksums: bool = True, journal: bool = True,
-         compress: Optional[str] = None, shuffle: Optional[int] = None, frame: Union[int, str, None] = None,
-         byteorder: Optional[str] = None, words: str = "") -> Any: ...
-def open(path: "Union[str, os.PathLike[str]]", mode: str = "r", *, comm: Any = None, group: "Optional[Group]" = None,
-         mapped: Union[None, bool, Sequence[int]] = None, files: int = 1, tasks: Optional[int] = None,
-         chunk_size: Union[int, Sequence[int], None] = None, global_ranks: Optional[Sequence[int]] = None, block_size: int = -1,
-         keyval: bool = False, atomic: bool = False, durable: bool = False, checksums: bool = True, journal: bool = True,
-         compress: Optional[str] = None, shuffle: Optional[int] = None, frame: Union[int, str, None] = None,
-         byteorder: Optional[str] = None, words: str = "") -> Opened:
-    """Opens a multifile: ``"r"`` reads, ``"w"`` writes anew, ``"x"`` the same if there is none, ``"a"`` appends to the streams.
+def open(
+    path: "Union[str, os.PathLike[str]]",
+    mode: str = "r",
+    *,
+    comm: Any = None,
+    group: "Optional[Group]" = None,
+    mapped: Union[None, bool, Sequence[int]] = None,
+    files: int = 1,
+    tasks: Optional[int] = None,
+    chunk_size: Union[int, Sequence[int], None] = None,
+    global_ranks: Optional[Sequence[int]] = None,
+    block_size: int = -1,
+    keyval: bool = False,
+    atomic: bool = False,
+    durable: bool = False,
+    checksums: bool = True,
+    journal: bool = True,
+    compress: Optional[str] = None,
+    shuffle: Optional[int] = None,
+    frame: Union[int, str, None] = None,
+    byteorder: Optional[str] = None,
+    words: str = "",
+) -> Any: ...
+def open(
+    path: "Union[str, os.PathLike[str]]",
+    mode: str = "r",
+    *,
+    comm: Any = None,
+    group: "Optional[Group]" = None,
+    mapped: Union[None, bool, Sequence[int]] = None,
+    files: int = 1,
+    tasks: Optional[int] = None,
+    chunk_size: Union[int, Sequence[int], None] = None,
+    global_ranks: Optional[Sequence[int]] = None,
+    block_size: int = -1,
+    keyval: bool = False,
+    atomic: bool = False,
+    durable: bool = False,
+    checksums: bool = True,
+    journal: bool = True,
+    compress: Optional[str] = None,
+    shuffle: Optional[int] = None,
+    frame: Union[int, str, None] = None,
+    byteorder: Optional[str] = None,
+    words: str = "",
+) -> Opened:
+    """Opens a multifile: ``"r"`` reads, ``"w"`` writes anew, ``"x"`` the same if there is none, ``"a"``
+    appends to the streams.
 
-    Reading gives a :class:`MultifileReader`, a sequence of streams. Writing in one process gives a :class:`MultifileWriter` of
-    ``tasks`` streams; ``chunk_size`` (bytes, for all or for each) is what a task is expected to write, 1 MiB if not given; more
-    may be written. ``block_size`` -1: that of the file system.
+    Reading gives a :class:`MultifileReader`, a sequence of streams. Writing in one process gives a
+    :class:`MultifileWriter` of ``tasks`` streams; ``chunk_size`` (bytes, for all or for each) is what a task
+    is expected to write, 1 MiB if not given; more may be written. ``block_size`` -1: that of the file system.
 
-    ``comm`` (an mpi4py communicator) or ``group`` (see :class:`sheaf.group.Group`): all processes open together, each its own
-    task, in ``files`` physical files; with ``mapped`` each gets the tasks that it names, ``mapped=True`` for reading: a share.
+    ``comm`` (an mpi4py communicator) or ``group`` (see :class:`sheaf.group.Group`): all processes open
+    together, each its own task, in ``files`` physical files; with ``mapped`` each gets the tasks that it
+    names, ``mapped=True`` for reading: a share.
 
-    ``atomic``: the multifile appears under its name when it is closed. ``durable``: what is flushed or closed survives a loss of
-    power. ``compress``: "zstd", "zstd:LEVEL" or "lz4". ``keyval``: streams of key-value records. ``words``: further words of the
-    open mode (docs/api-sion.md).
+    ``atomic``: the multifile appears under its name when it is closed. ``durable``: what is flushed or closed
+    survives a loss of power. ``compress``: "zstd", "zstd:LEVEL" or "lz4". ``keyval``: streams of key-value
+    records. ``words``: further words of the open mode (docs/api-sion.md).
     """
     name = os.fspath(path)
     if mode not in ("r", "w", "x", "a"):
         raise InvalidArgumentError(f"'{name}': mode is 'r', 'w', 'x' or 'a', not {mode!r}", path=name)
-    said = words_of(keyval=keyval, atomic=atomic, durable=durable, checksums=checksums, journal=journal, compress=compress,
-                    shuffle=shuffle, frame=frame, byteorder=byteorder, words=words)
+    said = words_of(
+        keyval=keyval,
+        atomic=atomic,
+        durable=durable,
+        checksums=checksums,
+        journal=journal,
+        compress=compress,
+        shuffle=shuffle,
+        frame=frame,
+        byteorder=byteorder,
+        words=words,
+    )
     if comm is not None or group is not None:
         return _open_together(name, mode, comm, group, mapped, files, chunk_size, block_size, said)
     if files != 1 or mapped is not None:
@@ -88,12 +194,24 @@ def open(path: "Union[str, os.PathLike[str]]", mode: str = "r", *, comm: Any = N
     return serial_writer(name, tasks, chunk_size, global_ranks, block_size, said, mode)
 
 
-def _open_together(name: str, mode: str, comm: Any, group: "Optional[Group]", mapped: Union[None, bool, Sequence[int]], files: int,
-                   chunk_size: Union[int, Sequence[int], None], block_size: int, words: str) -> Opened:
-    from .parallel import MappedReader, MappedWriter, Opener, ParallelReader, ParallelWriter
+def _open_together(
+    name: str,
+    mode: str,
+    comm: Any,
+    group: "Optional[Group]",
+    mapped: Union[None, bool, Sequence[int]],
+    files: int,
+    chunk_size: Union[int, Sequence[int], None],
+    block_size: int,
+    words: str,
+) -> Opened:
+    from .mapped import MappedReader, MappedWriter
+    from .parallel import Opener, ParallelReader, ParallelWriter
 
     if mode not in ("r", "w"):
-        raise InvalidArgumentError(f"'{name}': processes open together with mode 'r' or 'w', not {mode!r}", path=name)
+        raise InvalidArgumentError(
+            f"'{name}': processes open together with mode 'r' or 'w', not {mode!r}", path=name
+        )
     if group is not None:
         opener = Opener(group)
     else:
@@ -110,16 +228,22 @@ def _open_together(name: str, mode: str, comm: Any, group: "Optional[Group]", ma
     if mode == "r":
         return MappedReader(opener, name, words, None if mapped is True else list(mapped))
     if mapped is True:
-        raise InvalidArgumentError(f"'{name}': mapped=[...] names the tasks that this process writes", path=name)
-    sizes: List[int] = ([1 << 20 if chunk_size is None else chunk_size] * len(mapped)
-                        if chunk_size is None or isinstance(chunk_size, int) else list(chunk_size))
+        raise InvalidArgumentError(
+            f"'{name}': mapped=[...] names the tasks that this process writes", path=name
+        )
+    sizes: List[int] = (
+        [1 << 20 if chunk_size is None else chunk_size] * len(mapped)
+        if chunk_size is None or isinstance(chunk_size, int)
+        else list(chunk_size)
+    )
     if len(sizes) != len(mapped):
         raise InvalidArgumentError(f"'{name}': {len(sizes)} chunk sizes for {len(mapped)} tasks", path=name)
     return MappedWriter(opener, name, list(mapped), sizes, block_size, words)
 
 
 def library_path() -> Optional[str]:
-    """The file of the C library in use; None: there is none, and multifiles are read and written in pure Python."""
+    """The file of the C library in use; None: there is none, and multifiles are read and written in pure
+    Python."""
     from ._library import available, library
 
     return library().path if available() else None

@@ -1,6 +1,7 @@
 """The command line: ``python -m sheaf``, and ``sheaf`` where the package is installed.
 
-All commands of ``sheaf``, done by that program, and those that Python brings: ``plot``, ``refs``, ``ratarmount``.
+All commands of ``sheaf``, done by that program, and those that Python brings: ``plot``, ``refs``,
+``ratarmount``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from typing import Dict, List, Optional
 
 from ._library import PARTS, available, library
 
-COMMANDS: Dict[str, str] = {"plot": "sheaf.plot.command", "refs": "sheaf.refs", "ratarmount": "sheaf.ratarmount"}
+COMMANDS: Dict[str, str] = {
+    "plot": "sheaf.plot.command",
+    "refs": "sheaf.refs",
+    "ratarmount": "sheaf.ratarmount",
+}
 
 
 def program() -> Optional[str]:
@@ -35,7 +40,8 @@ def _is_script(path: str) -> bool:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Runs a command; returns the exit status: 0, 1 for a problem with a file, 2 for a mistake in the command line."""
+    """Runs a command; returns the exit status: 0, 1 for a problem with a file, 2 for a mistake in the command
+    line."""
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in COMMANDS:
         from .errors import Error
@@ -51,8 +57,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
             return 1
     found = program()
     if found is None:
-        print(f"sheaf: the program 'sheaf' is not here; Python alone has the commands {', '.join(COMMANDS)} "
-              "and `python -m sheaf_format`", file=sys.stderr)
+        print(
+            f"sheaf: the program 'sheaf' is not here; Python alone has the commands {', '.join(COMMANDS)} "
+            "and `python -m sheaf_format`",
+            file=sys.stderr,
+        )
         return 2
     sys.stdout.flush()
     os.execv(found, ["sheaf", *words])

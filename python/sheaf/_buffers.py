@@ -11,10 +11,19 @@ from .errors import InvalidArgumentError
 class _PyBuffer(ctypes.Structure):
     """Py_buffer, as all versions of Python have it."""
 
-    _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.c_void_p), ("len", ctypes.c_ssize_t),
-                ("itemsize", ctypes.c_ssize_t), ("readonly", ctypes.c_int), ("ndim", ctypes.c_int),
-                ("format", ctypes.c_void_p), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
-                ("suboffsets", ctypes.c_void_p), ("internal", ctypes.c_void_p)]
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_void_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
 
 
 _get = ctypes.pythonapi.PyObject_GetBuffer
@@ -29,7 +38,8 @@ _ANY_CONTIGUOUS, _WRITABLE = 0x98, 0x01
 
 
 class Pinned:
-    """The bytes of a contiguous buffer, C or Fortran order, as they lie in memory; they stay there while this is entered."""
+    """The bytes of a contiguous buffer, C or Fortran order, as they lie in memory; they stay there while this
+    is entered."""
 
     __slots__ = ("_buffer", "address", "size")
 
@@ -38,8 +48,10 @@ class Pinned:
         try:
             _get(data, ctypes.byref(self._buffer), _ANY_CONTIGUOUS | (_WRITABLE if writable else 0))
         except (BufferError, ValueError) as error:
-            raise InvalidArgumentError(f"{type(data).__name__} cannot be {'read into' if writable else 'written'}: {error}"
-                                       " (numpy.ascontiguousarray makes a contiguous copy)") from None
+            raise InvalidArgumentError(
+                f"{type(data).__name__} cannot be {'read into' if writable else 'written'}: {error}"
+                " (numpy.ascontiguousarray makes a contiguous copy)"
+            ) from None
         self.address: int = self._buffer.buf or 0
         self.size: int = self._buffer.len
 

@@ -1,8 +1,8 @@
 """The C library behind this package: where it is found, and its calls.
 
-Looked for in this order: ``SHEAF_LIBRARY`` (a file, or a directory with ``libsheaf.so.1``), the package itself (wheels), the
-build directory of a source tree, and where the system looks. The calls are those of ``sion.h``, ``sheaf.h`` and
-``sheaf_tools.h``; every call lets other Python threads run.
+Looked for in this order: ``SHEAF_LIBRARY`` (a file, or a directory with ``libsheaf.so.1``), the package
+itself (wheels), the build directory of a source tree, and where the system looks. The calls are those of
+``sion.h``, ``sheaf.h`` and ``sheaf_tools.h``; every call lets other Python threads run.
 """
 
 from __future__ import annotations
@@ -26,16 +26,34 @@ FINDING = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_char_p)
 class MultifileInfoStruct(ctypes.Structure):
     """sheaf_multifile_info."""
 
-    _fields_ = [("tasks", c_longlong), ("rounds", c_longlong), ("bytes", c_longlong), ("files", c_int),
-                ("block_size", c_int), ("format_version", c_int), ("library_version", c_int), ("key_value", c_int),
-                ("closed", c_int), ("checksums", c_int), ("compressed", c_int), ("big_endian", c_int)]
+    _fields_ = [
+        ("tasks", c_longlong),
+        ("rounds", c_longlong),
+        ("bytes", c_longlong),
+        ("files", c_int),
+        ("block_size", c_int),
+        ("format_version", c_int),
+        ("library_version", c_int),
+        ("key_value", c_int),
+        ("closed", c_int),
+        ("checksums", c_int),
+        ("compressed", c_int),
+        ("big_endian", c_int),
+    ]
 
 
 class TaskInfoStruct(ctypes.Structure):
     """sheaf_task_info."""
 
-    _fields_ = [("file", c_int), ("local_rank", c_int), ("global_rank", c_longlong), ("chunk_size", c_longlong),
-                ("chunks", c_longlong), ("stored_bytes", c_longlong), ("bytes", c_longlong)]
+    _fields_ = [
+        ("file", c_int),
+        ("local_rank", c_int),
+        ("global_rank", c_longlong),
+        ("chunk_size", c_longlong),
+        ("chunks", c_longlong),
+        ("stored_bytes", c_longlong),
+        ("bytes", c_longlong),
+    ]
 
 
 class ChunkStruct(ctypes.Structure):
@@ -52,7 +70,10 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "sheaf_print_errors": (c_int, [c_int]),
     "sheaf_version": (c_char_p, []),
     "sheaf_abandon": (c_int, [c_int]),
-    "sion_open": (c_int, [c_char_p, c_char_p, _INT_P, _INT_P, POINTER(_LONG_P), _INT_P, POINTER(_INT_P), c_void_p]),
+    "sion_open": (
+        c_int,
+        [c_char_p, c_char_p, _INT_P, _INT_P, POINTER(_LONG_P), _INT_P, POINTER(_INT_P), c_void_p],
+    ),
     "sion_open_rank": (c_int, [c_char_p, c_char_p, _LONG_P, _INT_P, _INT_P, c_void_p]),
     "sion_close": (c_int, [c_int]),
     "sion_fwrite": (c_size_t, [c_void_p, c_size_t, c_size_t, c_int]),
@@ -82,19 +103,55 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "sion_key_get_stat": (c_int, [c_int, c_uint64, c_void_p]),
     "sion_seek_key": (c_int, [c_int, c_uint64, c_int, c_longlong]),
     "sion_generic_create_api": (c_int, [c_char_p]),
-    "sion_generic_paropen": (c_int, [c_int, c_char_p, c_char_p, _LONG_P, _INT_P, c_void_p, c_int, c_int, _INT_P, _INT_P,
-                                     _INT_P, _INT_P, c_void_p, c_void_p]),
+    "sion_generic_paropen": (
+        c_int,
+        [
+            c_int,
+            c_char_p,
+            c_char_p,
+            _LONG_P,
+            _INT_P,
+            c_void_p,
+            c_int,
+            c_int,
+            _INT_P,
+            _INT_P,
+            _INT_P,
+            _INT_P,
+            c_void_p,
+            c_void_p,
+        ],
+    ),
     "sion_generic_parclose": (c_int, [c_int]),
-    "sion_generic_paropen_mapped": (c_int, [c_int, c_char_p, c_char_p, _INT_P, c_void_p, c_int, c_int, _INT_P,
-                                            POINTER(_INT_P), POINTER(_LONG_P), POINTER(_INT_P), POINTER(_INT_P), _INT_P,
-                                            c_void_p]),
+    "sion_generic_paropen_mapped": (
+        c_int,
+        [
+            c_int,
+            c_char_p,
+            c_char_p,
+            _INT_P,
+            c_void_p,
+            c_int,
+            c_int,
+            _INT_P,
+            POINTER(_INT_P),
+            POINTER(_LONG_P),
+            POINTER(_INT_P),
+            POINTER(_INT_P),
+            _INT_P,
+            c_void_p,
+        ],
+    ),
     "sion_generic_parclose_mapped": (c_int, [c_int]),
     "sheaf_metadata_open": (c_void_p, [c_char_p, c_int]),
     "sheaf_metadata_close": (None, [c_void_p]),
     "sheaf_metadata_info": (c_int, [c_void_p, POINTER(MultifileInfoStruct)]),
     "sheaf_metadata_path": (c_char_p, [c_void_p, c_int]),
     "sheaf_metadata_tasks": (c_longlong, [c_void_p, c_longlong, c_longlong, c_int, POINTER(TaskInfoStruct)]),
-    "sheaf_metadata_chunks": (c_longlong, [c_void_p, c_longlong, c_longlong, c_longlong, POINTER(ChunkStruct)]),
+    "sheaf_metadata_chunks": (
+        c_longlong,
+        [c_void_p, c_longlong, c_longlong, c_longlong, POINTER(ChunkStruct)],
+    ),
     "sheaf_verify": (c_int, [c_char_p, c_int, PROGRESS, FINDING, c_void_p]),
     "sheaf_repair": (c_int, [c_char_p, c_char_p, c_int, PROGRESS, FINDING, c_void_p]),
     "sheaf_split": (c_int, [c_char_p, c_char_p, c_int, _LONG_P, c_longlong, c_int, PROGRESS, c_void_p]),
@@ -121,7 +178,9 @@ class Library:
             try:
                 call = getattr(calls, name)
             except AttributeError:
-                raise ImportError(f"'{path}' is of another version than this Python package: it has no {name}") from None
+                raise ImportError(
+                    f"'{path}' is of another version than this Python package: it has no {name}"
+                ) from None
             call.restype = result
             call.argtypes = arguments
             setattr(self, name, call)
@@ -153,7 +212,7 @@ def _load() -> None:
     if not sys.platform.startswith("linux"):
         _problem = f"the library is not built for {sys.platform}"
         return
-    problems = []
+    problems: List[str] = []
     for place in candidates():
         try:
             _found = Library(ctypes.CDLL(place), place)
@@ -166,7 +225,8 @@ def _load() -> None:
 
 
 def available() -> bool:
-    """Whether there is a library; without one, the pure Python reader and writer of the format do the work."""
+    """Whether there is a library; without one, the pure Python reader and writer of the format do the
+    work."""
     if _found is None and _problem is None:
         _load()
     return _found is not None
@@ -175,9 +235,10 @@ def available() -> bool:
 def library(what: str = "this") -> Library:
     """The library. Raises UnsupportedError, which says what cannot be done without, if there is none."""
     if not available():
-        raise error_of("unsupported", f"{what} needs the library libsheaf, which is not here ({_problem}); "
-                                      "set SHEAF_LIBRARY to where it is")
+        raise error_of(
+            "unsupported",
+            f"{what} needs the library libsheaf, which is not here ({_problem}); "
+            "set SHEAF_LIBRARY to where it is",
+        )
     assert _found is not None
     return _found
-
-

@@ -1,11 +1,12 @@
 """Named objects in a multifile, for programs that think in names: fsspec, zarr and others.
 
-An archive is a key-value multifile of one task. Every object is a record of its own, and records of key 0 tell, as JSON, which
-names came and went, each at the end of what it tells about. So all that tools for multifiles do works with archives too, an object
-is one range of one physical file, and a writer that dies leaves what was complete before. What is replaced or deleted stays in
-the file until :meth:`Archive.compact`.
+An archive is a key-value multifile of one task. Every object is a record of its own, and records of key 0
+tell, as JSON, which names came and went, each at the end of what it tells about. So all that tools for
+multifiles do works with archives too, an object is one range of one physical file, and a writer that dies
+leaves what was complete before. What is replaced or deleted stays in the file until :meth:`Archive.compact`.
 
-Any other multifile is an archive that can be read: its names are the numbers of its tasks, or ``TASK/KEY`` with key-value records.
+Any other multifile is an archive that can be read: its names are the numbers of its tasks, or ``TASK/KEY``
+with key-value records.
 
 >>> import tempfile
 >>> archive = Archive(tempfile.mkdtemp() + "/a.sion", create=True)
@@ -23,7 +24,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Generator, List, Mapping, Optional, Set, Tuple, Union
 
 from .errors import InvalidArgumentError, NotFoundError, WrongModeError
 from .multifile import MultifileReader, MultifileWriter, serial_writer
@@ -39,7 +40,8 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An object: the task whose stream it is in, where it begins there, its bytes, and when it was written (0: not known)."""
+    """An object: the task whose stream it is in, where it begins there, its bytes, and when it was written
+    (0: not known)."""
 
     task: int
     offset: int
@@ -48,8 +50,8 @@ class Entry:
 
 
 class Archive:
-    """The objects of a multifile by their names. From any thread; several processes may change an archive in turn, because each
-    change locks it, and see each other's changes."""
+    """The objects of a multifile by their names. From any thread; several processes may change an archive in
+    turn, because each change locks it, and see each other's changes."""
 
     def __init__(self, path: Path, create: bool = False, words: str = "") -> None:
         self.path = os.fspath(path)
@@ -73,8 +75,9 @@ class Archive:
             made[0].records.append(INDEX_KEY, _index([]))
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Alone among processes and threads: a lock on the directory, because the file may not be there yet."""
+    def _locked(self) -> Generator[None, None, None]:
+        """Alone among processes and threads: a lock on the directory, because the file may not be there
+        yet."""
         with self._lock:
             directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
             try:
@@ -83,11 +86,12 @@ class Archive:
             finally:
                 os.close(directory)
 
-    # --- reading ---------------------------------------------------------------------------------------------
+    # --- reading
+    # ---------------------------------------------------------------------------------------------
 
     def _state(self) -> Any:
-        """Two states differ if the file has changed. Times are too coarse for that; the end of the file, where block sizes and
-        checksums are, tells."""
+        """Two states differ if the file has changed. Times are too coarse for that; the end of the file,
+        where block sizes and checksums are, tells."""
         with open(self.path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             file.seek(max(status.st_size - 4096, 0))
@@ -98,7 +102,9 @@ class Archive:
         try:
             state = self._state()
         except FileNotFoundError:
-            raise NotFoundError(f"cannot open '{self.path}': No such file or directory", path=self.path, errno=2) from None
+            raise NotFoundError(
+                f"cannot open '{self.path}': No such file or directory", path=self.path, errno=2
+            ) from None
         if self._reader is None or state != self._seen:
             if self._reader is not None:
                 self._reader.close()
@@ -135,10 +141,10 @@ class Archive:
         if not places or places[0][0] != INDEX_KEY:
             return []
         try:
-            first = json.loads(stream.pread(places[0][2], places[0][1]))
+            first: Any = json.loads(stream.pread(places[0][2], places[0][1]))
         except ValueError:
             return []
-        return places if isinstance(first, dict) and first.get("format") == _FORMAT else []
+        return places if isinstance(first, dict) and "format" in first and first["format"] == _FORMAT else []
 
     def _replay(self, changes: Iterable[List[Any]]) -> None:
         for what, name, *facts in changes:
@@ -182,8 +188,12 @@ class Archive:
         head = f"{prefix}/" if prefix else ""
         with self._lock:
             self._look()
-            found = {head + name[len(head):].partition("/")[0]
-                     for names in (self._entries, self._directories) for name in names if name.startswith(head)}
+            found = {
+                head + name[len(head) :].partition("/")[0]
+                for names in (self._entries, self._directories)
+                for name in names
+                if name.startswith(head)
+            }
         return sorted(found)
 
     def read(self, name: str, start: int = 0, stop: Optional[int] = None) -> bytes:
@@ -197,7 +207,8 @@ class Archive:
             return reader[entry.task].pread(max(end - begin, 0), entry.offset + begin)
 
     def range_of(self, name: str) -> Optional[Tuple[str, int, int]]:
-        """(path, offset, bytes) of an object in the physical file; None if it lies in several places, or compressed."""
+        """(path, offset, bytes) of an object in the physical file; None if it lies in several places, or
+        compressed."""
         with self._lock:
             reader = self._look()
             entry = self._entries[name]
@@ -205,7 +216,8 @@ class Archive:
                 return None
             return _joined_range(reader, entry)
 
-    # --- writing ---------------------------------------------------------------------------------------------
+    # --- writing
+    # ---------------------------------------------------------------------------------------------
 
     def put(self, name: str, data: Any) -> None:
         """Writes an object, or replaces it."""
@@ -231,7 +243,9 @@ class Archive:
         """A directory that stays when it is empty."""
         self.change({}, directories=[name])
 
-    def change(self, put: Mapping[str, Any], delete: Iterable[str] = (), directories: Iterable[str] = ()) -> None:
+    def change(
+        self, put: Mapping[str, Any], delete: Iterable[str] = (), directories: Iterable[str] = ()
+    ) -> None:
         """Several changes at once: what is deleted goes first. Readers see all of them or none."""
         with self._locked():
             self._change(put, list(delete), list(directories))
@@ -239,16 +253,22 @@ class Archive:
     def _change(self, put: Mapping[str, Any], delete: List[str], directories: List[str]) -> None:
         for name in (*put, *directories):
             if not name or name.startswith("/") or name.endswith("/"):
-                raise InvalidArgumentError(f"'{self.path}': '{name}' is no name for an object", path=self.path)
+                raise InvalidArgumentError(
+                    f"'{self.path}': '{name}' is no name for an object", path=self.path
+                )
         if not os.path.exists(self.path):
             self._create(self.path, self._words)
         reader = self._look()
         if not self._writable:
-            raise WrongModeError(f"'{self.path}' is a multifile of tasks, not an archive; its contents cannot be changed",
-                                 path=self.path)
+            raise WrongModeError(
+                f"'{self.path}' is a multifile of tasks, not an archive; its contents cannot be changed",
+                path=self.path,
+            )
         reader.close()
         self._reader = None
-        changes: List[List[Any]] = [["delete", name] for name in delete] + [["directory", name] for name in directories]
+        changes: List[List[Any]] = [["delete", name] for name in delete] + [
+            ["directory", name] for name in directories
+        ]
         with serial_writer(self.path, None, None, None, -1, "", "a") as file:
             self._append(file, put, changes)
         self._replay(changes)
@@ -317,7 +337,8 @@ def _joined(places: List[Tuple[int, int, int]]) -> Dict[int, Tuple[int, int]]:
 
 
 def _joined_range(reader: MultifileReader, entry: Entry) -> Optional[Tuple[str, int, int]]:
-    """The range of the physical file, where all chunks that have a part of the object lie one behind the other."""
+    """The range of the physical file, where all chunks that have a part of the object lie one behind the
+    other."""
     begin, first, path, end = 0, None, "", 0
     for chunk in reader[entry.task].chunks:
         low, high = max(begin, entry.offset), min(begin + chunk.bytes, entry.offset + entry.size)

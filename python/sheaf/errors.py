@@ -1,7 +1,9 @@
-"""Exceptions: what went wrong, in which file, for which task, where in its stream, and the errno of the system call.
+"""Exceptions: what went wrong, in which file, for which task, where in its stream, and the errno of the
+system call.
 
-Every exception of this package that tells of a file is an :class:`Error`, which is an ``OSError``. Its subclasses are also the
-exception that Python itself raises in such a case: ``except FileNotFoundError`` works as for ``open``.
+Every exception of this package that tells of a file is an :class:`Error`, which is an ``OSError``. Its
+subclasses are also the exception that Python itself raises in such a case: ``except FileNotFoundError`` works
+as for ``open``.
 
 >>> from sheaf.errors import Error, OutOfRangeError
 >>> error = OutOfRangeError("'a.sion': has 4 tasks, no task 7", path="a.sion", task=7)
@@ -14,19 +16,41 @@ from __future__ import annotations
 import io
 from typing import Any, Dict, Optional, Tuple, Type
 
-__all__ = ["Error", "InvalidArgumentError", "WrongModeError", "NotFoundError", "PermissionDeniedError", "NoSpaceError",
-           "NotAMultifileError", "UnsupportedError", "DamagedError", "UnclosedError", "OutOfRangeError", "MismatchError",
-           "ForeignError", "UnclosedWarning", "error_of"]
+__all__ = [
+    "Error",
+    "InvalidArgumentError",
+    "WrongModeError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "NoSpaceError",
+    "NotAMultifileError",
+    "UnsupportedError",
+    "DamagedError",
+    "UnclosedError",
+    "OutOfRangeError",
+    "MismatchError",
+    "ForeignError",
+    "UnclosedWarning",
+    "error_of",
+]
 
 
 class Error(OSError):
-    """A call on a multifile has failed. ``path``: the multifile; ``task``: its number, or None; ``offset``: the place in the
-    stream of the task where the failing transfer began, or None; ``errno``: of the system call, or None; ``kind``: one word."""
+    """A call on a multifile has failed. ``path``: the multifile; ``task``: its number, or None; ``offset``:
+    the place in the stream of the task where the failing transfer began, or None; ``errno``: of the system
+    call, or None; ``kind``: one word."""
 
     kind = "io"
 
-    def __init__(self, message: str, *, path: Optional[str] = None, task: Optional[int] = None,
-                 offset: Optional[int] = None, errno: Optional[int] = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: Optional[str] = None,
+        task: Optional[int] = None,
+        offset: Optional[int] = None,
+        errno: Optional[int] = None,
+    ) -> None:
         if errno:
             super().__init__(errno, message)
         else:
@@ -122,18 +146,38 @@ class ForeignError(Error):
 
 
 class UnclosedWarning(UserWarning):
-    """A multifile that is read was never closed: what its tasks had flushed, and chunks they had completed, is there."""
+    """A multifile that is read was never closed: what its tasks had flushed, and chunks they had completed,
+    is there."""
 
 
 _KINDS: Dict[str, Type[Error]] = {
     kind.kind: kind
-    for kind in (Error, InvalidArgumentError, WrongModeError, NotFoundError, PermissionDeniedError, NoSpaceError,
-                 NotAMultifileError, UnsupportedError, DamagedError, UnclosedError, OutOfRangeError, MismatchError,
-                 ForeignError)
+    for kind in (
+        Error,
+        InvalidArgumentError,
+        WrongModeError,
+        NotFoundError,
+        PermissionDeniedError,
+        NoSpaceError,
+        NotAMultifileError,
+        UnsupportedError,
+        DamagedError,
+        UnclosedError,
+        OutOfRangeError,
+        MismatchError,
+        ForeignError,
+    )
 }
 
 
-def error_of(kind: str, message: str, *, path: Optional[str] = None, task: Optional[int] = None,
-             offset: Optional[int] = None, errno: Optional[int] = None) -> Error:
+def error_of(
+    kind: str,
+    message: str,
+    *,
+    path: Optional[str] = None,
+    task: Optional[int] = None,
+    offset: Optional[int] = None,
+    errno: Optional[int] = None,
+) -> Error:
     """The exception for a kind as the library names them."""
     return _KINDS.get(kind, Error)(message, path=path, task=task, offset=offset, errno=errno)

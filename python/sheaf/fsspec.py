@@ -1,10 +1,13 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """A file system for fsspec: what is in a multifile, by name.
 
-``sheaf:///data/run.sion`` is a directory with the tasks of the multifile as files, ``sheaf:///data/run.sion/3`` the stream of task
-3, ``sheaf:///data/run.sion/3/7`` its key 7 in a key-value multifile. A name below what is no multifile yet makes an archive
-(:mod:`sheaf.archive`), which can be written to: files appear when they are closed.
+``sheaf:///data/run.sion`` is a directory with the tasks of the multifile as files,
+``sheaf:///data/run.sion/3`` the stream of task 3, ``sheaf:///data/run.sion/3/7`` its key 7 in a key-value
+multifile. A name below what is no multifile yet makes an archive (:mod:`sheaf.archive`), which can be written
+to: files appear when they are closed.
 
-The first component of a path that is a file is the multifile; where none is, it is the first one that does not exist.
+The first component of a path that is a file is the multifile; where none is, it is the first one that does
+not exist.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ _MAGICS = (b"sion", b"\x89SHF")
 
 
 class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """Multifiles of the local file systems. ``words``: of the open mode, for archives that are made (``"compress=zstd"``)."""
+    """Multifiles of the local file systems. ``words``: of the open mode, for archives that are made
+    (``"compress=zstd"``)."""
 
     protocol = "sheaf"
     root_marker = "/"
@@ -45,14 +49,15 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         text = os.fspath(path)
         for head in ("sheaf://", "sheaf:"):
             if text.startswith(head):
-                text = text[len(head):]
+                text = text[len(head) :]
                 break
         return os.path.abspath(text) if text else "/"
 
     def unstrip_protocol(self, name: str) -> str:
         return "sheaf://" + str(self._strip_protocol(name))
 
-    # --- where things are ----------------------------------------------------------------------------------------
+    # --- where things are
+    # ----------------------------------------------------------------------------------------
 
     def split_path(self, path: str) -> Tuple[str, Optional[str]]:
         """(multifile, name in it); (directory, None) for a directory of the file system below."""
@@ -62,7 +67,7 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         for number, part in enumerate(parts):
             at = os.path.join(at, part)
             if not os.path.isdir(at):
-                return at, "/".join(parts[number + 1:])
+                return at, "/".join(parts[number + 1 :])
         return whole, None
 
     def archive(self, path: str) -> Archive:
@@ -107,9 +112,11 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def ls(self, path: str, detail: bool = True, **_: Any) -> List[Any]:
         place, name = self.split_path(path)
         if name is None:
-            found = [{"name": os.path.join(place, entry.name), "size": 0, "type": "directory"}
-                     for entry in sorted(os.scandir(place), key=lambda entry: entry.name)
-                     if entry.is_dir() or is_multifile(entry.path)]
+            found = [
+                {"name": os.path.join(place, entry.name), "size": 0, "type": "directory"}
+                for entry in sorted(os.scandir(place), key=lambda entry: entry.name)
+                if entry.is_dir() or is_multifile(entry.path)
+            ]
         elif not os.path.exists(place):
             raise FileNotFoundError(path)
         else:
@@ -130,14 +137,22 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
         seconds = facts["mtime"] if "mtime" in facts else os.stat(facts["name"]).st_mtime
         return datetime.fromtimestamp(seconds, tz=timezone.utc)
 
-    # --- reading ---------------------------------------------------------------------------------------------------
+    # --- reading
+    # ---------------------------------------------------------------------------------------------------
 
     def cat_file(self, path: str, start: Optional[int] = None, end: Optional[int] = None, **_: Any) -> bytes:
         archive, name, _entry = self._find(path)
         return archive.read(name, 0 if start is None else start, end)
 
-    def _open(self, path: str, mode: str = "rb", block_size: Optional[int] = None, autocommit: bool = True,
-              cache_options: Any = None, **_: Any) -> Any:
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: Optional[int] = None,
+        autocommit: bool = True,
+        cache_options: Any = None,
+        **_: Any,
+    ) -> Any:
         if mode == "rb":
             archive, name, entry = self._find(path)
             return io.BufferedReader(ObjectFile(archive, name, entry), block_size or 1 << 20)
@@ -155,7 +170,8 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
             before = archive.read(name_or_none) if there and "a" in mode else b""
         return _Upload(archive, name_or_none, before)
 
-    # --- changing --------------------------------------------------------------------------------------------------
+    # --- changing
+    # --------------------------------------------------------------------------------------------------
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
         place, name = self.split_path(path)
@@ -234,11 +250,20 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
             return
         self.pipe_file(path2, self.cat_file(path1))
 
-    def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: Optional[int] = None, **options: Any) -> None:
+    def mv(
+        self, path1: str, path2: str, recursive: bool = False, maxdepth: Optional[int] = None, **options: Any
+    ) -> None:
         """Of one file inside an archive: one change."""
         place, name = self.split_path(path1)
         other, target = self.split_path(path2)
-        if not recursive and name and target and place == other and self.isfile(path1) and not self.isdir(path2):
+        if (
+            not recursive
+            and name
+            and target
+            and place == other
+            and self.isfile(path1)
+            and not self.isdir(path2)
+        ):
             archive = self.archive(place)
             if name != target:
                 archive.change({target: archive.read(name)}, delete=[name])
@@ -281,13 +306,14 @@ class ObjectFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         data = self._archive.read(self._name, self._at, self._at + len(view))
-        view[:len(data)] = data
+        view[: len(data)] = data
         self._at += len(data)
         return len(data)
 
 
 class _Upload(io.RawIOBase):
-    """A file that is written: it appears in the archive when it is closed. A ``with`` block that fails writes nothing."""
+    """A file that is written: it appears in the archive when it is closed. A ``with`` block that fails writes
+    nothing."""
 
     def __init__(self, archive: Archive, name: str, before: bytes) -> None:
         super().__init__()

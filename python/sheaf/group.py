@@ -1,7 +1,9 @@
-"""Multifiles of several processes without MPI: what a group of processes must be able to do, and how the library uses it.
+"""Multifiles of several processes without MPI: what a group of processes must be able to do, and how the
+library uses it.
 
-Any communicator will do that can gather, scatter and broadcast bytes: :class:`Group` says how. It is used in the open and the
-close, about twenty small messages each, and in nothing else: every process writes its own part of the file itself.
+Any communicator will do that can gather, scatter and broadcast bytes: :class:`Group` says how. It is used in
+the open and the close, about twenty small messages each, and in nothing else: every process writes its own
+part of the file itself.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ __all__ = ["Group"]
 
 @runtime_checkable
 class Group(Protocol):
-    """Processes (or threads) that talk. All methods are collective, called in the same order on all members, and ``root`` is a
-    rank. An exception on one member becomes an error on all, as long as the others are not left waiting inside a method."""
+    """Processes (or threads) that talk. All methods are collective, called in the same order on all members,
+    and ``root`` is a rank. An exception on one member becomes an error on all, as long as the others are not
+    left waiting inside a method."""
 
     @property
     def rank(self) -> int:
@@ -112,10 +115,15 @@ class Registry:
     def _register(self, calls: Any) -> int:
         api = calls.sion_generic_create_api(b"python")
         bodies: List[Tuple[str, Any, Callable[..., None]]] = [
-            ("create_local_commgroup", _CREATE, self._create), ("free_local_commgroup", _FREE, self._free),
-            ("barrier", _BARRIER, lambda group: self._groups[group].barrier()), ("bcastr", _BCAST, self._bcast),
-            ("gatherr", _MOVE, self._gather), ("scatterr", _MOVE, self._scatter),
-            ("gathervr", _MOVE_V, self._never), ("scattervr", _MOVE_V, self._never)]
+            ("create_local_commgroup", _CREATE, self._create),
+            ("free_local_commgroup", _FREE, self._free),
+            ("barrier", _BARRIER, self._barrier),
+            ("bcastr", _BCAST, self._bcast),
+            ("gatherr", _MOVE, self._gather),
+            ("scatterr", _MOVE, self._scatter),
+            ("gathervr", _MOVE_V, self._never),
+            ("scattervr", _MOVE_V, self._never),
+        ]
         for name, kind, body in bodies:
             callback = kind(self._guarded(body))
             register = getattr(calls, f"sion_generic_register_{name}_cb")
@@ -124,13 +132,25 @@ class Registry:
             self._callbacks.append(callback)
         return int(api)
 
-    def _create(self, local: Any, group: int, rank: int, size: int, local_rank: int, local_size: int, file: int,
-                files: int) -> None:
+    def _create(
+        self,
+        local: Any,
+        group: int,
+        rank: int,
+        size: int,
+        local_rank: int,
+        local_size: int,
+        file: int,
+        files: int,
+    ) -> None:
         whole = self._groups[group]
         local[0] = self.add(whole if files == 1 else whole.split(file, local_rank))
 
     def _free(self, group: int) -> None:
         self.remove(group)
+
+    def _barrier(self, group: int) -> None:
+        self._groups[group].barrier()
 
     def _bcast(self, data: int, group: int, kind: int, count: int, root: int) -> None:
         size = count * _BYTES[kind]
@@ -150,7 +170,7 @@ class Registry:
         parts: Optional[List[bytes]] = None
         if members.rank == root:
             whole = ctypes.string_at(given, size * members.size) if size else b""
-            parts = [whole[i * size:(i + 1) * size] for i in range(members.size)]
+            parts = [whole[i * size : (i + 1) * size] for i in range(members.size)]
         self._put(out, members.scatter(parts, root, size), size)
 
     def _never(self, *_: Any) -> None:
@@ -168,7 +188,8 @@ registry = Registry()
 
 
 def placement(group: Group, files: int) -> Tuple[int, int, int]:
-    """(physical file, rank in it, members in it) of this member where `files` files take consecutive members."""
+    """(physical file, rank in it, members in it) of this member where `files` files take consecutive
+    members."""
     rank, size = group.rank, group.size
     base, more = divmod(size, files)
     edge = more * (base + 1)

@@ -19,9 +19,10 @@ __all__ = ["Info", "TaskInfo", "Chunk", "Metadata"]
 
 @dataclass(frozen=True)
 class Info:
-    """A multifile as a whole. ``rounds``: the largest number of chunks that a task has; ``bytes``: in all chunks, as they are
-    stored; ``files``: physical files; ``byteorder``: of the user data, ``"little"`` or ``"big"``; ``closed``: False if the
-    program that wrote it has died, and all that is here is what its tasks had flushed."""
+    """A multifile as a whole. ``rounds``: the largest number of chunks that a task has; ``bytes``: in all
+    chunks, as they are stored; ``files``: physical files; ``byteorder``: of the user data, ``"little"`` or
+    ``"big"``; ``closed``: False if the program that wrote it has died, and all that is here is what its tasks
+    had flushed."""
 
     tasks: int
     rounds: int
@@ -39,8 +40,9 @@ class Info:
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """One task: the physical file it is in, its number there, the stored global rank, the size of its chunks, their number, and
-    the bytes in them. ``bytes`` is the length of the stream; of a compressed one it differs from ``stored_bytes``."""
+    """One task: the physical file it is in, its number there, the stored global rank, the size of its chunks,
+    their number, and the bytes in them. ``bytes`` is the length of the stream; of a compressed one it differs
+    from ``stored_bytes``."""
 
     task: int
     file: int
@@ -78,17 +80,31 @@ class Metadata:
         self._lock = threading.Lock()
         self.info = self._read_info()
         if not self.info.closed:
-            warnings.warn(f"'{path}' was not closed: what its tasks had flushed, and chunks they had completed, is here",
-                          UnclosedWarning, stacklevel=3)
+            warnings.warn(
+                f"'{path}' was not closed: what its tasks had flushed, and chunks they had completed, is here",
+                UnclosedWarning,
+                stacklevel=3,
+            )
 
     def _read_info(self) -> Info:
         raw = MultifileInfoStruct()
         if not self._library.sheaf_metadata_info(self._handle, ctypes.byref(raw)):
             raise self._library.error(self.path)
         version = f"{raw.library_version // 1000}.{raw.library_version % 1000}"
-        return Info(raw.tasks, raw.rounds, raw.bytes, raw.files, raw.block_size, raw.format_version, version,
-                    bool(raw.key_value), bool(raw.closed), bool(raw.checksums), bool(raw.compressed),
-                    "big" if raw.big_endian else "little")
+        return Info(
+            raw.tasks,
+            raw.rounds,
+            raw.bytes,
+            raw.files,
+            raw.block_size,
+            raw.format_version,
+            version,
+            bool(raw.key_value),
+            bool(raw.closed),
+            bool(raw.checksums),
+            bool(raw.compressed),
+            "big" if raw.big_endian else "little",
+        )
 
     def close(self) -> None:
         self._finalizer()
@@ -105,15 +121,27 @@ class Metadata:
             return self._paths[file]
 
     def tasks(self, first: int = 0, count: Optional[int] = None, lengths: bool = True) -> List[TaskInfo]:
-        """Consecutive tasks. ``lengths`` False: ``bytes`` of compressed tasks is -1, which saves reading heads of frames."""
+        """Consecutive tasks. ``lengths`` False: ``bytes`` of compressed tasks is -1, which saves reading
+        heads of frames."""
         count = self.info.tasks - first if count is None else count
         raw = (TaskInfoStruct * max(count, 1))()
         wanted = int(lengths or not self.info.compressed)
         found = self._library.sheaf_metadata_tasks(self._open(), first, count, wanted, raw)
         if found < 0:
             raise self._library.error(self.path, first)
-        return [TaskInfo(first + i, t.file, t.local_rank, t.global_rank, t.chunk_size, t.chunks, t.stored_bytes, t.bytes)
-                for i, t in enumerate(raw[:found])]
+        return [
+            TaskInfo(
+                first + i,
+                t.file,
+                t.local_rank,
+                t.global_rank,
+                t.chunk_size,
+                t.chunks,
+                t.stored_bytes,
+                t.bytes,
+            )
+            for i, t in enumerate(raw[:found])
+        ]
 
     def chunks(self, task: int) -> List[Chunk]:
         """The chunks of a task, in order."""

@@ -1,7 +1,8 @@
 """Key-value records of a task as mappings: 64-bit keys, values of any length.
 
-A key may have several records. As a mapping, its value is all of them joined, which is also what ``sheaf split`` writes; one by
-one they come from :meth:`InputRecords.records_of`, and all of a task in the order of writing from :meth:`InputRecords.in_order`.
+A key may have several records. As a mapping, its value is all of them joined, which is also what ``sheaf
+split`` writes; one by one they come from :meth:`InputRecords.records_of`, and all of a task in the order of
+writing from :meth:`InputRecords.in_order`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class InputRecords(Mapping[int, bytes]):
         self._stream = stream
         self._library = stream._library
         if self._library.sion_get_keyval_mode(stream._sid) != _KEYVAL_INLINE:
-            raise WrongModeError(f"'{stream.path}' has no key-value records", path=stream.path, task=stream.task)
+            raise WrongModeError(
+                f"'{stream.path}' has no key-value records", path=stream.path, task=stream.task
+            )
         self._known: Dict[int, Tuple[int, int]] = {}  # records and bytes of a key
         self._scanned = False
 
@@ -102,7 +105,11 @@ class InputRecords(Mapping[int, bytes]):
 
     def records_of(self, key: int) -> List[bytes]:
         """The values of a key, one for each record."""
-        return [value for found, value in self.in_order() if found == key] if self.count(key) > 1 else [self[key]]
+        return (
+            [value for found, value in self.in_order() if found == key]
+            if self.count(key) > 1
+            else [self[key]]
+        )
 
     def in_order(self) -> Iterator[Tuple[int, bytes]]:
         """(key, value) of every record, in the order of writing."""

@@ -1,5 +1,6 @@
-"""Communicators of mpi4py. Where a ``libsheaf_mpi`` is that fits the MPI which the process has loaded, it gets the communicator by
-its handle, and multifiles are opened as MPI programs do; else small messages of mpi4py carry the open and the close."""
+"""Communicators of mpi4py. Where a ``libsheaf_mpi`` is that fits the MPI which the process has loaded, it
+gets the communicator by its handle, and multifiles are opened as MPI programs do; else small messages of
+mpi4py carry the open and the close."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class MessageGroup:
         size = len(data)
         whole = bytearray(size * self.size) if self.rank == root else None
         self._comm.Gather(bytearray(data), whole, root)
-        return None if whole is None else [bytes(whole[i * size:(i + 1) * size]) for i in range(self.size)]
+        return None if whole is None else [bytes(whole[i * size : (i + 1) * size]) for i in range(self.size)]
 
     def scatter(self, parts: Optional[List[bytes]], root: int, size: int) -> bytes:
         part = bytearray(size)
@@ -77,14 +78,41 @@ class NativeOpener(Opener):
     def open(self, path: str, mode: str, files: int, chunk_size: Any, block_size: Any) -> int:
         by = ctypes.byref
         count, rank = c_int(files), c_int(self.rank)
-        return self.call(lambda: int(self._calls.sion_paropen_mpi(
-            os.fsencode(path), os.fsencode(mode), by(count), self._comm, by(self._local), by(chunk_size), by(block_size), by(rank),
-            None, None)), path)
+        return self.call(
+            lambda: int(
+                self._calls.sion_paropen_mpi(
+                    os.fsencode(path),
+                    os.fsencode(mode),
+                    by(count),
+                    self._comm,
+                    by(self._local),
+                    by(chunk_size),
+                    by(block_size),
+                    by(rank),
+                    None,
+                    None,
+                )
+            ),
+            path,
+        )
 
     def open_mapped(self, path: str, mode: str, files: Any, count: Any, arrays: Any, block_size: Any) -> int:
         by = ctypes.byref
-        return self.call(lambda: int(self._calls.sion_paropen_mapped_mpi(
-            os.fsencode(path), os.fsencode(mode), by(files), self._comm, by(count), *arrays, by(block_size), None)), path)
+        return self.call(
+            lambda: int(
+                self._calls.sion_paropen_mapped_mpi(
+                    os.fsencode(path),
+                    os.fsencode(mode),
+                    by(files),
+                    self._comm,
+                    by(count),
+                    *arrays,
+                    by(block_size),
+                    None,
+                )
+            ),
+            path,
+        )
 
     def close(self, sid: int, path: str, mapped: bool = False) -> None:
         call = getattr(self._calls, self.closer_mapped if mapped else self.closer)
@@ -139,10 +167,32 @@ def _load(path: str) -> Any:
     comm = c_int if MPI._sizeof(MPI.Comm) == 4 else c_void_p
     ints, longs = POINTER(c_int), POINTER(c_longlong)
     calls.sion_paropen_mpi.restype = c_int
-    calls.sion_paropen_mpi.argtypes = [c_char_p, c_char_p, ints, comm, POINTER(comm), longs, ints, ints, c_void_p, c_void_p]
+    calls.sion_paropen_mpi.argtypes = [
+        c_char_p,
+        c_char_p,
+        ints,
+        comm,
+        POINTER(comm),
+        longs,
+        ints,
+        ints,
+        c_void_p,
+        c_void_p,
+    ]
     calls.sion_paropen_mapped_mpi.restype = c_int
-    calls.sion_paropen_mapped_mpi.argtypes = [c_char_p, c_char_p, ints, comm, ints, POINTER(ints), POINTER(longs), POINTER(ints),
-                                              POINTER(ints), ints, c_void_p]
+    calls.sion_paropen_mapped_mpi.argtypes = [
+        c_char_p,
+        c_char_p,
+        ints,
+        comm,
+        ints,
+        POINTER(ints),
+        POINTER(longs),
+        POINTER(ints),
+        POINTER(ints),
+        ints,
+        c_void_p,
+    ]
     for name in ("sion_parclose_mpi", "sion_parclose_mapped_mpi"):
         getattr(calls, name).argtypes = [c_int]
     return calls

@@ -40,15 +40,20 @@ def enabled() -> bool:
 
 
 def enable() -> str:
-    """Lets ``MPI.File`` of mpi4py be the drop-in's, in this process; returns its path. Once mpi4py.MPI has been imported its calls
-    are bound: an error then says so."""
+    """Lets ``MPI.File`` of mpi4py be the drop-in's, in this process; returns its path. Once mpi4py.MPI has
+    been imported its calls are bound: an error then says so."""
     path = find()
     if path is None:
-        raise UnsupportedError(f"the drop-in {NAME} is not here: it belongs to an installation of Sheaf with MPI; set SHEAF_DROP_IN to "
-                               "where it is")
+        raise UnsupportedError(
+            f"the drop-in {NAME} is not here: it belongs to an installation of Sheaf with MPI; set SHEAF_DROP_IN to "
+            "where it is"
+        )
     if not enabled():
         if "mpi4py.MPI" in sys.modules:
-            raise UnsupportedError("mpi4py.MPI has been imported already: call sheaf.mpiio.enable() before, or start the program "
-                                   f"with LD_PRELOAD={path}", path=path)
+            raise UnsupportedError(
+                "mpi4py.MPI has been imported already: call sheaf.mpiio.enable() before, or start the program "
+                f"with LD_PRELOAD={path}",
+                path=path,
+            )
         _enabled.append(ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL))
     return path

@@ -1,4 +1,5 @@
-"""Multifiles in one process: :class:`MultifileReader` and :class:`MultifileWriter`, which :func:`sheaf.open` returns."""
+"""Multifiles in one process: :class:`MultifileReader` and :class:`MultifileWriter`, which :func:`sheaf.open`
+returns."""
 
 from __future__ import annotations
 
@@ -26,9 +27,10 @@ KEPT = 256  # streams, each of which holds a file open
 class MultifileReader(Sequence[InputStream]):
     """All tasks of a multifile: ``f[rank]`` is the stream of a task, ``len(f)`` their number.
 
-    Each stream has a handle of its own, so different threads may read different streams at once. The reader itself may be used
-    from any thread. ``f[rank]`` is the same stream, at the position where it was left, while somebody has it, and as long as it is
-    among the 256 that were asked for last. Closing the reader closes its streams."""
+    Each stream has a handle of its own, so different threads may read different streams at once. The reader
+    itself may be used from any thread. ``f[rank]`` is the same stream, at the position where it was left,
+    while somebody has it, and as long as it is among the 256 that were asked for last. Closing the reader
+    closes its streams."""
 
     mode = "r"
 
@@ -116,8 +118,14 @@ class MultifileReader(Sequence[InputStream]):
             return PureInputStream(self.path, task, self._facts)
         calls = library()
         number, size, block = c_int(task), c_longlong(), c_int()
-        sid = calls.sion_open_rank(os.fsencode(self.path), self._words, ctypes.byref(size), ctypes.byref(block),
-                                   ctypes.byref(number), None)
+        sid = calls.sion_open_rank(
+            os.fsencode(self.path),
+            self._words,
+            ctypes.byref(size),
+            ctypes.byref(block),
+            ctypes.byref(number),
+            None,
+        )
         if sid < 0:
             raise calls.error(self.path, task)
         return InputStream(self.path, task, sid, calls.sion_close, self._facts)
@@ -141,8 +149,12 @@ class MultifileReader(Sequence[InputStream]):
     def __enter__(self) -> "MultifileReader":
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -152,13 +164,22 @@ class MultifileReader(Sequence[InputStream]):
 class MultifileWriter(Sequence[OutputStream]):
     """A multifile that one process writes: ``f[rank]`` is the stream of a task.
 
-    All streams share one handle, and a lock lets one thread at a time through. Closing completes the multifile; a ``with`` block
-    that ends with an exception does not: what was flushed is found, as after a crash, and an ``atomic`` multifile is removed."""
+    All streams share one handle, and a lock lets one thread at a time through. Closing completes the
+    multifile; a ``with`` block that ends with an exception does not: what was flushed is found, as after a
+    crash, and an ``atomic`` multifile is removed."""
 
     mode = "w"
 
-    def __init__(self, path: str, tasks: int, chunk_sizes: Sequence[int], global_ranks: Sequence[int], block_size: int,
-                 words: str, append: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        tasks: int,
+        chunk_sizes: Sequence[int],
+        global_ranks: Sequence[int],
+        block_size: int,
+        words: str,
+        append: bool = False,
+    ) -> None:
         self.path = path
         self._library = library("writing a multifile")
         self._lock = threading.RLock()
@@ -170,9 +191,16 @@ class MultifileWriter(Sequence[OutputStream]):
         ranks = (c_int * max(tasks, 1))(*global_ranks)
         size_list = POINTER(c_longlong)() if append else ctypes.cast(sizes, POINTER(c_longlong))
         rank_list = POINTER(c_int)() if append else ctypes.cast(ranks, POINTER(c_int))
-        sid = self._library.sion_open(os.fsencode(path), os.fsencode(as_mode("append" if append else "wb", words)),
-                                      ctypes.byref(count), ctypes.byref(files), None if append else ctypes.byref(size_list),
-                                      ctypes.byref(block), None if append else ctypes.byref(rank_list), None)
+        sid = self._library.sion_open(
+            os.fsencode(path),
+            os.fsencode(as_mode("append" if append else "wb", words)),
+            ctypes.byref(count),
+            ctypes.byref(files),
+            None if append else ctypes.byref(size_list),
+            ctypes.byref(block),
+            None if append else ctypes.byref(rank_list),
+            None,
+        )
         if sid < 0:
             raise self._library.error(path)
         self._sid = sid
@@ -243,8 +271,12 @@ class MultifileWriter(Sequence[OutputStream]):
     def __enter__(self) -> "MultifileWriter":
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
         if kind is None:
             self.close()
         else:
@@ -252,7 +284,9 @@ class MultifileWriter(Sequence[OutputStream]):
 
     def __del__(self) -> None:
         if getattr(self, "_sid", None) is not None:
-            warnings.warn(f"'{self.path}' was not closed: what was not flushed is lost", ResourceWarning, source=self)
+            warnings.warn(
+                f"'{self.path}' was not closed: what was not flushed is lost", ResourceWarning, source=self
+            )
 
     def __repr__(self) -> str:
         return f"<sheaf.MultifileWriter '{self.path}', {'closed' if self.closed else f'{len(self)} tasks'}>"
@@ -261,8 +295,16 @@ class MultifileWriter(Sequence[OutputStream]):
 class PureWriter(MultifileWriter):
     """The same where there is no C library: everything is held in memory until the close."""
 
-    def __init__(self, path: str, tasks: int, chunk_sizes: Sequence[int], global_ranks: Sequence[int], block_size: int,
-                 words: str, append: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        tasks: int,
+        chunk_sizes: Sequence[int],
+        global_ranks: Sequence[int],
+        block_size: int,
+        words: str,
+        append: bool = False,
+    ) -> None:
         from . import pure
 
         pure.check_words(path, "append" if append else words)
@@ -271,9 +313,20 @@ class PureWriter(MultifileWriter):
         self._facts = (list(chunk_sizes), list(global_ranks), "keyval" in words.split(","))
         self.block_size = pure.block_size_of(path, block_size)
         self._sid = 0
-        self._made = [pure.PureOutputStream(path, task, -(-size // self.block_size) * self.block_size or self.block_size,
-                                            self._handle, self._lock) for task, size in enumerate(chunk_sizes)]
+        self._made = [
+            pure.PureOutputStream(
+                path,
+                task,
+                -(-size // self.block_size) * self.block_size or self.block_size,
+                self._check,
+                self._lock,
+            )
+            for task, size in enumerate(chunk_sizes)
+        ]
         self._streams = list(self._made)
+
+    def _check(self) -> None:
+        self._handle()
 
     def close(self) -> None:
         from . import pure
@@ -287,20 +340,33 @@ class PureWriter(MultifileWriter):
         self._sid = None
 
 
-def serial_writer(path: str, tasks: Optional[int], chunk_size: Union[int, Sequence[int], None],
-                  global_ranks: Optional[Sequence[int]], block_size: int, words: str, mode: str) -> MultifileWriter:
+def serial_writer(
+    path: str,
+    tasks: Optional[int],
+    chunk_size: Union[int, Sequence[int], None],
+    global_ranks: Optional[Sequence[int]],
+    block_size: int,
+    words: str,
+    mode: str,
+) -> MultifileWriter:
     """The writer for the arguments of :func:`sheaf.open`."""
     if mode == "a":
         if tasks is not None or chunk_size is not None or global_ranks is not None:
-            raise InvalidArgumentError(f"'{path}': tasks, chunk sizes and global ranks of a multifile that is appended to are "
-                                       "those it has", path=path)
-        return (MultifileWriter if available() else PureWriter)(path, 0, [], [], block_size, words, append=True)
-    sizes = [] if chunk_size is None or isinstance(chunk_size, int) else list(chunk_size)
+            raise InvalidArgumentError(
+                f"'{path}': tasks, chunk sizes and global ranks of a multifile that is appended to are "
+                "those it has",
+                path=path,
+            )
+        return (MultifileWriter if available() else PureWriter)(
+            path, 0, [], [], block_size, words, append=True
+        )
+    one_size = 1 << 20 if chunk_size is None else chunk_size
+    sizes = [] if isinstance(one_size, int) else list(one_size)
     count = tasks if tasks is not None else len(sizes) or 1
     if count < 0:
         raise InvalidArgumentError(f"'{path}': {count} tasks", path=path)
-    if not sizes:
-        sizes = [1 << 20 if chunk_size is None else int(chunk_size)] * count  # type: ignore[call-overload]
+    if isinstance(one_size, int):
+        sizes = [one_size] * count
     ranks = list(range(count)) if global_ranks is None else list(global_ranks)
     for name, values in (("chunk sizes", sizes), ("global ranks", ranks)):
         if len(values) != count:

@@ -1,7 +1,7 @@
 """Multifiles that several processes write or read together: every process has a task of its own.
 
-:func:`sheaf.open` with ``comm=`` (mpi4py) or ``group=`` (anything that is a :class:`sheaf.group.Group`) returns what is here.
-Opening and closing are collective: all processes do it.
+:func:`sheaf.open` with ``comm=`` (mpi4py) or ``group=`` (anything that is a :class:`sheaf.group.Group`)
+returns what is here. Opening and closing are collective: all processes do it.
 """
 
 from __future__ import annotations
@@ -9,25 +9,22 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-import weakref
-from collections.abc import Mapping
-from ctypes import POINTER, c_int, c_longlong
+from ctypes import c_int, c_longlong
 from types import TracebackType
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, List, Optional, Sequence, Type
 
 from ._buffers import Pinned
 from ._library import Library, library
-from .errors import InvalidArgumentError, OutOfRangeError
+from .errors import InvalidArgumentError
 from .group import Group, placement, registry
 from .info import Info, Metadata
-from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
+from .streams import InputStream, OutputStream
 from .words import as_mode
-
-_DUP_RANK = -202
 
 
 class Opener:
-    """How the processes of one communicator open and close; mpi4py communicators have another one (sheaf.mpi)."""
+    """How the processes of one communicator open and close; mpi4py communicators have another one
+    (sheaf.mpi)."""
 
     rank: int
     size: int
@@ -58,15 +55,50 @@ class Opener:
         file, local_rank, local_size = (c_int(value) for value in placement(self._group, files))
         count = c_int(files)
         by = ctypes.byref
-        return self.call(lambda: int(self.library.sion_generic_paropen(
-            registry.api(), os.fsencode(path), os.fsencode(mode), by(chunk_size), by(block_size), self.number, self.rank,
-            self.size, by(file), by(count), by(local_rank), by(local_size), None, None)), path)
+        return self.call(
+            lambda: int(
+                self.library.sion_generic_paropen(
+                    registry.api(),
+                    os.fsencode(path),
+                    os.fsencode(mode),
+                    by(chunk_size),
+                    by(block_size),
+                    self.number,
+                    self.rank,
+                    self.size,
+                    by(file),
+                    by(count),
+                    by(local_rank),
+                    by(local_size),
+                    None,
+                    None,
+                )
+            ),
+            path,
+        )
 
-    def open_mapped(self, path: str, mode: str, files: Any, count: Any, arrays: Sequence[Any], block_size: Any) -> int:
+    def open_mapped(
+        self, path: str, mode: str, files: Any, count: Any, arrays: Sequence[Any], block_size: Any
+    ) -> int:
         by = ctypes.byref
-        return self.call(lambda: int(self.library.sion_generic_paropen_mapped(
-            registry.api(), os.fsencode(path), os.fsencode(mode), by(files), self.number, self.rank, self.size, by(count),
-            *arrays, by(block_size), None)), path)
+        return self.call(
+            lambda: int(
+                self.library.sion_generic_paropen_mapped(
+                    registry.api(),
+                    os.fsencode(path),
+                    os.fsencode(mode),
+                    by(files),
+                    self.number,
+                    self.rank,
+                    self.size,
+                    by(count),
+                    *arrays,
+                    by(block_size),
+                    None,
+                )
+            ),
+            path,
+        )
 
     def close(self, sid: int, path: str, mapped: bool = False) -> None:
         call = getattr(self.library, self.closer_mapped if mapped else self.closer)
@@ -87,11 +119,13 @@ class Opener:
 
 
 class ParallelWriter(OutputStream):
-    """The stream of this process in a multifile that all processes write. ``close`` is collective and completes the multifile. A
-    ``with`` block that ends with an exception gives up instead, on this process: the others' close then fails or waits, so let
-    the exception reach them too."""
+    """The stream of this process in a multifile that all processes write. ``close`` is collective and
+    completes the multifile. A ``with`` block that ends with an exception gives up instead, on this process:
+    the others' close then fails or waits, so let the exception reach them too."""
 
-    def __init__(self, opener: Opener, path: str, chunk_size: int, block_size: int, files: int, words: str) -> None:
+    def __init__(
+        self, opener: Opener, path: str, chunk_size: int, block_size: int, files: int, words: str
+    ) -> None:
         size, block = c_longlong(chunk_size), c_int(block_size)
         sid = opener.open(path, as_mode("wb", words), files, size, block)
         super().__init__(path, opener.rank, sid, None, threading.RLock())
@@ -101,8 +135,8 @@ class ParallelWriter(OutputStream):
         self.rank, self.group_size = opener.rank, opener.size
 
     def write_all(self, data: Any) -> int:
-        """As ``write``, in a call that all tasks of a physical file make: small pieces travel to a few collectors, where the words
-        ask for them (``collective``, docs/api-collective.md)."""
+        """As ``write``, in a call that all tasks of a physical file make: small pieces travel to a few
+        collectors, where the words ask for them (``collective``, docs/api-collective.md)."""
         with Pinned(data) as source, self._lock:
             self._check_open()
             if self._library.sion_coll_fwrite(source.address, 1, source.size, self._sid) != source.size:
@@ -118,7 +152,8 @@ class ParallelWriter(OutputStream):
             self._opener.close(self._sid, self.path)
 
     def abandon(self) -> None:
-        """Gives up on this process, without the others: nothing is completed, and an ``atomic`` multifile does not appear."""
+        """Gives up on this process, without the others: nothing is completed, and an ``atomic`` multifile
+        does not appear."""
         if not self._handed_back:
             self._handed_back = True
             self._opener.abandon(self._sid)
@@ -127,8 +162,12 @@ class ParallelWriter(OutputStream):
     def __enter__(self) -> "ParallelWriter":
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
         self.close() if kind is None else self.abandon()
 
     def __del__(self) -> None:
@@ -144,7 +183,7 @@ class ParallelReader(InputStream):
     def __init__(self, opener: Opener, path: str, words: str) -> None:
         size, block = c_longlong(), c_int()
         sid = opener.open(path, as_mode("rb", words), 1, size, block)
-        super().__init__(path, opener.rank, sid, _nothing, _metadata_of(path))
+        super().__init__(path, opener.rank, sid, _nothing, metadata_of(path))
         self._opener = opener
         self._handed_back = False
         self.chunk_size, self.block_size = size.value, block.value
@@ -158,7 +197,9 @@ class ParallelReader(InputStream):
         """As ``readinto``, in a call that all tasks of a physical file make (docs/api-collective.md)."""
         self._check_open()
         with Pinned(buffer, writable=True) as into:
-            done = int(self._library.sion_coll_fread(into.address, 1, into.size, self._sid)) if into.size else 0
+            done = (
+                int(self._library.sion_coll_fread(into.address, 1, into.size, self._sid)) if into.size else 0
+            )
             if done < into.size:
                 self._look_at_short_read(done)
             return done
@@ -174,8 +215,12 @@ class ParallelReader(InputStream):
     def __enter__(self) -> "ParallelReader":
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
         if kind is None:
             self.close()
         elif not self._handed_back:
@@ -188,139 +233,11 @@ class ParallelReader(InputStream):
             self._opener.done()
 
 
-class MappedReader(Mapping[int, InputStream]):
-    """A multifile read by any number of processes: ``f[task]`` for the tasks that this process has asked for. Different threads may
-    use different streams at once."""
-
-    def __init__(self, opener: Opener, path: str, words: str, tasks: Optional[Sequence[int]]) -> None:
-        self.path = path
-        self._opener = opener
-        self._library = opener.library
-        count = c_int(-1 if tasks is None else len(tasks))
-        files, block = c_int(), c_int()
-        given = (c_int * max(count.value, 1))(*(tasks or ()))
-        ranks = POINTER(c_int)() if tasks is None else ctypes.cast(given, POINTER(c_int))
-        sid = opener.open_mapped(path, as_mode("rb", words), files, count, (ctypes.byref(ranks), None, None, None), block)
-        self._sid: Optional[int] = sid
-        self.tasks: Tuple[int, ...] = tuple(ranks[i] for i in range(count.value))
-        if tasks is None:
-            _free(ranks)
-        self._facts = _metadata_of(path)
-        self._streams: "weakref.WeakSet[InputStream]" = weakref.WeakSet()
-
-    @property
-    def info(self) -> Info:
-        return self._facts().info
-
-    def __len__(self) -> int:
-        return len(self.tasks)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tasks)
-
-    def __getitem__(self, task: int) -> InputStream:
-        if self._sid is None:
-            raise ValueError(f"'{self.path}' is closed")
-        if task not in self.tasks:
-            raise OutOfRangeError(f"'{self.path}': task {task} is not among those that this process has asked for",
-                                  path=self.path, task=task)
-        sid = self._library.sion_dup(self._sid, _DUP_RANK, task, 0)
-        if sid < 0:
-            raise self._library.error(self.path, task)
-        made = InputStream(self.path, task, sid, self._library.sion_dedup, self._facts)
-        self._streams.add(made)
-        return made
-
-    def close(self) -> None:
-        """Collective."""
-        sid, self._sid = self._sid, None
-        if sid is None:
-            return
-        for stream in list(self._streams):
-            stream.close()
-        self._opener.close(sid, self.path, mapped=True)
-
-    def __enter__(self) -> "MappedReader":
-        return self
-
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
-        if kind is None:
-            self.close()
-
-
-class MappedWriter(Mapping[int, OutputStream]):
-    """A multifile in which every process writes several tasks: ``f[task]``. ``close`` is collective."""
-
-    def __init__(self, opener: Opener, path: str, tasks: Sequence[int], chunk_sizes: Sequence[int], block_size: int,
-                 words: str) -> None:
-        self.path = path
-        self._opener = opener
-        self._library = opener.library
-        self.tasks = tuple(tasks)
-        self._current: Optional[int] = None
-        self._lock = threading.RLock()
-        files, count, block = c_int(1), c_int(len(tasks)), c_int(block_size)
-        room = max(len(tasks), 1)
-        ranks, sizes = (c_int * room)(*tasks), (c_longlong * room)(*chunk_sizes)
-        zeros = (c_int * room)()
-        arrays: List[Any] = [ctypes.byref(ctypes.cast(array, POINTER(kind))) for array, kind in (
-            (ranks, c_int), (sizes, c_longlong), (zeros, c_int), (ranks, c_int))]
-        self._sid: Optional[int] = opener.open_mapped(path, as_mode("wb", words), files, count, arrays, block)
-        self.block_size = block.value
-
-    def _select(self, task: int) -> None:
-        if self._sid is None:
-            raise ValueError(f"'{self.path}' is closed")
-        if task != self._current:
-            if not self._library.sion_seek(self._sid, task, CURRENT_BLOCK, CURRENT_POSITION):
-                raise self._library.error(self.path, task)
-            self._current = task
-
-    def __len__(self) -> int:
-        return len(self.tasks)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tasks)
-
-    def __getitem__(self, task: int) -> OutputStream:
-        if self._sid is None:
-            raise ValueError(f"'{self.path}' is closed")
-        if task not in self.tasks:
-            raise OutOfRangeError(f"'{self.path}': task {task} is not one of this process", path=self.path, task=task)
-        return OutputStream(self.path, task, self._sid, lambda: self._select(task), self._lock)
-
-    def close(self) -> None:
-        """Collective; completes the multifile."""
-        sid, self._sid = self._sid, None
-        if sid is not None:
-            self._opener.close(sid, self.path, mapped=True)
-
-    def abandon(self) -> None:
-        """Gives up on this process, without the others."""
-        sid, self._sid = self._sid, None
-        if sid is not None:
-            self._opener.abandon(sid)
-
-    def __enter__(self) -> "MappedWriter":
-        return self
-
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
-        self.close() if kind is None else self.abandon()
-
-
 def _nothing(_: int) -> None:
     """A parallel handle is closed by all, not by whoever forgets it."""
 
 
-def _free(pointer: Any) -> None:
-    free = ctypes.CDLL(None).free
-    free.restype, free.argtypes = None, [ctypes.c_void_p]
-    free(ctypes.cast(pointer, ctypes.c_void_p))
-
-
-def _metadata_of(path: str) -> Callable[[], Metadata]:
+def metadata_of(path: str) -> Callable[[], Metadata]:
     """The metadata, read when they are first asked for."""
     found: List[Metadata] = []
 
@@ -332,4 +249,4 @@ def _metadata_of(path: str) -> Callable[[], Metadata]:
     return facts
 
 
-__all__ = ["ParallelWriter", "ParallelReader", "MappedReader", "MappedWriter", "Opener"]
+__all__ = ["ParallelWriter", "ParallelReader", "Opener"]

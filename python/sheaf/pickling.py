@@ -1,7 +1,8 @@
 """Objects in streams: pickle protocol 5, with the buffers behind the pickle instead of in it.
 
-An object is ``SheafPkl``, the number of buffers and the length of the pickle, the lengths of the buffers (all as 64-bit
-little-endian numbers), the pickle, and the buffers, each from a multiple of 64 bytes on, counted from the begin of the object.
+An object is ``SheafPkl``, the number of buffers and the length of the pickle, the lengths of the buffers (all
+as 64-bit little-endian numbers), the pickle, and the buffers, each from a multiple of 64 bytes on, counted
+from the begin of the object.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def dump(value: Any, stream: OutputStream) -> None:
     buffers: List[pickle.PickleBuffer] = []
     body = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     views = [buffer.raw() for buffer in buffers]
-    head = _MAGIC + struct.pack(f"<{2 + len(views)}q", len(views), len(body), *(view.nbytes for view in views))
+    head = _MAGIC + struct.pack(
+        f"<{2 + len(views)}q", len(views), len(body), *(view.nbytes for view in views)
+    )
     pieces: List[Any] = [head, body]
     at = len(head) + len(body)
     for view in views:
@@ -36,16 +39,26 @@ def dump(value: Any, stream: OutputStream) -> None:
 
 
 def load(stream: InputStream) -> Any:
-    """Reads the object at the position of the stream. Its buffers are filled directly, and can be written to."""
+    """Reads the object at the position of the stream. Its buffers are filled directly, and can be written
+    to."""
     here = stream.tell()
     head = stream.read(24)
     if len(head) < 24 or head[:8] != _MAGIC:
-        raise DamagedError(f"'{stream.path}': there is no object at offset {here} of task {stream.task}", path=stream.path,
-                           task=stream.task, offset=here)
+        raise DamagedError(
+            f"'{stream.path}': there is no object at offset {here} of task {stream.task}",
+            path=stream.path,
+            task=stream.task,
+            offset=here,
+        )
     count, length = struct.unpack("<2q", head[8:])
     if count < 0 or length < 0 or 8 * count + length > stream.size - here:
-        raise DamagedError(f"'{stream.path}': the object at offset {here} of task {stream.task} claims {count} buffers and "
-                           f"{length} bytes", path=stream.path, task=stream.task, offset=here)
+        raise DamagedError(
+            f"'{stream.path}': the object at offset {here} of task {stream.task} claims {count} buffers and "
+            f"{length} bytes",
+            path=stream.path,
+            task=stream.task,
+            offset=here,
+        )
     sizes = struct.unpack(f"<{count}q", stream.read(8 * count))
     body = stream.read(length)
     at = 24 + 8 * count + length
@@ -53,8 +66,12 @@ def load(stream: InputStream) -> Any:
     for size in sizes:
         at += _padding(at)
         if not 0 <= size <= stream.size - here - at:
-            raise DamagedError(f"'{stream.path}': a buffer of {size} bytes is beyond the end of task {stream.task}",
-                               path=stream.path, task=stream.task, offset=here + at)
+            raise DamagedError(
+                f"'{stream.path}': a buffer of {size} bytes is beyond the end of task {stream.task}",
+                path=stream.path,
+                task=stream.task,
+                offset=here + at,
+            )
         stream.seek(here + at)
         data = _writable(size)
         stream.readinto(data)

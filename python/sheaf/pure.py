@@ -1,7 +1,8 @@
 """Multifiles where there is no C library: the same classes over ``sheaf_format``, in plain Python.
 
-Reading takes complete multifiles, compressed ones and sets included; streams that are compressed are held in memory. Writing
-makes one physical file without checksums and journal, held in memory until it is closed. Processes cannot open together.
+Reading takes complete multifiles, compressed ones and sets included; streams that are compressed are held in
+memory. Writing makes one physical file without checksums and journal, held in memory until it is closed.
+Processes cannot open together.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def _error_in(path: str, problem: Exception) -> Error:
         return error_of(kind, str(problem), path=path)
     number = getattr(problem, "errno", None)
     kind = {errno.ENOENT: "not_found", errno.EACCES: "permission"}.get(number or 0, "io")
-    return error_of(kind, f"cannot open '{path}': {os.strerror(number or errno.EIO)}", path=path, errno=number)
+    return error_of(
+        kind, f"cannot open '{path}': {os.strerror(number or errno.EIO)}", path=path, errno=number
+    )
 
 
 class PureMetadata:
@@ -47,16 +50,28 @@ class PureMetadata:
         self.lock = threading.Lock()
         try:
             self.multifile = sheaf_format.Multifile(path)
-            self._checksummed = [sheaf_format.verify(file) if checksums else False for file in self.multifile.files]
+            self._checksummed = [
+                sheaf_format.verify(file) if checksums else False for file in self.multifile.files
+            ]
         except (FormatError, OSError) as problem:
             raise _error_in(path, problem) from None
         first = self.multifile.files[0].header
         self._plain: Dict[int, List[bytes]] = {}
         version = f"{first.library_version // 1000}.{first.library_version % 1000}"
-        self.info = Info(len(self.multifile.tasks), max(file.maxblocks for file in self.multifile.files),
-                         sum(self.multifile.length(task.rank) for task in self.multifile.tasks), len(self.multifile.files),
-                         first.fsblksize, first.format_version, version, first.is_keyval, True, all(self._checksummed),
-                         first.encoded, first.userdata_order)
+        self.info = Info(
+            len(self.multifile.tasks),
+            max(file.maxblocks for file in self.multifile.files),
+            sum(self.multifile.length(task.rank) for task in self.multifile.tasks),
+            len(self.multifile.files),
+            first.fsblksize,
+            first.format_version,
+            version,
+            first.is_keyval,
+            True,
+            all(self._checksummed),
+            first.encoded,
+            first.userdata_order,
+        )
 
     def close(self) -> None:
         self.multifile.close()
@@ -72,19 +87,31 @@ class PureMetadata:
 
     def tasks(self, first: int = 0, count: Optional[int] = None, lengths: bool = True) -> List[TaskInfo]:
         found: List[TaskInfo] = []
-        for task in self.multifile.tasks[first:None if count is None else first + count]:
+        for task in self.multifile.tasks[first : None if count is None else first + count]:
             file = self.multifile.files[task.file]
             stored = self.multifile.length(task.rank)
             size = sum(map(len, self.blocks(task.rank))) if lengths and self.info.compressed else stored
-            found.append(TaskInfo(task.rank, task.file, task.lrank, file.globalranks[task.lrank], file.chunks[task.lrank],
-                                  file.block_counts[task.lrank], stored, size))
+            found.append(
+                TaskInfo(
+                    task.rank,
+                    task.file,
+                    task.lrank,
+                    file.globalranks[task.lrank],
+                    file.chunks[task.lrank],
+                    file.block_counts[task.lrank],
+                    stored,
+                    size,
+                )
+            )
         return found
 
     def chunks(self, task: int) -> List[Chunk]:
         place = self.multifile.tasks[task]
         file = self.multifile.files[place.file]
-        return [Chunk(place.file, file.path, offset, file.chunks[place.lrank], size)
-                for offset, size in self.multifile.blocks(task)]
+        return [
+            Chunk(place.file, file.path, offset, file.chunks[place.lrank], size)
+            for offset, size in self.multifile.blocks(task)
+        ]
 
 
 class PureInputStream(InputStream):
@@ -125,7 +152,7 @@ class PureInputStream(InputStream):
 
     def _piece(self, size: int) -> bytes:
         if self._data is not None:
-            return self._data[self._at:self._at + size]
+            return self._data[self._at : self._at + size]
         facts: Any = self._metadata()
         block = bisect_right(self._begins, self._at) - 1
         offset, used = self._blocks[block]
@@ -148,7 +175,9 @@ class PureRecords(Mapping[int, bytes]):
     def __init__(self, stream: PureInputStream) -> None:
         facts: Any = stream._metadata()
         if not facts.info.keyval:
-            raise error_of("wrong_mode", f"'{stream.path}' has no key-value records", path=stream.path, task=stream.task)
+            raise error_of(
+                "wrong_mode", f"'{stream.path}' has no key-value records", path=stream.path, task=stream.task
+            )
         self._stream = stream
         self._places = [(r.key, r.position, r.length) for r in facts.multifile.records(stream.task)]
         self._keys: Dict[int, List[Tuple[int, int]]] = {}
@@ -191,7 +220,9 @@ class PureRecords(Mapping[int, bytes]):
 class PureOutputStream(OutputStream):
     """The stream of a task, kept in memory until the multifile is closed."""
 
-    def __init__(self, path: str, task: int, chunk: int, select: Callable[[], None], lock: "threading.RLock") -> None:
+    def __init__(
+        self, path: str, task: int, chunk: int, select: Callable[[], None], lock: "threading.RLock"
+    ) -> None:
         io.RawIOBase.__init__(self)
         self.path, self.task = path, task
         self._select, self._lock = select, lock
@@ -246,15 +277,26 @@ class PureOutputRecords:
 
 
 def refuse(path: str, what: str) -> NoReturn:
-    raise error_of("unsupported", f"'{path}': {what} needs the library libsheaf, which is not here; set SHEAF_LIBRARY to where it is",
-                   path=path)
+    raise error_of(
+        "unsupported",
+        f"'{path}': {what} needs the library libsheaf, which is not here; set SHEAF_LIBRARY to where it is",
+        path=path,
+    )
 
 
-def write_multifile(path: str, streams: Sequence[PureOutputStream], chunk_sizes: Sequence[int], ranks: Sequence[int],
-                    block_size: int, keyval: bool) -> None:
+def write_multifile(
+    path: str,
+    streams: Sequence[PureOutputStream],
+    chunk_sizes: Sequence[int],
+    ranks: Sequence[int],
+    block_size: int,
+    keyval: bool,
+) -> None:
     """Puts what the streams hold into a multifile, which appears under its name when it is complete."""
-    tasks = [TaskSpec(chunk=size, globalrank=rank, blocks=stream.blocks())
-             for stream, size, rank in zip(streams, chunk_sizes, ranks)]
+    tasks = [
+        TaskSpec(chunk=size, globalrank=rank, blocks=stream.blocks())
+        for stream, size, rank in zip(streams, chunk_sizes, ranks)
+    ]
     mode = sheaf_format.KEYVAL_INLINE if keyval else sheaf_format.KEYVAL_NONE
     spec = MultifileSpec(path, tasks, block_size, kind=Kind.SERIAL, keyval_mode=mode)
     temporary = f"{path}.{os.getpid()}.tmp"

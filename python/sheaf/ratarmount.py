@@ -1,7 +1,8 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """A backend for ratarmount: multifiles, and archives of :mod:`sheaf.archive`, mounted as directories.
 
-``sheaf ratarmount run.sion mnt`` is ratarmount, which knows multifiles then; ``register()`` does the same for programs that use
-``ratarmountcore``.
+``sheaf ratarmount run.sion mnt`` is ratarmount, which knows multifiles then; ``register()`` does the same for
+programs that use ``ratarmountcore``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ BACKEND = "sheaf"
 
 
 class SheafMountSource(MountSource):  # type: ignore[misc]
-    """What is in a multifile: a file for each task, ``TASK/KEY`` for key-value records, or the objects of an archive."""
+    """What is in a multifile: a file for each task, ``TASK/KEY`` for key-value records, or the objects of an
+    archive."""
 
     def __init__(self, path: "Union[str, os.PathLike[str]]", **_: Any) -> None:
         self.path = os.fspath(path)
@@ -60,13 +62,20 @@ class SheafMountSource(MountSource):  # type: ignore[misc]
         bits = stat.S_IMODE(self._status.st_mode) & ~0o222
         mode = kind | bits | ((bits & 0o444) >> 2 if entry is None else 0)
         modified = self._status.st_mtime if entry is None else entry.modified or self._status.st_mtime
-        return FileInfo(size=0 if entry is None else entry.size, mtime=modified, mode=mode, linkname="", uid=self._status.st_uid,
-                        gid=self._status.st_gid, userdata=[(name, entry)])
+        return FileInfo(
+            size=0 if entry is None else entry.size,
+            mtime=modified,
+            mode=mode,
+            linkname="",
+            uid=self._status.st_uid,
+            gid=self._status.st_gid,
+            userdata=[(name, entry)],
+        )
 
     def open(self, fileInfo: FileInfo, buffering: int = -1) -> "IO[bytes]":  # noqa: N803
         name, entry = self._place(fileInfo)
         raw: Any = ObjectFile(self._archive, name, entry)
-        return raw if buffering == 0 else io.BufferedReader(raw, 1 << 17 if buffering < 2 else buffering)  # type: ignore[return-value]
+        return raw if buffering == 0 else io.BufferedReader(raw, 1 << 17 if buffering < 2 else buffering)
 
     def read(self, fileInfo: FileInfo, size: int, offset: int) -> bytes:  # noqa: N803
         name, _ = self._place(fileInfo)
@@ -92,15 +101,17 @@ def register() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`sheaf ratarmount`: the command ratarmount, which knows multifiles. It looks at the formats of files before it asks backends,
-    so multifiles go to it as URLs of fsspec."""
+    """`sheaf ratarmount`: the command ratarmount, which knows multifiles. It looks at the formats of files
+    before it asks backends, so multifiles go to it as URLs of fsspec."""
     import fsspec
     from ratarmount.cli import cli
 
     register()
     fsspec.register_implementation("sheaf", "sheaf.fsspec.SheafFileSystem", clobber=True)
-    words: List[str] = ["sheaf://" + os.path.abspath(word) if os.path.isfile(word) and is_multifile(word) else word
-                        for word in arguments]
+    words: List[str] = [
+        "sheaf://" + os.path.abspath(word) if os.path.isfile(word) and is_multifile(word) else word
+        for word in arguments
+    ]
     status = cli(words)
     return int(status or 0)
 

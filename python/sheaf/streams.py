@@ -1,7 +1,7 @@
 """The stream of one task: a raw binary file as Python has them.
 
-A stream is used by one thread at a time; different streams, also of one multifile, are used by different threads at once, and
-every transfer lets other Python threads run.
+A stream is used by one thread at a time; different streams, also of one multifile, are used by different
+threads at once, and every transfer lets other Python threads run.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ class _Stream(io.RawIOBase):
 class InputStream(_Stream):
     """The stream of a task, to be read. ``size``: its length in bytes; ``chunks``: where it lies."""
 
-    def __init__(self, path: str, task: int, sid: int, closer: Callable[[int], Any],
-                 metadata: Callable[[], Metadata]) -> None:
+    def __init__(
+        self, path: str, task: int, sid: int, closer: Callable[[int], Any], metadata: Callable[[], Metadata]
+    ) -> None:
         super().__init__(path, task)
         self._sid = sid
         self._metadata = metadata
@@ -108,12 +109,17 @@ class InputStream(_Stream):
         elif whence != io.SEEK_SET:
             raise InvalidArgumentError(f"whence is 0, 1 or 2, not {whence}", path=self.path, task=self.task)
         if offset < 0:
-            raise InvalidArgumentError(f"'{self.path}': offset {offset} is before the begin of task {self.task}",
-                                       path=self.path, task=self.task, offset=offset)
+            raise InvalidArgumentError(
+                f"'{self.path}': offset {offset} is before the begin of task {self.task}",
+                path=self.path,
+                task=self.task,
+                offset=offset,
+            )
         return self._move(ABSOLUTE, min(offset, self.size))
 
     def readinto(self, buffer: Any) -> int:
-        """Fills the buffer, over chunks; less only at the end of the stream. Any contiguous buffer, numpy arrays included."""
+        """Fills the buffer, over chunks; less only at the end of the stream. Any contiguous buffer, numpy
+        arrays included."""
         self._check_open()
         with Pinned(buffer, writable=True) as into:
             return self._read_to(into.address, into.size)
@@ -127,7 +133,8 @@ class InputStream(_Stream):
         return done
 
     def _look_at_short_read(self, done: int) -> None:
-        """Less than was asked for is the end of the stream, or an error, which the next read would meet again."""
+        """Less than was asked for is the end of the stream, or an error, which the next read would meet
+        again."""
         at_end = self._library.sion_feof(self._sid)
         if at_end == 1:
             return
@@ -157,8 +164,9 @@ class InputStream(_Stream):
         return self.read(size)
 
     def plain_range(self, offset: int, size: int) -> Optional[Tuple[str, int]]:
-        """(path, offset) of the physical file where these bytes of the stream lie as they are, if they lie in one chunk of a
-        file that is not compressed; else None. What is read there is compared with no checksum."""
+        """(path, offset) of the physical file where these bytes of the stream lie as they are, if they lie in
+        one chunk of a file that is not compressed; else None. What is read there is compared with no
+        checksum."""
         metadata = self._metadata()
         if metadata.info.compressed or not metadata.info.closed:
             return None
@@ -169,13 +177,21 @@ class InputStream(_Stream):
             begin += chunk.bytes
         return None
 
-    def array(self, dtype: "DTypeLike", shape: Union[int, Sequence[int], None] = None, *, offset: int = 0,
-              copy: Optional[bool] = None) -> "NDArray[Any]":
-        """The stream, or a part of it, as a numpy array. ``shape`` None: one dimension, to the end of the stream.
+    def array(
+        self,
+        dtype: "DTypeLike",
+        shape: Union[int, Sequence[int], None] = None,
+        *,
+        offset: int = 0,
+        copy: Optional[bool] = None,
+    ) -> "NDArray[Any]":
+        """The stream, or a part of it, as a numpy array. ``shape`` None: one dimension, to the end of the
+        stream.
 
-        ``copy`` None: a read-only memory map, without any copy, where the bytes lie in one plain chunk; else one copy, checked
-        against the checksums. True: always that copy. False: an error where there is no map. Multi-byte types without an order
-        of their own are of the byte order of the file. The position of the stream stays where it is."""
+        ``copy`` None: a read-only memory map, without any copy, where the bytes lie in one plain chunk; else
+        one copy, checked against the checksums. True: always that copy. False: an error where there is no
+        map. Multi-byte types without an order of their own are of the byte order of the file. The position of
+        the stream stays where it is."""
         import numpy
 
         kind = self._in_file_order(numpy.dtype(dtype))
@@ -184,14 +200,22 @@ class InputStream(_Stream):
         for extent in dimensions:
             size *= extent
         if offset + size > self.size:
-            raise InvalidArgumentError(f"'{self.path}': task {self.task} has {self.size} bytes, not {offset + size}",
-                                       path=self.path, task=self.task, offset=offset)
+            raise InvalidArgumentError(
+                f"'{self.path}': task {self.task} has {self.size} bytes, not {offset + size}",
+                path=self.path,
+                task=self.task,
+                offset=offset,
+            )
         place = None if copy or size == 0 else self.plain_range(offset, size)
         if place is not None:
             return numpy.memmap(place[0], dtype=kind, mode="r", offset=place[1], shape=dimensions)
         if copy is False and size > 0:
-            raise UnsupportedError(f"'{self.path}': bytes {offset} to {offset + size} of task {self.task} do not lie in one "
-                                   "plain chunk, and cannot be had without a copy", path=self.path, task=self.task)
+            raise UnsupportedError(
+                f"'{self.path}': bytes {offset} to {offset + size} of task {self.task} do not lie in one "
+                "plain chunk, and cannot be had without a copy",
+                path=self.path,
+                task=self.task,
+            )
         return self._read_array(numpy.empty(dimensions, dtype=kind), offset)
 
     def _in_file_order(self, kind: "numpy.dtype[Any]") -> "numpy.dtype[Any]":
@@ -205,8 +229,12 @@ class InputStream(_Stream):
             return (shape,) if isinstance(shape, int) else tuple(shape)
         rest = max(self.size - offset, 0)
         if item == 0 or rest % item:
-            raise InvalidArgumentError(f"'{self.path}': the {rest} bytes of task {self.task} from offset {offset} on are no "
-                                       f"multiple of the {item} of an element", path=self.path, task=self.task)
+            raise InvalidArgumentError(
+                f"'{self.path}': the {rest} bytes of task {self.task} from offset {offset} on are no "
+                f"multiple of the {item} of an element",
+                path=self.path,
+                task=self.task,
+            )
         return (rest // item,)
 
     def _read_array(self, array: "NDArray[Any]", offset: int) -> "NDArray[Any]":
@@ -215,14 +243,19 @@ class InputStream(_Stream):
             self._move(ABSOLUTE, offset)
             done = self._read_to(array.ctypes.data, array.nbytes)
             if done < array.nbytes:
-                raise DamagedError(f"'{self.path}': task {self.task} ends {array.nbytes - done} bytes early", path=self.path,
-                                   task=self.task, offset=offset + done)
+                raise DamagedError(
+                    f"'{self.path}': task {self.task} ends {array.nbytes - done} bytes early",
+                    path=self.path,
+                    task=self.task,
+                    offset=offset + done,
+                )
         finally:
             self._move(ABSOLUTE, here)
         return array
 
     def load(self) -> Any:
-        """The next object that :meth:`OutputStream.dump` has written. As with ``pickle``: from trusted files only."""
+        """The next object that :meth:`OutputStream.dump` has written. As with ``pickle``: from trusted files
+        only."""
         from .pickling import load
 
         return load(self)
@@ -238,12 +271,14 @@ class InputStream(_Stream):
 
 
 class OutputStream(_Stream):
-    """The stream of a task, to be written: what is written is appended. Streams of one serial writer share a handle; a lock lets
-    one of them through at a time."""
+    """The stream of a task, to be written: what is written is appended. Streams of one serial writer share a
+    handle; a lock lets one of them through at a time."""
 
     _going = False
 
-    def __init__(self, path: str, task: int, sid: int, select: Optional[Callable[[], None]], lock: "threading.RLock") -> None:
+    def __init__(
+        self, path: str, task: int, sid: int, select: Optional[Callable[[], None]], lock: "threading.RLock"
+    ) -> None:
         super().__init__(path, task)
         self._sid = sid
         self._select = select
@@ -274,7 +309,8 @@ class OutputStream(_Stream):
             return source.size
 
     def writev(self, buffers: Iterable[Any]) -> int:
-        """Appends several buffers, one behind the other, while no other thread comes between; returns the bytes."""
+        """Appends several buffers, one behind the other, while no other thread comes between; returns the
+        bytes."""
         total = 0
         with self._lock:
             self._selected()
@@ -285,7 +321,10 @@ class OutputStream(_Stream):
         return total
 
     def _append(self, source: Pinned) -> None:
-        if source.size and self._library.sion_fwrite(source.address, 1, source.size, self._sid) != source.size:
+        if (
+            source.size
+            and self._library.sion_fwrite(source.address, 1, source.size, self._sid) != source.size
+        ):
             self._fail(int(self._library.sion_get_bytes_written(self._sid)))
 
     def close(self) -> None:
@@ -294,7 +333,8 @@ class OutputStream(_Stream):
         super().close()
 
     def flush(self) -> None:
-        """What was written is found by readers even if the program is killed; with ``durable``, if the power is lost."""
+        """What was written is found by readers even if the program is killed; with ``durable``, if the power
+        is lost."""
         if self._going:
             return
         with self._lock:
@@ -310,14 +350,16 @@ class OutputStream(_Stream):
                 self._fail()
 
     def dump(self, value: Any) -> None:
-        """Appends an object as pickle protocol 5, its buffers (numpy arrays, for example) out of band, without copies."""
+        """Appends an object as pickle protocol 5, its buffers (numpy arrays, for example) out of band,
+        without copies."""
         from .pickling import dump
 
         dump(value, self)
 
     @property
     def records(self) -> "OutputRecords":
-        """Appends key-value records: ``stream.records[7] = data``. For multifiles opened with ``keyval=True``."""
+        """Appends key-value records: ``stream.records[7] = data``. For multifiles opened with
+        ``keyval=True``."""
         if self._records is None:
             from .keyval import OutputRecords
 

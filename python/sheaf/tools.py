@@ -1,7 +1,7 @@
 """Work on whole multifiles: checking, repairing, splitting, defragmenting.
 
-``progress`` is called with (bytes done, bytes of all), by the calling thread; what it raises ends the work, which then leaves
-nothing behind. ``progress=True`` shows a bar of ``tqdm``, if that is installed.
+``progress`` is called with (bytes done, bytes of all), by the calling thread; what it raises ends the work,
+which then leaves nothing behind. ``progress=True`` shows a bar of ``tqdm``, if that is installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _REPLACE, _DRY_RUN, _BY_HOLES, _FORCE, _GLOBAL_RANKS, _IGNORE_CHECKSUMS, _DECOMP
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a physical file: ``state`` is "unclosed", "damaged", "unreadable" or "foreign"."""
+    """Something that is wrong with a physical file: ``state`` is "unclosed", "damaged", "unreadable" or
+    "foreign"."""
 
     path: str
     state: str
@@ -34,9 +35,9 @@ class VerifyReport:
     """What :func:`verify` has found. True if nothing is wrong."""
 
     ok: bool = False
-    files: List[str] = field(default_factory=list)
-    findings: List[Finding] = field(default_factory=list)
-    notes: List[str] = field(default_factory=list)
+    files: List[str] = field(default_factory=lambda: [])
+    findings: List[Finding] = field(default_factory=lambda: [])
+    notes: List[str] = field(default_factory=lambda: [])
 
     def __bool__(self) -> bool:
         return self.ok
@@ -44,18 +45,19 @@ class VerifyReport:
 
 @dataclass
 class RepairedFile:
-    """A physical file, what its repair went by ("complete", "journal", "nothing", "table", "holes"), and what it could not know."""
+    """A physical file, what its repair went by ("complete", "journal", "nothing", "table", "holes"), and what
+    it could not know."""
 
     path: str
     source: str
-    unknown: List[str] = field(default_factory=list)
+    unknown: List[str] = field(default_factory=lambda: [])
 
 
 @dataclass
 class RepairReport:
     """What :func:`repair` has done."""
 
-    files: List[RepairedFile] = field(default_factory=list)
+    files: List[RepairedFile] = field(default_factory=lambda: [])
 
     @property
     def was_complete(self) -> bool:
@@ -110,7 +112,8 @@ def _flags(*pairs: Tuple[bool, int]) -> int:
 
 
 def verify(path: Path, *, data: bool = True, progress: Progress = None) -> VerifyReport:
-    """Compares all metadata with each other, and all data with their checksums; ``data`` False: metadata only."""
+    """Compares all metadata with each other, and all data with their checksums; ``data`` False: metadata
+    only."""
     name, report, told = os.fspath(path), VerifyReport(), _Told(progress, "verify")
 
     def find(_: Any, file: bytes, state: bytes, message: Optional[bytes]) -> None:
@@ -128,10 +131,18 @@ def verify(path: Path, *, data: bool = True, progress: Progress = None) -> Verif
     return report
 
 
-def repair(path: Path, *, copy: Optional[Path] = None, replace: bool = False, dry_run: bool = False, by_holes: bool = False,
-           force: bool = False, progress: Progress = None) -> RepairReport:
-    """Makes a multifile that was never closed complete, in place or as a copy. Waits up to 25 s to see whether a job lives that
-    is writing it, and refuses then; ``force``: not."""
+def repair(
+    path: Path,
+    *,
+    copy: Optional[Path] = None,
+    replace: bool = False,
+    dry_run: bool = False,
+    by_holes: bool = False,
+    force: bool = False,
+    progress: Progress = None,
+) -> RepairReport:
+    """Makes a multifile that was never closed complete, in place or as a copy. Waits up to 25 s to see
+    whether a job lives that is writing it, and refuses then; ``force``: not."""
     name, report, told = os.fspath(path), RepairReport(), _Told(progress, "repair")
 
     def find(_: Any, file: bytes, state: bytes, message: Optional[bytes]) -> None:
@@ -141,31 +152,61 @@ def repair(path: Path, *, copy: Optional[Path] = None, replace: bool = False, dr
             report.files[-1].unknown.append(message.decode("utf-8", "replace"))
 
     flags = _flags((replace, _REPLACE), (dry_run, _DRY_RUN), (by_holes, _BY_HOLES), (force, _FORCE))
-    result = library("repair").sheaf_repair(os.fsencode(name), None if copy is None else os.fsencode(copy), flags, told.callback,
-                                            FINDING(find), None)
+    result = library("repair").sheaf_repair(
+        os.fsencode(name),
+        None if copy is None else os.fsencode(copy),
+        flags,
+        told.callback,
+        FINDING(find),
+        None,
+    )
     told.finish(result != 1, name)
     return report
 
 
-def split(path: Path, prefix: Path, *, digits: int = 5, tasks: Optional[Sequence[int]] = None, global_ranks: bool = False,
-          replace: bool = False, checksums: bool = True, progress: Progress = None) -> None:
-    """Writes the stream of every task into a file of its own, ``prefix`` and the number of the task. All files appear together at
-    the end, or none."""
+def split(
+    path: Path,
+    prefix: Path,
+    *,
+    digits: int = 5,
+    tasks: Optional[Sequence[int]] = None,
+    global_ranks: bool = False,
+    replace: bool = False,
+    checksums: bool = True,
+    progress: Progress = None,
+) -> None:
+    """Writes the stream of every task into a file of its own, ``prefix`` and the number of the task. All
+    files appear together at the end, or none."""
     import ctypes
 
     name, told = os.fspath(path), _Told(progress, "split")
     flags = _flags((replace, _REPLACE), (global_ranks, _GLOBAL_RANKS), (not checksums, _IGNORE_CHECKSUMS))
     count = -1 if tasks is None else len(tasks)
     numbers = (ctypes.c_longlong * max(count, 1))(*(tasks or ()))
-    result = library("split").sheaf_split(os.fsencode(name), os.fsencode(prefix), digits, numbers, count, flags, told.callback, None)
+    result = library("split").sheaf_split(
+        os.fsencode(name), os.fsencode(prefix), digits, numbers, count, flags, told.callback, None
+    )
     told.finish(result != 1, name)
 
 
-def defrag(path: Path, output: Path, *, block_size: int = 0, compress: Optional[str] = None, shuffle: Optional[int] = None,
-           decompress: bool = False, replace: bool = False, checksums: bool = True, progress: Progress = None) -> None:
-    """Copies a multifile into one physical file with one chunk for each task. ``block_size`` 1: without any gaps."""
+def defrag(
+    path: Path,
+    output: Path,
+    *,
+    block_size: int = 0,
+    compress: Optional[str] = None,
+    shuffle: Optional[int] = None,
+    decompress: bool = False,
+    replace: bool = False,
+    checksums: bool = True,
+    progress: Progress = None,
+) -> None:
+    """Copies a multifile into one physical file with one chunk for each task. ``block_size`` 1: without any
+    gaps."""
     name, told = os.fspath(path), _Told(progress, "defrag")
     flags = _flags((replace, _REPLACE), (decompress, _DECOMPRESS), (not checksums, _IGNORE_CHECKSUMS))
     words = words_of(compress=compress, shuffle=shuffle).encode() or None
-    result = library("defrag").sheaf_defrag(os.fsencode(name), os.fsencode(output), block_size, words, flags, told.callback, None)
+    result = library("defrag").sheaf_defrag(
+        os.fsencode(name), os.fsencode(output), block_size, words, flags, told.callback, None
+    )
     told.finish(result != 1, name)

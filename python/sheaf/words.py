@@ -12,16 +12,31 @@ def as_mode(direction: str, words: str) -> str:
     return ",".join(part for part in (direction, words, "strict") if part)
 
 
-def words_of(*, keyval: bool = False, atomic: bool = False, durable: bool = False, checksums: bool = True, journal: bool = True,
-             compress: Optional[str] = None, shuffle: Optional[int] = None, frame: Optional[Union[int, str]] = None,
-             byteorder: Optional[str] = None, words: str = "") -> str:
+def words_of(
+    *,
+    keyval: bool = False,
+    atomic: bool = False,
+    durable: bool = False,
+    checksums: bool = True,
+    journal: bool = True,
+    compress: Optional[str] = None,
+    shuffle: Optional[int] = None,
+    frame: Optional[Union[int, str]] = None,
+    byteorder: Optional[str] = None,
+    words: str = "",
+) -> str:
     """The words for arguments that are not at their defaults, and those given as they are.
 
     >>> words_of(atomic=True, compress="zstd:3", words="buffer=1m")
     'atomic,compress=zstd:3,buffer=1m'
     """
-    switches: Dict[str, bool] = {"keyval": keyval, "atomic": atomic, "durable": durable,
-                                 "checksums=off": not checksums, "journal=off": not journal}
+    switches: Dict[str, bool] = {
+        "keyval": keyval,
+        "atomic": atomic,
+        "durable": durable,
+        "checksums=off": not checksums,
+        "journal=off": not journal,
+    }
     found: List[str] = [word for word, on in switches.items() if on]
     for name, value in (("compress", compress), ("shuffle", shuffle), ("frame", frame)):
         if value is not None:

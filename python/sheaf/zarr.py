@@ -25,13 +25,24 @@ from .archive import Archive
 
 
 class SheafStore(Store):
-    """Keys and values in a multifile, which is made by the first write. ``words``: of the open mode, when it is made."""
+    """Keys and values in a multifile, which is made by the first write. ``words``: of the open mode, when it
+    is made."""
 
-    supports_writes = True
-    supports_deletes = True
-    supports_listing = True
+    @property
+    def supports_writes(self) -> bool:
+        return True
 
-    def __init__(self, path: "Union[str, os.PathLike[str]]", *, read_only: bool = False, words: str = "") -> None:
+    @property
+    def supports_deletes(self) -> bool:
+        return True
+
+    @property
+    def supports_listing(self) -> bool:
+        return True
+
+    def __init__(
+        self, path: "Union[str, os.PathLike[str]]", *, read_only: bool = False, words: str = ""
+    ) -> None:
         super().__init__(read_only=read_only)
         self.path = os.fspath(path)
         self.words = words
@@ -69,10 +80,16 @@ class SheafStore(Store):
     def __hash__(self) -> int:
         return hash(self.path)
 
-    # --- reading ---------------------------------------------------------------------------------------------------
+    # --- reading
+    # ---------------------------------------------------------------------------------------------------
 
-    def get_sync(self, key: str, *, prototype: Optional[BufferPrototype] = None,
-                 byte_range: Optional[ByteRequest] = None) -> Optional[Buffer]:
+    def get_sync(
+        self,
+        key: str,
+        *,
+        prototype: Optional[BufferPrototype] = None,
+        byte_range: Optional[ByteRequest] = None,
+    ) -> Optional[Buffer]:
         """The value of a key, or a part of it; None if there is none."""
         archive = self._ready()
         entry = self._entry(key)
@@ -80,18 +97,21 @@ class SheafStore(Store):
             return None
         start, stop = _bounds(byte_range, entry.size)
         data = archive.read(key, start, stop)
-        return (prototype or default_buffer_prototype()).buffer.from_bytes(data)
+        made: Buffer = (prototype or default_buffer_prototype()).buffer.from_bytes(data)
+        return made
 
     def _entry(self, key: str) -> Any:
         archive = self._ready()
         return archive.get(key) if os.path.exists(self.path) else None
 
-    async def get(self, key: str, prototype: Optional[BufferPrototype] = None,
-                  byte_range: Optional[ByteRequest] = None) -> Optional[Buffer]:
+    async def get(
+        self, key: str, prototype: Optional[BufferPrototype] = None, byte_range: Optional[ByteRequest] = None
+    ) -> Optional[Buffer]:
         return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
 
-    async def get_partial_values(self, prototype: BufferPrototype,
-                                 key_ranges: Iterable[Tuple[str, Optional[ByteRequest]]]) -> List[Optional[Buffer]]:
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[Tuple[str, Optional[ByteRequest]]]
+    ) -> List[Optional[Buffer]]:
         return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
     async def exists(self, key: str) -> bool:
@@ -119,16 +139,21 @@ class SheafStore(Store):
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         head = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
-        for name in sorted({key[len(head):].partition("/")[0] for key in self._keys() if key.startswith(head)}):
+        for name in sorted(
+            {key[len(head) :].partition("/")[0] for key in self._keys() if key.startswith(head)}
+        ):
             yield name
 
-    # --- writing ---------------------------------------------------------------------------------------------------
+    # --- writing
+    # ---------------------------------------------------------------------------------------------------
 
     def set_sync(self, key: str, value: Buffer) -> None:
         """Writes the value of a key."""
         self._check_writable()
         if not isinstance(value, Buffer):
-            raise TypeError(f"SheafStore.set(): `value` must be a Buffer instance. Got an instance of {type(value)} instead.")
+            raise TypeError(
+                f"SheafStore.set(): `value` must be a Buffer instance. Got an instance of {type(value)} instead."
+            )
         self._ready().put(key, value.as_numpy_array())
 
     async def set(self, key: str, value: Buffer) -> None:

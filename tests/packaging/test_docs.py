@@ -43,7 +43,7 @@ class Accounts(unittest.TestCase):
 
     def test_the_readme_has_what_its_own_test_runs(self):
         text = (ROOT / "README.md").read_text()
-        self.assertEqual(re.findall(r"^```(\w+)", text, re.MULTILINE), ["c", "fortran", "sh", "sh"])
+        self.assertEqual(re.findall(r"^```(\w+)", text, re.MULTILINE), ["c", "fortran", "python", "sh", "sh"])
         self.assertEqual([block.text.split() for block in snippets.blocks("README.md", text)][0],
                          ["make", "demo", "make", "test"])
 

@@ -14,7 +14,9 @@ BUILD = Path(os.environ.get("SHEAF_BIN", ROOT / "build" / "bin")).parent
 if "SHEAF_INSTALLED" not in os.environ:  # else the package that was installed is tested
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("SHEAF_LIBRARY", str(BUILD / "lib"))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    )
 
 collect_ignore_glob = [] if os.environ.get("SHEAF_PYTHON_ALL") else ["ecosystem/*"]
 

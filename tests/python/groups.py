@@ -1,4 +1,5 @@
-"""Groups of threads and of processes, for tests: what a program would bring that has its own communication."""
+"""Groups of threads and of processes, for tests: what a program would bring that has its own
+communication."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ class SocketGroup:
     @classmethod
     def of(cls, size):
         pairs = [socket.socketpair() for _ in range(size)]
-        return [cls(0, size, [pair[0] for pair in pairs])] + [cls(rank, size, pairs[rank][1]) for rank in range(1, size)]
+        return [cls(0, size, [pair[0] for pair in pairs])] + [
+            cls(rank, size, pairs[rank][1]) for rank in range(1, size)
+        ]
 
     @staticmethod
     def _send(to, value):

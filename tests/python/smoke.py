@@ -16,7 +16,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "a.sion")
         with sheaf.open(path, "w", tasks=8, chunk_size=1000, compress="zstd" if has_zstd() else None) as f:
-            threads = [threading.Thread(target=f[rank].write, args=(b"task %d" % rank * 10_000,)) for rank in range(8)]
+            threads = [
+                threading.Thread(target=f[rank].write, args=(b"task %d" % rank * 10_000,))
+                for rank in range(8)
+            ]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -32,7 +35,9 @@ def main() -> None:
             f[0].records[7] = b"seven"
             f[0].records[8] = b"eight"
         assert dict(sheaf.open(path)[0].records) == {7: b"seven", 8: b"eight"}
-        out = subprocess.run([sys.executable, "-m", "sheaf", "info", path], capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(
+            [sys.executable, "-m", "sheaf", "info", path], capture_output=True, text=True, check=True
+        ).stdout
         assert "1 task" in out, out
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(f"Python {sys.version.split()[0]}{'' if gil else ', free-threaded'}: works")

@@ -18,7 +18,11 @@ def test_objects_come_and_go(path):
     archive.put("a/b", b"1")
     archive.put_many({"a/c": np.arange(3), "big": b"z" * 5_000_000})
     archive.put("a/b", b"22")
-    assert archive.read("a/b") == b"22" and archive.read("big", -3) == b"zzz" and archive.children("a") == ["a/b", "a/c"]
+    assert (
+        archive.read("a/b") == b"22"
+        and archive.read("big", -3) == b"zzz"
+        and archive.children("a") == ["a/b", "a/c"]
+    )
     where, offset, size = archive.range_of("big")
     with open(where, "rb") as raw:
         raw.seek(offset)
@@ -28,8 +32,16 @@ def test_objects_come_and_go(path):
     assert other.get("big") is None and sorted(other.entries()) == ["a/b", "a/c"]
     before = os.path.getsize(path)
     archive.compact()
-    assert os.path.getsize(path) < before / 3 and other.read("a/c") == np.arange(3).tobytes() and sheaf.verify(path)
-    assert not archive.put_if_absent("a/b", b"3") and archive.put_if_absent("d", b"3") and other.read("d") == b"3"
+    assert (
+        os.path.getsize(path) < before / 3
+        and other.read("a/c") == np.arange(3).tobytes()
+        and sheaf.verify(path)
+    )
+    assert (
+        not archive.put_if_absent("a/b", b"3")
+        and archive.put_if_absent("d", b"3")
+        and other.read("d") == b"3"
+    )
     with pytest.raises(FileNotFoundError):
         archive.read("x")
     with pytest.raises(ValueError, match="no name"):
@@ -53,7 +65,10 @@ def test_threads_and_processes_change_one_archive(path):
     code = f"from sheaf.archive import Archive\na = Archive({path!r})\nfor i in range(20): a.put(f'p{{i}}', b'x')"
     process = subprocess.Popen([sys.executable, "-c", code])
     archive = Archive(path)
-    threads = [threading.Thread(target=lambda t=t: [archive.put(f"t{t}/{i}", b"%d" % i) for i in range(20)]) for t in range(3)]
+    threads = [
+        threading.Thread(target=lambda t=t: [archive.put(f"t{t}/{i}", b"%d" % i) for i in range(20)])
+        for t in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -24,8 +24,14 @@ def fill(path, tasks=3, **options):
 def test_a_multifile_is_a_sequence(path):
     fill(path)
     with sheaf.open(path) as f:
-        assert len(f) == 3 and f[-1].read() == b"task 2" and [s.task for s in f[1:]] == [1, 2] and f[1] is f[1]
-        assert f.stream(1) is not f[1] and f.tasks[0].bytes == 6 and [t.global_rank for t in f.tasks] == [0, 1, 2]
+        assert (
+            len(f) == 3 and f[-1].read() == b"task 2" and [s.task for s in f[1:]] == [1, 2] and f[1] is f[1]
+        )
+        assert (
+            f.stream(1) is not f[1]
+            and f.tasks[0].bytes == 6
+            and [t.global_rank for t in f.tasks] == [0, 1, 2]
+        )
         chunk = f[1].chunks[0]
         with open(chunk.path, "rb") as raw:
             raw.seek(chunk.offset)
@@ -40,13 +46,21 @@ def test_a_multifile_is_a_sequence(path):
 def test_arguments_of_the_open(path):
     fill(path, tasks=2, chunk_size=[100, 5000], global_ranks=[7, 9], block_size=512)
     with sheaf.open(path) as f:
-        assert [(t.global_rank, t.chunk_size) for t in f.tasks] == [(7, 512), (9, 5120)] and f.info.block_size == 512
+        assert [(t.global_rank, t.chunk_size) for t in f.tasks] == [
+            (7, 512),
+            (9, 5120),
+        ] and f.info.block_size == 512
     with pytest.raises(FileExistsError):
         sheaf.open(path, "x")
-    for options, message in (({"tasks": -1}, "-1 tasks"), ({"tasks": 2, "chunk_size": [1]}, "1 chunk sizes for 2 tasks"),
-                             ({"words": "nonsense"}, "nonsense"), ({"compress": "zstd,posix"}, "more than one value"),
-                             ({"compress": "zip"}, "zip"), ({"files": 2}, "'files' and 'mapped' go with"),
-                             ({"byteorder": "middle"}, "'little' or 'big'")):
+    for options, message in (
+        ({"tasks": -1}, "-1 tasks"),
+        ({"tasks": 2, "chunk_size": [1]}, "1 chunk sizes for 2 tasks"),
+        ({"words": "nonsense"}, "nonsense"),
+        ({"compress": "zstd,posix"}, "more than one value"),
+        ({"compress": "zip"}, "zip"),
+        ({"files": 2}, "'files' and 'mapped' go with"),
+        ({"byteorder": "middle"}, "'little' or 'big'"),
+    ):
         with pytest.raises(ValueError, match=message):
             sheaf.open(path, "w", **options)
     with pytest.raises(ValueError, match="mode is"):
@@ -100,14 +114,24 @@ def test_errors_say_what_where_and_why(path):
     with pytest.raises(FileNotFoundError) as caught:
         sheaf.open(path)
     error = caught.value
-    assert isinstance(error, sheaf.Error) and error.errno == errno.ENOENT and error.path == path and path in str(error)
+    assert (
+        isinstance(error, sheaf.Error)
+        and error.errno == errno.ENOENT
+        and error.path == path
+        and path in str(error)
+    )
     assert error.kind == "not_found"
     with open(path, "wb") as file:
         file.write(b"something else" * 1000)
     with pytest.raises(sheaf.NotAMultifileError):
         sheaf.open(path)
     again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again), again.errno, again.path) == (type(error), str(error), error.errno, error.path)
+    assert (type(again), str(again), again.errno, again.path) == (
+        type(error),
+        str(error),
+        error.errno,
+        error.path,
+    )
 
 
 def test_damage_is_told_with_task_and_offset(path):
@@ -133,12 +157,16 @@ def test_damage_is_told_with_task_and_offset(path):
 
 
 def test_no_space_is_an_error_with_its_errno(tmp_path):
-    code = ("import resource, signal, sheaf\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
-            f"f = sheaf.open({str(tmp_path / 'a.sion')!r}, 'w')\n"
-            "try:\n    f[0].write(b'x' * (4 << 20)); f.flush()\n"
-            "except sheaf.Error as e:\n    print(e.errno, e.task)\n")
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        "import resource, signal, sheaf\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        f"f = sheaf.open({str(tmp_path / 'a.sion')!r}, 'w')\n"
+        "try:\n    f[0].write(b'x' * (4 << 20)); f.flush()\n"
+        "except sheaf.Error as e:\n    print(e.errno, e.task)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
     assert run.stdout.split() == [str(errno.EFBIG), "0"], run
 
 
@@ -147,8 +175,13 @@ def test_split_and_defrag_with_progress(path, tmp_path):
         for stream in f:
             stream.write(np.ones(5 << 20, "u1"))
     seen = []
-    sheaf.split(path, tmp_path / "t.", digits=2, tasks=[1, 3], progress=lambda done, total: seen.append((done, total)))
-    assert sorted(p.name for p in tmp_path.glob("t.*")) == ["t.01", "t.03"] and seen[-1] == (10 << 20, 10 << 20)
+    sheaf.split(
+        path, tmp_path / "t.", digits=2, tasks=[1, 3], progress=lambda done, total: seen.append((done, total))
+    )
+    assert sorted(p.name for p in tmp_path.glob("t.*")) == ["t.01", "t.03"] and seen[-1] == (
+        10 << 20,
+        10 << 20,
+    )
     packed = str(tmp_path / "packed.sion")
     sheaf.defrag(path, packed, compress="zstd", progress=True)
     with sheaf.open(packed) as f:

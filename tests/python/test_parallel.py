@@ -40,7 +40,9 @@ def test_threads_write_and_read_together(path, size, files):
     files = min(files, size)
 
     def work(group):
-        with sheaf.open(path, "w", group=group, files=files, chunk_size=1000, compress="lz4" if size == 3 else None) as f:
+        with sheaf.open(
+            path, "w", group=group, files=files, chunk_size=1000, compress="lz4" if size == 3 else None
+        ) as f:
             f.write(np.full(3000, group.rank, "u1"))
             f.write_all(b"end")
         with sheaf.open(path, group=group) as f:
@@ -70,7 +72,11 @@ def test_mapped(path):
     assert together(ThreadGroup.of(3), write) == [None] * 3
     found = together(ThreadGroup.of(4), read)
     assert sorted(task for share, _, _ in found for task in share) == list(range(6))
-    assert all(rest == (b"task 5task 5", 600) for _, *rest in map(lambda row: (row[0], tuple(row[1:])), found) for rest in rest)
+    assert all(
+        rest == (b"task 5task 5", 600)
+        for _, *rest in map(lambda row: (row[0], tuple(row[1:])), found)
+        for rest in rest
+    )
 
 
 def test_an_error_of_one_is_an_error_of_all(path):
@@ -93,7 +99,9 @@ def test_an_exception_in_the_group_is_the_cause(path):
 
     groups = ThreadGroup.of(3)
     shared = groups[0]._shared
-    found = together([Broken(rank, 3, shared) for rank in range(3)], lambda group: sheaf.open(path, "w", group=group))
+    found = together(
+        [Broken(rank, 3, shared) for rank in range(3)], lambda group: sheaf.open(path, "w", group=group)
+    )
     assert all(isinstance(error, sheaf.Error) for error in found), found
     assert isinstance(found[1].__cause__, ConnectionError) and "task 1" in str(found[0])
 
@@ -174,8 +182,12 @@ def mpi4py_runs():
     launcher = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
     if not launcher:
         return None
-    check = subprocess.run([sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"],
-                           capture_output=True, text=True, check=False)
+    check = subprocess.run(
+        [sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return launcher if "Open MPI" in check.stdout else None
 
 
@@ -188,11 +200,22 @@ def test_mpi4py(path, tmp_path, build, way):
         pytest.skip("the build has no Open MPI")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    environment = dict(os.environ, SHEAF_PYTHON_MPI=way, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_rmaps_base_oversubscribe="1")
+    environment = dict(
+        os.environ,
+        SHEAF_PYTHON_MPI=way,
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+        OMPI_MCA_rmaps_base_oversubscribe="1",
+    )
     drop_in = ["drop-in"] if way == "native" else []
-    run = subprocess.run([launcher, "-n", "3", sys.executable, str(program), path, *drop_in], env=environment,
-                         capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(
+        [launcher, "-n", "3", sys.executable, str(program), path, *drop_in],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.split() == ["NativeOpener" if way == "native" else "Opener"]
     with sheaf.open(path) as f:

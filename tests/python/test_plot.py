@@ -27,10 +27,15 @@ def test_damage_is_found_where_it_is(path):
     layout = survey(path)
     assert [(d.task, d.file) for d in layout.damage] == [(3, 0)]
     found = layout.damage[0]
-    assert found.place <= chunk.offset + 70_000 < found.place + (64 << 10) and found.offset == found.place - chunk.offset + chunk.size
+    assert (
+        found.place <= chunk.offset + 70_000 < found.place + (64 << 10)
+        and found.offset == found.place - chunk.offset + chunk.size
+    )
     figure = draw(layout)
     assert "1 damaged piece" in figure._suptitle.get_text() and len(figure.axes) == 3
-    assert layout.sizes.tolist() == [400_000] * 5 and layout.chunk_task.tolist() == [t for t in range(5) for _ in range(2)]
+    assert layout.sizes.tolist() == [400_000] * 5 and layout.chunk_task.tolist() == [
+        t for t in range(5) for _ in range(2)
+    ]
     assert 0.7 < layout.fill < 0.8 and not survey(path, check=False).damage
 
 
@@ -47,20 +52,29 @@ def test_few_and_many_tasks(path, tmp_path, tasks):
 def test_the_command(path, tmp_path, capsys):
     with sheaf.open(path, "w", tasks=2) as f:
         f[1].write(b"x" * 1000)
-    for ending, begin in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF"), (".html", b"<!doctype html>")):
+    for ending, begin in (
+        (".png", b"\x89PNG"),
+        (".svg", b"<?xml"),
+        (".pdf", b"%PDF"),
+        (".html", b"<!doctype html>"),
+    ):
         out = tmp_path / f"out{ending}"
         assert main(["plot", path, "-o", str(out)]) == 0
         data = out.read_bytes()
         assert data.startswith(begin)
-        assert ending != ".html" or (b"All data are as their checksums say" in data and b"src=\"data:" in data
-                                     and b"http" not in data)  # nothing is fetched
+        assert ending != ".html" or (
+            b"All data are as their checksums say" in data and b"src=\"data:" in data and b"http" not in data
+        )  # nothing is fetched
     phase = {"test": "multifile", "operation": "write", "transfer_mib_per_second": 2.0, "mib_per_second": 1.0}
     results = tmp_path / "r.json"
     results.write_text(json.dumps({"program": "sheaf-partest", "mpi": "M", "tasks": 2, "phases": [phase]}))
     assert main(["plot", str(results)]) == 0
     assert (tmp_path / "r.json.png").exists()
-    for words, status, text in (([path, "-o", "a.txt"], 2, ".png"), ([str(tmp_path / "none")], 1, "none"),
-                                ([str(tmp_path / "out.png")], 1, "neither a multifile")):
+    for words, status, text in (
+        ([path, "-o", "a.txt"], 2, ".png"),
+        ([str(tmp_path / "none")], 1, "none"),
+        ([str(tmp_path / "out.png")], 1, "neither a multifile"),
+    ):
         try:
             found = main(["plot", *words])
         except SystemExit as ended:

@@ -20,7 +20,7 @@ def write(path, sizes, chunk_size=1000, **options):
     with sheaf.open(path, "w", tasks=len(sizes), chunk_size=chunk_size, block_size=512, **options) as f:
         for stream, data in zip(f, wanted):
             for at in range(0, len(data), 700):
-                stream.write(data[at:at + 700])
+                stream.write(data[at : at + 700])
     return wanted
 
 
@@ -38,8 +38,12 @@ def test_both_backends_read_and_write(path, backend):
     with sheaf.open(path) as f:
         assert [stream.read() for stream in f] == wanted
         assert (f[3].array("u1") == np.frombuffer(wanted[3], "u1")).all()
-        assert [chunk.bytes for chunk in f[3].chunks] == [task.bytes for task in f.tasks[3:4]] or len(f[3].chunks) > 1
-        assert f[4].seek(-3, io.SEEK_END) == 99_997 and f[4].read(10) == wanted[4][-3:] and f[4].read(1) == b""
+        assert [chunk.bytes for chunk in f[3].chunks] == [task.bytes for task in f.tasks[3:4]] or len(
+            f[3].chunks
+        ) > 1
+        assert (
+            f[4].seek(-3, io.SEEK_END) == 99_997 and f[4].read(10) == wanted[4][-3:] and f[4].read(1) == b""
+        )
     with pytest.raises(FileNotFoundError):
         sheaf.open(path + ".none")
 
@@ -61,14 +65,21 @@ def test_a_stream_is_a_raw_file(path):
     wanted = write(path, [5000])[0]
     with sheaf.open(path) as f:
         stream = f[0]
-        assert isinstance(stream, io.RawIOBase) and stream.readable() and stream.seekable() and not stream.writable()
+        assert (
+            isinstance(stream, io.RawIOBase)
+            and stream.readable()
+            and stream.seekable()
+            and not stream.writable()
+        )
         buffered = io.BufferedReader(stream, 64)
         assert buffered.read(100) == wanted[:100]
         buffered.seek(4000)
         assert buffered.peek(1)[:1] == wanted[4000:4001] and buffered.read() == wanted[4000:]
         into = bytearray(10)
         stream.seek(20)
-        assert stream.readinto(memoryview(into)[2:8]) == 6 and bytes(into) == b"\0\0" + wanted[20:26] + b"\0\0"
+        assert (
+            stream.readinto(memoryview(into)[2:8]) == 6 and bytes(into) == b"\0\0" + wanted[20:26] + b"\0\0"
+        )
         with pytest.raises(io.UnsupportedOperation):
             stream.fileno()
         with pytest.raises((io.UnsupportedOperation, OSError)):
@@ -90,7 +101,10 @@ def test_text_goes_through_io(path):
 def test_buffers_of_all_kinds_are_written(path):
     array = np.arange(12, dtype="i4").reshape(3, 4)
     with sheaf.open(path, "w") as f:
-        sizes = [f[0].write(data) for data in (b"ab", bytearray(b"c"), memoryview(b"xdx")[1:2], array, array.T, np.float64(1))]
+        sizes = [
+            f[0].write(data)
+            for data in (b"ab", bytearray(b"c"), memoryview(b"xdx")[1:2], array, array.T, np.float64(1))
+        ]
         assert sizes == [2, 1, 1, 48, 48, 8]
         assert f[0].writev([b"1", array[0], b""]) == 17 and f[0].tell() == sum(sizes) + 17
         with pytest.raises(ValueError, match="ascontiguousarray"):
@@ -98,7 +112,9 @@ def test_buffers_of_all_kinds_are_written(path):
         with pytest.raises(TypeError):
             f[0].write(7)
     with sheaf.open(path) as f:
-        assert f[0].read() == b"abcd" + array.tobytes() * 2 + np.float64(1).tobytes() + b"1" + array[0].tobytes()
+        assert (
+            f[0].read() == b"abcd" + array.tobytes() * 2 + np.float64(1).tobytes() + b"1" + array[0].tobytes()
+        )
 
 
 def test_an_array_is_a_map_where_it_can_be(path):
@@ -176,7 +192,10 @@ def test_keys_are_a_mapping(path, backend):
         records.append(7, b"def")
     with sheaf.open(path) as f:
         found = f[1].records
-        assert dict(found) == {7: b"abcdef", 2**64 - 1: np.arange(100).tobytes(), 0: b""} and len(f[0].records) == 0
+        assert (
+            dict(found) == {7: b"abcdef", 2**64 - 1: np.arange(100).tobytes(), 0: b""}
+            and len(f[0].records) == 0
+        )
         assert found.records_of(7) == [b"abc", b"def"] and found.count(7) == 2 and 8 not in found
         assert [key for key, _ in found.in_order()] == [7, 2**64 - 1, 0, 7]
         into = np.zeros(100, "i8")
@@ -207,6 +226,7 @@ def test_threads_read_streams_at_once(path):
 
 def test_threads_write_streams_of_one_writer(path):
     with sheaf.open(path, "w", tasks=4, chunk_size=512) as f:
+
         def work(rank):
             for i in range(300):
                 f[rank].writev([b"%d:" % rank, b"%04d;" % i])
@@ -222,9 +242,18 @@ def test_threads_write_streams_of_one_writer(path):
 
 
 def test_import_is_quick_and_imports_little():
-    code = ("import numpy, sys, time; before = set(sys.modules); t = time.perf_counter(); import sheaf; "
-            "print(time.perf_counter() - t, *sorted({m.partition('.')[0] for m in set(sys.modules) - before}))")
-    best = min((subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-                for _ in range(5)), key=lambda words: float(words[0]))
+    code = (
+        "import numpy, sys, time; before = set(sys.modules); t = time.perf_counter(); import sheaf; "
+        "print(time.perf_counter() - t, *sorted({m.partition('.')[0] for m in set(sys.modules) - before}))"
+    )
+    best = min(
+        (
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            ).stdout.split()
+            for _ in range(5)
+        ),
+        key=lambda words: float(words[0]),
+    )
     assert float(best[0]) < 0.1, best
     assert not {"mpi4py", "fsspec", "zarr", "matplotlib", "sheaf_format"} & set(best[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Sequence, Tuple, Union
+from typing import Any, Dict, List, Sequence, Tuple, Union, cast
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,36 +21,51 @@ def load(path: Path) -> Dict[str, Any]:
     with open(name, encoding="utf-8", errors="replace") as file:
         text = file.read()
     try:
-        report = json.loads(text)
+        report: Any = json.loads(text)
     except ValueError:
         report = None
-    if not isinstance(report, dict) or report.get("program") != "sheaf-partest" or "phases" not in report:
-        raise InvalidArgumentError(f"'{name}' is neither a multifile nor what `sheaf-partest --json` prints", path=name)
-    return report
+    if (
+        not isinstance(report, dict)
+        or not {"program", "phases"} <= set(report)
+        or report["program"] != "sheaf-partest"
+    ):  # pyright: ignore
+        raise InvalidArgumentError(
+            f"'{name}' is neither a multifile nor what `sheaf-partest --json` prints", path=name
+        )
+    return cast("Dict[str, Any]", report)
 
 
 def draw_bandwidths(paths: Sequence[Path]) -> Figure:
-    """Bars of bandwidth by kind of file; of runs with different numbers of tasks, curves over tasks. A panel for each operation: the
-    bandwidth of the transfer alone, and of the whole with open and close."""
+    """Bars of bandwidth by kind of file; of runs with different numbers of tasks, curves over tasks. A panel
+    for each operation: the bandwidth of the transfer alone, and of the whole with open and close."""
     reports = [load(path) for path in paths]
-    operations = [op for op in ("write", "read") if any(phase["operation"] == op for r in reports for phase in r["phases"])]
+    operations = [
+        op
+        for op in ("write", "read")
+        if any(phase["operation"] == op for r in reports for phase in r["phases"])
+    ]
     if not operations:
-        raise InvalidArgumentError(f"'{os.fspath(paths[0])}' has no phases that write or read", path=os.fspath(paths[0]))
-    figure = Figure(figsize=(5 * len(operations), 4), layout="constrained")
+        raise InvalidArgumentError(
+            f"'{os.fspath(paths[0])}' has no phases that write or read", path=os.fspath(paths[0])
+        )
+    made = Figure(figsize=(5 * len(operations), 4), layout="constrained")
+    figure: Any = made
     all_axes = figure.subplots(1, len(operations), sharey=True, squeeze=False)[0]
     curves = len({report["tasks"] for report in reports}) > 1
     for axes, operation in zip(all_axes, operations):
         points = _points(reports, operation)
         (_draw_curves if curves else _draw_bars)(axes, points)
         axes.set_title(operation, loc="left", fontsize=10)
-    largest = max(max(p["transfer_mib_per_second"], p["mib_per_second"]) for r in reports for p in r["phases"])
+    largest = max(
+        max(p["transfer_mib_per_second"], p["mib_per_second"]) for r in reports for p in r["phases"]
+    )
     all_axes[0].set_ylim(0, 1.1 * largest)
     all_axes[0].set_ylabel("bandwidth (MiB/s)")
     all_axes[-1].legend(fontsize=8, frameon=False)
     first = reports[0]
     tasks = "" if curves else f"{first['tasks']} tasks, "
     figure.suptitle(f"sheaf-partest: {tasks}{first['mpi'].splitlines()[0]}", fontsize=12)
-    return figure
+    return made
 
 
 Points = Dict[str, List[Tuple[int, float, float]]]
@@ -63,7 +78,8 @@ def _points(reports: Sequence[Dict[str, Any]], operation: str) -> Points:
         for phase in report["phases"]:
             if phase["operation"] == operation:
                 found.setdefault(phase["test"], []).append(
-                    (report["tasks"], phase["transfer_mib_per_second"], phase["mib_per_second"]))
+                    (report["tasks"], phase["transfer_mib_per_second"], phase["mib_per_second"])
+                )
     return {name: sorted(points) for name, points in found.items()}
 
 
@@ -83,7 +99,14 @@ def _draw_curves(axes: Any, points: Points) -> None:
     for color, (name, values) in zip(COLORS, points.items()):
         tasks = [count for count, _, _ in values]
         axes.plot(tasks, [value for _, value, _ in values], marker="o", color=color, label=name)
-        axes.plot(tasks, [value for _, _, value in values], marker="o", markersize=3, linestyle="--", color=color,
-                  label=f"{name}, with open and close")
+        axes.plot(
+            tasks,
+            [value for _, _, value in values],
+            marker="o",
+            markersize=3,
+            linestyle="--",
+            color=color,
+            label=f"{name}, with open and close",
+        )
     axes.set_xticks(sorted({count for values in points.values() for count, _, _ in values}))
     axes.set_xlabel("tasks")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from typing import Sequence
@@ -11,16 +12,28 @@ from typing import Sequence
 def main(arguments: Sequence[str]) -> int:
     """Draws what the words say; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="sheaf plot", description="Draws a multifile (where the chunks of each task lie, how full they are, how much each task "
-        "has, what is damaged), or what `sheaf-partest --json` has measured.")
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a multifile, or one or more results of `sheaf-partest --json`")
-    parser.add_argument("-o", "--output", metavar="OUT", help="where to: the ending says how (png, svg, pdf; html: a page with all "
-                        "numbers); by default the name of FILE with .png")
-    parser.add_argument("--no-check", action="store_true", help="do not read the data to find what is damaged")
+        prog="sheaf plot",
+        description="Draws a multifile (where the chunks of each task lie, how full they are, how much each task "
+        "has, what is damaged), or what `sheaf-partest --json` has measured.",
+    )
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a multifile, or one or more results of `sheaf-partest --json`",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="where to: the ending says how (png, svg, pdf; html: a page with all "
+        "numbers); by default the name of FILE with .png",
+    )
+    parser.add_argument(
+        "--no-check", action="store_true", help="do not read the data to find what is damaged"
+    )
     options = parser.parse_args(arguments)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("matplotlib") is None:
         print("sheaf plot: needs matplotlib and numpy: pip install 'sheaf-io[plot]'", file=sys.stderr)
         return 1
     output = options.output or options.files[0] + ".png"
@@ -28,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     if ending not in (".png", ".svg", ".pdf", ".html"):
         parser.error(f"'{output}' ends with none of .png, .svg, .pdf, .html")
     from . import draw, draw_bandwidths, survey, write_page
+    from .page import save
 
     if _is_multifile(options.files[0]):
         if len(options.files) > 1:
@@ -36,11 +50,11 @@ def main(arguments: Sequence[str]) -> int:
         if ending == ".html":
             write_page(layout, output)
         else:
-            draw(layout).savefig(output, dpi=140)
+            save(draw(layout), output)
     elif ending == ".html":
         parser.error("pages are for multifiles; measurements are drawn as png, svg or pdf")
     else:
-        draw_bandwidths(options.files).savefig(output, dpi=140)
+        save(draw_bandwidths(options.files), output)
     print(output)
     return 0
 

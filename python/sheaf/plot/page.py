@@ -25,24 +25,44 @@ td.n, th.n { text-align: right } .bad { color: #b3261e; font-weight: 600 } .good
 def write_page(layout: Layout, path: str) -> None:
     """Writes the page."""
     picture = io.BytesIO()
-    draw(layout).savefig(picture, format="png", dpi=140)
+    save(draw(layout), picture)
     encoded = base64.b64encode(picture.getvalue()).decode()
     name = html.escape(layout.path)
-    body = [f"<h1>{name}</h1>", _verdict(layout), _table(["", ""], _facts(layout)),
-            f'<p><img alt="Where the chunks of each task lie, how much each task has and how full chunks are" '
-            f'src="data:image/png;base64,{encoded}"></p>',
-            "<h2>Physical files</h2>", _table(["number", "name", "bytes", "tasks", "data"], _file_rows(layout)),
-            "<h2>Largest tasks</h2>", _table(["task", "file", "bytes", "chunk size", "chunks"], _task_rows(layout))]
+    body = [
+        f"<h1>{name}</h1>",
+        _verdict(layout),
+        _table(["", ""], _facts(layout)),
+        f'<p><img alt="Where the chunks of each task lie, how much each task has and how full chunks are" '
+        f'src="data:image/png;base64,{encoded}"></p>',
+        "<h2>Physical files</h2>",
+        _table(["number", "name", "bytes", "tasks", "data"], _file_rows(layout)),
+        "<h2>Largest tasks</h2>",
+        _table(["task", "file", "bytes", "chunk size", "chunks"], _task_rows(layout)),
+    ]
     if layout.damage:
-        rows = [[d.task, f"{d.offset:,}", layout.files[d.file][0], f"{d.place:,}", d.message] for d in layout.damage[:_MOST_ROWS]]
-        body += ["<h2>Damage</h2>", _table(["task", "offset in its stream", "file", "offset in the file", "what"], rows)]
+        rows = [
+            [d.task, f"{d.offset:,}", layout.files[d.file][0], f"{d.place:,}", d.message]
+            for d in layout.damage[:_MOST_ROWS]
+        ]
+        body += [
+            "<h2>Damage</h2>",
+            _table(["task", "offset in its stream", "file", "offset in the file", "what"], rows),
+        ]
         if len(layout.damage) > _MOST_ROWS:
             body.append(f"<p>{len(layout.damage) - _MOST_ROWS} more pieces are damaged.</p>")
-    text = (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-            f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n<body>\n'
-            + "\n".join(body) + "\n</body></html>\n")
+    text = (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n<body>\n'
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
+
+
+def save(figure: Any, where: Any) -> None:
+    """Writes a figure to a path, or as PNG into a file."""
+    figure.savefig(where, dpi=140)
 
 
 def _verdict(layout: Layout) -> str:
@@ -53,33 +73,62 @@ def _verdict(layout: Layout) -> str:
         return '<p class="bad">It was never closed: shown is what its journals tell. <code>sheaf repair</code> makes it complete.</p>'
     if not layout.checked:
         return "<p>Its data were not read.</p>"
-    return ('<p class="good">All data are as their checksums say.</p>' if layout.info.checksums
-            else "<p>All data can be read; there are no checksums to compare them with.</p>")
+    return (
+        '<p class="good">All data are as their checksums say.</p>'
+        if layout.info.checksums
+        else "<p>All data can be read; there are no checksums to compare them with.</p>"
+    )
 
 
 def _facts(layout: Layout) -> List[List[Any]]:
     info, sizes = layout.info, layout.sizes
-    spread = [] if not len(sizes) else [["bytes of a task", f"{as_bytes(float(sizes.min()))} to {as_bytes(float(sizes.max()))}, "
-                                                            f"median {as_bytes(float(np.median(sizes)))}"]]
-    return [["tasks", f"{info.tasks:,}"], ["data", f"{as_bytes(info.bytes)} ({info.bytes:,} bytes)"], *spread,
-            ["chunks of a task", f"at most {info.rounds:,}"], ["space in chunks that is used", f"{100 * layout.fill:.3g} %"],
-            ["block size", as_bytes(info.block_size)], ["user data", f"{info.byteorder}-endian"],
-            ["streams", "key-value records" if info.keyval else "bytes"], ["compressed", "yes" if info.compressed else "no"],
-            ["checksums", "yes" if info.checksums else "no"]]
+    spread = (
+        []
+        if not len(sizes)
+        else [
+            [
+                "bytes of a task",
+                f"{as_bytes(float(sizes.min()))} to {as_bytes(float(sizes.max()))}, "
+                f"median {as_bytes(float(np.median(sizes)))}",
+            ]
+        ]
+    )
+    return [
+        ["tasks", f"{info.tasks:,}"],
+        ["data", f"{as_bytes(info.bytes)} ({info.bytes:,} bytes)"],
+        *spread,
+        ["chunks of a task", f"at most {info.rounds:,}"],
+        ["space in chunks that is used", f"{100 * layout.fill:.3g} %"],
+        ["block size", as_bytes(info.block_size)],
+        ["user data", f"{info.byteorder}-endian"],
+        ["streams", "key-value records" if info.keyval else "bytes"],
+        ["compressed", "yes" if info.compressed else "no"],
+        ["checksums", "yes" if info.checksums else "no"],
+    ]
 
 
 def _file_rows(layout: Layout) -> List[List[Any]]:
     rows: List[List[Any]] = []
     for number, (name, size) in enumerate(layout.files[:_MOST_ROWS]):
         mine = layout.task_files == number
-        rows.append([number, name, f"{size:,}", f"{int(mine.sum()):,}", as_bytes(float(layout.sizes[mine].sum()))])
+        rows.append(
+            [number, name, f"{size:,}", f"{int(mine.sum()):,}", as_bytes(float(layout.sizes[mine].sum()))]
+        )
     return rows
 
 
 def _task_rows(layout: Layout) -> List[List[Any]]:
     order = np.argsort(-layout.sizes, kind="stable")[:10]
-    return [[int(t), int(layout.task_files[t]), f"{int(layout.sizes[t]):,}", f"{int(layout.chunk_sizes[t]):,}",
-             int(layout.rounds[t])] for t in order]
+    return [
+        [
+            int(t),
+            int(layout.task_files[t]),
+            f"{int(layout.sizes[t]):,}",
+            f"{int(layout.chunk_sizes[t]):,}",
+            int(layout.rounds[t]),
+        ]
+        for t in order
+    ]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -89,4 +138,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         return f'<{tag}{" class=n" if number else ""}>{text}</{tag}>'
 
     top = "<tr>" + "".join(cell("th", head) for head in heads) + "</tr>" if any(heads) else ""
-    return "<table>" + top + "".join("<tr>" + "".join(cell("td", value) for value in row) + "</tr>" for row in rows) + "</table>"
+    return (
+        "<table>"
+        + top
+        + "".join("<tr>" + "".join(cell("td", value) for value in row) + "</tr>" for row in rows)
+        + "</table>"
+    )

@@ -1,4 +1,5 @@
-"""The picture of a multifile: where the chunks of the tasks lie, how full they are, how much each task has, what is damaged."""
+"""The picture of a multifile: where the chunks of the tasks lie, how full they are, how much each task has,
+what is damaged."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from .survey import Layout, Longs
 
@@ -23,21 +24,33 @@ def draw(layout: Layout) -> Figure:
     """All of it in one figure."""
     files = list(range(min(len(layout.files), MOST_FILES)))
     heights = [3.4] * len(files) + [2.6]
-    figure = Figure(figsize=(10, sum(heights) + 1.3), layout="constrained")
+    made = Figure(figsize=(10, sum(heights) + 1.3), layout="constrained")
+    figure: Any = made
     grid = figure.add_gridspec(len(files) + 1, 2, height_ratios=heights)
     figure.suptitle(_title(layout), fontsize=12)
     for file in files:
         draw_places(figure.add_subplot(grid[file, :]), layout, file)
     draw_sizes(figure.add_subplot(grid[-1, 0]), layout)
     draw_fill(figure.add_subplot(grid[-1, 1]), layout)
-    return figure
+    return made
 
 
 def _title(layout: Layout) -> str:
     info = layout.info
-    words = [f"{info.tasks:,} tasks", f"{info.files} file{'s' if info.files != 1 else ''}", f"{as_bytes(info.bytes)} of data"]
-    words += [word for word, on in (("key-value records", info.keyval), ("compressed", info.compressed),
-                                    ("never closed: what its journals tell", not info.closed)) if on]
+    words = [
+        f"{info.tasks:,} tasks",
+        f"{info.files} file{'s' if info.files != 1 else ''}",
+        f"{as_bytes(info.bytes)} of data",
+    ]
+    words += [
+        word
+        for word, on in (
+            ("key-value records", info.keyval),
+            ("compressed", info.compressed),
+            ("never closed: what its journals tell", not info.closed),
+        )
+        if on
+    ]
     if layout.damage:
         words.append(f"{len(layout.damage)} damaged piece{'s' if len(layout.damage) != 1 else ''}")
     elif layout.checked and info.checksums:
@@ -59,13 +72,14 @@ def _bytes_axis(axis: Any, largest: float) -> None:
     power = min(int(np.log2(largest)) // 10, len(_UNITS) - 1) if largest >= 1 else 0
     scale = 1024.0**power
     axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 4, 5, 8, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.sheaf_scale = scale
     axis.sheaf_unit = _UNITS[power]
 
 
 def draw_places(axes: Any, layout: Layout, file: int) -> None:
-    """A row for each task, and in it what is reserved for it in a physical file, what is used of that, and what is damaged."""
+    """A row for each task, and in it what is reserved for it in a physical file, what is used of that, and
+    what is damaged."""
     name, size = layout.files[file]
     here = layout.chunk_file == file
     end = int((layout.chunk_offset + layout.chunk_size)[here].max(initial=size))
@@ -75,13 +89,25 @@ def draw_places(axes: Any, layout: Layout, file: int) -> None:
     first, last = (int(tasks.min()), int(tasks.max())) if len(tasks) else (0, 0)
     thick = max(1.0, (last - first + 1) / max(len(layout.shown), 1))
     minimum = end / 1500  # wide enough to be seen
-    _add_boxes(axes, layout.chunk_offset[here], layout.chunk_size[here], tasks, thick, scale, minimum, RESERVED)
+    _add_boxes(
+        axes, layout.chunk_offset[here], layout.chunk_size[here], tasks, thick, scale, minimum, RESERVED
+    )
     used = here & (layout.chunk_bytes > 0)
-    _add_boxes(axes, layout.chunk_offset[used], np.minimum(layout.chunk_bytes, layout.chunk_size)[used], layout.chunk_task[used],
-               thick, scale, minimum, USED)
+    _add_boxes(
+        axes,
+        layout.chunk_offset[used],
+        np.minimum(layout.chunk_bytes, layout.chunk_size)[used],
+        layout.chunk_task[used],
+        thick,
+        scale,
+        minimum,
+        USED,
+    )
     bad = [(damage.place / scale, damage.task) for damage in layout.damage if damage.file == file]
     if bad:
-        axes.plot(*zip(*bad), linestyle="", marker="x", markersize=7, markeredgewidth=2, color=DAMAGED, zorder=3)
+        axes.plot(
+            *zip(*bad), linestyle="", marker="x", markersize=7, markeredgewidth=2, color=DAMAGED, zorder=3
+        )
     axes.set_xlim(0, end / scale)
     axes.set_ylim(last + 0.5 * thick, first - 0.5 * thick)
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True, steps=[1, 2, 5, 10]))
@@ -95,17 +121,42 @@ def draw_places(axes: Any, layout: Layout, file: int) -> None:
     axes.set_ylabel("task")
     handles: List[Any] = [Patch(color=USED, label="used"), Patch(color=RESERVED, label="reserved")]
     if bad:
-        handles.append(Line2D([], [], linestyle="", marker="x", markeredgewidth=2, color=DAMAGED, label="damaged"))
-    axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, fontsize=8, frameon=False, borderaxespad=0.2)
+        handles.append(
+            Line2D([], [], linestyle="", marker="x", markeredgewidth=2, color=DAMAGED, label="damaged")
+        )
+    axes.legend(
+        handles=handles,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=3,
+        fontsize=8,
+        frameon=False,
+        borderaxespad=0.2,
+    )
 
 
-def _add_boxes(axes: Any, offsets: Longs, sizes: Longs, tasks: Longs, thick: float, scale: float, minimum: float,
-               color: str) -> None:
+def _add_boxes(
+    axes: Any,
+    offsets: Longs,
+    sizes: Longs,
+    tasks: Longs,
+    thick: float,
+    scale: float,
+    minimum: float,
+    color: str,
+) -> None:
     left, width = offsets / scale, np.where(sizes > 0, np.maximum(sizes, minimum), 0) / scale
     low, high = tasks - 0.45 * thick, tasks + 0.45 * thick
     right = left + width
-    corners = np.stack([np.stack([left, low], 1), np.stack([left, high], 1), np.stack([right, high], 1),
-                        np.stack([right, low], 1)], 1)
+    corners = np.stack(
+        [
+            np.stack([left, low], 1),
+            np.stack([left, high], 1),
+            np.stack([right, high], 1),
+            np.stack([right, low], 1),
+        ],
+        1,
+    )
     axes.add_collection(PolyCollection(list(corners), facecolors=color, edgecolors=color, linewidths=0.2))
 
 
@@ -120,8 +171,15 @@ def draw_sizes(axes: Any, layout: Layout) -> None:
         axes.bar(np.arange(count), sizes, width=0.9 if count < 100 else 1.0, color=USED)
     else:
         edges, groups = _groups(sizes)
-        axes.fill_between(edges, [g.min() for g in groups], [g.max() for g in groups], color=USED, alpha=0.3, linewidth=0,
-                          label="smallest to largest")
+        axes.fill_between(
+            edges,
+            [g.min() for g in groups],
+            [g.max() for g in groups],
+            color=USED,
+            alpha=0.3,
+            linewidth=0,
+            label="smallest to largest",
+        )
         axes.plot(edges, [g.mean() for g in groups], color=USED, linewidth=1, label="mean of neighbours")
         axes.legend(fontsize=8, frameon=False, loc="best")
     if damaged:
@@ -146,4 +204,6 @@ def draw_fill(axes: Any, layout: Layout) -> None:
     axes.set_xlim(0, 100)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     axes.set(xlabel="used part of a chunk (%)", ylabel="chunks")
-    axes.set_title(f"How full the chunks are ({100 * layout.fill:.3g} % of all space)", loc="left", fontsize=10)
+    axes.set_title(
+        f"How full the chunks are ({100 * layout.fill:.3g} % of all space)", loc="left", fontsize=10
+    )

@@ -25,7 +25,8 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Damage:
-    """A piece of a stream that cannot be read: its task, the offset there, the place in the physical file, and why."""
+    """A piece of a stream that cannot be read: its task, the offset there, the place in the physical file,
+    and why."""
 
     task: int
     offset: int
@@ -36,7 +37,8 @@ class Damage:
 
 @dataclass
 class Layout:
-    """Columns over tasks (``sizes``, ``chunk_sizes``, ``rounds``, ``task_files``), and over the chunks of the tasks that are shown."""
+    """Columns over tasks (``sizes``, ``chunk_sizes``, ``rounds``, ``task_files``), and over the chunks of the
+    tasks that are shown."""
 
     path: str
     info: Info
@@ -51,7 +53,7 @@ class Layout:
     chunk_offset: Longs
     chunk_size: Longs
     chunk_bytes: Longs
-    damage: List[Damage] = field(default_factory=list)
+    damage: "List[Damage]" = field(default_factory=lambda: [])
     checked: bool = False
 
     @property
@@ -68,16 +70,29 @@ def survey(path: "Union[str, os.PathLike[str]]", check: bool = True) -> Layout:
         reader = MultifileReader(os.fspath(path))
     with reader:
         tasks: List[TaskInfo] = reader.metadata.tasks(lengths=False)
-        shown = np.unique(np.linspace(0, len(tasks) - 1, min(len(tasks), MOST_TASKS)).astype(np.int64)) if tasks else _longs([])
+        shown = (
+            np.unique(np.linspace(0, len(tasks) - 1, min(len(tasks), MOST_TASKS)).astype(np.int64))
+            if tasks
+            else _longs([])
+        )
         chunks = [(int(task), chunk) for task in shown for chunk in reader.metadata.chunks(int(task))]
         names = [reader.metadata.file_path(file) for file in range(reader.info.files)]
         found = Layout(
-            reader.path, reader.info, [(os.path.basename(name), os.path.getsize(name)) for name in names],
-            _longs([task.stored_bytes for task in tasks]), _longs([task.chunk_size for task in tasks]),
-            _longs([task.chunks for task in tasks]), _longs([task.file for task in tasks]), shown,
-            _longs([task for task, _ in chunks]), _longs([chunk.file for _, chunk in chunks]),
-            _longs([chunk.offset for _, chunk in chunks]), _longs([chunk.size for _, chunk in chunks]),
-            _longs([chunk.bytes for _, chunk in chunks]), checked=check)
+            reader.path,
+            reader.info,
+            [(os.path.basename(name), os.path.getsize(name)) for name in names],
+            _longs([task.stored_bytes for task in tasks]),
+            _longs([task.chunk_size for task in tasks]),
+            _longs([task.chunks for task in tasks]),
+            _longs([task.file for task in tasks]),
+            shown,
+            _longs([task for task, _ in chunks]),
+            _longs([chunk.file for _, chunk in chunks]),
+            _longs([chunk.offset for _, chunk in chunks]),
+            _longs([chunk.size for _, chunk in chunks]),
+            _longs([chunk.bytes for _, chunk in chunks]),
+            checked=check,
+        )
         if check and not verify(reader.path):
             for task in range(len(tasks)):
                 found.damage += _damage_of(reader, task)
@@ -101,7 +116,9 @@ def _damage_of(reader: MultifileReader, task: int) -> List[Damage]:
     return found
 
 
-def _read_on(reader: MultifileReader, stream: InputStream, at: int, buffer: "NDArray[Any]", found: List[Damage]) -> int:
+def _read_on(
+    reader: MultifileReader, stream: InputStream, at: int, buffer: "NDArray[Any]", found: List[Damage]
+) -> int:
     """Reads from ``at`` on; returns where to go on: behind what is damaged."""
     try:
         stream.seek(at)
@@ -112,7 +129,7 @@ def _read_on(reader: MultifileReader, stream: InputStream, at: int, buffer: "NDA
     for piece in range(at, end, _PIECE):
         try:
             stream.seek(piece)
-            stream.readinto(buffer[:min(_PIECE, end - piece)])
+            stream.readinto(buffer[: min(_PIECE, end - piece)])
         except DamagedError as error:
             file, place = _place(reader, stream.task, piece)
             found.append(Damage(stream.task, piece, file, place, str(error)))

@@ -68,7 +68,9 @@ bool overrides_job(const char* path, int flags) {
   if (flags & SHEAF_FORCE) return look_at_lease(any_store(), path).holder != Holder::none;
   const LeaseView view = watch_lease(any_store(), path, lease_times(), [](const LeaseView&) {});
   if (view.holder != Holder::living) return false;
-  throw file_error(Code::foreign, path, "is being written: " + view.job() + " lives. Repair it when that has ended, or a copy of it");
+  throw file_error(
+      Code::foreign, path,
+      "is being written: " + view.job() + " lives. Repair it when that has ended, or a copy of it");
 }
 
 // A call that returns a pointer; null after an error.
@@ -101,9 +103,18 @@ int sheaf_metadata_info(const sheaf_metadata* metadata, sheaf_multifile_info* in
     const Multifile& m = of(metadata);
     const PhysicalFile& first = m.files.front();
     const format::Header& h = first.header;
-    *info = {m.ntasks(), m.maxblocks(), m.data_bytes(), static_cast<int>(m.files.size()), h.fsblksize,
-             static_cast<int>(h.version), static_cast<int>(h.library), h.keyval() == format::KeyvalMode::inline_, m.closed(),
-             first.extension && first.extension->checksums(), m.compressed(), h.userdata_order == ByteOrder::big};
+    *info = {m.ntasks(),
+             m.maxblocks(),
+             m.data_bytes(),
+             static_cast<int>(m.files.size()),
+             h.fsblksize,
+             static_cast<int>(h.version),
+             static_cast<int>(h.library),
+             h.keyval() == format::KeyvalMode::inline_,
+             m.closed(),
+             first.extension && first.extension->checksums(),
+             m.compressed(),
+             h.userdata_order == ByteOrder::big};
     return SION_SUCCESS;
   });
 }
@@ -112,7 +123,9 @@ const char* sheaf_metadata_path(const sheaf_metadata* metadata, int file) {
   return guarded_pointer<const char>("sheaf_metadata_path", [&] {
     const Multifile& m = of(metadata);
     if (file < 0 || file >= std::ssize(m.files))
-      throw file_error(Code::out_of_range, m.path, "has " + std::to_string(m.files.size()) + " physical files, no number " + std::to_string(file));
+      throw file_error(
+          Code::out_of_range, m.path,
+          "has " + std::to_string(m.files.size()) + " physical files, no number " + std::to_string(file));
     return m.files[static_cast<size_t>(file)].path().c_str();
   });
 }
@@ -122,29 +135,38 @@ long long sheaf_metadata_tasks(const sheaf_metadata* metadata, long long first, 
   return guarded("sheaf_metadata_tasks", static_cast<int>(first), -1LL, [&] {
     const Multifile& m = of(metadata);
     if (first < 0 || first > m.ntasks() || count < 0)
-      throw file_error(Code::out_of_range, m.path, "has " + std::to_string(m.ntasks()) + " tasks, none of number " + std::to_string(first));
+      throw file_error(
+          Code::out_of_range, m.path,
+          "has " + std::to_string(m.ntasks()) + " tasks, none of number " + std::to_string(first));
     const long long end = first + std::min<long long>(count, m.ntasks() - first);
     if (end > first) require(tasks, "tasks");
     TaskRows rows(m);
     for (long long t = first; t < end; ++t) {
       const TaskRow& row = rows.at(t);
-      tasks[t - first] = {row.place.file,  row.place.local_rank, row.globalrank, row.geometry.size,
-                          row.sizes.count, row.sizes.total(),    lengths ? plain_bytes(m, t, row) : -1};
+      tasks[t - first] = {row.place.file,
+                          row.place.local_rank,
+                          row.globalrank,
+                          row.geometry.size,
+                          row.sizes.count,
+                          row.sizes.total(),
+                          lengths ? plain_bytes(m, t, row) : -1};
     }
     return end - first;
   });
 }
 
-long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, long long first, long long count,
-                                sheaf_chunk* chunks) {
+long long sheaf_metadata_chunks(const sheaf_metadata* metadata, long long task, long long first,
+                                long long count, sheaf_chunk* chunks) {
   return guarded("sheaf_metadata_chunks", static_cast<int>(task), -1LL, [&] {
     const Multifile& m = of(metadata);
     if (task < 0 || task >= m.ntasks() || first < 0 || count < 0)
-      throw file_error(Code::out_of_range, m.path, "has no chunk " + std::to_string(first) + " of task " + std::to_string(task));
+      throw file_error(Code::out_of_range, m.path,
+                       "has no chunk " + std::to_string(first) + " of task " + std::to_string(task));
     const TaskRow row = m.row(task);
     const long long end = first + std::clamp<long long>(row.sizes.count - first, 0, count);
     if (end > first) require(chunks, "chunks");
-    for (long long b = first; b < end; ++b) chunks[b - first] = {row.geometry.offset(b), row.geometry.size, row.sizes[b]};
+    for (long long b = first; b < end; ++b)
+      chunks[b - first] = {row.geometry.offset(b), row.geometry.size, row.sizes[b]};
     return end - first;
   });
 }
@@ -157,14 +179,16 @@ int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_find
     for (const FileReport& f : report.files) {
       if (!finding) break;
       if (f.findings.empty()) finding(user, f.path.c_str(), name_of(f.state), nullptr);
-      for (const Finding& what : f.findings) finding(user, f.path.c_str(), name_of(what.state), what.message.c_str());
+      for (const Finding& what : f.findings)
+        finding(user, f.path.c_str(), name_of(what.state), what.message.c_str());
       for (const std::string& note : f.notes) finding(user, f.path.c_str(), "note", note.c_str());
     }
     return report.ok() ? 1 : 0;
   });
 }
 
-int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progress progress, sheaf_finding finding, void* user) {
+int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progress progress,
+                 sheaf_finding finding, void* user) {
   return guarded("sheaf_repair", -1, SION_NOT_SUCCESS, [&] {
     require(path, "path");
     RepairRequest request;
@@ -186,12 +210,13 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
   });
 }
 
-int sheaf_split(const char* path, const char* prefix, int digits, const long long* tasks, long long ntasks, int flags,
-                sheaf_progress progress, void* user) {
+int sheaf_split(const char* path, const char* prefix, int digits, const long long* tasks, long long ntasks,
+                int flags, sheaf_progress progress, void* user) {
   return guarded("sheaf_split", -1, SION_NOT_SUCCESS, [&] {
     require(path, "path");
     require(prefix, "prefix");
-    if (digits < 1 || digits > 200) throw Error(Code::invalid_argument, std::to_string(digits) + " digits; 1 to 200 are possible");
+    if (digits < 1 || digits > 200)
+      throw Error(Code::invalid_argument, std::to_string(digits) + " digits; 1 to 200 are possible");
     if (ntasks == 0) return SION_SUCCESS;
     SplitRequest request{prefix, digits, (flags & SHEAF_GLOBAL_RANKS) != 0, {}, (flags & SHEAF_REPLACE) != 0};
     if (ntasks > 0) {
@@ -204,15 +229,16 @@ int sheaf_split(const char* path, const char* prefix, int digits, const long lon
   });
 }
 
-int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags, sheaf_progress progress,
-                 void* user) {
+int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags,
+                 sheaf_progress progress, void* user) {
   return guarded("sheaf_defrag", -1, SION_NOT_SUCCESS, [&] {
     require(path, "path");
     require(output, "output");
     const OpenMode mode = parse_open_mode(words ? std::string("w,strict,") + words : "w");
-    if (!mode.unknown.empty()) throw Error(Code::invalid_argument, "'" + mode.unknown.front() + "' says nothing about compression");
-    const DefragRequest request{output, std::max(block_size, 0), (flags & SHEAF_REPLACE) != 0, (flags & SHEAF_DECOMPRESS) != 0,
-                                mode.compression};
+    if (!mode.unknown.empty())
+      throw Error(Code::invalid_argument, "'" + mode.unknown.front() + "' says nothing about compression");
+    const DefragRequest request{output, std::max(block_size, 0), (flags & SHEAF_REPLACE) != 0,
+                                (flags & SHEAF_DECOMPRESS) != 0, mode.compression};
     CallbackProgress told(progress, user);
     defrag(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
     return SION_SUCCESS;

@@ -41,15 +41,23 @@ def test_archives_have_directories(tmp_path):
     Archive(path, create=True).put_many({"x/y": b"1", "z": np.arange(3)})
     register()
     with open_mount_source(path) as source:
-        assert sorted(source.list("/")) == ["x", "z"] and list(source.list("/x")) == ["y"] and source.is_dir("/x")
+        assert (
+            sorted(source.list("/")) == ["x", "z"]
+            and list(source.list("/x")) == ["y"]
+            and source.is_dir("/x")
+        )
 
 
 @pytest.mark.skipif(not os.access("/dev/fuse", os.W_OK), reason="nothing can be mounted here: no /dev/fuse")
 def test_the_command_mounts(multifile, tmp_path):
     point = tmp_path / "mnt"
     point.mkdir()
-    run = subprocess.run([sys.executable, "-m", "sheaf", "ratarmount", multifile, str(point)], capture_output=True, text=True,
-                         timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-m", "sheaf", "ratarmount", multifile, str(point)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     if "Operation not permitted" in run.stderr or "fusermount" in run.stderr:
         pytest.skip(f"nothing can be mounted here: {run.stderr.strip().splitlines()[-1]}")
     assert run.returncode == 0, run.stderr
