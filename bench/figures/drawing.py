@@ -1,7 +1,9 @@
 """Draws a figure as the paper does: a picture of panels and tables."""
 from __future__ import annotations
 
+import json
 import pathlib
+import sys
 
 import matplotlib
 
@@ -62,14 +64,20 @@ def draw_table(axes, table: dict) -> None:
 
 def draw(result: dict, path: pathlib.Path) -> None:
     parts = [(draw_panel, one) for one in result["panels"]] + [(draw_table, one) for one in result["tables"]]
-    columns = min(2, len(parts))
+    # Tables are wide and low: one below the other; panels side by side.
+    columns = min(2, len(parts)) if result["panels"] else 1
     rows = (len(parts) + columns - 1) // columns
-    figure, axes = plot.subplots(rows, columns, figsize=(6.2 * columns, 4.2 * rows), squeeze=False)
+    height = 4.2 if result["panels"] else 0.8 + 0.32 * max(len(one["rows"]) for one in result["tables"])
+    figure, axes = plot.subplots(rows, columns, figsize=(6.2 * columns if columns == 2 else 9, height * rows + 0.5), squeeze=False)
     for place, (drawer, part) in zip(axes.flat, parts):
         drawer(place, part)
     for place in list(axes.flat)[len(parts):]:
         place.axis("off")
-    figure.suptitle(f"{result['paper']}, {result['name']}: {result['title']}  ({result['form']})", fontsize=11)
+    figure.suptitle(f"{result['name']} ({result['paper']}): {result['title']} - {result['form']} form", fontsize=10)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plot.close(figure)
+
+
+if __name__ == "__main__":
+    draw(json.load(sys.stdin), pathlib.Path(sys.argv[1]))

@@ -58,11 +58,11 @@ class EventCutter {
 void load(const std::string& dir, int thread, int task, const Visit& visit) {
   EventCutter cutter(visit);
   const auto take = [&](const unsigned char* bytes, std::size_t count) { cutter.take(bytes, count); };
-  const std::string name = trace::multifile_name(dir, thread);
+  std::string name = trace::multifile_name(dir, thread);
   if (std::filesystem::exists(name)) {
     sion_int64 chunk = 0;
     sion_int32 block = 0;
-    const int sid = sion_open_rank(name.c_str(), "rb", &chunk, &block, &task, nullptr);
+    const int sid = sion_open_rank(name.data(), "rb", &chunk, &block, &task, nullptr);
     if (sid < 0) throw std::runtime_error("cannot open " + name + " for task " + std::to_string(task));
     trace::read_gzip(
         [&](unsigned char* memory, std::size_t most) { return sion_fread(memory, 1, most, sid); }, take);
@@ -77,13 +77,13 @@ void load(const std::string& dir, int thread, int task, const Visit& visit) {
 }
 
 int traced_tasks(const std::string& dir) {
-  const std::string name = trace::multifile_name(dir, 0);
+  std::string name = trace::multifile_name(dir, 0);
   if (std::filesystem::exists(name)) {
     int tasks = 0, files = 0;
     sion_int64* chunks = nullptr;
     sion_int32 block = 0;
     int* ranks = nullptr;
-    const int sid = sion_open(name.c_str(), "rb", &tasks, &files, &chunks, &block, &ranks, nullptr);
+    const int sid = sion_open(name.data(), "rb", &tasks, &files, &chunks, &block, &ranks, nullptr);
     if (sid < 0) throw std::runtime_error("cannot open " + name);
     sion_close(sid);
     return tasks;
