@@ -6,7 +6,9 @@ threads at once, and every transfer lets other Python threads run.
 
 from __future__ import annotations
 
+import ctypes
 import io
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union
@@ -219,8 +221,19 @@ class InputStream(_Stream):
         return self._read_array(numpy.empty(dimensions, dtype=kind), offset)
 
     def _in_file_order(self, kind: "numpy.dtype[Any]") -> "numpy.dtype[Any]":
-        big = self._metadata().info.byteorder == "big"
+        big = self._is_big_endian()
         return kind.newbyteorder(">" if big else "<") if kind.byteorder == "=" else kind
+
+    def _is_big_endian(self) -> bool:
+        swapped = self._library.sion_endianness_swap_needed(self._sid) == 1
+        return swapped != (sys.byteorder == "big")
+
+    def count_tasks(self) -> int:
+        """Tasks of the whole multifile."""
+        count = ctypes.c_int()
+        if not self._library.sion_get_locations(self._sid, ctypes.byref(count), *[None] * 7):
+            self._fail()
+        return count.value
 
     def _shape(self, item: int, shape: Union[int, Sequence[int], None], offset: int) -> Tuple[int, ...]:
         if offset < 0:
