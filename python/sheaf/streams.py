@@ -225,8 +225,8 @@ class InputStream(_Stream):
         return kind.newbyteorder(">" if big else "<") if kind.byteorder == "=" else kind
 
     def _is_big_endian(self) -> bool:
-        swapped = self._library.sion_endianness_swap_needed(self._sid) == 1
-        return swapped != (sys.byteorder == "big")
+        swapped = int(self._library.sion_endianness_swap_needed(self._sid)) == 1
+        return bool(swapped) != (sys.byteorder == "big")
 
     def count_tasks(self) -> int:
         """Tasks of the whole multifile."""
