@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import io
+import math
+import mmap
 import sys
 import threading
 import weakref
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 CURRENT_RANK, CURRENT_BLOCK, CURRENT_POSITION = -101, -102, -103
 ABSOLUTE, END = -104, -105
+_LARGE = 4 << 20  # bytes of an array
 
 
 class _Stream(io.RawIOBase):
@@ -218,7 +221,7 @@ class InputStream(_Stream):
                 path=self.path,
                 task=self.task,
             )
-        return self._read_array(numpy.empty(dimensions, dtype=kind), offset)
+        return self._read_array(_new_array(dimensions, kind), offset)
 
     def _in_file_order(self, kind: "numpy.dtype[Any]") -> "numpy.dtype[Any]":
         big = self._is_big_endian()
@@ -281,6 +284,19 @@ class InputStream(_Stream):
 
             self._records = InputRecords(self)
         return self._records
+
+
+def _new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any]":
+    """Room for an array. Large ones are not made by numpy, which asks for huge pages: to clear those takes longer
+    than to read what comes into them."""
+    import numpy
+
+    size = kind.itemsize * math.prod(shape)
+    if size < _LARGE or kind.hasobject:
+        return numpy.empty(shape, dtype=kind)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    made: "NDArray[Any]" = numpy.ndarray(shape, dtype=kind, buffer=memory)
+    return made
 
 
 class OutputStream(_Stream):
