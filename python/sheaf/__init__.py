@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from typing_extensions import Literal
 
     from .group import Group
-    from .mapped import MappedReader, MappedWriter
+    from .tasks_of_process import MappedReader, MappedWriter
     from .parallel import ParallelReader, ParallelWriter
 
 __version__ = "1.0.0"
@@ -205,7 +205,7 @@ def _open_together(
     block_size: int,
     words: str,
 ) -> Opened:
-    from .mapped import MappedReader, MappedWriter
+    from .tasks_of_process import MappedReader, MappedWriter
     from .parallel import Opener, ParallelReader, ParallelWriter
 
     if mode not in ("r", "w"):

@@ -87,6 +87,7 @@ _CALLS: Dict[str, Tuple[Any, List[Any]]] = {
     "sion_get_bytes_written": (c_longlong, [c_int]),
     "sion_get_bytes_read": (c_longlong, [c_int]),
     "sion_get_position": (c_longlong, [c_int]),
+    "sion_get_locations": (c_int, [c_int, _INT_P, *[c_void_p] * 7]),
     "sion_get_current_location": (c_int, [c_int, _INT_P, _LONG_P, _INT_P, POINTER(_LONG_P)]),
     "sion_get_number_of_files": (c_int, [c_int]),
     "sion_get_keyval_mode": (c_int, [c_int]),

@@ -15,12 +15,13 @@ from types import TracebackType
 from typing import Iterator, List, Optional, Type, Union, cast, overload
 
 from ._library import available, library
-from .errors import InvalidArgumentError
+from .errors import Error, InvalidArgumentError
 from .info import Info, Metadata, TaskInfo, TaskList, task_number
 from .streams import CURRENT_BLOCK, CURRENT_POSITION, InputStream, OutputStream
 from .words import as_mode
 
 SUCCESS = 1
+LARGE = 4 << 20  # bytes: smaller multifiles have little metadata
 KEPT = 256  # streams, each of which holds a file open
 
 
@@ -45,7 +46,9 @@ class MultifileReader(Sequence[InputStream]):
         self._all: "weakref.WeakSet[InputStream]" = weakref.WeakSet()
         self._recent: "OrderedDict[int, InputStream]" = OrderedDict()
         self.closed = False
-        self._facts()
+        self._tasks = self._count_quickly()
+        if self._tasks is None:
+            self._facts()
 
     def _facts(self) -> Metadata:
         with self._lock:
@@ -54,6 +57,21 @@ class MultifileReader(Sequence[InputStream]):
             if self._metadata is None:
                 self._metadata = self._load()
             return self._metadata
+
+    def _count_quickly(self) -> Optional[int]:
+        """The tasks of a large complete multifile, whose metadata are read only when somebody asks for them; None
+        for all others."""
+        try:
+            small = os.path.getsize(self.path) < LARGE or os.path.exists(self.path + ".journal")
+        except OSError:
+            return None
+        if small or self._pure:
+            return None
+        try:
+            with self._open_task(0) as first:
+                return first.count_tasks()
+        except Error:  # for example without any task; the metadata tell
+            return None
 
     def _load(self) -> Metadata:
         if not self._pure:
@@ -76,6 +94,8 @@ class MultifileReader(Sequence[InputStream]):
         return TaskList(self._facts())
 
     def __len__(self) -> int:
+        if self._tasks is not None and not self.closed:
+            return self._tasks
         return self.info.tasks
 
     @overload

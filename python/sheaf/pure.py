@@ -141,6 +141,9 @@ class PureInputStream(InputStream):
         self._check_open()
         return self._at
 
+    def _is_big_endian(self) -> bool:
+        return bool(self._metadata().info.byteorder == "big")
+
     def _read_to(self, address: int, size: int) -> int:
         size = min(size, max((self._size or 0) - self._at, 0))
         begin = self._at

@@ -6,7 +6,11 @@ threads at once, and every transfer lets other Python threads run.
 
 from __future__ import annotations
 
+import ctypes
 import io
+import math
+import mmap
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, NoReturn, Optional, Sequence, Tuple, Union
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 CURRENT_RANK, CURRENT_BLOCK, CURRENT_POSITION = -101, -102, -103
 ABSOLUTE, END = -104, -105
+_LARGE = 4 << 20  # bytes of an array
 
 
 class _Stream(io.RawIOBase):
@@ -216,11 +221,22 @@ class InputStream(_Stream):
                 path=self.path,
                 task=self.task,
             )
-        return self._read_array(numpy.empty(dimensions, dtype=kind), offset)
+        return self._read_array(_new_array(dimensions, kind), offset)
 
     def _in_file_order(self, kind: "numpy.dtype[Any]") -> "numpy.dtype[Any]":
-        big = self._metadata().info.byteorder == "big"
+        big = self._is_big_endian()
         return kind.newbyteorder(">" if big else "<") if kind.byteorder == "=" else kind
+
+    def _is_big_endian(self) -> bool:
+        swapped = int(self._library.sion_endianness_swap_needed(self._sid)) == 1
+        return bool(swapped) != (sys.byteorder == "big")
+
+    def count_tasks(self) -> int:
+        """Tasks of the whole multifile."""
+        count = ctypes.c_int()
+        if not self._library.sion_get_locations(self._sid, ctypes.byref(count), *[None] * 7):
+            self._fail()
+        return count.value
 
     def _shape(self, item: int, shape: Union[int, Sequence[int], None], offset: int) -> Tuple[int, ...]:
         if offset < 0:
@@ -268,6 +284,19 @@ class InputStream(_Stream):
 
             self._records = InputRecords(self)
         return self._records
+
+
+def _new_array(shape: Tuple[int, ...], kind: "numpy.dtype[Any]") -> "NDArray[Any]":
+    """Room for an array. Large ones are not made by numpy, which asks for huge pages: to clear those takes longer
+    than to read what comes into them."""
+    import numpy
+
+    size = kind.itemsize * math.prod(shape)
+    if size < _LARGE or kind.hasobject:
+        return numpy.empty(shape, dtype=kind)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    made: "NDArray[Any]" = numpy.ndarray(shape, dtype=kind, buffer=memory)
+    return made
 
 
 class OutputStream(_Stream):

@@ -38,7 +38,7 @@ def main() -> None:
         out = subprocess.run(
             [sys.executable, "-m", "sheaf", "info", path], capture_output=True, text=True, check=True
         ).stdout
-        assert "1 task" in out, out
+        assert "key-value records     yes" in out, out
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(f"Python {sys.version.split()[0]}{'' if gil else ', free-threaded'}: works")
 

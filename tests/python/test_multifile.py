@@ -204,3 +204,12 @@ def test_the_command_line(path):
     assert out == b"task 1"
     assert subprocess.run([*run, "verify", path], capture_output=True, check=False).returncode == 0
     assert subprocess.run([*run, "nonsense"], capture_output=True, check=False).returncode == 2
+
+
+def test_one_task_of_very_many_is_read_without_the_others(path):
+    with sheaf.open(path, "w", tasks=200_000, chunk_size=1, block_size=512) as f:
+        f[150_000].write(b"hello")
+    with sheaf.open(path) as f:
+        assert len(f) == 200_000 and f[150_000].read() == b"hello" and f._metadata is None
+        assert f[150_000].array("S5", copy=True)[0] == b"hello" and f._metadata is None
+        assert f.info.tasks == 200_000 and f.tasks[150_000].bytes == 5

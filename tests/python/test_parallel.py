@@ -203,6 +203,7 @@ def test_mpi4py(path, tmp_path, build, way):
     environment = dict(
         os.environ,
         SHEAF_PYTHON_MPI=way,
+        SHEAF_LIBRARY=str(build / 'lib'),
         OMPI_ALLOW_RUN_AS_ROOT="1",
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
         OMPI_MCA_rmaps_base_oversubscribe="1",
@@ -222,9 +223,12 @@ def test_mpi4py(path, tmp_path, build, way):
         assert [task.bytes for task in f.tasks] == [803] * 3 and sheaf.verify(path)
 
 
-def test_the_drop_in_comes_before_mpi4py():
+def test_the_drop_in_comes_before_mpi4py(build):
     if not mpi4py_runs():
         pytest.skip("no mpi4py under Open MPI")
     code = "from mpi4py import MPI; import sheaf.mpiio; sheaf.mpiio.enable()"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    environment = dict(os.environ, SHEAF_LIBRARY=str(build / 'lib'))
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 1 and "LD_PRELOAD=" in run.stderr

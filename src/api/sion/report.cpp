@@ -16,11 +16,6 @@ namespace sheaf::api {
 namespace {
 
 thread_local std::string last_error;
-thread_local struct {
-  Code code = Code::ok;
-  int errno_value = 0;
-  int task = -1;
-} last_facts;
 std::atomic<bool> printing{true};
 
 // Whether the environment names another number than this one; -1 and what is not set are no restriction.
@@ -41,6 +36,8 @@ void print(const char* level, std::string_view text, int task, int rc) {
 
 }  // namespace
 
+constinit thread_local ErrorFacts last_facts;
+
 void report(std::string_view function, const Error& error, int task, int return_code) {
   last_facts = {error.code(), error.errno_value(), error.task() >= 0 ? error.task() : task};
   last_error.assign(function).append(": ").append(error.what());
@@ -60,13 +57,6 @@ void say_warnings(std::string_view function, int task) {
 }  // namespace sheaf::api
 
 const char* sheaf_last_error(void) { return sheaf::api::last_error.c_str(); }
-
-const char* sheaf_last_error_kind(int* errno_value, int* task) {
-  const auto& facts = sheaf::api::last_facts;
-  if (errno_value) *errno_value = facts.errno_value;
-  if (task) *task = facts.task;
-  return name_of(facts.code);
-}
 
 int sheaf_print_errors(int on) { return sheaf::api::printing.exchange(on != 0); }
 

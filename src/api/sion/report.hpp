@@ -16,6 +16,14 @@ namespace sheaf::api {
 // threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and SION_ERROR_MSG_THREAD.
 SHEAF_EXPORT void report(std::string_view function, const Error& error, int task, int return_code);
 
+// Of the last error that was reported in this thread, for sheaf_last_error_kind.
+struct ErrorFacts {
+  Code code = Code::ok;
+  int errno_value = 0;
+  int task = -1;
+};
+extern constinit thread_local ErrorFacts last_facts;
+
 // The same as a warning: the call goes on.
 SHEAF_EXPORT void warn(std::string_view function, std::string_view message, int task);
 

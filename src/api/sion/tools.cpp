@@ -86,6 +86,12 @@ T* guarded_pointer(const char* function, Body&& body) {
 
 }  // namespace
 
+const char* sheaf_last_error_kind(int* errno_value, int* task) {
+  if (errno_value) *errno_value = last_facts.errno_value;
+  if (task) *task = last_facts.task;
+  return name_of(last_facts.code);
+}
+
 sheaf_metadata* sheaf_metadata_open(const char* path, int checksums) {
   return guarded_pointer<sheaf_metadata>("sheaf_metadata_open", [&] {
     require(path, "path");
