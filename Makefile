@@ -12,6 +12,7 @@
 # make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
 # make slurm-test   what docs/adopting.md says about Slurm, with one; root only
 # make release-test   before a release: arm64 and s390x under emulation, recipes, Slurm, packages, every MPI; two to three hours on two cores
+# make test-torch   checkpoints of PyTorch, which is installed in build-torch; make bench-torch   their speed against FileSystemWriter
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make figures [QUICK=1] [FIGURES="sc09-3 jugene"]   the figures and tables of the papers: here, and on modelled machines; into figures/
 # make build | install PREFIX=... | bench | format | clean
@@ -133,6 +134,14 @@ python-test: build
 figures: build
 	@bench/paper.py $(FIGURES) $(if $(QUICK),--quick) --build $(BUILD) --dir $(BUILD)/figures.tmp --out figures $(FIGURES_OPTIONS)
 
+.PHONY: test-torch bench-torch
+test-torch: build
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/test-torch.sh
+
+bench-torch: build
+	@python3 -B scripts/torch_env.py build-torch
+	@SHEAF_LIBRARY=$(CURDIR)/$(BUILD)/lib build-torch/bin/python -B bench/torch_checkpoints.py
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && cmake --install $(BUILD) --prefix $(PREFIX) --component figures >/dev/null && echo "installed in $(PREFIX)"
 
@@ -140,4 +149,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python dist
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python build-torch dist

@@ -67,7 +67,7 @@ class CommandLine(ToolCase):
             said = self.succeed("sheaf", command, "--help")
             self.assertIn(b"Example: sheaf " + command.encode(), said)
             self.assertIn(b"Exit codes", said)
-        self.assertRegex(self.succeed("sheaf", "--version"), rb"^sheaf \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.succeed("sheaf", "--version"), rb"^sheaf \d+\.\d+\.\d+(-rc\d+)?\n$")
         self.assertRegex(self.succeed("sionversion", "-x"), rb"^SIONlib Version 1.7.6 \(git_rev .*\), fileformat version 5 ")
         for tool in ("siondump", "sionsplit", "siondefrag", "sioncat"):
             said = self.fail_on("(Version 1.7p6, fileformat version 5)", tool, "-V")
