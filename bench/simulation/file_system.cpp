@@ -59,7 +59,8 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
       machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
   const uint64_t first = static_cast<uint64_t>(file_of(key)) * stripes % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
-  if (machine_.stripes == 0) block += (block / stripes * 0x9E3779B97F4A7C15u) >> 40;
+  if (machine_.stripes == 0)
+    block += ((block / stripes + static_cast<uint64_t>(file_of(key)) * 1000003) * 0x9E3779B97F4A7C15u) >> 40;
   return servers_[(first + block % stripes) % servers];
 }
 
