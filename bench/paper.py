@@ -64,6 +64,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer points, less data, fewer runs")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("."), help="where files are written while measuring [.]")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("figures"), help="where results and pictures go [figures]")
+    parser.add_argument("--simulated", action="store_true", help="only what modelled machines show: nothing is measured here")
     parser.add_argument("--hosts", action="store_true", help="measure on the three hosts of make cluster-test (root, source tree)")
     parser.add_argument("--build", type=pathlib.Path, help="a build of Sheaf with its tests [build of the source tree, or the installation]")
     parser.add_argument("--no-pictures", action="store_true", help="results as JSON only")
@@ -106,7 +107,7 @@ def main() -> int:
              "command": " ".join(sys.argv), "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
              "file_system": file_system_of(args.dir), "hosts": 3 if args.hosts else 1}
     try:
-        run = Runner(Programs(args.build), args.dir, args.quick, args.hosts)
+        run = Runner(Programs(args.build), args.dir, args.quick, args.hosts, not args.simulated)
     except Missing as problem:
         sys.exit(f"paper.py: {problem}")
     try:

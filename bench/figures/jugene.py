@@ -1,8 +1,8 @@
 """Figures of "Massively parallel I/O on GPFS at petascale" (JUGENE)."""
 from __future__ import annotations
 
-from .registry import figure, result
-from .running import PRINTED, Runner, claim, curve, middle, panel, table
+from .registry import figure, measured, result
+from .running import PRINTED, Runner, claim, curve, panel, table
 from .sc09 import bandwidth, open_seconds
 
 PAPER = "JUGENE"
@@ -30,19 +30,24 @@ def table_1(run: Runner) -> dict:
                                 f"{best[4]:.1f} and {best[1]:.1f} GB/s", best[4] > 1.5 * best[1])])
 
 
+@measured
 def tasks_of_a_node_here(run: Runner, organisations: list[tuple[str, list]]) -> dict:
     counts = [1, 2, 4, 8] if run.quick else [1, 2, 4, 8, 16]
+    size = "8M" if run.quick else "64M"
     curves = []
     for name, words in organisations:
+        found = [(tasks, run.rates(tasks, "-s", size, "-b", "4M", "-r", "64M", "-q", -1, "-Z", 1, *words)) for tasks in counts]
         for operation in ("write", "read"):
-            points = []
-            for tasks in counts:
-                found = [one["transfer_mib_per_second"] * 1.048576 for _ in range(run.repeats())
-                         for one in run.partest(tasks, "-s", "8M" if run.quick else "64M", "-b", "4M", "-r", "64M", "-q", -1, "-Z", 1, *words)
-                         if one["operation"] == operation]
-                points.append((tasks, middle(found)))
-            curves.append(curve(f"{name}, {operation}", points, "measured"))
+            curves.append(curve(f"{name}, {operation}", [(tasks, one[words[1], operation]) for tasks, one in found], "measured"))
     return panel("this machine", "tasks of the node", "MB/s", curves)
+
+
+@measured
+def limits_here(run: Runner) -> dict:
+    size = "8M" if run.quick else "64M"
+    found = [(limit, run.rates(8, "-s", size, "-b", "4M", "-r", "64M", "-q", -1, "-Z", 1, "--iotasks", limit)) for limit in (1, 2, 4, 8)]
+    curves = [curve(operation, [(limit, one[0, operation]) for limit, one in found], "measured") for operation in ("write", "read")]
+    return panel("this machine, 8 tasks, a multifile", "tasks at work (iotasks=K)", "MB/s", curves)
 
 
 @figure("jugene-4", PAPER, "bandwidth of an I/O node against its tasks")
@@ -114,17 +119,6 @@ def figure_7(run: Runner) -> dict:
             curves.append(curve(f"{writers} tasks of an I/O node", found, "simulated"))
         curves.append(curve("limit of the file system", [(65536, P["figure 7"]["limit MB/s"])], "paper"))
         panels.append(panel(f"simulated, {phase}", "tasks", "MB/s", curves))
-    limits = [1, 2, 4, 8]
-    here = []
-    for operation in ("write", "read"):
-        points = []
-        for limit in limits:
-            found = [one["transfer_mib_per_second"] * 1.048576 for _ in range(run.repeats())
-                     for one in run.partest(8, "-s", "8M" if run.quick else "64M", "-b", "4M", "-r", "64M", "-q", -1, "-Z", 1, "--iotasks", limit)
-                     if one["operation"] == operation]
-            points.append((limit, middle(found)))
-        here.append(curve(operation, points, "measured"))
-    panels.append(panel("this machine, 8 tasks, a multifile", "tasks at work (iotasks=K)", "MB/s", here))
     top = max(panels[0]["curves"][-2]["y"])
-    return result(panels, claims=[claim("linear up to the limit of the file system, then flat", "33 GB/s from 48 to 64 Ki tasks on",
+    return result([*panels, limits_here(run)], claims=[claim("linear up to the limit of the file system, then flat", "33 GB/s from 48 to 64 Ki tasks on",
                                         f"at most {top / 1000:.1f} GB/s with {counts[-1]} tasks", top > 25000 or run.quick)])

@@ -53,14 +53,14 @@ class Programs:
 class Runner:
     """What figures ask for. `quick`: less of everything, to see that it works."""
 
-    def __init__(self, programs: Programs, directory: pathlib.Path, quick: bool, hosts: bool):
-        self.programs, self.quick, self.hosts = programs, quick, hosts
+    def __init__(self, programs: Programs, directory: pathlib.Path, quick: bool, hosts: bool, measures: bool):
+        self.programs, self.quick, self.hosts, self.measures = programs, quick, hosts, measures
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-figures.", dir=directory))
         self.environment = dict(os.environ)
         mpi = self.programs.build / "mpi"
         if not self.programs.installed and mpi.is_dir():
             self.environment["PATH"] = f"{mpi}:{self.environment['PATH']}"
-        elif shutil.which("mpirun.openmpi") is None and shutil.which("mpirun") is None:
+        elif measures and shutil.which("mpirun.openmpi") is None and shutil.which("mpirun") is None:
             raise Missing("no mpirun in PATH: figures are measured with Open MPI")
         self.cluster = None
         self.known: dict[tuple[str, ...], dict] = {}
@@ -124,6 +124,14 @@ class Runner:
         path = self.directory / "partest"
         text = self.mpirun(tasks, [self.programs.program("sheaf-partest"), "-f", path, "--json", "-X", 1, *words], more)
         return json.loads(text[text.index("{"):])["phases"]
+
+    def rates(self, tasks: int, *words, more: dict | None = None) -> dict[tuple[int, str], dict]:
+        """MB/s of the transfers by test type and operation: median and spread of several runs of sheaf-partest."""
+        found: dict[tuple[int, str], list[float]] = {}
+        for _ in range(self.repeats()):
+            for one in self.partest(tasks, *words, more=more):
+                found.setdefault((one["testtype"], one["operation"]), []).append(one["transfer_mib_per_second"] * 1.048576)
+        return {key: middle(values) for key, values in found.items()}
 
     def repeats(self) -> int:
         return 3 if self.quick else 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import pathlib
 
-from .registry import figure, result
+from .registry import figure, measured, result
 from .running import MACHINES, PRINTED, Runner, claim, curve, middle, panel, table
 
 PAPER = "SC'09"
@@ -27,6 +27,7 @@ def result_lines(text: str) -> dict[str, dict[str, str]]:
     return {line["name"]: line for line in lines}
 
 
+@measured
 def create_here(run: Runner) -> dict:
     """Every task a fiber of one process; the peer creates its files one after the other, as one directory has it."""
     counts = [4, 64, 1024, 16384] if run.quick else [4, 32, 256, 2048, 16384, 65536, 294912]
@@ -75,17 +76,11 @@ def figure_3(run: Runner) -> dict:
                                 f"{files / 60:.0f} min and {ours:.1f} s", files > 300 and ours < 30)])
 
 
+@measured
 def physical_files_here(run: Runner) -> dict:
-    counts = [1, 2, 4, 8]
-    curves = []
-    for operation in ("write", "read"):
-        points = []
-        for files in counts:
-            found = [one["transfer_mib_per_second"] * 1.048576 for _ in range(run.repeats())
-                     for one in run.partest(8, "-n", files, "-s", "8M" if run.quick else "64M", "-b", "1M", "-q", -1, "-r", "64M", "-Z", 1)
-                     if one["operation"] == operation]
-            points.append((files, middle(found)))
-        curves.append(curve(operation, points, "measured"))
+    size = "8M" if run.quick else "64M"
+    found = [(files, run.rates(8, "-n", files, "-s", size, "-b", "1M", "-q", -1, "-r", "64M", "-Z", 1)) for files in (1, 2, 4, 8)]
+    curves = [curve(operation, [(files, one[0, operation]) for files, one in found], "measured") for operation in ("write", "read")]
     return panel("this machine, 8 tasks", "physical files", "MB/s", curves)
 
 
@@ -114,6 +109,16 @@ def figure_4(run: Runner) -> dict:
                                 f"one file {one:.0f}, at most {many:.0f} MB/s, nine tenths of that with {enough} files", one < 0.5 * many and 4 <= enough <= 32)])
 
 
+@measured
+def alignment_here(run: Runner) -> dict:
+    rows = []
+    for name, words in (("4 KiB", ["-q", 4096]), ("512 bytes, from an odd place", ["-q", 512, "-r", 8388608 + 512, "-O", 1000])):
+        found = run.rates(8, "-s", "8M" if run.quick else "64M", "-b", "1M", "-r", "8M", "-Z", 1, *words)
+        one, other = found[0, "write"], found[0, "read"]
+        rows.append([name, *(f"{value['value']:.0f} ({value['least']:.0f} to {value['most']:.0f})" for value in (one, other))])
+    return table("this machine, 8 tasks, MB/s", ["blocks of", "write", "read"], rows)
+
+
 @figure("sc09-table1", PAPER, "chunks aligned with blocks of the file system, and not")
 def table_1(run: Runner) -> dict:
     tasks, each = (4096, 8 << 20) if run.quick else (32768, 8 << 20)
@@ -125,30 +130,19 @@ def table_1(run: Runner) -> dict:
         rows.append([name, *(f"{one:.0f}" for one in found[name]), paper["write"], paper["read"], seen["counts"]["revoked"], seen["counts"]["partial_blocks"]])
     ratios = [a / b for a, b in zip(found["2 MiB"], found["16 KiB"])]
     rows.append(["ratio", *(f"{one:.2f}" for one in ratios), P["table 1"]["write ratio"], P["table 1"]["read ratio"], "", ""])
-    here = []
-    for name, words in (("4 KiB", ["-q", 4096]), ("512 bytes, from an odd place", ["-q", 512, "-r", 8388608 + 512, "-O", 1000])):
-        values = {"write": [], "read": []}
-        for _ in range(run.repeats()):
-            for one in run.partest(8, "-s", "8M" if run.quick else "64M", "-b", "1M", "-r", "8M", "-Z", 1, *words):
-                values[one["operation"]].append(one["transfer_mib_per_second"] * 1.048576)
-        here.append([name, *(f"{middle(values[op])['value']:.0f} ({min(values[op]):.0f} to {max(values[op]):.0f})" for op in ("write", "read"))])
     return result(tables=[table(f"JUGENE, simulated, {tasks} tasks, 16 files, MB/s", ["blocks of", "write", "read", "paper write", "paper read", "blocks taken", "partial"], rows),
-                          table("this machine, 8 tasks, MB/s", ["blocks of", "write", "read"], here)],
+                          alignment_here(run)],
                   claims=[claim("aligned chunks are written about twice as fast", "1.95 times", f"{ratios[0]:.2f} times", 1.5 < ratios[0] < 3)])
 
 
+@measured
 def organisations_here(run: Runner) -> dict:
     counts = [1, 2, 4, 8] if run.quick else [1, 2, 4, 8, 16]
-    names = {0: "multifile", 3: "a file per task"}
-    points = {(name, operation): [] for name in names.values() for operation in ("write", "read")}
-    for tasks in counts:
-        found = {key: [] for key in points}
-        for _ in range(run.repeats()):
-            for one in run.partest(tasks, "-T", "0,3", "-s", "8M" if run.quick else "64M", "-b", "1M", "-r", "64M", "-q", -1, "-Z", 1, more={"SHEAF_FLAGS": "files=auto"}):
-                found[names[one["testtype"]], one["operation"]].append(one["transfer_mib_per_second"] * 1.048576)
-        for key, values in found.items():
-            points[key].append((tasks, middle(values)))
-    return panel("this machine", "tasks", "MB/s", [curve(", ".join(key), values, "measured") for key, values in points.items()])
+    words = ["-T", "0,3", "-s", "8M" if run.quick else "64M", "-b", "1M", "-r", "64M", "-q", -1, "-Z", 1]
+    found = [(tasks, run.rates(tasks, *words, more={"SHEAF_FLAGS": "files=auto"})) for tasks in counts]
+    curves = [curve(f"{name}, {operation}", [(tasks, one[kind, operation]) for tasks, one in found], "measured")
+              for kind, name in ((0, "multifile"), (3, "a file per task")) for operation in ("write", "read")]
+    return panel("this machine", "tasks", "MB/s", curves)
 
 
 @figure("sc09-5", PAPER, "a multifile and task-local files over tasks")
@@ -171,6 +165,7 @@ def figure_5(run: Runner) -> dict:
     return result([*panels, organisations_here(run)], claims=claims)
 
 
+@measured
 def particles_here(run: Runner) -> dict:
     counts = [10_000, 100_000, 1_000_000] if run.quick else [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000]
     ways = {"single": "one task", "tasklocal": "task-local files", "multifile": "multifile"}
@@ -244,6 +239,7 @@ def table_2(run: Runner) -> dict:
                                                f"{ratio:.1f} times at {tasks} tasks; the files alone {seen['task-local'] / seen['multifile']:.0f} times", ratio > 5 or run.quick)])
 
 
+@measured
 def trace_here(run: Runner) -> dict:
     tasks, events = (8, 100_000) if run.quick else (16, 1_000_000)
     rows = []

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 
-from .registry import figure, result
+from .registry import figure, measured, result
 from .running import PRINTED, Runner, claim, curve, middle, panel, table
 
 PAPER = "SFIO"
@@ -69,6 +69,7 @@ def sfio_here(run: Runner, rows: list[int], words: list) -> dict[int, dict[str, 
     return found
 
 
+@measured
 def listeners_here(run: Runner) -> dict:
     size = (2 if run.quick else 16) * (1 << 20)
     found = sfio_here(run, [1, 2, 4], [])
@@ -93,6 +94,18 @@ def figure_11(run: Runner) -> dict:
     return result(panels, claims=claims)
 
 
+@measured
+def units_here(run: Runner, sizes: list[int]) -> dict:
+    here: dict[str, list] = {}
+    size = 2 * (2 if run.quick else 16) * (1 << 20)
+    for unit, rows in sfio_here(run, [unit for unit in sizes if unit >= 64], ["--unit"]).items():
+        for name, values in rows.items():
+            operation = "read" if "read" in name else "write"
+            here.setdefault(f"{operation}c", []).append((unit, size / 1e6 / values[0]))
+            here.setdefault(operation, []).append((unit, size / 1e6 / values[1]))
+    return panel("this machine, 2 tasks and 2 listeners", "stripe unit (bytes)", "MB/s in all", [curve(f"m{name}", points, "measured") for name, points in here.items()], log_y=True)
+
+
 @figure("sfio-units", PAPER, "the stripe unit, from a byte to a megabyte")
 def units(run: Runner) -> dict:
     sizes = [1, 16, 200, 4096, 65536, 1 << 20] if run.quick else [1, 4, 16, 64, 200, 1024, 4096, 16384, 65536, 262144, 1 << 20]
@@ -106,12 +119,4 @@ def units(run: Runner) -> dict:
         curves.append(curve(name, found, "simulated"))
     gain = curves[0]["y"][sizes.index(200)] / curves[1]["y"][sizes.index(200)]
     panels = [panel("simulated, TNET, 4 nodes", "stripe unit (bytes)", "MB/s in all", curves, log_y=True)]
-    here: dict[str, list] = {}
-    size = 2 * (2 if run.quick else 16) * (1 << 20)
-    for unit, rows in sfio_here(run, [unit for unit in sizes if unit >= 64], ["--unit"]).items():
-        for name, values in rows.items():
-            operation = "read" if "read" in name else "write"
-            here.setdefault(f"{operation}c", []).append((unit, size / 1e6 / values[0]))
-            here.setdefault(operation, []).append((unit, size / 1e6 / values[1]))
-    panels.append(panel("this machine, 2 tasks and 2 listeners", "stripe unit (bytes)", "MB/s in all", [curve(f"m{name}", points, "measured") for name, points in here.items()], log_y=True))
-    return result(panels, claims=[claim("units of 200 bytes: requests gathered in messages against single ones", "the reason for the optimised calls", f"{gain:.0f} times", gain > 5)])
+    return result([*panels, units_here(run, sizes)], claims=[claim("units of 200 bytes: requests gathered in messages against single ones", "the reason for the optimised calls", f"{gain:.0f} times", gain > 5)])

@@ -43,12 +43,29 @@ double ModelledFiles::close(int client, int number, double now) {
   std::vector<Key> keys;
   for (const Key key : mine.order)
     if (file_of(key) == number) keys.push_back(key);
-  double end = now;
+  double end = sync(client, now);
   for (const Key key : keys) {
     end = std::max(end, flush(client, key, now));
     forget(mine, key);
   }
   return end;
+}
+
+double ModelledFiles::sync(int client, double now) {
+  std::deque<double>& flights = clients_[static_cast<size_t>(client)].flights;
+  for (const double arrives : flights) now = std::max(now, arrives);
+  flights.clear();
+  return now;
+}
+
+// Whole blocks travel while their task goes on, as many as the client has buffers for.
+double ModelledFiles::send_off(Client& client, double arrives, double now) const {
+  client.flights.push_back(arrives);
+  while (static_cast<int64_t>(client.flights.size()) > machine_.buffers) {
+    now = std::max(now, client.flights.front());
+    client.flights.pop_front();
+  }
+  return now;
 }
 
 // Blocks of a file lie on its servers in turn; where all servers have a part of all files, every round begins
@@ -59,7 +76,8 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
       machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
   const uint64_t first = static_cast<uint64_t>(file_of(key)) * stripes % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
-  if (machine_.stripes == 0) block += (block / stripes * 0x9E3779B97F4A7C15u) >> 40;
+  if (machine_.stripes == 0)
+    block += ((block / stripes + static_cast<uint64_t>(file_of(key)) * 1000003) * 0x9E3779B97F4A7C15u) >> 40;
   return servers_[(first + block % stripes) % servers];
 }
 
@@ -114,7 +132,7 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
                         (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
   const Key key = key_of(file, offset / machine_.block);
   Block& block = blocks_[key];
-  const bool had_other = block.exists && block.holder != client;
+  const bool existed = block.exists;
   now = revoke(client, block, key, now);
   if (!std::exchange(block.exists, true))
     now = at_node(files_[static_cast<size_t>(file)], machine_.allocate, now);
@@ -126,12 +144,14 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
     forget(mine, key);
     const bool fits = machine_.raid == 0 || machine_.block % machine_.raid == 0;
     const auto bytes = static_cast<double>(fits ? machine_.block : 2 * machine_.raid);
-    return block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
+    block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
+    return send_off(mine, block.free, now);
   }
-  if (had_other && !mine.blocks.contains(key)) {  // what others have written there comes first
+  if (existed && !mine.blocks.contains(key)) {  // what is there already comes first
     ++counts_.blocks_read;
-    now = server_of(key).serve(
-        now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+    const auto bytes = static_cast<double>(machine_.block);
+    now = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_read);
+    now = mine.link.serve(now, bytes / machine_.client_read);
   }
   block.free = now;
   return keep(mine, client, key, now);

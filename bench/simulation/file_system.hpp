@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,8 @@ class ModelledFiles {
   double create(int client, int file, int directory, double now);
   double open(int client, int file, double now);
   double close(int client, int file, double now);
+  // When all that the client has handed over is at the servers.
+  double sync(int client, double now);
   // Pieces of at most a block. `first`: of a call.
   double write(int client, int file, int64_t offset, int64_t length, bool first, double now);
   double read(int client, int file, int64_t offset, int64_t length, bool first, double now);
@@ -46,7 +49,8 @@ class ModelledFiles {
   };
   struct Client {
     Resource link;
-    std::list<Key> order;  // of blocks, the one used last in front
+    std::deque<double> flights;  // when blocks that are on their way are at their servers
+    std::list<Key> order;        // of blocks, the one used last in front
     std::unordered_map<Key, Cached> blocks;
   };
   struct OneFile {
@@ -69,6 +73,7 @@ class ModelledFiles {
   double revoke(int client, Block& block, Key key, double now);
   double keep(Client& client, int number, Key key, double now);
   void forget(Client& client, Key key);
+  double send_off(Client& client, double arrives, double now) const;
   double at_node(OneFile& file, double seconds, double now);
 
   const Machine& machine_;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <queue>
+#include <utility>
+#include <vector>
 
 #include "simulation/file_system.hpp"
 
@@ -72,6 +75,13 @@ class Replay {
       case Kind::exchange:
       case Kind::phase:
         return meet(task, cursor, step, now);
+      case Kind::begin:
+        return begin(task, cursor, step, now);
+      case Kind::finish:
+        return finish(task, cursor, step, now);
+      case Kind::sync:
+        now = files_.sync(client, now);
+        break;
       case Kind::create:
         ++counts.creates;
         now = files_.create(client, step.file, step.place, now);
@@ -106,6 +116,47 @@ class Replay {
     go_on(task, now);
   }
 
+  // Messages travel from when the last task has sent them, whatever the tasks do until they ask.
+  struct Exchanged {
+    int begun = 0;
+    double last = 0;
+    int64_t bytes = 0;
+    std::vector<std::pair<int, int64_t>> waiting;  // tasks, and what comes to them
+    int finished = 0;
+  };
+
+  double arrival(const Exchanged& one, int group, int64_t bytes) const {
+    const int size = tape_.groups()[static_cast<size_t>(group)];
+    return one.last + machine_.latency * std::ceil(std::log2(std::max(size, 1))) +
+           static_cast<double>(std::max(one.bytes, bytes)) / machine_.port;
+  }
+
+  void begin(int task, Cursor& cursor, const Step& step, double now) {
+    Exchanged& one = exchanges_[{step.file, step.place}];
+    one.last = std::max(one.last, now);
+    one.bytes = std::max(one.bytes, step.length);
+    ++cursor.step;
+    if (++one.begun == tape_.groups()[static_cast<size_t>(step.file)]) {
+      ++outcome_.counts.meetings;
+      for (const auto& [other, bytes] : one.waiting) go_on(other, arrival(one, step.file, bytes));
+      one.waiting.clear();
+    }
+    go_on(task, now);
+  }
+
+  void finish(int task, Cursor& cursor, const Step& step, double now) {
+    const std::pair<int32_t, int32_t> key{step.file, step.place};
+    Exchanged& one = exchanges_[key];
+    ++cursor.step;
+    const int size = tape_.groups()[static_cast<size_t>(step.file)];
+    if (one.begun < size) {
+      one.waiting.push_back({task, step.length});
+    } else {
+      go_on(task, std::max(now, arrival(one, step.file, step.length)));
+    }
+    if (++one.finished == size && one.begun == size) exchanges_.erase(key);
+  }
+
   void meet(int task, Cursor& cursor, const Step& step, double now) {
     const bool phase = step.kind == Kind::phase;
     const int size = phase ? tape_.tasks() : tape_.groups()[static_cast<size_t>(step.file)];
@@ -137,6 +188,7 @@ class Replay {
   std::vector<Cursor> cursors_;
   std::vector<Group> groups_;
   Group all_;
+  std::map<std::pair<int32_t, int32_t>, Exchanged> exchanges_;
   std::priority_queue<Ready> ready_;
   Outcome outcome_;
 };

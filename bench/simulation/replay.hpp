@@ -3,8 +3,8 @@
 // Every task does its steps one after the other. What several of them use, serves one request after the
 // other, in the order in which they ask: the link of a client, each server, the node of a directory or of a
 // file, and each block while it goes from one client to another. A client keeps blocks: one that is written
-// whole goes to its server at once, another one when the client needs room, when another client asks for it,
-// or when the file is closed there, and then costs Machine::partial blocks.
+// whole goes to its server while the task goes on, another one when the client needs room, when another
+// client asks for it, or when the file is closed there, and then costs Machine::partial blocks.
 #pragma once
 
 #include <cstdint>

@@ -37,6 +37,7 @@ Hints hints_of(const Part& part) {
   hints.reuse = !has_word(off, "reuse");
   hints.overlap = !has_word(off, "overlap");
   hints.direct = !has_word(off, "direct");
+  hints.shared = hints.place = false;  // tasks of a node of the model have an I/O node in common, no memory
   hints.alltoall = has_word(off, "messages") ? false : true;
   return hints;
 }

@@ -20,8 +20,12 @@ enum class Kind : uint8_t {
   read,
   meet,      // a collective call of a group: nobody goes on before all have come
   exchange,  // the same, with `length` bytes at the port of this task
-  rest,      // `length` nanoseconds of something else
-  phase,     // the end of phase `place`; all tasks meet, at no cost
+  begin,  // of messages between the tasks of a group, number `place` of that group: `length` bytes leave this
+          // task
+  finish,  // they have come: `length` bytes
+  sync,    // what was written is at the servers
+  rest,    // `length` nanoseconds of something else
+  phase,   // the end of phase `place`; all tasks meet, at no cost
 };
 
 struct Step {

@@ -18,14 +18,14 @@ int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
 
 class TapingExchange final : public Exchange {
  public:
-  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int64_t sent)
-      : exchange_(std::move(exchange)), tape_(tape), task_(task), group_(group), sent_(sent) {}
+  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number)
+      : exchange_(std::move(exchange)), tape_(tape), task_(task), group_(group), number_(number) {}
 
   std::vector<int64_t> finish() override {
     std::vector<int64_t> received = exchange_->finish();
     int64_t bytes = 0;
     for (const int64_t one : received) bytes += one;
-    tape_.note(task_, {.length = std::max(sent_, bytes), .file = group_, .kind = Kind::exchange});
+    tape_.note(task_, {.length = bytes, .file = group_, .place = number_, .kind = Kind::finish});
     return received;
   }
 
@@ -34,7 +34,7 @@ class TapingExchange final : public Exchange {
   Tape& tape_;
   int task_;
   int32_t group_;
-  int64_t sent_;
+  int32_t number_;
 };
 
 class TapingComm final : public Comm {
@@ -95,9 +95,10 @@ class TapingComm final : public Comm {
   }
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
-    const int64_t sent = bytes_of(outgoing);
+    const int32_t number = exchanges_++;
+    tape_.note(task_, {.length = bytes_of(outgoing), .file = group_, .place = number, .kind = Kind::begin});
     return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
-                                            task_, group_, sent);
+                                            task_, group_, number);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     meet(8);
@@ -127,6 +128,7 @@ class TapingComm final : public Comm {
   Tape& tape_;
   int task_;
   int32_t group_ = 0;
+  int32_t exchanges_ = 0;
 };
 
 }  // namespace

@@ -58,6 +58,7 @@ class TapingFile final : public ForwardingFile {
     if (keep_ == Keep::metadata && !is_program_data(data)) return inner().read_at(data, offset);
     return static_cast<size_t>(std::clamp<int64_t>(inner().status().size - offset, 0, std::ssize(data)));
   }
+  void sync() override { tape_.note(caller(), {.file = number_, .kind = Kind::sync}); }
   void close() override {
     note_close();
     ForwardingFile::close();

@@ -193,20 +193,24 @@ class FiberNetwork::Endpoint final : public Messages {
     Port& to = network_.ports_[static_cast<size_t>(peer)];
     const int64_t bytes = bytes_of(pieces);
     const double wire = static_cast<double>(bytes) / network_.model_.bandwidth;
-    double begin = std::max(network_.now_, from.free_out);
-    if (network_.model_.route) {
-      const std::vector<int> links = network_.model_.route(task_, peer);
-      for (const int link : links) begin = std::max(begin, network_.links_[static_cast<size_t>(link)]);
-      for (const int link : links) network_.links_[static_cast<size_t>(link)] = begin + wire;
-    }
+    const double begin = std::max(network_.now_, from.free_out);
     from.free_out = begin + wire;
+    // Switches keep what a link cannot take yet.
+    double passed = begin;
+    if (network_.model_.route) {
+      for (const int link : network_.model_.route(task_, peer)) {
+        double& free = network_.links_[static_cast<size_t>(link)];
+        passed = std::max(passed, free);
+        free = passed + wire;
+      }
+    }
     ++network_.messages_;
     ++network_.epoch_;
     if (to.dies_in >= 0 && to.dies_in-- == 0) network_.kill(peer);
     // What goes to the dead never arrives: a long message keeps waiting for its receiver, as with MPI.
     if (to.dead) return std::make_unique<Sending>(network_, never, bytes, peer);
     if (!from.dead) {
-      Mail mail{task_, tag, begin + network_.model_.latency, wire, never, {}};
+      Mail mail{task_, tag, passed + network_.model_.latency, wire, never, {}};
       mail.bytes.reserve(static_cast<size_t>(bytes));
       for_each_piece(pieces, [&](const std::byte* at, size_t length) { mail.bytes.insert(mail.bytes.end(), at, at + length); });
       to.mail.push_back(std::move(mail));
