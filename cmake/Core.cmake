@@ -23,7 +23,7 @@ sheaf_unity(sheaf_sharedfile)
 # What moves bytes is compiled for speed; the rest, and what plans in the same rooms, for size.
 set(swift_sources ${core_sources})
 list(FILTER swift_sources INCLUDE REGEX
-     "/src/(base|codec|exchange|layout)/|/multifile/(write|read)_stream|/api/sion/(transfer|handle)\\.cpp$")
+     "/src/(exchange|layout)/|/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/multifile/(write|read)_stream|/api/sion/(transfer|handle)\\.cpp$")
 list(FILTER swift_sources EXCLUDE REGEX
      "/exchange/(topology|throttle|hosts_file|domains|two_phase|node_mail|piece_code|access_list|shared_range|coverage|access)|/layout/(regions|edge_map|collective|aggregators|stripes|type_map|type_node)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})

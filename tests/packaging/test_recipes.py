@@ -25,7 +25,7 @@ EASYBUILD = sorted((RECIPES / "easybuild").glob("*.eb"))
 CONDA = RECIPES / "conda" / "recipe.yaml"
 LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
 TOOLS = Path(os.environ.get("SHEAF_RECIPE_TOOLS", "/nonexistent")) / "bin"
-VERSION = re.search(r"project\(Sheaf VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+VERSION = re.search(r'SHEAF_VERSION_STRING "([0-9.]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
 VARIANTS = ({"mpi": True, "fortran": True, "flavour": "default"}, {"mpi": False, "fortran": False, "flavour": "default"},
             {"mpi": False, "fortran": False, "flavour": "tools"})
 
