@@ -90,9 +90,9 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
 double ModelledFiles::flush(int client, Key key, double now) {
   Block& block = blocks_[key];
   if (block.holder != client || block.dirty == 0) return now;
-  block.dirty = 0;
+  const int64_t dirty = std::exchange(block.dirty, 0);
   ++counts_.partial_blocks;
-  const double bytes = machine_.partial * static_cast<double>(machine_.block);
+  const double bytes = machine_.partial * static_cast<double>(machine_.sectors_of(dirty));
   return block.free =
              server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_write);
 }
@@ -156,7 +156,7 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
   }
   if (existed && !mine.blocks.contains(key)) {  // what is there already comes first
     ++counts_.blocks_read;
-    const auto bytes = static_cast<double>(machine_.block);
+    const auto bytes = static_cast<double>(machine_.sectors_of(length));
     now = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_read);
     now = mine.link.serve(clock_, now, bytes / machine_.client_read);
   }
