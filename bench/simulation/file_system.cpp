@@ -13,6 +13,7 @@ ModelledFiles::ModelledFiles(const Machine& machine, int clients, int files, int
       servers_(static_cast<size_t>(machine.servers)) {}
 
 double ModelledFiles::create(int client, int number, int place, double now) {
+  clock_ = now;
   OneFile& file = files_[static_cast<size_t>(number)];
   Directory& directory = directories_[static_cast<size_t>(place)];
   ++file.openers[client];
@@ -20,23 +21,26 @@ double ModelledFiles::create(int client, int number, int place, double now) {
   if (directory.user != client) directory.user = directory.user == -1 ? client : -2;
   const int64_t before = directory.files++;
   if (machine_.one_server)
-    return names_.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
-  if (directory.user == client) return directory.node.serve(now, machine_.create_alone);
-  return directory.node.serve(now, machine_.create + machine_.create_more * static_cast<double>(before));
+    return names_.serve(clock_, now, machine_.create + machine_.create_more * static_cast<double>(before));
+  if (directory.user == client) return directory.node.serve(clock_, now, machine_.create_alone);
+  return directory.node.serve(clock_, now,
+                              machine_.create + machine_.create_more * static_cast<double>(before));
 }
 
 double ModelledFiles::open(int client, int number, double now) {
+  clock_ = now;
   OneFile& file = files_[static_cast<size_t>(number)];
   ++file.openers[client];
   const bool known = std::exchange(file.known[client], true);
   ++(known ? counts_.opens_again : counts_.opens);
-  if (machine_.one_server) return names_.serve(now, machine_.open);
-  if (known) return clients_[static_cast<size_t>(client)].link.serve(now, machine_.open_again);
-  return file.node.serve(now, machine_.open);
+  if (machine_.one_server) return names_.serve(clock_, now, machine_.open);
+  if (known) return clients_[static_cast<size_t>(client)].link.serve(clock_, now, machine_.open_again);
+  return file.node.serve(clock_, now, machine_.open);
 }
 
 // The last one of a client to close a file leaves nothing of it there.
 double ModelledFiles::close(int client, int number, double now) {
+  clock_ = now;
   OneFile& file = files_[static_cast<size_t>(number)];
   if (--file.openers[client] > 0) return now;
   Client& mine = clients_[static_cast<size_t>(client)];
@@ -52,6 +56,7 @@ double ModelledFiles::close(int client, int number, double now) {
 }
 
 double ModelledFiles::sync(int client, double now) {
+  clock_ = now;
   std::deque<double>& flights = clients_[static_cast<size_t>(client)].flights;
   for (const double arrives : flights) now = std::max(now, arrives);
   flights.clear();
@@ -85,10 +90,11 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
 double ModelledFiles::flush(int client, Key key, double now) {
   Block& block = blocks_[key];
   if (block.holder != client || block.dirty == 0) return now;
-  block.dirty = 0;
+  const int64_t dirty = std::exchange(block.dirty, 0);
   ++counts_.partial_blocks;
-  const double bytes = machine_.partial * static_cast<double>(machine_.block);
-  return block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
+  const double bytes = machine_.partial * static_cast<double>(machine_.sectors_of(dirty));
+  return block.free =
+             server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_write);
 }
 
 double ModelledFiles::revoke(int client, Block& block, Key key, double now) {
@@ -123,12 +129,13 @@ double ModelledFiles::keep(Client& client, int number, Key key, double now) {
 // Something that the node of a file does for its clients, if there are several; one alone does it itself.
 double ModelledFiles::at_node(OneFile& file, double seconds, double now) {
   if (seconds == 0 || file.known.size() < 2) return now;
-  return file.node.serve(now, seconds);
+  return file.node.serve(clock_, now, seconds);
 }
 
 double ModelledFiles::write(int client, int file, int64_t offset, int64_t length, bool first, double now) {
+  clock_ = now;
   Client& mine = clients_[static_cast<size_t>(client)];
-  now = mine.link.serve(now,
+  now = mine.link.serve(clock_, now,
                         (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_write);
   const Key key = key_of(file, offset / machine_.block);
   Block& block = blocks_[key];
@@ -144,20 +151,21 @@ double ModelledFiles::write(int client, int file, int64_t offset, int64_t length
     forget(mine, key);
     const bool fits = machine_.raid == 0 || machine_.block % machine_.raid == 0;
     const auto bytes = static_cast<double>(fits ? machine_.block : 2 * machine_.raid);
-    block.free = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_write);
+    block.free = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_write);
     return send_off(mine, block.free, now);
   }
   if (existed && !mine.blocks.contains(key)) {  // what is there already comes first
     ++counts_.blocks_read;
-    const auto bytes = static_cast<double>(machine_.block);
-    now = server_of(key).serve(now, machine_.server_request + bytes / machine_.server_read);
-    now = mine.link.serve(now, bytes / machine_.client_read);
+    const auto bytes = static_cast<double>(machine_.sectors_of(length));
+    now = server_of(key).serve(clock_, now, machine_.server_request + bytes / machine_.server_read);
+    now = mine.link.serve(clock_, now, bytes / machine_.client_read);
   }
   block.free = now;
   return keep(mine, client, key, now);
 }
 
 double ModelledFiles::read(int client, int file, int64_t offset, int64_t length, bool first, double now) {
+  clock_ = now;
   Client& mine = clients_[static_cast<size_t>(client)];
   const Key key = key_of(file, offset / machine_.block);
   if (!mine.blocks.contains(key)) {
@@ -166,10 +174,10 @@ double ModelledFiles::read(int client, int file, int64_t offset, int64_t length,
     now = at_node(files_[static_cast<size_t>(file)], machine_.look_up, now);
     ++counts_.blocks_read;
     now = server_of(key).serve(
-        now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
+        clock_, now, machine_.server_request + static_cast<double>(machine_.block) / machine_.server_read);
   }
   now = keep(mine, client, key, now);
-  return mine.link.serve(now,
+  return mine.link.serve(clock_, now,
                          (first ? machine_.request : 0) + static_cast<double>(length) / machine_.client_read);
 }
 

@@ -32,10 +32,14 @@ class ModelledFiles {
   void count(Counts& counts) const;
 
  private:
-  // Serves one after the other.
+  // Serves one after the other. `clock`: when the call was made; a part of it that can only begin later, at
+  // `now`, does not keep the resource idle until then: others are served first.
   struct Resource {
     double free = 0;
-    double serve(double now, double seconds) { return free = (now > free ? now : free) + seconds; }
+    double serve(double clock, double now, double seconds) {
+      free = (clock > free ? clock : free) + seconds;
+      return now + seconds > free ? now + seconds : free;
+    }
   };
   using Key = uint64_t;  // a block of a file
   struct Block {
@@ -77,6 +81,7 @@ class ModelledFiles {
   double at_node(OneFile& file, double seconds, double now);
 
   const Machine& machine_;
+  double clock_ = 0;  // of the call that is carried out
   std::vector<Client> clients_;
   std::vector<OneFile> files_;
   std::vector<Directory> directories_;

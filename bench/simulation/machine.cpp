@@ -36,6 +36,7 @@ constexpr Named members[] = {
     {"server_request", &Machine::server_request},
     {"raid", &Machine::raid},
     {"partial", &Machine::partial},
+    {"sector", &Machine::sector},
     {"token", &Machine::token},
     {"one_server", &Machine::one_server},
     {"create", &Machine::create},

@@ -34,7 +34,8 @@ struct Machine {
       0;  // bytes of a stripe of the RAID; a block that is no multiple is read and written as one; 0: none
   double partial =
       2;  // a block that is not written whole costs so many whole ones (the RAID reads and writes its stripe)
-  double token = 0;  // seconds to take a block from another client
+  int64_t sector = 0;  // bytes in which parts of a block go to a server and come from there; 0: whole blocks
+  double token = 0;    // seconds to take a block from another client
 
   // Metadata.
   bool one_server = false;     // for all names (Lustre); else directories and files have a node each (GPFS)
@@ -46,6 +47,10 @@ struct Machine {
   double allocate = 0;         // seconds at the node of the file for each new block, if several clients write
   double look_up = 0;          // the same for each block read
 
+  // Bytes that are moved for `bytes` of a block.
+  int64_t sectors_of(int64_t bytes) const {
+    return sector > 0 ? (bytes + sector - 1) / sector * sector : block;
+  }
   int client_of(int number, int clients) const {
     return in_turn ? number % clients : number / tasks_per_client;
   }

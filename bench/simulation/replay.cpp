@@ -45,11 +45,14 @@ class Replay {
     double last = 0;
     int64_t bytes = 0;
   };
+  // Tasks that are ready at the same time go on in no order: in that of their ranks all of one physical file
+  // would come first.
   struct Ready {
     double when;
     int task;
+    uint32_t order() const { return static_cast<uint32_t>(task) * 2654435761u; }
     bool operator<(const Ready& other) const {
-      return when != other.when ? when > other.when : task > other.task;
+      return when != other.when ? when > other.when : order() > other.order();
     }
   };
 
