@@ -1,0 +1,197 @@
+"""The index of a checkpoint that :mod:`sheaf.torch` has written: which tensors it has, and where their bytes are. Needs no PyTorch.
+
+A checkpoint is one multifile. Task 0 is the index, in JSON; task 1 + r has what rank r wrote: the elements of its shards as they lie
+in memory (row by row), then pickles of what is no tensor.
+
+>>> place = Place(task=3, at=128, bytes=24, offset=(2, 0), shape=(2, 3))
+>>> Place.from_json(place.as_json()) == place
+True
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple, Union
+
+from .errors import DamagedError, UnsupportedError
+from .multifile import MultifileReader
+
+if TYPE_CHECKING:
+    from .streams import InputStream
+
+FORMAT = "sheaf checkpoint"
+VERSION = 1
+INDEX_TASK = 0
+ALIGNMENT = 64  # bytes: tensors begin at multiples of it in the stream of their rank
+PICKLED = "torch.save"
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the bytes of a chunk of a tensor, or of an object, are: ``bytes`` of them, from ``at`` on in the stream of a task. The chunk
+    begins at ``offset`` of its tensor and has ``shape``. ``encoding``: "raw", or "torch.save" for what is no plain array."""
+
+    task: int
+    at: int
+    bytes: int
+    offset: Tuple[int, ...] = ()
+    shape: Tuple[int, ...] = ()
+    encoding: str = "raw"
+
+    def as_json(self) -> Dict[str, Any]:
+        said: Dict[str, Any] = {"task": self.task, "at": self.at, "bytes": self.bytes}
+        if self.encoding == "raw" or self.shape:
+            said.update(offset=list(self.offset), shape=list(self.shape))
+        if self.encoding != "raw":
+            said["encoding"] = self.encoding
+        return said
+
+    @staticmethod
+    def from_json(said: Dict[str, Any]) -> "Place":
+        return Place(int(said["task"]), int(said["at"]), int(said["bytes"]), _sizes(said.get("offset", ())),
+                     _sizes(said.get("shape", ())), str(said.get("encoding", "raw")))
+
+
+@dataclass
+class TensorEntry:
+    """A tensor of the checkpoint. ``dtype``: the name that PyTorch has for it; ``properties``: what else was told about it."""
+
+    dtype: str
+    shape: Tuple[int, ...]
+    properties: Dict[str, Any] = field(default_factory=dict)
+    chunks: List[Place] = field(default_factory=list)
+
+
+@dataclass
+class Index:
+    """All that is in a checkpoint. ``planner``: what the planner of the save wants to have back, see :func:`typed`."""
+
+    tensors: Dict[str, TensorEntry] = field(default_factory=dict)
+    objects: Dict[str, Place] = field(default_factory=dict)
+    planner: Any = None
+    save_id: str = ""
+
+    def body(self) -> str:
+        """The part of the JSON text that two checkpoints of the same layout have in common."""
+        tensors = {name: {"dtype": entry.dtype, "shape": list(entry.shape), **entry.properties,
+                          "chunks": [place.as_json() for place in entry.chunks]} for name, entry in self.tensors.items()}
+        objects = {name: place.as_json() for name, place in self.objects.items()}
+        text = json.dumps({"tensors": tensors, "objects": objects, "planner": self.planner}, separators=(",", ":"))
+        return text[1:]
+
+    @staticmethod
+    def text(body: str, save_id: str) -> bytes:
+        head = {"format": FORMAT, "version": VERSION, "save_id": save_id, "byteorder": sys.byteorder}
+        return (json.dumps(head, separators=(",", ":"))[:-1] + "," + body).encode()
+
+    @staticmethod
+    def from_json(said: Dict[str, Any]) -> "Index":
+        index = Index(planner=said["planner"], save_id=str(said["save_id"]))
+        for name, entry in said["tensors"].items():
+            facts = dict(entry)
+            index.tensors[name] = TensorEntry(str(facts.pop("dtype")), _sizes(facts.pop("shape")),
+                                              chunks=[Place.from_json(chunk) for chunk in facts.pop("chunks")],
+                                              properties=facts)
+        index.objects = {name: Place.from_json(place) for name, place in said["objects"].items()}
+        return index
+
+
+def _sizes(values: Any) -> Tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def read_index(reader: MultifileReader) -> Index:
+    """The index of a checkpoint. Raises UnsupportedError for multifiles that are none, DamagedError where the index cannot be."""
+    path = reader.path
+    if len(reader) < 2 or not reader.tasks[INDEX_TASK].bytes:
+        raise UnsupportedError(f"'{path}' is no checkpoint: task {INDEX_TASK} has no index. A save that did not finish leaves such "
+                               "a file under a temporary name only", path=path)
+    try:
+        said = json.loads(reader[INDEX_TASK].pread(reader.tasks[INDEX_TASK].bytes, 0))
+    except ValueError as error:
+        raise UnsupportedError(f"'{path}' is no checkpoint: task {INDEX_TASK} is no JSON ({error})", path=path,
+                               task=INDEX_TASK) from None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise UnsupportedError(f"'{path}' is no checkpoint of PyTorch: its first task does not say \"{FORMAT}\"", path=path,
+                               task=INDEX_TASK)
+    if said.get("version") != VERSION:
+        raise UnsupportedError(f"'{path}' is a checkpoint of version {said.get('version')}; this package reads version {VERSION}",
+                               path=path, task=INDEX_TASK)
+    if said.get("byteorder") != sys.byteorder:
+        raise UnsupportedError(f"'{path}' was written on a machine of {said.get('byteorder')} byte order", path=path)
+    try:
+        index = Index.from_json(said)
+        _check_places(index, reader)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(f"'{path}': the index of the checkpoint is damaged: {type(error).__name__}: {error}", path=path,
+                           task=INDEX_TASK) from None
+    return index
+
+
+def _check_places(index: Index, reader: MultifileReader) -> None:
+    """Every place lies in the stream of its task."""
+    sizes = [task.bytes for task in reader.tasks]
+    named = [(name, place) for name, entry in index.tensors.items() for place in entry.chunks]
+    for name, place in [*named, *index.objects.items()]:
+        if not 0 < place.task < len(sizes) or place.at < 0 or place.bytes < 0 or place.at + place.bytes > sizes[place.task]:
+            raise ValueError(f"'{name}' is said to be in bytes {place.at} to {place.at + place.bytes} of task {place.task}")
+
+
+def read_exactly(stream: "InputStream", place: Place, into: Any, skip: int = 0) -> None:
+    """Fills a buffer from byte ``skip`` of a place on."""
+    stream.seek(place.at + skip)
+    size = memoryview(into).nbytes
+    done = stream.readinto(into)
+    if done != size:
+        raise DamagedError(f"'{stream.path}': task {place.task} ends {size - done} bytes early", path=stream.path, task=place.task,
+                           offset=place.at + skip + done)
+
+
+def typed(value: Any) -> Any:
+    """A value as JSON that remembers tuples, lists and dictionaries with any keys; what JSON has no word for is pickled.
+
+    >>> typed({"a": ("b", 3)})
+    {'dict': [['a', {'tuple': ['b', 3]}]]}
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if type(value) is tuple:
+        return {"tuple": [typed(item) for item in value]}
+    if type(value) is list:
+        return {"list": [typed(item) for item in value]}
+    if type(value) is dict:
+        return {"dict": [[typed(key), typed(item)] for key, item in value.items()]}
+    import pickle
+
+    return {"pickle": base64.b64encode(pickle.dumps(value)).decode()}
+
+
+def untyped(said: Any) -> Any:
+    """The value again. A pickle in it can run any code: from trusted files only.
+
+    >>> untyped(typed({"a": ("b", 3)}))
+    {'a': ('b', 3)}
+    """
+    if not isinstance(said, dict):
+        return said
+    (kind, content), = said.items()
+    if kind == "tuple":
+        return tuple(untyped(item) for item in content)
+    if kind == "list":
+        return [untyped(item) for item in content]
+    if kind == "dict":
+        return {untyped(key): untyped(item) for key, item in content}
+    if kind == "pickle":
+        import pickle
+
+        return pickle.loads(base64.b64decode(content))
+    raise ValueError(f"a value of the unknown kind '{kind}'")
+
+
+__all__ = ["Index", "TensorEntry", "Place", "read_index", "read_exactly", "typed", "untyped", "ALIGNMENT", "INDEX_TASK", "PICKLED"]
