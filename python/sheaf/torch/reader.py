@@ -96,10 +96,11 @@ class SheafReader(StorageReader):
                     read_exactly(stream, place, data)
                     planner.load_bytes(item, io.BytesIO(data))
                     continue
-                target = planner.resolve_tensor(item).detach()
+                target = planner.resolve_tensor(item)
                 if tuple(target.shape) != tuple(item.lengths):
                     raise ValueError(f"{item.dest_index}: a tensor of shape {tuple(target.shape)} for {tuple(item.lengths)}")
-                self._read_tensor(stream, place, item, target)
+                with torch.no_grad():
+                    self._read_tensor(stream, place, item, target)
                 planner.commit_tensor(item, target)
 
     def _read_tensor(self, stream: InputStream, place: Place, item: ReadItem, target: "torch.Tensor") -> None:

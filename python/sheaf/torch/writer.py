@@ -12,6 +12,7 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.futures import Future
 
+from .._library import library
 from ..checkpoint import INDEX_TASK, Index, Place
 from ..errors import Error, InvalidArgumentError
 from ..multifile import serial_writer
@@ -120,6 +121,7 @@ class SheafWriter(StorageWriter):
         group = self._group if self._group is not None else TorchGroup(self._process_group, alone=self._no_dist)
         layout, problem = StreamLayout(), None
         try:
+            library("saving a checkpoint")
             layout = lay_out(plan, planner, 1 + group.rank)
         except Exception as error:
             problem = error
