@@ -7,6 +7,7 @@
 # make mpi-test [MPI_TEST_OPTIONS=...]   builds and tests under every MPI at hand, also those of the Python package index, and with clang
 # make sanitize   the suite with ASan and UBSan, then with TSan; make leaks: tools and programs with valgrind
 # make cluster-test [CLUSTER="--fs gluster --case 'modes/*'"]   on three hosts made of namespaces, over several file systems; root only
+# make test-torch   checkpoints of PyTorch, which is installed in build-torch; make bench-torch   their speed against FileSystemWriter
 # make wheel   in dist/: wheels of the Python package and its source package; make python-test   its tests with packages from PyPI
 # make build | install PREFIX=... | bench | format | clean
 BUILD ?= build
@@ -89,6 +90,14 @@ wheel:
 python-test: build
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/python-test.sh
 
+.PHONY: test-torch bench-torch
+test-torch: build
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin scripts/test-torch.sh
+
+bench-torch: build
+	@python3 -B scripts/torch_env.py build-torch
+	@SHEAF_LIBRARY=$(CURDIR)/$(BUILD)/lib build-torch/bin/python -B bench/torch_checkpoints.py
+
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && echo "installed in $(PREFIX)"
 
@@ -96,4 +105,4 @@ format:
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-wheel build-python dist
+	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-wheel build-python build-torch dist

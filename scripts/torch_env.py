@@ -12,8 +12,8 @@ import sys
 import venv
 
 TORCH = "torch==2.15.0"
-NEEDS = ["numpy", "fsspec", "safetensors", "pytest", "filelock", "typing-extensions", "sympy", "networkx", "jinja2",
-         "setuptools>=77.0.3"]
+NEEDS = ["numpy", "fsspec", "safetensors>=0.8", "pytest", "mypy", "filelock", "typing-extensions", "sympy", "networkx",
+         "jinja2", "setuptools>=77.0.3"]
 DRIVER = ["nvidia-cuda-runtime==13.2.*", "nvidia-cuda-cupti==13.2.*"]
 PURPOSE = "for tests of sheaf.torch"
 

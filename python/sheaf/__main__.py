@@ -1,7 +1,7 @@
 """The command line: ``python -m sheaf``, and ``sheaf`` where the package is installed.
 
 All commands of ``sheaf``, done by that program, and those that Python brings: ``plot``, ``refs``,
-``ratarmount``.
+``ratarmount``, ``export``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ COMMANDS: Dict[str, str] = {
     "plot": "sheaf.plot.command",
     "refs": "sheaf.refs",
     "ratarmount": "sheaf.ratarmount",
+    "export": "sheaf.export",
 }
 
 

@@ -23,7 +23,7 @@ class TorchGroup:
             self._need_cpu()
 
     def _need_cpu(self) -> None:
-        group = self._group if self._group is not None else dist.group.WORLD
+        group: Any = self._group if self._group is not None else dist.group.WORLD
         kinds = {device.type for device in group._device_types}
         if self.size > 1 and "cpu" not in kinds:
             raise InvalidArgumentError("the process group moves no CPU tensors: initialize with \"cpu:gloo,cuda:nccl\", or give a "

@@ -16,7 +16,8 @@ from .._library import library
 from ..checkpoint import INDEX_TASK, Index, Place
 from ..errors import Error, InvalidArgumentError
 from ..multifile import serial_writer
-from ..parallel import MappedWriter, Opener
+from ..mapped import MappedWriter
+from ..parallel import Opener
 from ..words import words_of
 from .group import TorchGroup
 from .layout import StreamLayout, buffers_of, lay_out

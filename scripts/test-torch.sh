@@ -1,0 +1,15 @@
+#!/bin/sh
+# test-torch.sh [PYTEST OPTION...]: tests of sheaf.torch with 1 to 8 ranks on the CPU (gloo), types, and ranks that are killed at
+# KILL_MOMENTS (200) moments. PyTorch is installed in build-torch, a virtual environment of its own that is kept.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+"$python" -B scripts/torch_env.py build-torch
+export SHEAF_BIN="${SHEAF_BIN:-$PWD/build/bin}"
+export SHEAF_LIBRARY="${SHEAF_BIN%/bin}/lib"
+echo "== tests"
+build-torch/bin/python -B -m pytest -q -p no:cacheprovider -W ignore tests/python/checkpoints "$@"
+echo "== types"
+build-torch/bin/python -m mypy -p sheaf.torch
+echo "== killed ranks"
+build-torch/bin/python -B tests/python/checkpoints/kill_test.py --moments "${KILL_MOMENTS:-200}"
