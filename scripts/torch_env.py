@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a virtual environment with PyTorch for tests on the CPU, without the gigabytes of CUDA libraries that its package
-depends on: python3 scripts/torch_env.py DIRECTORY. What is there and complete is left as it is.
+"""Makes a virtual environment with PyTorch for tests on the CPU, without the gigabytes of CUDA libraries
+that its package depends on: python3 scripts/torch_env.py DIRECTORY. What is there and complete is left as
+it is.
 
-PyTorch's own libraries are linked to those of CUDA, whether these are called or not. The two that are called when it is loaded
-(cudart and cupti) are installed; for the others there are libraries under the same names with nothing in them."""
+PyTorch's own libraries are linked to those of CUDA, whether these are called or not. The two that are
+called when it is loaded (cudart and cupti) are installed; for the others there are libraries under the same
+names with nothing in them."""
+
 import glob
 import os
 import re
@@ -12,8 +15,19 @@ import sys
 import venv
 
 TORCH = "torch==2.15.0"
-NEEDS = ["numpy", "fsspec", "safetensors>=0.8", "pytest", "mypy", "filelock", "typing-extensions", "sympy", "networkx",
-         "jinja2", "setuptools>=77.0.3"]
+NEEDS = [
+    "numpy",
+    "fsspec",
+    "safetensors>=0.8",
+    "pytest",
+    "mypy",
+    "filelock",
+    "typing-extensions",
+    "sympy",
+    "networkx",
+    "jinja2",
+    "setuptools>=77.0.3",
+]
 DRIVER = ["nvidia-cuda-runtime==13.2.*", "nvidia-cuda-cupti==13.2.*"]
 PURPOSE = "for tests of sheaf.torch"
 
@@ -26,7 +40,9 @@ def missing_libraries(folder):
     """Names of shared libraries that `import torch` wants and the loader does not find."""
     found = set()
     for path in (f"{folder}/libtorch_python.so", f"{folder}/libtorch_global_deps.so"):
-        told = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        told = subprocess.run(
+            ["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ).stdout
         found |= set(re.findall(r"^\s*(lib\S+) => not found", told, re.M))
     return sorted(found)
 
@@ -35,17 +51,22 @@ def wanted_versions(folder, name):
     """The symbol versions of a library that PyTorch's libraries ask for."""
     found = set()
     for path in glob.glob(f"{folder}/lib*.so*"):
-        for file, names in re.findall(r"Version: 1\s+File: (\S+)\s+Cnt: \d+\n((?:.*Name: .*\n)+)", run("readelf", "-VW", path)):
+        for file, names in re.findall(
+            r"Version: 1\s+File: (\S+)\s+Cnt: \d+\n((?:.*Name: .*\n)+)", run("readelf", "-VW", path)
+        ):
             if file == name:
                 found |= set(re.findall(r"Name: (\S+)", names))
     return sorted(found)
 
 
 def wanted_at_load(folder, versions):
-    """Symbols of these versions without which a library cannot be loaded; all others are looked up at their first call."""
+    """Symbols of these versions without which a library cannot be loaded; all others are looked up at their
+    first call."""
     found = set()
     for path in glob.glob(f"{folder}/lib*.so*"):
-        for symbol, version in re.findall(r"R_X86_64_GLOB_DAT\s+\S+\s+(\w+)@(\S+)", run("readelf", "-rW", path)):
+        for symbol, version in re.findall(
+            r"R_X86_64_GLOB_DAT\s+\S+\s+(\w+)@(\S+)", run("readelf", "-rW", path)
+        ):
             if version in versions:
                 found.add((symbol, version))
     return sorted(found)
@@ -60,8 +81,22 @@ def make_empty(folder, name):
             exported = "".join(f"{symbol}; " for symbol, of in symbols if of == version)
             file.write(f"{version} {{ {'global: ' if exported else ''}{exported}}};\n")
     source = "".join(f"long {symbol};\n" for symbol, _ in symbols) + "typedef int nothing;\n"
-    subprocess.run(["cc", "-shared", "-x", "c", "-", "-o", os.path.join(folder, name), f"-Wl,-soname,{name}",
-                    f"-Wl,--version-script={script}"], input=source, text=True, check=True)
+    subprocess.run(
+        [
+            "cc",
+            "-shared",
+            "-x",
+            "c",
+            "-",
+            "-o",
+            os.path.join(folder, name),
+            f"-Wl,-soname,{name}",
+            f"-Wl,--version-script={script}",
+        ],
+        input=source,
+        text=True,
+        check=True,
+    )
     os.remove(script)
 
 
@@ -73,10 +108,21 @@ def main(directory):
         return
     print(f"installing {TORCH} in {directory} ({PURPOSE}; 1.6 GB)", flush=True)
     venv.create(directory, with_pip=True, clear=True)
-    pip = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check"]
+    pip = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-cache-dir",
+        "--disable-pip-version-check",
+    ]
     subprocess.run([*pip, *NEEDS, *DRIVER], check=True)
     subprocess.run([*pip, "--no-deps", TORCH], check=True)
-    folder = run(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip() + "/torch/lib"
+    folder = (
+        run(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
+        + "/torch/lib"
+    )
     with open(os.path.join(folder, "..", "..", "lazy_binding.pth"), "w") as file:
         file.write("import os, sys; sys.setdlopenflags(os.RTLD_LAZY)\n")
     while True:
@@ -85,8 +131,14 @@ def main(directory):
             break
         for name in missing:
             make_empty(folder, name)
-    subprocess.run([python, "-c", "import torch.distributed.checkpoint, torch.distributed as d; assert d.is_gloo_available()"],
-                   check=True)
+    subprocess.run(
+        [
+            python,
+            "-c",
+            "import torch.distributed.checkpoint, torch.distributed as d; assert d.is_gloo_available()",
+        ],
+        check=True,
+    )
     with open(done, "w") as file:
         file.write(wanted)
 

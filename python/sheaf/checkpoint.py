@@ -1,7 +1,8 @@
-"""The index of a checkpoint that :mod:`sheaf.torch` has written: which tensors it has, and where their bytes are. Needs no PyTorch.
+"""The index of a checkpoint that :mod:`sheaf.torch` has written: which tensors it has, and where their
+bytes are. Needs no PyTorch.
 
-A checkpoint is one multifile. Task 0 is the index, in JSON; task 1 + r has what rank r wrote: the elements of its shards as they lie
-in memory (row by row), then pickles of what is no tensor.
+A checkpoint is one multifile. Task 0 is the index, in JSON; task 1 + r has what rank r wrote: the elements
+of its shards as they lie in memory (row by row), then pickles of what is no tensor.
 
 >>> place = Place(task=3, at=128, bytes=24, offset=(2, 0), shape=(2, 3))
 >>> Place.from_json(place.as_json()) == place
@@ -34,8 +35,9 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where the bytes of a chunk of a tensor, or of an object, are: ``bytes`` of them, from ``at`` on in the stream of a task. The chunk
-    begins at ``offset`` of its tensor and has ``shape``. ``encoding``: "raw", or "torch.save" for what is no plain array."""
+    """Where the bytes of a chunk of a tensor, or of an object, are: ``bytes`` of them, from ``at`` on in
+    the stream of a task. The chunk begins at ``offset`` of its tensor and has ``shape``. ``encoding``:
+    "raw", or "torch.save" for what is no plain array."""
 
     task: int
     at: int
@@ -54,13 +56,20 @@ class Place:
 
     @staticmethod
     def from_json(said: Dict[str, Any]) -> "Place":
-        return Place(int(said["task"]), int(said["at"]), int(said["bytes"]), _sizes(said.get("offset", ())),
-                     _sizes(said.get("shape", ())), str(said.get("encoding", "raw")))
+        return Place(
+            int(said["task"]),
+            int(said["at"]),
+            int(said["bytes"]),
+            _sizes(said.get("offset", ())),
+            _sizes(said.get("shape", ())),
+            str(said.get("encoding", "raw")),
+        )
 
 
 @dataclass
 class TensorEntry:
-    """A tensor of the checkpoint. ``dtype``: the name that PyTorch has for it; ``properties``: what else was told about it."""
+    """A tensor of the checkpoint. ``dtype``: the name that PyTorch has for it; ``properties``: what else
+    was told about it."""
 
     dtype: str
     shape: Tuple[int, ...]
@@ -70,7 +79,8 @@ class TensorEntry:
 
 @dataclass
 class Index:
-    """All that is in a checkpoint. ``planner``: what the planner of the save wants to have back, see :func:`typed`."""
+    """All that is in a checkpoint. ``planner``: what the planner of the save wants to have back, see
+    :func:`typed`."""
 
     tensors: Dict[str, TensorEntry] = field(default_factory=dict)
     objects: Dict[str, Place] = field(default_factory=dict)
@@ -79,15 +89,29 @@ class Index:
 
     def body(self) -> str:
         """The part of the JSON text that two checkpoints of the same layout have in common."""
-        tensors = {name: {"dtype": entry.dtype, "shape": list(entry.shape), **entry.properties,
-                          "chunks": [place.as_json() for place in entry.chunks]} for name, entry in self.tensors.items()}
+        tensors = {
+            name: {
+                "dtype": entry.dtype,
+                "shape": list(entry.shape),
+                **entry.properties,
+                "chunks": [place.as_json() for place in entry.chunks],
+            }
+            for name, entry in self.tensors.items()
+        }
         objects = {name: place.as_json() for name, place in self.objects.items()}
-        text = json.dumps({"tensors": tensors, "objects": objects, "planner": self.planner}, separators=(",", ":"))
+        text = json.dumps(
+            {"tensors": tensors, "objects": objects, "planner": self.planner}, separators=(",", ":")
+        )
         return text[1:]
 
     @staticmethod
     def text(body: str, save_id: str) -> bytes:
-        head = {"format": FORMAT, "version": VERSION, "save_id": save_id, "byteorder": sys.byteorder}
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "save_id": save_id,
+            "byteorder": sys.byteorder,
+        }
         return (json.dumps(head, separators=(",", ":"))[:-1] + "," + body).encode()
 
     @staticmethod
@@ -95,9 +119,12 @@ class Index:
         index = Index(planner=said["planner"], save_id=str(said["save_id"]))
         for name, entry in said["tensors"].items():
             facts = dict(entry)
-            index.tensors[name] = TensorEntry(str(facts.pop("dtype")), _sizes(facts.pop("shape")),
-                                              chunks=[Place.from_json(chunk) for chunk in facts.pop("chunks")],
-                                              properties=facts)
+            index.tensors[name] = TensorEntry(
+                str(facts.pop("dtype")),
+                _sizes(facts.pop("shape")),
+                chunks=[Place.from_json(chunk) for chunk in facts.pop("chunks")],
+                properties=facts,
+            )
         index.objects = {name: Place.from_json(place) for name, place in said["objects"].items()}
         return index
 
@@ -107,30 +134,50 @@ def _sizes(values: Any) -> Tuple[int, ...]:
 
 
 def read_index(reader: MultifileReader) -> Index:
-    """The index of a checkpoint. Raises UnsupportedError for multifiles that are none, DamagedError where the index cannot be."""
+    """The index of a checkpoint. Raises UnsupportedError for multifiles that are none, DamagedError where
+    the index cannot be."""
     path = reader.path
     if len(reader) < 2 or not reader.tasks[INDEX_TASK].bytes:
-        raise UnsupportedError(f"'{path}' is no checkpoint: task {INDEX_TASK} has no index. A save that did not finish leaves such "
-                               "a file under a temporary name only", path=path)
+        raise UnsupportedError(
+            f"'{path}' is no checkpoint: task {INDEX_TASK} has no index. A save that did not finish "
+            f"leaves such "
+            "a file under a temporary name only",
+            path=path,
+        )
     try:
         said = json.loads(reader[INDEX_TASK].pread(reader.tasks[INDEX_TASK].bytes, 0))
     except ValueError as error:
-        raise UnsupportedError(f"'{path}' is no checkpoint: task {INDEX_TASK} is no JSON ({error})", path=path,
-                               task=INDEX_TASK) from None
+        raise UnsupportedError(
+            f"'{path}' is no checkpoint: task {INDEX_TASK} is no JSON ({error})",
+            path=path,
+            task=INDEX_TASK,
+        ) from None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise UnsupportedError(f"'{path}' is no checkpoint of PyTorch: its first task does not say \"{FORMAT}\"", path=path,
-                               task=INDEX_TASK)
+        raise UnsupportedError(
+            f"'{path}' is no checkpoint of PyTorch: its first task does not say \"{FORMAT}\"",
+            path=path,
+            task=INDEX_TASK,
+        )
     if said.get("version") != VERSION:
-        raise UnsupportedError(f"'{path}' is a checkpoint of version {said.get('version')}; this package reads version {VERSION}",
-                               path=path, task=INDEX_TASK)
+        raise UnsupportedError(
+            f"'{path}' is a checkpoint of version {said.get('version')}; this package reads version "
+            f"{VERSION}",
+            path=path,
+            task=INDEX_TASK,
+        )
     if said.get("byteorder") != sys.byteorder:
-        raise UnsupportedError(f"'{path}' was written on a machine of {said.get('byteorder')} byte order", path=path)
+        raise UnsupportedError(
+            f"'{path}' was written on a machine of {said.get('byteorder')} byte order", path=path
+        )
     try:
         index = Index.from_json(said)
         _check_places(index, reader)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DamagedError(f"'{path}': the index of the checkpoint is damaged: {type(error).__name__}: {error}", path=path,
-                           task=INDEX_TASK) from None
+        raise DamagedError(
+            f"'{path}': the index of the checkpoint is damaged: {type(error).__name__}: {error}",
+            path=path,
+            task=INDEX_TASK,
+        ) from None
     return index
 
 
@@ -139,8 +186,15 @@ def _check_places(index: Index, reader: MultifileReader) -> None:
     sizes = [task.bytes for task in reader.tasks]
     named = [(name, place) for name, entry in index.tensors.items() for place in entry.chunks]
     for name, place in [*named, *index.objects.items()]:
-        if not 0 < place.task < len(sizes) or place.at < 0 or place.bytes < 0 or place.at + place.bytes > sizes[place.task]:
-            raise ValueError(f"'{name}' is said to be in bytes {place.at} to {place.at + place.bytes} of task {place.task}")
+        if (
+            not 0 < place.task < len(sizes)
+            or place.at < 0
+            or place.bytes < 0
+            or place.at + place.bytes > sizes[place.task]
+        ):
+            raise ValueError(
+                f"'{name}' is said to be in bytes {place.at} to {place.at + place.bytes} of task {place.task}"
+            )
 
 
 def read_exactly(stream: "InputStream", place: Place, into: Any, skip: int = 0) -> None:
@@ -149,12 +203,17 @@ def read_exactly(stream: "InputStream", place: Place, into: Any, skip: int = 0) 
     size = memoryview(into).nbytes
     done = stream.readinto(into)
     if done != size:
-        raise DamagedError(f"'{stream.path}': task {place.task} ends {size - done} bytes early", path=stream.path, task=place.task,
-                           offset=place.at + skip + done)
+        raise DamagedError(
+            f"'{stream.path}': task {place.task} ends {size - done} bytes early",
+            path=stream.path,
+            task=place.task,
+            offset=place.at + skip + done,
+        )
 
 
 def typed(value: Any) -> Any:
-    """A value as JSON that remembers tuples, lists and dictionaries with any keys; what JSON has no word for is pickled.
+    """A value as JSON that remembers tuples, lists and dictionaries with any keys; what JSON has no word
+    for is pickled.
 
     >>> typed({"a": ("b", 3)})
     {'dict': [['a', {'tuple': ['b', 3]}]]}
@@ -180,7 +239,7 @@ def untyped(said: Any) -> Any:
     """
     if not isinstance(said, dict):
         return said
-    (kind, content), = said.items()
+    ((kind, content),) = said.items()
     if kind == "tuple":
         return tuple(untyped(item) for item in content)
     if kind == "list":
@@ -194,4 +253,15 @@ def untyped(said: Any) -> Any:
     raise ValueError(f"a value of the unknown kind '{kind}'")
 
 
-__all__ = ["Index", "TensorEntry", "Place", "read_index", "read_exactly", "typed", "untyped", "ALIGNMENT", "INDEX_TASK", "PICKLED"]
+__all__ = [
+    "Index",
+    "TensorEntry",
+    "Place",
+    "read_index",
+    "read_exactly",
+    "typed",
+    "untyped",
+    "ALIGNMENT",
+    "INDEX_TASK",
+    "PICKLED",
+]

@@ -20,22 +20,47 @@ from .multifile import MultifileReader
 Path = Union[str, "os.PathLike[str]"]
 
 # Bytes of an element, for the dtypes that both PyTorch and safetensors know, under PyTorch's names.
-_SIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int64": 8, "int32": 4,
-          "int16": 2, "int8": 1, "uint64": 8, "uint32": 4, "uint16": 2, "uint8": 1, "bool": 1, "complex64": 8}
+_SIZES = {
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "int64": 8,
+    "int32": 4,
+    "int16": 2,
+    "int8": 1,
+    "uint64": 8,
+    "uint32": 4,
+    "uint16": 2,
+    "uint8": 1,
+    "bool": 1,
+    "complex64": 8,
+}
 
 
-def export_safetensors(path: Path, output: Path, *, prefix: str = "", shard_size: Optional[int] = None,
-                       replace: bool = False) -> List[str]:
-    """Writes the tensors of a checkpoint whose names begin with ``prefix``, which is taken off them. One file ``output``; or, with
-    ``shard_size`` (bytes), as many as it takes, ``NAME-00001-of-0000N.safetensors``, with ``NAME.safetensors.index.json`` beside
-    them, as Hugging Face has them: memory is needed for one file only. Returns the paths of the files."""
+def export_safetensors(
+    path: Path,
+    output: Path,
+    *,
+    prefix: str = "",
+    shard_size: Optional[int] = None,
+    replace: bool = False,
+) -> List[str]:
+    """Writes the tensors of a checkpoint whose names begin with ``prefix``, which is taken off them. One
+    file ``output``; or, with ``shard_size`` (bytes), as many as it takes,
+    ``NAME-00001-of-0000N.safetensors``, with ``NAME.safetensors.index.json`` beside them, as Hugging Face
+    has them: memory is needed for one file only. Returns the paths of the files."""
     name, target = os.fspath(path), os.fspath(output)
     _need_safetensors()
     with MultifileReader(name) as reader:
         index = read_index(reader)
         wanted = {key: entry for key, entry in index.tensors.items() if key.startswith(prefix)}
         if not wanted:
-            raise InvalidArgumentError(f"'{name}' has no tensor whose name begins with '{prefix}'", path=name)
+            raise InvalidArgumentError(
+                f"'{name}' has no tensor whose name begins with '{prefix}'", path=name
+            )
         sizes = {key: _size(name, key, entry) for key, entry in wanted.items()}
         groups = _groups(sizes, shard_size)
         names = _names(target, len(groups)) if shard_size is not None else [target]
@@ -43,10 +68,23 @@ def export_safetensors(path: Path, output: Path, *, prefix: str = "", shard_size
         if taken and not replace:
             raise InvalidArgumentError(f"'{taken[0]}' exists already (--replace)", path=taken[0])
         for file, keys in zip(names, groups):
-            _write(file, {key[len(prefix):]: (wanted[key], _whole(reader, wanted[key], sizes[key])) for key in keys})
+            _write(
+                file,
+                {
+                    key[len(prefix) :]: (wanted[key], _whole(reader, wanted[key], sizes[key]))
+                    for key in keys
+                },
+            )
     if shard_size is not None:
-        _write_map(target, {key[len(prefix):]: os.path.basename(file) for file, keys in zip(names, groups) for key in keys},
-                   sum(sizes.values()))
+        _write_map(
+            target,
+            {
+                key[len(prefix) :]: os.path.basename(file)
+                for file, keys in zip(names, groups)
+                for key in keys
+            },
+            sum(sizes.values()),
+        )
     return names
 
 
@@ -54,13 +92,21 @@ def _need_safetensors() -> None:
     try:
         from safetensors import TensorSpec  # noqa: F401
     except ImportError:
-        raise UnsupportedError("the package safetensors is not installed, or is older than 0.8: pip install -U safetensors") from None
+        raise UnsupportedError(
+            "the package safetensors is not installed, or is older than 0.8: pip install -U safetensors"
+        ) from None
 
 
 def _size(path: str, key: str, entry: TensorEntry) -> int:
     if entry.dtype not in _SIZES or any(place.encoding != "raw" for place in entry.chunks):
-        kind = entry.dtype if entry.dtype not in _SIZES else entry.properties.get("layout", "quantized")
-        raise UnsupportedError(f"'{path}': '{key}' is a {kind} tensor, which safetensors has no word for", path=path)
+        kind = (
+            entry.dtype
+            if entry.dtype not in _SIZES
+            else entry.properties.get("layout", "quantized")
+        )
+        raise UnsupportedError(
+            f"'{path}': '{key}' is a {kind} tensor, which safetensors has no word for", path=path
+        )
     size = _SIZES[entry.dtype]
     for extent in entry.shape:
         size *= extent
@@ -81,7 +127,7 @@ def _groups(sizes: Dict[str, int], shard_size: Optional[int]) -> List[List[str]]
 
 
 def _names(target: str, count: int) -> List[str]:
-    stem = target[:-len(".safetensors")] if target.endswith(".safetensors") else target
+    stem = target[: -len(".safetensors")] if target.endswith(".safetensors") else target
     return [f"{stem}-{number:05d}-of-{count:05d}.safetensors" for number in range(1, count + 1)]
 
 
@@ -95,12 +141,13 @@ def _whole(reader: MultifileReader, entry: TensorEntry, size: int) -> bytearray:
         part = bytearray(place.bytes)
         read_exactly(reader[place.task], place, part)
         for at, begin, length in _rows(entry, place):
-            whole[at:at + length] = part[begin:begin + length]
+            whole[at : at + length] = part[begin : begin + length]
     return whole
 
 
 def _rows(entry: TensorEntry, place: Place) -> Iterator[Tuple[int, int, int]]:
-    """(byte in the tensor, byte in the chunk, bytes) of the longest pieces of a chunk that lie together in both."""
+    """(byte in the tensor, byte in the chunk, bytes) of the longest pieces of a chunk that lie together in
+    both."""
     length, dimension = _SIZES[entry.dtype], len(entry.shape)
     while dimension > 0:
         dimension -= 1
@@ -125,9 +172,19 @@ def _write(path: str, tensors: Dict[str, Tuple[TensorEntry, bytearray]]) -> None
     temporary = f"{path}.part"
     try:
         with ExitStack() as stack:
-            pinned = {key: (entry, stack.enter_context(Pinned(data))) for key, (entry, data) in tensors.items()}
-            told = {key: TensorSpec(dtype=entry.dtype, shape=list(entry.shape), data_ptr=memory.address, data_len=memory.size)
-                    for key, (entry, memory) in pinned.items()}
+            pinned = {
+                key: (entry, stack.enter_context(Pinned(data)))
+                for key, (entry, data) in tensors.items()
+            }
+            told = {
+                key: TensorSpec(
+                    dtype=entry.dtype,
+                    shape=list(entry.shape),
+                    data_ptr=memory.address,
+                    data_len=memory.size,
+                )
+                for key, (entry, memory) in pinned.items()
+            }
             serialize_file(told, temporary, {"format": "pt"})
         os.replace(temporary, path)
     except BaseException:
@@ -137,7 +194,7 @@ def _write(path: str, tensors: Dict[str, Tuple[TensorEntry, bytearray]]) -> None
 
 
 def _write_map(target: str, places: Dict[str, str], total: int) -> None:
-    stem = target[:-len(".safetensors")] if target.endswith(".safetensors") else target
+    stem = target[: -len(".safetensors")] if target.endswith(".safetensors") else target
     with open(f"{stem}.safetensors.index.json", "w", encoding="utf-8") as file:
         json.dump({"metadata": {"total_size": total}, "weight_map": places}, file, indent=2)
 
@@ -152,15 +209,35 @@ def _bytes(text: str) -> int:
 
 
 def main(arguments: List[str]) -> int:
-    parser = argparse.ArgumentParser(prog="sheaf export", description="Writes the tensors of a PyTorch checkpoint in another format.")
+    parser = argparse.ArgumentParser(
+        prog="sheaf export",
+        description="Writes the tensors of a PyTorch checkpoint in another format.",
+    )
     parser.add_argument("checkpoint")
     parser.add_argument("output")
-    parser.add_argument("--safetensors", action="store_true", required=True, help="the format of the output")
-    parser.add_argument("--prefix", default="", help="only tensors whose names begin so; it is taken off the names, e.g. model.")
-    parser.add_argument("--shard-size", type=_bytes, metavar="BYTES", help="files of at most so much (suffix k, M, G), and an index of them")
+    parser.add_argument(
+        "--safetensors", action="store_true", required=True, help="the format of the output"
+    )
+    parser.add_argument(
+        "--prefix",
+        default="",
+        help="only tensors whose names begin so; it is taken off the names, e.g. model.",
+    )
+    parser.add_argument(
+        "--shard-size",
+        type=_bytes,
+        metavar="BYTES",
+        help="files of at most so much (suffix k, M, G), and an index of them",
+    )
     parser.add_argument("--replace", action="store_true", help="files that exist are replaced")
     told = parser.parse_args(arguments)
-    names = export_safetensors(told.checkpoint, told.output, prefix=told.prefix, shard_size=told.shard_size, replace=told.replace)
+    names = export_safetensors(
+        told.checkpoint,
+        told.output,
+        prefix=told.prefix,
+        shard_size=told.shard_size,
+        replace=told.replace,
+    )
     with MultifileReader(told.checkpoint) as reader:
         objects = len(read_index(reader).objects)
     if objects and not told.prefix:

@@ -1,4 +1,5 @@
-"""A process group of ``torch.distributed`` as a group of :mod:`sheaf.group`, and how its members come to one outcome."""
+"""A process group of ``torch.distributed`` as a group of :mod:`sheaf.group`, and how its members come to
+one outcome."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from .memory import memory_of
 
 
 class TorchGroup:
-    """The members of a process group that moves CPU tensors (gloo, for example); None: the default group, and without one, or
-    ``alone``, the process itself."""
+    """The members of a process group that moves CPU tensors (gloo, for example); None: the default group,
+    and without one, or ``alone``, the process itself."""
 
     def __init__(self, process_group: Any = None, alone: bool = False) -> None:
         self._group = process_group
@@ -26,8 +27,10 @@ class TorchGroup:
         group: Any = self._group if self._group is not None else dist.group.WORLD
         kinds = {device.type for device in group._device_types}
         if self.size > 1 and "cpu" not in kinds:
-            raise InvalidArgumentError("the process group moves no CPU tensors: initialize with \"cpu:gloo,cuda:nccl\", or give a "
-                                       "gloo group to the save and to SheafWriter(process_group=...)")
+            raise InvalidArgumentError(
+                'the process group moves no CPU tensors: initialize with "cpu:gloo,cuda:nccl", or give a '
+                "gloo group to the save and to SheafWriter(process_group=...)"
+            )
 
     def _global(self, root: int) -> int:
         return root if self._group is None else dist.get_global_rank(self._group, root)
@@ -63,8 +66,14 @@ class TorchGroup:
         mine = torch.tensor([color, key], dtype=torch.int64)
         all_of_them = [torch.empty_like(mine) for _ in range(self.size)]
         dist.all_gather(all_of_them, mine, group=self._group)
-        members = sorted((int(of[1]), rank) for rank, of in enumerate(all_of_them) if int(of[0]) == color)
-        made = dist.new_group([self._global(rank) for _, rank in members], backend="gloo", use_local_synchronization=True)
+        members = sorted(
+            (int(of[1]), rank) for rank, of in enumerate(all_of_them) if int(of[0]) == color
+        )
+        made = dist.new_group(
+            [self._global(rank) for _, rank in members],
+            backend="gloo",
+            use_local_synchronization=True,
+        )
         return TorchGroup(made)
 
     def largest(self, values: List[int]) -> List[int]:

@@ -31,13 +31,25 @@ class StreamLayout:
     pieces: List[Piece] = field(default_factory=list)
     bytes: int = 0
 
-    def add(self, item: "WriteItem", size: int, task: int, data: Optional[memoryview] = None, encoding: str = "raw") -> None:
+    def add(
+        self,
+        item: "WriteItem",
+        size: int,
+        task: int,
+        data: Optional[memoryview] = None,
+        encoding: str = "raw",
+    ) -> None:
         at = -(-self.bytes // ALIGNMENT) * ALIGNMENT
         offset: Tuple[int, ...] = ()
         shape: Tuple[int, ...] = ()
         if item.tensor_data is not None:
-            offset, shape = tuple(item.tensor_data.chunk.offsets), tuple(item.tensor_data.chunk.sizes)
-        self.pieces.append(Piece(item.index, Place(task, at, size, offset, shape, encoding), item, data))
+            offset, shape = (
+                tuple(item.tensor_data.chunk.offsets),
+                tuple(item.tensor_data.chunk.sizes),
+            )
+        self.pieces.append(
+            Piece(item.index, Place(task, at, size, offset, shape, encoding), item, data)
+        )
         self.bytes = at + size
 
     @property
@@ -46,7 +58,8 @@ class StreamLayout:
 
 
 def lay_out(plan: "SavePlan", planner: "SavePlanner", task: int) -> StreamLayout:
-    """Plain tensors first, so that they stay where they are from save to save, then pickles. Plain tensors are not fetched yet."""
+    """Plain tensors first, so that they stay where they are from save to save, then pickles. Plain tensors
+    are not fetched yet."""
     layout, pickles = StreamLayout(), []
     for item in plan.items:
         if item.type == WriteItemType.BYTE_IO:
@@ -77,7 +90,10 @@ def buffers_of(layout: StreamLayout, planner: "SavePlanner") -> Iterator[memoryv
             continue
         tensor = as_elements(_tensor(planner, piece))
         if size_of(tensor) != piece.place.bytes:
-            raise ValueError(f"{piece.index} has {size_of(tensor)} bytes now, and had {piece.place.bytes} when the save began")
+            raise ValueError(
+                f"{piece.index} has {size_of(tensor)} bytes now, and had {piece.place.bytes} when the "
+                f"save began"
+            )
         yield memory_of(tensor)
 
 

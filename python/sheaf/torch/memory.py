@@ -1,4 +1,5 @@
-"""The bytes of tensors: as buffers for the streams of a multifile, and which ranges of a stored chunk a region of it is."""
+"""The bytes of tensors: as buffers for the streams of a multifile, and which ranges of a stored chunk a
+region of it is."""
 
 from __future__ import annotations
 
@@ -19,8 +20,12 @@ def size_of(tensor: "torch.Tensor") -> int:
 
 def is_plain(tensor: "torch.Tensor") -> bool:
     """Whether the elements are all there is to it; quantized, sparse and nested tensors have more."""
-    return (tensor.layout == torch.strided and not tensor.is_quantized and not tensor.is_nested
-            and tensor.device.type != "meta")
+    return (
+        tensor.layout == torch.strided
+        and not tensor.is_quantized
+        and not tensor.is_nested
+        and tensor.device.type != "meta"
+    )
 
 
 def as_elements(tensor: "torch.Tensor") -> "torch.Tensor":
@@ -45,8 +50,11 @@ def dtype_of(name: str) -> "torch.dtype":
     return found
 
 
-def ranges(shape: Sequence[int], offsets: Sequence[int], lengths: Sequence[int]) -> Tuple[int, List[int]]:
-    """(elements, begins) of the pieces, all of one length, in which a region of an array lies that is stored row by row.
+def ranges(
+    shape: Sequence[int], offsets: Sequence[int], lengths: Sequence[int]
+) -> Tuple[int, List[int]]:
+    """(elements, begins) of the pieces, all of one length, in which a region of an array lies that is
+    stored row by row.
 
     >>> ranges((4, 6), (1, 0), (2, 6)), ranges((4, 6), (1, 2), (2, 3))
     ((12, [6]), (3, [8, 14]))
@@ -58,7 +66,11 @@ def ranges(shape: Sequence[int], offsets: Sequence[int], lengths: Sequence[int])
             begins[0] += offset * weight
             whole = count == extent
         else:
-            begins = [begin + index * weight for index in range(offset, offset + count) for begin in begins]
+            begins = [
+                begin + index * weight
+                for index in range(offset, offset + count)
+                for begin in begins
+            ]
         weight *= extent
     return length, begins
 

@@ -24,14 +24,18 @@ from .writer import SheafWriter, path_of_rank
 
 Path = Union[str, "os.PathLike[str]"]
 
-_OWN_REQUEST = 256 * 1024  # bytes: shorter pieces of a region are read together with what lies between them
+_OWN_REQUEST = (
+    256 * 1024
+)  # bytes: shorter pieces of a region are read together with what lies between them
 
 
 class SheafReader(StorageReader):
-    """Reads checkpoints that :class:`SheafWriter` has written, with as many ranks as there are. Only the bytes that a rank needs are
-    read, straight into its tensors where they lie row by row in memory of the CPU, and compared with their checksums.
+    """Reads checkpoints that :class:`SheafWriter` has written, with as many ranks as there are. Only the
+    bytes that a rank needs are read, straight into its tensors where they lie row by row in memory of the
+    CPU, and compared with their checksums.
 
-    ``threads``: parts of different ranks are read by so many threads at once. ``checksums`` False: nothing is compared."""
+    ``threads``: parts of different ranks are read by so many threads at once. ``checksums`` False: nothing
+    is compared."""
 
     def __init__(self, path: Path, *, threads: int = 1, checksums: bool = True) -> None:
         super().__init__()
@@ -62,7 +66,9 @@ class SheafReader(StorageReader):
         with MultifileReader(self._source, self._words) as file:
             return metadata_of(read_index(file), self._source, self.load_id)
 
-    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
         self._metadata = metadata
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
@@ -80,7 +86,12 @@ class SheafReader(StorageReader):
         with MultifileReader(self._source, self._words) as file:
             if self.threads > 1 and len(by_task) > 1:
                 with ThreadPoolExecutor(self.threads) as pool:
-                    list(pool.map(lambda task: self._read_task(file, task, by_task[task], planner), by_task))
+                    list(
+                        pool.map(
+                            lambda task: self._read_task(file, task, by_task[task], planner),
+                            by_task,
+                        )
+                    )
             else:
                 for task, wanted in by_task.items():
                     self._read_task(file, task, wanted, planner)
@@ -88,7 +99,13 @@ class SheafReader(StorageReader):
         future.set_result(None)
         return future
 
-    def _read_task(self, file: MultifileReader, task: int, wanted: List[Tuple[Place, ReadItem]], planner: LoadPlanner) -> None:
+    def _read_task(
+        self,
+        file: MultifileReader,
+        task: int,
+        wanted: List[Tuple[Place, ReadItem]],
+        planner: LoadPlanner,
+    ) -> None:
         with file.stream(task) as stream:
             for place, item in sorted(wanted, key=lambda pair: pair[0].at):
                 if item.type == LoadItemType.BYTE_IO:
@@ -98,12 +115,17 @@ class SheafReader(StorageReader):
                     continue
                 target = planner.resolve_tensor(item)
                 if tuple(target.shape) != tuple(item.lengths):
-                    raise ValueError(f"{item.dest_index}: a tensor of shape {tuple(target.shape)} for {tuple(item.lengths)}")
+                    raise ValueError(
+                        f"{item.dest_index}: a tensor of shape {tuple(target.shape)} for "
+                        f"{tuple(item.lengths)}"
+                    )
                 with torch.no_grad():
                     self._read_tensor(stream, place, item, target)
                 planner.commit_tensor(item, target)
 
-    def _read_tensor(self, stream: InputStream, place: Place, item: ReadItem, target: "torch.Tensor") -> None:
+    def _read_tensor(
+        self, stream: InputStream, place: Place, item: ReadItem, target: "torch.Tensor"
+    ) -> None:
         if place.encoding == PICKLED:
             data = bytearray(place.bytes)
             read_exactly(stream, place, data)
@@ -114,8 +136,14 @@ class SheafReader(StorageReader):
             return
         dtype = self._dtype(item.storage_index.fqn)
         if place.bytes != dtype.itemsize * torch.Size(place.shape).numel():
-            raise DamagedError(f"'{self._source}': {item.storage_index} has {place.bytes} bytes, which is not what {place.shape} of "
-                               f"{dtype} are", path=self._source, task=place.task, offset=place.at)
+            raise DamagedError(
+                f"'{self._source}': {item.storage_index} has {place.bytes} bytes, which is not what "
+                f"{place.shape} of "
+                f"{dtype} are",
+                path=self._source,
+                task=place.task,
+                offset=place.at,
+            )
         direct = target.device.type == "cpu" and target.is_contiguous() and target.dtype == dtype
         direct = direct and not (target.is_conj() or target.is_neg())
         into = target if direct else torch.empty(tuple(item.lengths), dtype=dtype)
@@ -137,7 +165,12 @@ def _read_region(stream: InputStream, place: Place, item: ReadItem, into: "torch
     if len(begins) == 1 or size >= _OWN_REQUEST:
         memory = memory_of(into, writable=True)
         for number, begin in enumerate(begins):
-            read_exactly(stream, place, memory[number * size:(number + 1) * size], begin * into.element_size())
+            read_exactly(
+                stream,
+                place,
+                memory[number * size : (number + 1) * size],
+                begin * into.element_size(),
+            )
         return
     rows, inner = item.lengths[0], tuple(place.shape[1:])
     around = torch.empty((rows, *inner), dtype=into.dtype)

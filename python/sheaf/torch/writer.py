@@ -32,21 +32,34 @@ _ROOM_OF_AN_ITEM = 512
 class SheafWriter(StorageWriter):
     """Writes a checkpoint into the multifile ``path``.
 
-    It appears under its name when all of it is there, and replaces one of that name then; until then it has the name of a
-    temporary file (``sheaf leftovers``). ``durable``: a save returns when the checkpoint would survive a loss of power.
-    ``process_group``: the one that the save is given, if any; it has to move CPU tensors. ``no_dist``: as in the save.
-    ``overwrite`` False: a checkpoint that exists is an error. ``compress``: "zstd", "zstd:LEVEL" or "lz4"; ``words``: further words
-    of the open mode (docs/api-sion.md).
+    It appears under its name when all of it is there, and replaces one of that name then; until then it has
+    the name of a temporary file (``sheaf leftovers``). ``durable``: a save returns when the checkpoint
+    would survive a loss of power. ``process_group``: the one that the save is given, if any; it has to move
+    CPU tensors. ``no_dist``: as in the save. ``overwrite`` False: a checkpoint that exists is an error.
+    ``compress``: "zstd", "zstd:LEVEL" or "lz4"; ``words``: further words of the open mode (docs/api-sion.md).
 
-    Keep the writer from save to save: while plans and sizes stay the same, ranks send nothing about them again."""
+    Keep the writer from save to save: while plans and sizes stay the same, ranks send nothing about them
+    again."""
 
-    def __init__(self, path: Path, *, process_group: Any = None, no_dist: bool = False, durable: bool = True,
-                 checksums: bool = True, overwrite: bool = True, compress: Optional[str] = None, words: str = "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        process_group: Any = None,
+        no_dist: bool = False,
+        durable: bool = True,
+        checksums: bool = True,
+        overwrite: bool = True,
+        compress: Optional[str] = None,
+        words: str = "",
+    ) -> None:
         super().__init__()
         self.path = os.fspath(path)
         self.durable = durable
         self.overwrite = overwrite
-        self._words = words_of(checksums=checksums, journal=False, durable=durable, compress=compress, words=words)
+        self._words = words_of(
+            checksums=checksums, journal=False, durable=durable, compress=compress, words=words
+        )
         self._process_group = process_group
         self._no_dist = no_dist
         self._forget()
@@ -54,7 +67,9 @@ class SheafWriter(StorageWriter):
 
     def _forget(self) -> None:
         self._sent: "Dict[MetadataIndex, Place]" = {}  # what this rank has told the coordinator
-        self._generation = 0  # of the save with which it has; equal on all ranks, else everything is told again
+        self._generation = (
+            0  # of the save with which it has; equal on all ranks, else everything is told again
+        )
         self._known: "List[Dict[MetadataIndex, Place]]" = []  # at the coordinator: what all have told
         self._body = ""  # of the index, for the metadata below
         self._metadata: Optional[Metadata] = None
@@ -96,7 +111,8 @@ class SheafWriter(StorageWriter):
         return StorageMeta(checkpoint_id=self.path, save_id=self.save_id)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """``use_collectives`` False: every rank writes a checkpoint of its own, into ``path_of_rank(path, rank)``."""
+        """``use_collectives`` False: every rank writes a checkpoint of its own, into ``path_of_rank(path,
+        rank)``."""
         together = bool(kwargs.get("use_collectives", True))
         self._coordinator = is_coordinator or not together
         self._target = self.path if together else path_of_rank(self.path, int(kwargs["rank"]))
@@ -104,22 +120,32 @@ class SheafWriter(StorageWriter):
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         if os.path.isdir(self._target):
-            raise InvalidArgumentError(f"'{self._target}' is a directory; a checkpoint is a file", path=self._target)
+            raise InvalidArgumentError(
+                f"'{self._target}' is a directory; a checkpoint is a file", path=self._target
+            )
         if not self.overwrite and os.path.exists(self._target):
-            raise InvalidArgumentError(f"'{self._target}' exists already, and overwrite is False", path=self._target)
+            raise InvalidArgumentError(
+                f"'{self._target}' exists already, and overwrite is False", path=self._target
+            )
         os.makedirs(os.path.dirname(os.path.abspath(self._target)), exist_ok=True)
         return plan
 
     def prepare_global_plan(self, plans: List[SavePlan]) -> List[SavePlan]:
         items = sum(len(plan.items) for plan in plans)
-        self._index_room = max(_INDEX_ROOM, items * _ROOM_OF_AN_ITEM, len(self._body) + _ROOM_OF_AN_ITEM)
+        self._index_room = max(
+            _INDEX_ROOM, items * _ROOM_OF_AN_ITEM, len(self._body) + _ROOM_OF_AN_ITEM
+        )
         return plans
 
-    # --- writing ---------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> "Future[List[WriteResult]]":
         """All ranks write together. The result names what is at another place than in the save before."""
-        group = self._group if self._group is not None else TorchGroup(self._process_group, alone=self._no_dist)
+        group = (
+            self._group
+            if self._group is not None
+            else TorchGroup(self._process_group, alone=self._no_dist)
+        )
         layout, problem = StreamLayout(), None
         try:
             library("saving a checkpoint")
@@ -131,34 +157,56 @@ class SheafWriter(StorageWriter):
         self._write(group, temporary, layout, planner)
         self._temporary = temporary
         places = layout.places
-        told = places if self._told_all else {index: place for index, place in places.items() if self._sent[index] != place}
+        told = (
+            places
+            if self._told_all
+            else {index: place for index, place in places.items() if self._sent[index] != place}
+        )
         self._sent, self._generation = places, token
         future: "Future[List[WriteResult]]" = Future()
         future.set_result([WriteResult(index, place.bytes, place) for index, place in told.items()])
         return future
 
     def _agree(self, group: TorchGroup, layout: StreamLayout, problem: Optional[Exception]) -> int:
-        """The number of this save, from the coordinator; and whether all ranks can go on, with the same file, and with what was
-        told in an earlier save."""
+        """The number of this save, from the coordinator; and whether all ranks can go on, with the same
+        file, and with what was told in an earlier save."""
         same = layout.places.keys() == self._sent.keys()
         generation = self._generation if same else 0
         path = zlib.crc32(os.path.basename(self._target).encode("utf-8", "surrogateescape"))
         token = secrets.randbits(62) | 1 if self._coordinator else 0
         failed, number, newest, oldest, path_high, path_low, coordinators = group.largest(
-            [int(problem is not None), token, generation, -generation, path, -path, 1 + group.rank if self._coordinator else 0])
+            [
+                int(problem is not None),
+                token,
+                generation,
+                -generation,
+                path,
+                -path,
+                1 + group.rank if self._coordinator else 0,
+            ]
+        )
         if problem is not None:
             raise problem
         if failed:
-            raise Error(f"'{self._target}': another rank could not prepare the save", path=self._target)
+            raise Error(
+                f"'{self._target}': another rank could not prepare the save", path=self._target
+            )
         if path_high != -path_low:
-            raise InvalidArgumentError(f"'{self._target}': other ranks save into another file", path=self._target)
+            raise InvalidArgumentError(
+                f"'{self._target}': other ranks save into another file", path=self._target
+            )
         if not coordinators:
-            raise InvalidArgumentError(f"'{self._target}': no rank coordinates the save: its process group is another one than that "
-                                       "of the writer (process_group, no_dist)", path=self._target)
+            raise InvalidArgumentError(
+                f"'{self._target}': no rank coordinates the save: its process group is another one than that "
+                "of the writer (process_group, no_dist)",
+                path=self._target,
+            )
         self._told_all = not (newest == -oldest and generation != 0)
         return number
 
-    def _write(self, group: TorchGroup, temporary: str, layout: StreamLayout, planner: SavePlanner) -> None:
+    def _write(
+        self, group: TorchGroup, temporary: str, layout: StreamLayout, planner: SavePlanner
+    ) -> None:
         """Writes and closes on all ranks; if one fails, all do, and nothing stays."""
         tasks, sizes = [1 + group.rank], [max(layout.bytes, 1)]
         if self._coordinator:
@@ -173,21 +221,25 @@ class SheafWriter(StorageWriter):
             file.close()
         except Error as error:
             problem = problem or error
-        failed, = group.largest([int(problem is not None)])
+        (failed,) = group.largest([int(problem is not None)])
         if failed and self._coordinator:
             _remove(temporary)
         if problem is not None:
             raise problem
         if failed:
-            raise Error(f"'{self._target}': another rank could not write its part", path=self._target)
+            raise Error(
+                f"'{self._target}': another rank could not write its part", path=self._target
+            )
 
-    # --- the end, at the coordinator ---------------------------------------------------------------------------
+    # --- the end, at the coordinator --------------------------------------------------------------
 
     def finish(self, metadata: Metadata, results: List[List[WriteResult]]) -> None:
         """Writes the index, and gives the checkpoint its name."""
         temporary, self._temporary = self._temporary, None
         if temporary is None:
-            raise InvalidArgumentError(f"'{self._target}': nothing was written that could be finished", path=self._target)
+            raise InvalidArgumentError(
+                f"'{self._target}': nothing was written that could be finished", path=self._target
+            )
         try:
             text = Index.text(self._body_for(metadata, results), self.save_id)
             with serial_writer(temporary, None, None, None, -1, "journal=off", "a") as file:
@@ -199,7 +251,9 @@ class SheafWriter(StorageWriter):
             raise
 
     def _body_for(self, metadata: Metadata, results: List[List[WriteResult]]) -> str:
-        told: "List[Dict[MetadataIndex, Place]]" = [{one.index: one.storage_data for one in of_rank} for of_rank in results]
+        told: "List[Dict[MetadataIndex, Place]]" = [
+            {one.index: one.storage_data for one in of_rank} for of_rank in results
+        ]
         if self._told_all:
             self._known = told
         else:
@@ -219,7 +273,8 @@ class SheafWriter(StorageWriter):
 
 
 def path_of_rank(path: str, rank: int) -> str:
-    """Where a rank saves that saves without the others (``use_collectives=False``): ``step.sion`` becomes ``step.rank3.sion``."""
+    """Where a rank saves that saves without the others (``use_collectives=False``): ``step.sion`` becomes
+    ``step.rank3.sion``."""
     front, suffix = os.path.splitext(path)
     return f"{front}.rank{rank}{suffix}"
 

@@ -1,4 +1,5 @@
 """These tests need PyTorch: `make test-torch` installs it. They are left out where it is missing."""
+
 import importlib.util
 import os
 import sys

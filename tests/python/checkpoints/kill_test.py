@@ -1,7 +1,9 @@
 """Kills ranks that save checkpoints: kill_test.py [--moments 200] [--ranks 4] [--seed 0].
 
-Ranks save one version after another under one name; at a random moment one of them gets SIGKILL, each rank in turn. Then the name
-must lead to a whole checkpoint, of the version whose save had returned, or of the one that was being saved."""
+Ranks save one version after another under one name; at a random moment one of them gets SIGKILL, each rank
+in turn. Then the name must lead to a whole checkpoint, of the version whose save had returned, or of the
+one that was being saved."""
+
 import argparse
 import multiprocessing
 import os
@@ -58,7 +60,9 @@ def version_of(path, ranks):
     version = found["version"]
     for i in range(TENSORS):
         for rank in range(ranks):
-            assert bool((found[f"t{i}.{rank}"] == version + i).all()), f"version {version}: rank {rank} is of another one"
+            assert bool((found[f"t{i}.{rank}"] == version + i).all()), (
+                f"version {version}: rank {rank} is of another one"
+            )
     assert len(found["pad"]) == version * 37 % 5000
     return version
 
@@ -69,8 +73,12 @@ class Run:
     def __init__(self, options, directory, first, durable):
         forked = multiprocessing.get_context("fork")
         self.told = forked.SimpleQueue()
-        self.ranks = [forked.Process(target=saving, args=(rank, options.ranks, directory, first, durable, self.told))
-                      for rank in range(options.ranks)]
+        self.ranks = [
+            forked.Process(
+                target=saving, args=(rank, options.ranks, directory, first, durable, self.told)
+            )
+            for rank in range(options.ranks)
+        ]
         for process in self.ranks:
             process.start()
         for _ in self.ranks:
@@ -115,8 +123,11 @@ def main():
     chance = random.Random(options.seed)
     directory = tempfile.mkdtemp(prefix="sheaf-kill.")
     path = os.path.join(directory, "step.sion")
-    dcp.save({key: value for rank in range(options.ranks) for key, value in state_of(rank, 1).items()},
-             storage_writer=SheafWriter(path), no_dist=True)
+    dcp.save(
+        {key: value for rank in range(options.ranks) for key, value in state_of(rank, 1).items()},
+        storage_writer=SheafWriter(path),
+        no_dist=True,
+    )
     at, old, new, inside = 1, 0, 0, 0
     for moment in range(options.moments):
         durable = moment % 4 == 0
@@ -125,13 +136,18 @@ def main():
         run.kill(moment % options.ranks)
         newest = run.newest()
         found = version_of(path, options.ranks)
-        assert newest <= found <= newest + 1, f"moment {moment}: version {found}, and the save of {newest} had returned"
+        assert newest <= found <= newest + 1, (
+            f"moment {moment}: version {found}, and the save of {newest} had returned"
+        )
         assert sheaf.verify(path).ok
         old, new, at = old + (found == newest), new + (found > newest), found
         inside += leftovers(directory)
     shutil.rmtree(directory)
-    print(f"{options.moments} moments, {options.ranks} ranks, seed {options.seed}: {old} times the old checkpoint, {new} times the "
-          f"new one, {inside} times in the middle of writing, never neither")
+    print(
+        f"{options.moments} moments, {options.ranks} ranks, seed {options.seed}: {old} times the old "
+        f"checkpoint, {new} times the "
+        f"new one, {inside} times in the middle of writing, never neither"
+    )
 
 
 if __name__ == "__main__":

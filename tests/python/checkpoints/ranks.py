@@ -1,4 +1,6 @@
-"""Runs a function on several ranks: processes that are forked from one that has loaded PyTorch, and joined by gloo."""
+"""Runs a function on several ranks: processes that are forked from one that has loaded PyTorch, and joined
+by gloo."""
+
 import multiprocessing
 import os
 import tempfile
@@ -31,11 +33,16 @@ def _one(rank, size, store, function, arguments, answers):
 
 
 def on_ranks(size, function, *arguments):
-    """What function(rank, size, *arguments) returns on each rank. Fails with the traceback of a rank that fails."""
+    """What function(rank, size, *arguments) returns on each rank. Fails with the traceback of a rank that
+    fails."""
     answers = _forked.Queue()
     with tempfile.TemporaryDirectory() as directory:
-        processes = [_forked.Process(target=_one, args=(rank, size, f"{directory}/store", function, arguments, answers))
-                     for rank in range(size)]
+        processes = [
+            _forked.Process(
+                target=_one, args=(rank, size, f"{directory}/store", function, arguments, answers)
+            )
+            for rank in range(size)
+        ]
         for process in processes:
             process.start()
         found = {}

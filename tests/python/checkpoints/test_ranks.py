@@ -1,4 +1,5 @@
 """Checkpoints that several ranks write and read."""
+
 import os
 import time
 import warnings
@@ -9,7 +10,7 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.checkpoint.planner import SavePlanner
-from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor, init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 
 import sheaf
 from ranks import on_ranks
@@ -34,8 +35,11 @@ def sharded(size, placement, value):
 
 
 def state_of(size, placement, seed=0):
-    return {"layers": {str(i): sharded(size, placement, whole(seed + i)) for i in range(3)}, "small": torch.arange(5.0) + seed,
-            "step": 100 + seed}
+    return {
+        "layers": {str(i): sharded(size, placement, whole(seed + i)) for i in range(3)},
+        "small": torch.arange(5.0) + seed,
+        "step": 100 + seed,
+    }
 
 
 def save(rank, size, path, placement, seed=0):
@@ -59,8 +63,16 @@ def test_resharded_loading(path, size, written):
     with sheaf.open(path) as file:
         assert len(file) == 1 + size
         if written != "all":
-            assert min(task.bytes for task in list(file.tasks)[1:]) >= ROWS * COLUMNS * 4 * 3 // size
-    for readers, read in ((1, "all"), (size, "rows"), (3, "columns"), (size, "columns"), (5, "rows")):
+            assert (
+                min(task.bytes for task in list(file.tasks)[1:]) >= ROWS * COLUMNS * 4 * 3 // size
+            )
+    for readers, read in (
+        (1, "all"),
+        (size, "rows"),
+        (3, "columns"),
+        (size, "columns"),
+        (5, "rows"),
+    ):
         on_ranks(readers, load, path, read, 1 if readers != 3 else 4)
 
 
@@ -101,7 +113,8 @@ def test_a_fully_sharded_model_goes_on_with_another_number_of_ranks(path):
 
 
 def repeated(rank, size, path, caching):
-    """Numbers of places that ranks send in saves with the same plan, with a grown object, and with another plan."""
+    """Numbers of places that ranks send in saves with the same plan, with a grown object, and with another
+    plan."""
     SavePlanner._cached_save_plan.clear()
     writer, told = SheafWriter(path), []
     real = writer.write_data
@@ -112,13 +125,28 @@ def repeated(rank, size, path, caching):
         return future
 
     writer.write_data = counted
-    for seed, extra in ((0, {}), (1, {}), (2, {"text": "x" * 5000}), (3, {"text": "y" * 5000}), (4, {"text": "y" * 9000})):
+    for seed, extra in (
+        (0, {}),
+        (1, {}),
+        (2, {"text": "x" * 5000}),
+        (3, {"text": "y" * 5000}),
+        (4, {"text": "y" * 9000}),
+    ):
         state = dict(state_of(size, "rows", seed), **extra)
         state["small"] += rank
-        dcp.save(state, storage_writer=writer, planner=DefaultSavePlanner(enable_plan_caching=caching))
+        dcp.save(
+            state, storage_writer=writer, planner=DefaultSavePlanner(enable_plan_caching=caching)
+        )
         found = state_of(size, "columns", -1)
-        dcp.load(found, storage_reader=SheafReader(path), planner=dcp.DefaultLoadPlanner(allow_partial_load=True))
-        assert torch.equal(found["layers"]["1"].full_tensor(), whole(seed + 1)) and found["step"] == 100 + seed
+        dcp.load(
+            found,
+            storage_reader=SheafReader(path),
+            planner=dcp.DefaultLoadPlanner(allow_partial_load=True),
+        )
+        assert (
+            torch.equal(found["layers"]["1"].full_tensor(), whole(seed + 1))
+            and found["step"] == 100 + seed
+        )
     return told
 
 
@@ -177,7 +205,9 @@ def asynchronous(rank, size, path):
     writer = SheafWriter(path)
     for seed in (3, 0):
         for i in range(3):
-            state["layers"][str(i)].to_local().copy_(sharded(size, "rows", whole(seed + i)).to_local())
+            state["layers"][str(i)].to_local().copy_(
+                sharded(size, "rows", whole(seed + i)).to_local()
+            )
         response = dcp.async_save(state, storage_writer=writer)
         for i in range(3):  # what follows is not in the checkpoint
             state["layers"][str(i)].to_local().fill_(-1)
@@ -206,7 +236,8 @@ def alone(rank, size, path):
 def test_ranks_that_save_without_the_others(path):
     on_ranks(3, alone, path)
     assert sorted(os.listdir(os.path.dirname(path))) == sorted(
-        [f"step.rank{r}.sion" for r in range(3)] + [f"step.sion.{r}" for r in range(3)])
+        [f"step.rank{r}.sion" for r in range(3)] + [f"step.sion.{r}" for r in range(3)]
+    )
 
 
 def in_a_part(rank, size, path):
@@ -216,8 +247,12 @@ def in_a_part(rank, size, path):
     state = {"value": torch.tensor(float(rank // 2)), f"own.{rank}": torch.tensor([rank])}
     dcp.save(state, storage_writer=SheafWriter(here, process_group=mine), process_group=mine)
     found = {f"own.{rank}": torch.tensor([-1])}
-    dcp.load(found, storage_reader=SheafReader(here), process_group=mine,
-             planner=dcp.DefaultLoadPlanner(allow_partial_load=True))
+    dcp.load(
+        found,
+        storage_reader=SheafReader(here),
+        process_group=mine,
+        planner=dcp.DefaultLoadPlanner(allow_partial_load=True),
+    )
     assert found[f"own.{rank}"].item() == rank
 
 
@@ -227,7 +262,8 @@ def test_process_groups_save_each_for_itself(path):
 
 
 def test_planning_a_repeated_save_of_256_ranks(path):
-    """What the coordinator does in a repeated save, for 256 ranks that are simulated: at most 0.2 s of processor time."""
+    """What the coordinator does in a repeated save, for 256 ranks that are simulated: at most 0.2 s of
+    processor time."""
     size, tensors = 256, 400
     writer, planner = SheafWriter(path, durable=False), DefaultSavePlanner(enable_plan_caching=True)
     planner._cached_plans_key = "256 ranks"
@@ -246,22 +282,41 @@ def test_planning_a_repeated_save_of_256_ranks(path):
         began_finish = time.process_time()
         writer.finish(metadata, results)
         took.append(time.process_time() - began_finish + began_finish - begun)
-    print(f"planning and index for {size} ranks x {tensors} tensors: first {took[0]:.2f} s, again {took[1]:.3f} s, {took[2]:.3f} s")
+    print(
+        f"planning and index for {size} ranks x {tensors} tensors: first {took[0]:.2f} s, again "
+        f"{took[1]:.3f} s, {took[2]:.3f} s"
+    )
     assert min(took[1:]) <= 0.2
 
 
 def simulated_plans(size, tensors):
-    from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex, TensorProperties
-    from torch.distributed.checkpoint.planner import SavePlan, TensorWriteData, WriteItem, WriteItemType
+    from torch.distributed.checkpoint.metadata import (
+        ChunkStorageMetadata,
+        MetadataIndex,
+        TensorProperties,
+    )
+    from torch.distributed.checkpoint.planner import (
+        SavePlan,
+        TensorWriteData,
+        WriteItem,
+        WriteItemType,
+    )
 
     properties = TensorProperties(torch.float32)
 
     def item(rank, number):
         offsets = torch.Size([rank * 2, 0])
-        data = TensorWriteData(ChunkStorageMetadata(offsets, torch.Size([2, 8])), properties, torch.Size([size * 2, 8]))
-        return WriteItem(MetadataIndex(f"t{number}", offsets, rank), WriteItemType.SHARD, tensor_data=data)
+        data = TensorWriteData(
+            ChunkStorageMetadata(offsets, torch.Size([2, 8])), properties, torch.Size([size * 2, 8])
+        )
+        return WriteItem(
+            MetadataIndex(f"t{number}", offsets, rank), WriteItemType.SHARD, tensor_data=data
+        )
 
-    return [SavePlan([item(rank, number) for number in range(tensors)], planner_data={}) for rank in range(size)]
+    return [
+        SavePlan([item(rank, number) for number in range(tensors)], planner_data={})
+        for rank in range(size)
+    ]
 
 
 def simulated_empty_plans(size):
@@ -274,8 +329,17 @@ def simulated_results(plans, again):
     from sheaf.checkpoint import Place
     from torch.distributed.checkpoint.storage import WriteResult
 
-    return [[] if again else [WriteResult(item.index, 64, Place(1 + rank, 64 * number, 64, tuple(item.index.offset), (2, 8)))
-                              for number, item in enumerate(plan.items)] for rank, plan in enumerate(plans)]
+    return [
+        []
+        if again
+        else [
+            WriteResult(
+                item.index, 64, Place(1 + rank, 64 * number, 64, tuple(item.index.offset), (2, 8))
+            )
+            for number, item in enumerate(plan.items)
+        ]
+        for rank, plan in enumerate(plans)
+    ]
 
 
 def made_multifile(path):

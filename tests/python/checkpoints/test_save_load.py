@@ -1,4 +1,5 @@
 """Checkpoints that one process writes and reads: every kind of value, errors, damage."""
+
 import json
 import os
 
@@ -8,11 +9,20 @@ import torch.distributed.checkpoint as dcp
 
 import ranks  # noqa: F401  (one thread, fewer warnings)
 import sheaf
-from sheaf.errors import DamagedError, InvalidArgumentError, NotFoundError, UnsupportedError
+from sheaf.errors import DamagedError, NotFoundError, UnsupportedError
 from sheaf.torch import SheafReader, SheafWriter
 
-DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.uint8, torch.bool,
-          torch.complex64]
+DTYPES = [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+]
 
 
 def value_of(dtype):
@@ -31,8 +41,15 @@ def emptied(value):
 
 def same(one, other):
     if isinstance(one, torch.Tensor):
-        return one.dtype == other.dtype and one.shape == other.shape and bool((one.double() if one.dtype.itemsize == 1 else one)
-                                                                             .eq(other.double() if one.dtype.itemsize == 1 else other).all())
+        return (
+            one.dtype == other.dtype
+            and one.shape == other.shape
+            and bool(
+                (one.double() if one.dtype.itemsize == 1 else one)
+                .eq(other.double() if one.dtype.itemsize == 1 else other)
+                .all()
+            )
+        )
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list):
@@ -71,9 +88,16 @@ def test_every_dtype_comes_back(path, dtype):
 
 
 def test_shapes_strides_and_objects_come_back(path):
-    state = {"scalar": torch.tensor(4.5), "empty": torch.empty(0, 3), "transposed": value_of(torch.float32).t(),
-             "slice": value_of(torch.float32)[1:3, 2:5], "conjugate": value_of(torch.complex64).conj(),
-             "nested": {"list": [1, {"inner": torch.ones(5)}, "text"], "none": None}, "step": 17, "grad": torch.ones(2, requires_grad=True)}
+    state = {
+        "scalar": torch.tensor(4.5),
+        "empty": torch.empty(0, 3),
+        "transposed": value_of(torch.float32).t(),
+        "slice": value_of(torch.float32)[1:3, 2:5],
+        "conjugate": value_of(torch.complex64).conj(),
+        "nested": {"list": [1, {"inner": torch.ones(5)}, "text"], "none": None},
+        "step": 17,
+        "grad": torch.ones(2, requires_grad=True),
+    }
     assert same(state, there_and_back(state, path))
 
 
@@ -93,10 +117,12 @@ def test_a_checkpoint_is_one_sound_multifile_with_raw_bytes_and_a_json_index(pat
     with sheaf.open(path) as file:
         assert file.info.checksums and file.info.closed and len(file) == 2
         index = json.loads(file[0].read())
-        chunk, = index["tensors"]["w"]["chunks"]
+        (chunk,) = index["tensors"]["w"]["chunks"]
         raw = file[chunk["task"]].array("f4", (100, 100), offset=chunk["at"])
         assert (torch.tensor(raw) == weights).all()
-        assert index["objects"]["n"]["encoding"] == "torch.save" and "pickle" not in str(index["planner"])
+        assert index["objects"]["n"]["encoding"] == "torch.save" and "pickle" not in str(
+            index["planner"]
+        )
 
 
 def test_many_small_tensors_lie_close_together(path):
@@ -116,7 +142,9 @@ def test_compressed_and_without_checksums(path):
 def test_the_name_of_a_save_may_come_with_it(path):
     writer = SheafWriter("nowhere.sion")
     for step in range(3):
-        dcp.save({"step": torch.tensor(step)}, checkpoint_id=f"{path}.{step}", storage_writer=writer)
+        dcp.save(
+            {"step": torch.tensor(step)}, checkpoint_id=f"{path}.{step}", storage_writer=writer
+        )
     found = {"step": torch.tensor(-1)}
     dcp.load(found, checkpoint_id=f"{path}.1", storage_reader=SheafReader("nowhere.sion"))
     assert found["step"] == 1
@@ -152,7 +180,9 @@ def test_a_model_and_its_optimizer(path):
     weights, state = get_state_dict(other, its_optimizer)
     found = {"model": weights, "optimizer": state}
     dcp.load(found, storage_reader=SheafReader(path))
-    set_state_dict(other, its_optimizer, model_state_dict=found["model"], optim_state_dict=found["optimizer"])
+    set_state_dict(
+        other, its_optimizer, model_state_dict=found["model"], optim_state_dict=found["optimizer"]
+    )
     step(other, its_optimizer)
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters()))
 
@@ -163,8 +193,12 @@ def test_overwrite_and_places_where_no_checkpoint_can_be(path, tmp_path):
         dcp.save({"a": torch.zeros(1)}, storage_writer=SheafWriter(path, overwrite=False))
     with pytest.raises(dcp.api.CheckpointException, match="is a directory"):
         dcp.save({"a": torch.zeros(1)}, storage_writer=SheafWriter(str(tmp_path)))
-    assert SheafWriter.validate_checkpoint_id(path) and SheafReader.validate_checkpoint_id(tmp_path / "new" / "x.sion")
-    assert not SheafWriter.validate_checkpoint_id(tmp_path) and not SheafWriter.validate_checkpoint_id("s3://bucket/x")
+    assert SheafWriter.validate_checkpoint_id(path) and SheafReader.validate_checkpoint_id(
+        tmp_path / "new" / "x.sion"
+    )
+    assert not SheafWriter.validate_checkpoint_id(
+        tmp_path
+    ) and not SheafWriter.validate_checkpoint_id("s3://bucket/x")
 
 
 def test_what_is_no_checkpoint_is_refused(path, tmp_path):
@@ -184,14 +218,20 @@ def test_what_is_no_checkpoint_is_refused(path, tmp_path):
         SheafReader(path).read_metadata()
 
 
-@pytest.mark.parametrize("change,problem", [
-    (lambda said: said.update(version=9), "of version 9"),
-    (lambda said: said.pop("planner"), "KeyError"),
-    (lambda said: said["tensors"]["w"]["chunks"][0].update(at=1 << 40), "is said to be in bytes"),
-    (lambda said: said["tensors"]["w"]["chunks"][0].update(task=7), "of task 7"),
-    (lambda said: said["tensors"]["w"]["chunks"][0].update(task=0), "of task 0"),
-    (lambda said: said.update(tensors=[]), "AttributeError"),
-])
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        (lambda said: said.update(version=9), "of version 9"),
+        (lambda said: said.pop("planner"), "KeyError"),
+        (
+            lambda said: said["tensors"]["w"]["chunks"][0].update(at=1 << 40),
+            "is said to be in bytes",
+        ),
+        (lambda said: said["tensors"]["w"]["chunks"][0].update(task=7), "of task 7"),
+        (lambda said: said["tensors"]["w"]["chunks"][0].update(task=0), "of task 0"),
+        (lambda said: said.update(tensors=[]), "AttributeError"),
+    ],
+)
 def test_a_wrong_index_is_told(path, change, problem):
     dcp.save({"w": torch.ones(10)}, storage_writer=SheafWriter(path))
     rewrite_index(path, change)
