@@ -89,8 +89,9 @@ def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
         sys.stderr.write("\r")
     print(f"{name}: {figure.paper}, {figure.title}", flush=True)
     for one in result["claims"]:
-        print(f"  {'holds' if one['holds'] else 'DOES NOT HOLD'}: {one['what']}\n    paper: {one['paper']}\n    here:  {one['here']}", flush=True)
-    return all(one["holds"] for one in result["claims"])
+        verdict = {True: "holds", False: "DOES NOT HOLD", None: "too small a form to tell"}[one["holds"]]
+        print(f"  {verdict}: {one['what']}\n    paper: {one['paper']}\n    here:  {one['here']}", flush=True)
+    return not any(one["holds"] is False for one in result["claims"])
 
 
 def main() -> int:

@@ -91,7 +91,7 @@ def figure_3(run: Runner) -> dict:
         curves.append(curve("at most", [(counts[-1], P["limits"][phase])], "paper"))
         panels.append(panel(f"simulated, {phase}", "tasks", "MB/s", curves))
     top = max(one["write"] for _, one in found["POSIX, one file"])
-    return result([*panels, ior_here(run)], claims=[claim("100 MB/s per I/O node, up to the limit of the file system", "flat from 256 tasks on, 2.0 GB/s", f"at most {top:.0f} MB/s", 1500 < top < 2100 or run.quick)])
+    return result([*panels, ior_here(run)], claims=[claim("100 MB/s per I/O node, up to the limit of the file system", "flat from 256 tasks on, 2.0 GB/s", f"at most {top:.0f} MB/s", None if run.quick else 1500 < top < 2100)])
 
 
 def bt_points(tasks: int) -> int:
@@ -133,7 +133,7 @@ def figure_4(run: Runner) -> dict:
                     for name, points in found.items()], log_y=True) for phase in ("write", "read")]
     gain = found["optimised"][-1][1]["write"] / found["pset only"][-1][1]["write"]
     loop = found["optimised"][len(counts[:3]) - 1][1]["write"] / found["a call for every piece"][-1][1]["write"]
-    return result([*panels, bt_here(run)], claims=[claim("all optimisations against the choice of aggregators alone, write", "at least three times", f"{gain:.1f} times with {counts[-1]} tasks", gain > 1.5),
+    return result([*panels, bt_here(run)], claims=[claim("all optimisations against the choice of aggregators alone, write", "at least three times", f"{gain:.1f} times with {counts[-1]} tasks", None if run.quick else gain >= 3),
                                   claim("collective against a call for every piece", "best with many tasks", f"{loop:.0f} times with {counts[:3][-1]} tasks", loop > 3)])
 
 
@@ -194,7 +194,7 @@ def figure_6(run: Runner) -> dict:
         curves.append(curve(f"{name}, MPI-IO", found, "simulated"))
     panels = [panel("simulated, the MPI-IO calls", "tasks", "MB/s", curves)]
     top = max(curves[0]["y"])
-    return result([*panels, flash_here(run)], claims=[claim("the MPI-IO calls of a checkpoint", f"about {P['table 2']['FLASH, HDF5']['write']} MB/s", f"at most {top:.0f} MB/s", top > 500 or run.quick)])
+    return result([*panels, flash_here(run)], claims=[claim("the MPI-IO calls of a checkpoint", f"about {P['table 2']['FLASH, HDF5']['write']} MB/s", f"at most {top:.0f} MB/s", None if run.quick else top > 900)])
 
 
 def homme(run: Runner, tasks: int) -> dict[str, dict[str, float]]:

@@ -119,6 +119,6 @@ def figure_7(run: Runner) -> dict:
             curves.append(curve(f"{writers} tasks of an I/O node", found, "simulated"))
         curves.append(curve("limit of the file system", [(65536, P["figure 7"]["limit MB/s"])], "paper"))
         panels.append(panel(f"simulated, {phase}", "tasks", "MB/s", curves))
-    top = max(panels[0]["curves"][-2]["y"])
+    top = max(max(one["y"]) for one in panels[0]["curves"][:-1])
     return result([*panels, limits_here(run)], claims=[claim("linear up to the limit of the file system, then flat", "33 GB/s from 48 to 64 Ki tasks on",
-                                        f"at most {top / 1000:.1f} GB/s with {counts[-1]} tasks", top > 25000 or run.quick)])
+                                        f"at most {top / 1000:.1f} GB/s with {counts[-1]} tasks", None if run.quick else top > 28000)])

@@ -157,8 +157,8 @@ def panel(title: str, x: str, y: str, curves: list[dict], log_x: bool = True, lo
     return {"title": title, "x": x, "y": y, "log_x": log_x, "log_y": log_y, "curves": curves}
 
 
-def claim(what: str, paper: str, here: str, holds: bool) -> dict:
-    """A statement of the paper, and what the modelled machine says to it."""
+def claim(what: str, paper: str, here: str, holds: bool | None) -> dict:
+    """A statement of the paper, and what the modelled machine says to it; None: the quick form is too small to tell."""
     return {"what": what, "paper": paper, "here": here, "holds": holds}
 
 
