@@ -56,8 +56,8 @@ class OpenFile final : public SharedFile {
     wish_.resize(static_cast<size_t>(opening.wish));
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
-    file_ = across_.wrap(std::move(file_));
     if (hints_.io_tasks > 0) limit_transfers(problem);
+    file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 2> facts{};
     if (!problem && file_)
       problem = attempt([&] {
@@ -76,7 +76,8 @@ class OpenFile final : public SharedFile {
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
   }
 
-  // Collective, if the hints ask for it. Without slots on any task the open fails on all.
+  // Collective, if the hints ask for it. Without slots on any task the open fails on all. Before the file is wrapped for several
+  // hosts: the exchange has to see that it is (exchange/hosts_file.hpp).
   void limit_transfers(std::optional<Error>& problem) {
     std::shared_ptr<WriteSlots> slots;
     const auto refused = attempt([&] { slots = share_slots(comm(), store_, static_cast<int32_t>(std::min<int64_t>(hints_.io_tasks, INT32_MAX))); });

@@ -4,7 +4,8 @@
 #include "api/sion/exported.hpp"
 #include "api/sion/handle.hpp"
 #include "api/sion/report.hpp"
-#include "format/journal.hpp"
+#include "format/header.hpp"
+#include "multifile/journal_file.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -30,7 +31,7 @@ int sheaf_abandon(int sid) {
     // Every task does it: one that still flushes when another has given up makes its journal anew.
     for (int32_t k = 0; unnamed && k < unnamed->nfiles; ++k) {
       const std::string name = format::physical_name(unnamed->temporary, k);
-      remove_if_there(*store, format::journal_name(name));
+      remove_leftovers(*store, name);
       remove_if_there(*store, name);
     }
     return SION_SUCCESS;
