@@ -6,7 +6,8 @@
 // time. Two rows: from the first task entering the open to the last one leaving the close, and with the
 // making of the fibers as well.
 //
-// --files N: physical files of the multifile. --directories: the peer makes a directory for every file before, outside the time.
+// --files N: physical files of the multifile. --directories: the peer makes a directory for every file
+// before, outside the time.
 // --alone: no peer.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -33,7 +34,8 @@ double create_files(const std::vector<std::string>& names) {
 }
 
 // The steps of sion_paropen_* and sion_parclose_*, without MPI.
-void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& path, int files, int64_t chunk) {
+void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& path, int files,
+                    int64_t chunk) {
   std::unique_ptr<sheaf::Comm> own = comm.duplicate();
   const sheaf::OpenMode mode = sheaf::agree_on_call(*own, path, "bw", {}, std::nullopt);
   sheaf::ParallelWriteRequest request;
@@ -83,10 +85,12 @@ int main(int argc, char** argv) {
 
   const bench::Scratch scratch(parent, true, getpid());
   std::vector<std::string> names;
-  for (int t = 0; t < tasks; ++t) names.push_back(scratch.file("task." + std::to_string(t)) + (directories ? "/file" : ""));
+  for (int t = 0; t < tasks; ++t)
+    names.push_back(scratch.file("task." + std::to_string(t)) + (directories ? "/file" : ""));
   const auto prepare = [&] {
     for (size_t t = 0; directories && !alone && t < names.size(); ++t)
-      require(mkdir(scratch.file("task." + std::to_string(t)).c_str(), 0777) == 0, "cannot create a directory");
+      require(mkdir(scratch.file("task." + std::to_string(t)).c_str(), 0777) == 0,
+              "cannot create a directory");
   };
   // tmpfs keeps directories in memory only, and no target is set for it.
   const std::string fs = bench::file_system_of(scratch.path());

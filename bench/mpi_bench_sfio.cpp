@@ -1,8 +1,10 @@
-// Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against the physical
-// limit (sfio_limit.hpp).
+// Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against
+// the physical limit (sfio_limit.hpp).
 //
-// Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all listeners.
-//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit BYTES, instead of 200 and 64K]
+// Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all
+// listeners.
+//   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit BYTES,
+//   instead of 200 and 64K]
 //     [--only unoptimised|limit]
 #include <mpi.h>
 
@@ -81,7 +83,8 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
     barrier(MPI_COMM_WORLD);
     return is_listener ? bench::Times(3, 1.0) : times;
   };
-  const std::vector<int> units = setting.unit != 0 ? std::vector<int>{setting.unit} : std::vector<int>{200, 64 << 10};
+  const std::vector<int> units =
+      setting.unit != 0 ? std::vector<int>{setting.unit} : std::vector<int>{200, 64 << 10};
   for (const int unit : units) {
     const std::string stripes = (unit == 64 << 10 ? "64K-" : std::to_string(unit) + "B-") + on;
     if ((unit == 200 || setting.unit != 0) && setting.only != "limit")

@@ -4,7 +4,8 @@
 
 #include "sion_libversion_rep.h"
 
-/* The version of these headers, for the preprocessor. Versions before the release itself have a suffix, e.g. "-rc1". */
+/* The version of these headers, for the preprocessor. Versions before the release itself have a suffix, e.g.
+ * "-rc1". */
 #define SHEAF_VERSION_MAJOR 1
 #define SHEAF_VERSION_MINOR 0
 #define SHEAF_VERSION_PATCH 0
@@ -18,22 +19,23 @@ extern "C" {
 const char *sheaf_last_error(void);
 
 /* What kind of error that was: "invalid_argument", "wrong_mode", "not_found", "permission", "io", "no_space",
- * "not_a_multifile", "unsupported", "damaged", "unclosed", "out_of_range", "mismatch", "foreign"; "ok" if none
- * has failed. *errno_value: of the system call that failed, else 0; *task: -1 if unknown. Both may be NULL.
- * Static storage. */
-const char *sheaf_last_error_kind(int *errno_value, int *task);
+ * "not_a_multifile", "unsupported", "damaged", "unclosed", "out_of_range", "mismatch", "foreign"; "ok" if
+ * none has failed. *errno_value: of the system call that failed, else 0; *task: -1 if unknown. Both may be
+ * NULL. Static storage. */
+const char* sheaf_last_error_kind(int* errno_value, int* task);
 
 /* Whether failing calls also print their message on stderr (they do at first). For the whole process. Returns the
  * setting before. */
 int sheaf_print_errors(int on);
 
-/* Gives up a handle that is open for writing, without closing: what was flushed is found, as after the death of
- * the program (docs/api-sion.md), and a multifile with the word `atomic` is removed. For programs that go on after
- * an error. Local: each task does it for itself, and none may be in a call on the multifile; not for handles of
- * MPI opens. 1 or 0. */
+/* Gives up a handle that is open for writing, without closing: what was flushed is found, as after the death
+ * of the program (docs/api-sion.md), and a multifile with the word `atomic` is removed. For programs that go
+ * on after an error. Local: each task does it for itself, and none may be in a call on the multifile; not for
+ * handles of MPI opens. 1 or 0. */
 int sheaf_abandon(int sid);
 
-/* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers. Static storage. */
+/* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers.
+ * Static storage. */
 const char *sheaf_version(void);
 
 #ifdef __cplusplus

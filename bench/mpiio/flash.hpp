@@ -104,7 +104,8 @@ int run(int argc, char** argv) {
     if (rank == 0)
       for (const std::string& path : {checkpoint, centred, cornered}) std::remove(path.c_str());
   };
-  const char* const names[] = {"write", "centred", "corner", "read", "plot", "write-mpi", "centred-mpi", "corner-mpi", "read-mpi", "plot-mpi"};
+  const char* const names[] = {"write",     "centred",     "corner",     "read",     "plot",
+                               "write-mpi", "centred-mpi", "corner-mpi", "read-mpi", "plot-mpi"};
   constexpr int kinds = 5;
   double least[2 * kinds];
   std::fill_n(least, 2 * kinds, 1e30);

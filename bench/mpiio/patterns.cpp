@@ -1,15 +1,16 @@
-// patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5), each written and read back
-// REPEATS times with checked bytes, through whatever MPI-IO the process has. Prints for each "PATTERN <name>" and "TIME <phase>
-// <seconds>" with the least time of each phase. The same binary runs with the MPI library's own I/O and with the drop-in preloaded
-// (bench_mpiio.py). Built WITH_LISTENERS, the tasks that SHEAF_SFIO asks for are I/O listeners and FILE is a striped file.
+// patterns NAME[,NAME...] FILE [REPEATS]: access patterns of the Blue Gene/L paper (section 5), each written
+// and read back REPEATS times with checked bytes, through whatever MPI-IO the process has. Prints for each
+// "PATTERN <name>" and "TIME <phase> <seconds>" with the least time of each phase. The same binary runs with
+// the MPI library's own I/O and with the drop-in preloaded (bench_mpiio.py). Built WITH_LISTENERS, the tasks
+// that SHEAF_SFIO asks for are I/O listeners and FILE is a striped file.
 //
 //   contiguous[-independent]   IOR: every task one block of 16 MiB in calls of 1 MiB
 //   strided-BYTES              IOR: records of BYTES, dealt out in turn
 //   coll_perf                  a 3-D array of ints in blocks, 16 Mi ints per 4 tasks
-//   bt-A, bt-B                 BT-IO: diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square number of tasks)
-//   region-N                   N blocks of 256 KiB, records of 4 KiB dealt out in turn (figure 2: the file domains)
-//   irregular-BYTES            HOMME: elements of BYTES, scattered over the tasks
-//   irregular-loop-BYTES       the same as HOMME had it: an independent call for every element
+//   bt-A, bt-B                 BT-IO: diagonal multipartitioning of 64^3 or 102^3 cells of 5 doubles (square
+//   number of tasks) region-N                   N blocks of 256 KiB, records of 4 KiB dealt out in turn
+//   (figure 2: the file domains) irregular-BYTES            HOMME: elements of BYTES, scattered over the
+//   tasks irregular-loop-BYTES       the same as HOMME had it: an independent call for every element
 #include <mpi.h>
 
 #include <algorithm>
@@ -148,7 +149,8 @@ Pattern pattern_of(const std::string& name) {
   if (name == "bt-B") return bt(102);
   if (name.starts_with("strided-")) return strided(number_behind(name));
   if (name.starts_with("region-")) return strided(4096, int64_t{number_behind(name)} << 18);
-  if (name.starts_with("irregular-")) return irregular(number_behind(name), name.starts_with("irregular-loop-"));
+  if (name.starts_with("irregular-"))
+    return irregular(number_behind(name), name.starts_with("irregular-loop-"));
   std::exit((std::fprintf(stderr, "no pattern '%s'\n", name.c_str()), 2));
 }
 
@@ -160,9 +162,12 @@ void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memor
     unsigned char* const b = memory.data() + at;
     if (!p.places.empty()) {
       const MPI_Offset place = p.places[static_cast<size_t>(at / step)];
-      if (writes) MPI_File_write_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
-      else MPI_File_read_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
-    } else if (writes && p.collective) MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+      if (writes)
+        MPI_File_write_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+      else
+        MPI_File_read_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    } else if (writes && p.collective)
+      MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else if (writes) MPI_File_write(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else if (p.collective) MPI_File_read_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     else MPI_File_read(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);

@@ -58,7 +58,8 @@ Word word_at(const std::byte* at) {
   return word;
 }
 
-__attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, const std::byte* at, size_t bytes) {
+__attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, const std::byte* at,
+                                                              size_t bytes) {
   uint64_t wide = state;
   for (; bytes >= 8; at += 8, bytes -= 8) wide = _mm_crc32_u64(wide, word_at<uint64_t>(at));
   state = static_cast<uint32_t>(wide);
@@ -68,7 +69,8 @@ __attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, co
 
 // Three lanes at a time, since an instruction begins every cycle but takes three; the states of the first two are moved
 // over the lanes behind them by a multiplication with a power of x.
-__attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at, size_t bytes) {
+__attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at,
+                                                                        size_t bytes) {
   constexpr size_t lane = 1344;
   constexpr uint32_t over_two = power(8 * (2 * int64_t{lane}) - 33);
   constexpr uint32_t over_one = power(8 * int64_t{lane} - 33);

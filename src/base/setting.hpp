@@ -13,8 +13,8 @@
 
 namespace sheaf {
 
-// Its name in the environment: the tools flavour has a beginning of its own (cmake/ToolsFlavour.cmake), so that what is
-// set for a program does not concern the tracing library in it.
+// Its name in the environment: the tools flavour has a beginning of its own (cmake/ToolsFlavour.cmake), so
+// that what is set for a program does not concern the tracing library in it.
 std::string environment_name(std::string_view variable);
 
 // Null if the variable is not set, or empty. Lives until the program changes its environment.

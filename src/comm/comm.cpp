@@ -54,7 +54,10 @@ int tasks_per_node(std::string_view topology) {
     const std::string_view word = take_word(topology);
     if (!word.starts_with(key)) {
       const bool table = word.starts_with("file:") || word.starts_with("cmd:");  // exchange/topology
-      if (!word.empty() && !table) tell_not_understood("SHEAF_TOPOLOGY", word, "node=K for nodes of K tasks each, file:PATH or cmd:PROGRAM for a table of I/O nodes");
+      if (!word.empty() && !table)
+        tell_not_understood(
+            "SHEAF_TOPOLOGY", word,
+            "node=K for nodes of K tasks each, file:PATH or cmd:PROGRAM for a table of I/O nodes");
       continue;
     }
     const auto value = parse_number(word.substr(key.size()));

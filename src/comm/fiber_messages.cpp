@@ -34,7 +34,10 @@ struct FiberNetwork::Post {
 };
 
 FiberNetwork::FiberNetwork(int tasks, NetworkModel model)
-    : model_(std::move(model)), ports_(static_cast<size_t>(tasks)), links_(static_cast<size_t>(model_.links)), wakes_(static_cast<size_t>(tasks), never) {}
+    : model_(std::move(model)),
+      ports_(static_cast<size_t>(tasks)),
+      links_(static_cast<size_t>(model_.links)),
+      wakes_(static_cast<size_t>(tasks), never) {}
 
 FiberNetwork::~FiberNetwork() = default;
 

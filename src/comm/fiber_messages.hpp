@@ -21,8 +21,8 @@ namespace sheaf {
 struct NetworkModel {
   double latency = 5e-6;  // seconds
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes per second and port
-  // Links between switches that a message passes, each with as much bandwidth as a port and one message at a time, the others waiting in a
-  // switch; null: a full crossbar.
+  // Links between switches that a message passes, each with as much bandwidth as a port and one message at a
+  // time, the others waiting in a switch; null: a full crossbar.
   int links = 0;
   std::function<std::vector<int>(int from, int to)> route = nullptr;
 };

@@ -74,8 +74,10 @@ std::unique_ptr<Comm> split_by_io_node(Comm& all) {
   const std::string host = host_name();
   const std::string mine = io_node_of(host, table);
   if (mine.empty())
-    problem = Error(Code::invalid_argument, "SHEAF_TOPOLOGY: no line of the table fits the host '" + printable(host) + "'");
-  for_each_line(table, [&](std::string_view, std::string_view node) { return node == mine || (++color, false); });
+    problem = Error(Code::invalid_argument,
+                    "SHEAF_TOPOLOGY: no line of the table fits the host '" + printable(host) + "'");
+  for_each_line(table,
+                [&](std::string_view, std::string_view node) { return node == mine || (++color, false); });
   agree(all, problem);
   return all.split(color, all.rank());
 }

@@ -19,13 +19,14 @@ struct Nodes {
 // Collective over `all`. Topology as in Comm::split_by_node, SHEAF_TOPOLOGY included.
 Nodes find_nodes(Comm& all);
 
-// The I/O node of a host by a table: lines "HOST IONODE", where HOST may have * and ? and the first line that fits counts; # begins a
-// comment. Empty if no line fits. Pure.
+// The I/O node of a host by a table: lines "HOST IONODE", where HOST may have * and ? and the first line that
+// fits counts; # begins a comment. Empty if no line fits. Pure.
 std::string io_node_of(std::string_view host, std::string_view table);
 
-// Collective. The tasks of `all` whose hosts have the same I/O node (a forwarder, a router) by the table that the environment of task 0
-// names: SHEAF_TOPOLOGY=file:PATH, or =cmd:PROGRAM, which prints it. Without one, the tasks of a node. Throws on all tasks alike:
-// what reading the table says, and invalid_argument for a host that is not in it.
+// Collective. The tasks of `all` whose hosts have the same I/O node (a forwarder, a router) by the table that
+// the environment of task 0 names: SHEAF_TOPOLOGY=file:PATH, or =cmd:PROGRAM, which prints it. Without one,
+// the tasks of a node. Throws on all tasks alike: what reading the table says, and invalid_argument for a
+// host that is not in it.
 std::unique_ptr<Comm> split_by_io_node(Comm& all);
 
 }  // namespace sheaf::exchange

@@ -5,11 +5,11 @@
 #include "base/crc32c.hpp"
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
+#include "exchange/throttle.hpp"
 #include "multifile/appended_file.hpp"
 #include "multifile/file_checks.hpp"
 #include "multifile/mapped_writer.hpp"
 #include "multifile/plain_file.hpp"
-#include "exchange/throttle.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

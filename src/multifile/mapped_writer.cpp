@@ -6,8 +6,8 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "multifile/new_file.hpp"
 #include "exchange/throttle.hpp"
+#include "multifile/new_file.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

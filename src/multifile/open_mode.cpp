@@ -32,7 +32,8 @@ void set_files(OpenMode& m, std::string_view word, std::string_view value) {
     m.table = value.substr(1);
   } else {
     const auto count = parse_bytes(value);
-    if (!count || *count < 1 || *count > INT32_MAX) bad_value(word, "files=auto, files=node, files=ion, files=@TABLE or files=N with N >= 1");
+    if (!count || *count < 1 || *count > INT32_MAX)
+      bad_value(word, "files=auto, files=node, files=ion, files=@TABLE or files=N with N >= 1");
     m.file_policy = FilePolicy::fixed;
     m.files = static_cast<int32_t>(*count);
   }
@@ -225,8 +226,10 @@ format::Identity new_identity() {
 }
 
 std::string_view known_words() {
-  return "r, w, append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, term=default|flush, journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
-         "files=auto|node|ion|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, collectors=N, cmerge, "
+  return "r, w, append, ansi, posix, fileptr=file|stream, buffered, durable, atomic, term=default|flush, "
+         "journal=on|off, checksums=on|off, strict, endianness=big|little, keyval[=inline|none|unknown], "
+         "files=auto|node|ion|@TABLE|N, iotasks=K, buffer=BYTES|block, collective[=auto|off|N], collsize=N, "
+         "collectors=N, cmerge, "
          "collmsa, collector-hosts=EXPRESSION, buddy[=N]";
 }
 

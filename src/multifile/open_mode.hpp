@@ -24,12 +24,12 @@ enum class Direction : uint8_t { none, read, write };
 
 // Who decides the number of physical files (word `files=`).
 enum class FilePolicy : uint8_t {
-  caller,     // the arguments of the open call
-  automatic,  // as many as the writers of a node can fill at once (docs/tuning.md)
-  per_node,   // one per group of tasks that share memory
+  caller,       // the arguments of the open call
+  automatic,    // as many as the writers of a node can fill at once (docs/tuning.md)
+  per_node,     // one per group of tasks that share memory
   per_io_node,  // one per I/O node, by the table that SHEAF_TOPOLOGY names (exchange/topology)
-  fixed,      // OpenMode::files
-  table,      // a text file says which file each task is in (multifile/file_table.hpp)
+  fixed,        // OpenMode::files
+  table,        // a text file says which file each task is in (multifile/file_table.hpp)
 };
 
 struct OpenMode {

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <thread>
 
+#include "exchange/throttle.hpp"
 #include "layout/placement.hpp"
 #include "multifile/file_table.hpp"
-#include "multifile/new_file.hpp"
 #include "multifile/leaders.hpp"
-#include "exchange/throttle.hpp"
+#include "multifile/new_file.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

@@ -1,19 +1,24 @@
 // sharedfile/hints: how a shared file is to be accessed: what the program asks for (MPI_Info), what a file of
 // hints (hints_file) and the environment say, and what is used.
 //
-// Words of the program, as ROMIO's users know them: cb_nodes, cb_buffer_size, romio_cb_write, romio_cb_read, romio_ds_write,
-// romio_ds_read (enable, disable, automatic), ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, striping_factor,
-// cb_config_list, romio_no_indep_rw. Environment, read on task 0, which wins over the program:
-//   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper, section 3.4)
-//   SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE, SHEAF_DS_READ   as the words above
-//   SHEAF_IOTASKS=K               at most K tasks of a node read or write the file at once; the same as hint sheaf_iotasks
-//   SHEAF_MPIIO_OFF=word,...      switches single optimisations off, for measuring: aligned (file domains balanced to the
-//                                 byte), allreduce (ranges by allgather), pset (aggregators are the first tasks), shared
-//                                 (no shared memory within a node), overlap (one round after the other), reuse (a new plan
-//                                 for every call), direct (always exchange), place (tasks put nothing
-//                                 straight into files that are memory), ahead (no task leaves a call before all have come)
-//   SHEAF_DATA_EXCHANGE=alltoall  data between nodes travel by MPI_Alltoallv (paper, section 3.5.1); messages: by messages
-//                                 between single tasks, as they do anyway. The same as hint sheaf_data_exchange.
+// Words of the program, as ROMIO's users know them: cb_nodes, cb_buffer_size, romio_cb_write, romio_cb_read,
+// romio_ds_write, romio_ds_read (enable, disable, automatic), ind_rd_buffer_size, ind_wr_buffer_size,
+// striping_unit, striping_factor, cb_config_list, romio_no_indep_rw. Environment, read on task 0, which wins
+// over the program:
+//   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper,
+//   section 3.4) SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
+//   SHEAF_DS_READ   as the words above SHEAF_IOTASKS=K               at most K tasks of a node read or write
+//   the file at once; the same as hint sheaf_iotasks SHEAF_MPIIO_OFF=word,...      switches single
+//   optimisations off, for measuring: aligned (file domains balanced to the
+//                                 byte), allreduce (ranges by allgather), pset (aggregators are the first
+//                                 tasks), shared (no shared memory within a node), overlap (one round after
+//                                 the other), reuse (a new plan for every call), direct (always exchange),
+//                                 place (tasks put nothing straight into files that are memory), ahead (no
+//                                 task leaves a call before all have come)
+//   SHEAF_DATA_EXCHANGE=alltoall  data between nodes travel by MPI_Alltoallv (paper, section 3.5.1);
+//   messages: by messages
+//                                 between single tasks, as they do anyway. The same as hint
+//                                 sheaf_data_exchange.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,9 @@ static_assert(sizeof(Opening) <= SharedMeeting::most_bytes);
 template <class H, class Use>
 void for_each_member(H& hints, Use use) {
   int i = 0;
-  const std::array numbers{&hints.aggregators,   &hints.buffer_size,     &hints.sieve_write_size, &hints.sieve_read_size,
-                           &hints.striping_unit, &hints.striping_factor, &hints.block_size,       &hints.io_tasks};
+  const std::array numbers{&hints.aggregators,     &hints.buffer_size,   &hints.sieve_write_size,
+                           &hints.sieve_read_size, &hints.striping_unit, &hints.striping_factor,
+                           &hints.block_size,      &hints.io_tasks};
   static_assert(numbers.size() == std::extent_v<decltype(Opening::numbers)>);
   for (auto* number : numbers) use.number(i++, *number);
   i = 0;

@@ -76,11 +76,14 @@ class OpenFile final : public SharedFile {
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
   }
 
-  // Collective, if the hints ask for it. Without slots on any task the open fails on all. Before the file is wrapped for several
-  // hosts: the exchange has to see that it is (exchange/hosts_file.hpp).
+  // Collective, if the hints ask for it. Without slots on any task the open fails on all. Before the file is
+  // wrapped for several hosts: the exchange has to see that it is (exchange/hosts_file.hpp).
   void limit_transfers(std::optional<Error>& problem) {
     std::shared_ptr<WriteSlots> slots;
-    const auto refused = attempt([&] { slots = share_slots(comm(), store_, static_cast<int32_t>(std::min<int64_t>(hints_.io_tasks, INT32_MAX))); });
+    const auto refused = attempt([&] {
+      slots =
+          share_slots(comm(), store_, static_cast<int32_t>(std::min<int64_t>(hints_.io_tasks, INT32_MAX)));
+    });
     if (refused && !problem) problem = refused;
     if (file_) file_ = throttled(std::move(file_), std::move(slots));
   }

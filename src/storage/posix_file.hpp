@@ -33,8 +33,9 @@ struct Opening {
 };
 int open_descriptor(const std::string& path, Access access, const Opening& how);
 
-// Where file systems let hosts keep pages over an open (storage/traits.hpp, opens_anew): what is read from now on is what others
-// have closed before. Nothing elsewhere, and never an error: the host may have pages that it cannot give up.
+// Where file systems let hosts keep pages over an open (storage/traits.hpp, opens_anew): what is read from
+// now on is what others have closed before. Nothing elsewhere, and never an error: the host may have pages
+// that it cannot give up.
 void forget_what_was_kept(int fd);
 
 class PosixFile final : public File, public RestingFile {

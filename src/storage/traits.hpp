@@ -108,8 +108,8 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
 // alone, whose pages are here.
 bool takes_turns(FileSystem kind);
 
-// Whether who opens a file sees what others have closed before, whatever this host has kept of it. FUSE lets a
-// file system keep its pages over an open, which GlusterFS does, and so does 9p.
+// Whether who opens a file sees what others have closed before, whatever this host has kept of it. FUSE lets
+// a file system keep its pages over an open, which GlusterFS does, and so does 9p.
 bool opens_anew(FileSystem kind);
 
 // BeeGFS: what its client's configuration says (beegfs-client.conf, or /proc/fs/beegfs/*/config).

@@ -285,8 +285,9 @@ int main(int argc, char** argv) {
   for (uint64_t i = first; i < first + count; ++i) {
     const uint64_t digest = Case(seed, i, std::string(argv[3]) + "/case").run();
     if (log) {
-      std::fprintf(log, "%llu %016llx\n", static_cast<unsigned long long>(i), static_cast<unsigned long long>(digest));
-      std::fflush(log);  // who ends a run that takes too long sees how far it came
+    std::fprintf(log, "%llu %016llx\n", static_cast<unsigned long long>(i),
+                 static_cast<unsigned long long>(digest));
+    std::fflush(log);  // who ends a run that takes too long sees how far it came
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -88,10 +88,12 @@ TEST_P(Throttle, SoManyTasksReadAtOnce) {
     CountingStore store(files(), at_work, large, true);
     const std::string name = path();
     on_team(tasks, [&](Comm& comm) {
-      ParallelReader reader(store, comm.duplicate(), name, parse_open_mode("r,checksums=off,iotasks=" + std::to_string(allowed)));
+      ParallelReader reader(store, comm.duplicate(), name,
+                            parse_open_mode("r,checksums=off,iotasks=" + std::to_string(allowed)));
       std::vector<std::byte> found(piece);
       for (int i = 0; i < 4; ++i) {
-        if (reader.stream().read(found) != piece || found != bytes_of(reader.task(), piece)) throw std::logic_error("wrong bytes");
+        if (reader.stream().read(found) != piece || found != bytes_of(reader.task(), piece))
+          throw std::logic_error("wrong bytes");
       }
       reader.close();
     });
@@ -109,7 +111,8 @@ TEST_P(Throttle, SharedFilesToo) {
     on_team(tasks, [&](Comm& comm) {
       Hints hints;
       hints.io_tasks = 2;
-      const auto file = SharedFile::open(comm.duplicate(), store, name, {.read = true, .write = true, .create = true}, hints);
+      const auto file = SharedFile::open(comm.duplicate(), store, name,
+                                         {.read = true, .write = true, .create = true}, hints);
       auto bytes = bytes_of(comm.rank(), piece);
       const int64_t place = comm.rank() * static_cast<int64_t>(piece);
       file->write_at(View{}, place, {bytes.data(), layout::TypeMap::bytes(1), static_cast<int64_t>(piece)});

@@ -178,7 +178,8 @@ TEST(Traits, LargeWritesTakeTurnsOnFileSystemsOfThisMachineThatWereMeasured) {
 }
 
 TEST(Traits, AnOpenShowsWhatOthersHaveClosedWhereTheKernelSeesToThat) {
-  for (const auto kind : {FileSystem::ext4, FileSystem::tmpfs, FileSystem::nfs, FileSystem::lustre, FileSystem::ceph})
+  for (const auto kind :
+       {FileSystem::ext4, FileSystem::tmpfs, FileSystem::nfs, FileSystem::lustre, FileSystem::ceph})
     EXPECT_TRUE(opens_anew(kind)) << name_of(kind);
   for (const auto kind : {FileSystem::fuse, FileSystem::glusterfs, FileSystem::p9, FileSystem::unknown})
     EXPECT_FALSE(opens_anew(kind)) << name_of(kind);

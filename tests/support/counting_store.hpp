@@ -26,7 +26,8 @@ struct WritersAtWork {
   void leave() { --now; }
 };
 
-// Decorator of a Store. Only writes of at least `smallest` bytes are counted, or, if asked for, only such reads.
+// Decorator of a Store. Only writes of at least `smallest` bytes are counted, or, if asked for, only such
+// reads.
 class CountingStore final : public Store {
  public:
   CountingStore(Store& inner, WritersAtWork& count, size_t smallest, bool reads = false)

@@ -190,7 +190,8 @@ class Multifile : public Target {
 
   std::string mode(const char* direction) const {
     return std::string(direction) + (options.posix ? ",posix" : ",ansi") +
-           (options.collmsa ? ",collmsa" : "") + (options.iotasks > 0 ? ",iotasks=" + std::to_string(options.iotasks) : "");
+           (options.collmsa ? ",collmsa" : "") +
+           (options.iotasks > 0 ? ",iotasks=" + std::to_string(options.iotasks) : "");
   }
 
   const bool alone_;        // a multifile per process

@@ -151,7 +151,8 @@ void add_options(CLI::App& app, Options& o, int64_t& totalsize) {
   add_flag(app, "-x,--hintsparseaccess", o.hintsparseaccess, "MPI-IO hint IBM_sparse_access");
   add_flag(app, "--hintsparseacess", o.hintsparseaccess, "as the original spells it")->group("");
   add_number(app, "--threads", o.threads, "every process has N threads, and every thread is a task", 0);
-  add_number(app, "--iotasks", o.iotasks, "at most N tasks of a node transfer at once (multifile, MPI-IO of Sheaf)", 0);
+  add_number(app, "--iotasks", o.iotasks,
+             "at most N tasks of a node transfer at once (multifile, MPI-IO of Sheaf)", 0);
   app.add_flag("--json", o.json, "the results as JSON");
   app.set_version_flag("-V,--version", "sheaf " + std::string(sheaf_version()), "print the version");
   app.set_help_flag("-h,--help", "print this");
@@ -200,7 +201,8 @@ std::optional<std::string> contradiction(const Options& o, int ntasks) {
   if (o.serialized != -1 && (o.collwrite || o.collread))
     return "-j: tasks that wait for their turn cannot take part in collective calls (-M, -m)";
   for (const int type : o.testtypes)
-    if (threads && type > task_local) return "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation";
+    if (threads && type > task_local)
+      return "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation";
   for (const int type : o.testtypes)
     if (o.serialized > 0 && type == one_task) return "-j: with -T 4 all tasks take part in every transfer";
   for (const int type : o.testtypes)

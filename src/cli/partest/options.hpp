@@ -11,7 +11,14 @@ namespace sheaf::partest {
 
 // -T: what is measured. With threads 0 and 1 are hybrid, 2 and 3 OpenMP multifiles, one per process.
 // one_task and posix_shared are Sheaf's own.
-enum TestType { collective_read = 0, independent_read = 1, mpi_io = 2, task_local = 3, one_task = 4, posix_shared = 5 };
+enum TestType {
+  collective_read = 0,
+  independent_read = 1,
+  mpi_io = 2,
+  task_local = 3,
+  one_task = 4,
+  posix_shared = 5
+};
 
 // All sizes in bytes.
 struct Options {

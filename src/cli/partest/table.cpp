@@ -30,8 +30,8 @@ class Table : public Report {
     const Totals totals = totals_of(p.tasks);
     row(name_of_type(p.type, o), operation, totals, std::to_string(p.files));
     if (p.operation == Operation::write && o.write == 2)
-      fmt::print("{:<{}} {:<5} {:>11}  {:9.4f} {:>9} {:9.4f}\n", "  its files created before", name_width, "", "",
-                 totals.time[create_step], "", totals.time[create_close_step]);
+      fmt::print("{:<{}} {:<5} {:>11}  {:9.4f} {:>9} {:9.4f}\n", "  its files created before", name_width, "",
+                 "", totals.time[create_step], "", totals.time[create_close_step]);
     checked_ = checked_ || p.operation == Operation::read;
     if (o.verbose) details(p, operation);
     std::fflush(stdout);

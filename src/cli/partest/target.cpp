@@ -23,8 +23,8 @@ std::string name_of_type(int type, const Options& options) {
                                      "OpenMP multifiles, open_rank"};
     return names[type];
   }
-  constexpr const char* names[] = {"multifile", "multifile, open_rank", "MPI-IO", "one file per task", "one task for all",
-                                   "one shared POSIX file"};
+  constexpr const char* names[] = {"multifile",         "multifile, open_rank", "MPI-IO",
+                                   "one file per task", "one task for all",     "one shared POSIX file"};
   return names[type];
 }
 

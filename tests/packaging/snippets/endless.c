@@ -3,7 +3,7 @@
 #include <sion.h>
 #include <unistd.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int files = 1, rank, block = -1, sid;
   sion_int64 chunk = 1 << 20;
   MPI_Comm all = MPI_COMM_NULL;

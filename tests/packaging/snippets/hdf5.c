@@ -1,8 +1,9 @@
-/* A program of parallel HDF5: four tasks write their ranks in one dataset. With an argument, reads and compares. */
+/* A program of parallel HDF5: four tasks write their ranks in one dataset. With an argument, reads and
+ * compares. */
 #include <hdf5.h>
 #include <mpi.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int rank, i, ranks[4] = {-1, -1, -1, -1};
   hsize_t all = 4, one = 1, place;
   MPI_Init(&argc, &argv);
@@ -19,7 +20,8 @@ int main(int argc, char **argv) {
     H5Dclose(set);
     H5Fclose(file);
   } else {
-    hid_t file = H5Fcreate("data.h5", H5F_ACC_TRUNC, H5P_DEFAULT, parallel), space = H5Screate_simple(1, &all, NULL);
+    hid_t file = H5Fcreate("data.h5", H5F_ACC_TRUNC, H5P_DEFAULT, parallel),
+          space = H5Screate_simple(1, &all, NULL);
     hid_t set = H5Dcreate2(file, "ranks", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     hid_t memory = H5Screate_simple(1, &one, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, &place, NULL, &one, NULL);

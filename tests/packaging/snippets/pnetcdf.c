@@ -1,8 +1,9 @@
-/* A program of PnetCDF: four tasks write their ranks in one variable. With an argument, reads and compares. */
+/* A program of PnetCDF: four tasks write their ranks in one variable. With an argument, reads and compares.
+ */
 #include <mpi.h>
 #include <pnetcdf.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int rank, i, file, dimension, variable, ranks[4] = {-1, -1, -1, -1}, bad = 0;
   MPI_Offset place, one = 1;
   MPI_Init(&argc, &argv);

@@ -2,7 +2,7 @@
 #include <sion.h>
 
 void trace_begin(void);
-void trace_event(const char *what);
+void trace_event(const char* what);
 void trace_end(void);
 
 int main(void) {

@@ -9,5 +9,5 @@ void trace_begin(void) {
   sion_int64 chunk = 1000, *chunks = &chunk;
   sid = sion_open("trace.sion", "wb", &tasks, &files, &chunks, &block, &ranks, NULL);
 }
-void trace_event(const char *what) { sion_fwrite(what, 1, strlen(what), sid); }
+void trace_event(const char* what) { sion_fwrite(what, 1, strlen(what), sid); }
 void trace_end(void) { sion_close(sid); }
