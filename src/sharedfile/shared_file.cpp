@@ -353,14 +353,12 @@ class OpenFile final : public SharedFile {
   exchange::Alone how_alone(bool writes) const {
     exchange::Alone how = alone(hints_, writes);
     how.locked = atomic_;
-    how.walked_to = &walked_to_;
     across_.apply(how, writes);
     return how;
   }
 
   exchange::Together how_together(bool writes, const Lane& lane) const {
     exchange::Together how = together(hints_, writes);
-    how.alone.walked_to = &walked_to_;
     across_.apply(how, writes);
     how.serial = atomic_;
     how.per_node = per_node_;
@@ -389,7 +387,6 @@ class OpenFile final : public SharedFile {
   int64_t block_ = 4096;
   bool atomic_ = false;
   AcrossHosts across_;
-  mutable exchange::WalkedTo walked_to_ = nullptr;
   int64_t per_node_ = -1;  // aggregators that cb_config_list allows on this node; negative: any number
   std::shared_ptr<const std::vector<int64_t>> on_nodes_;  // and on those of all tasks, if it names hosts
   std::unique_ptr<SharedPointer> pointer_;

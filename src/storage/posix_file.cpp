@@ -275,10 +275,6 @@ std::unique_ptr<FileMemory> PosixFile::memory(int64_t low, int64_t high) {
   return *found ? std::move(found) : nullptr;
 }
 
-MappedRead PosixFile::map(int64_t offset, size_t length) {
-  return takes_turns(file_system()) ? MappedRead(fd_, offset, length) : MappedRead();
-}
-
 FileStatus PosixFile::status() {
   struct stat found;
   if (::fstat(fd_, &found) != 0) throw os_error("cannot get the status of", path_, errno);
