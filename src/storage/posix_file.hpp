@@ -108,6 +108,7 @@ class PosixFile final : public File, public RestingFile {
 
   // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it, or the bytes lie in large pages: writes
   // that way, and true.
+  void close_another();
   bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                       int64_t offset);
   FileSystem file_system();
