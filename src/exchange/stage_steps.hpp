@@ -69,6 +69,8 @@ class PutSteps {
  public:
   explicit PutSteps(uint64_t first) : number_(first) {}
 
+  uint64_t number() const { return number_; }
+
   // `until`: leaves before the first own window from there on; end(): when all windows are written, or at once if they are kept.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until) {
@@ -168,6 +170,8 @@ class TakeSteps {
  public:
   explicit TakeSteps(uint64_t first) : number_(first) {}
 
+  uint64_t number() const { return number_; }
+
   // `until`: as for PutSteps, with all windows read. `ahead`: windows read behind the own one if their slots are free.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
@@ -196,8 +200,9 @@ class TakeSteps {
         return {};
       case At::look_at_turn: {
         const uint32_t turn = call.turn(window_).load();
-        at_ = turn == call.free_for(window_) ? At::claim : At::look;
-        if (at_ == At::look) return {Do::sleep, &call.turn(window_), turn};
+        const auto early = static_cast<int32_t>(call.free_for(window_) - turn);  // else others have read it meanwhile
+        at_ = early == 0 ? At::claim : At::look;
+        if (early > 0) return {Do::sleep, &call.turn(window_), turn};
         return {};
       }
       case At::claim:
