@@ -40,6 +40,7 @@ class StageCall {
   // For exchange/stage_steps.
   uint64_t begin() const { return begin_; }
   uint64_t end() const { return end_; }
+  uint64_t slots() const { return static_cast<uint64_t>(stage_.shape().slots); }
   bool kept() const { return pens_ == 0; }
   int pens() const { return pens_; }
   int pen_of(uint64_t number) const { return static_cast<int>((number - begin_) % static_cast<uint64_t>(pens_)); }

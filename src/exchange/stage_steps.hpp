@@ -12,12 +12,13 @@
 // All accesses are sequentially consistent: who gives a pen back looks at the next window afterwards, who fills a window looks at the
 // pen afterwards, so one of them sees the other. Who needs a word to change sleeps on it.
 //
-// What the steps are run on, `Call`, tells of the call, the same on all tasks: begin(), end(), pens(), pen_of(n), due(n) (tasks of the
+// What the steps are run on, `Call`, tells of the call, the same on all tasks: begin(), end(), slots(), pens(), pen_of(n), due(n) (tasks of the
 // host that have a part of window n; 0 only if windows are kept), free_for(n), kept() (windows belong to aggregators, nobody needs a
 // pen), and the words turn(n), arrived(n), pen(p). A step returns what the task has to do before it takes the next one.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace sheaf::exchange {
 
@@ -87,12 +88,15 @@ class PutSteps {
         if (at_ == At::put) return {Do::copy, nullptr, 0, number_};
         return {};
       case At::put: {
-        Word& arrived = call.arrived(number_);
-        const bool full = arrived.fetch_add(1) + 1 == call.due(number_);
-        number_ = next_own(number_ + 1);
+        const uint64_t number = std::exchange(number_, next_own(number_ + 1));
+        Word& arrived = call.arrived(number);
         at_ = At::look;
-        if (full) return {Do::wake, &arrived};
-        return {};
+        if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
+        if (call.kept()) return {Do::wake, &arrived};
+        // The last one to come should not write if another one waits: others may wait for its next parts. Nobody does for a slot at first.
+        hurries_ = number < call.begin() + call.slots();
+        if (hurries_) at_ = At::find_pen;
+        return {Do::wake, number + call.slots() < call.end() ? &call.turn(number) : &call.pen(call.pen_of(number))};
       }
       case At::finish:
         if (waits_for_ == call.pens()) return {Do::leave};
@@ -151,6 +155,10 @@ class PutSteps {
 
   template <class Call>
   Act<Word> doze(Call& call) {
+    if (std::exchange(hurries_, false)) {
+      at_ = At::look;
+      return {};
+    }
     at_ = number_ < call.end() ? At::look : At::finish;
     return {Do::sleep, number_ < call.end() ? &call.turn(number_) : &call.pen(waits_for_), seen_};
   }
@@ -162,6 +170,7 @@ class PutSteps {
   uint32_t word_ = 0;    // of the pen
   int pen_ = 0;
   int waits_for_ = 0;  // pen that is not at the end yet
+  bool hurries_ = false;  // has parts to put while it looks for a pen
 };
 
 // A task that takes its parts of windows.

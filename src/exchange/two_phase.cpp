@@ -90,60 +90,29 @@ std::optional<Error> TwoPhase::write(File& file, const Access& access, Tally& ta
     for (const Message& message : r.own) {
       const auto [from, to] = message.part;
       tally.exchanged_bytes += to - from;
-      if (message.near) {
-        give(access, message, round);
-        continue;
-      }
+      if (message.near) continue;
       if (!access.contiguous(from)) pack(access, from, to, message.memory);
       if (!leads()) step.outgoing.push_back({aggregator_, {message.memory, static_cast<size_t>(to - from)}});
     }
     for (const Message& message : r.of_senders)
       if (!is_own(message) && !message.near)
         step.incoming.push_back({senders_[message.peer].task, {message.memory, static_cast<size_t>(message.part.bytes())}});
+    mail_.put(phase_of(round), [&] {
+      for (const Message& message : r.own) pack(access, message.part.from, message.part.to, message.memory);
+    });
     return step;
   };
   std::optional<Error> problem;
   const auto use = [&](int64_t round, const std::vector<int64_t>&) {
-    const Round& r = rounds_[round % 2];
-    await_givers(r, round);
-    if (!problem && !r.of_senders.empty()) problem = attempt([&] { write_round(file, round); });
-    if (leads() && mail_.has_boxes()) mail_.release(phase_of(round));
+    if (!leads()) return;
+    mail_.collect(phase_of(round), [&] {
+      if (!problem && !rounds_[round % 2].of_senders.empty()) problem = attempt([&] { write_round(file, round); });
+    });
   };
   Transport transport{*this};
   const auto failed = in_rounds(transport, steps_, prepare, use);
   if (problem) return problem;
   return failed ? failed : attempt([&] { to_server(file); });
-}
-
-void TwoPhase::give(const Access& access, const Message& message, int64_t round) {
-  const int aggregator = aggregator_;
-  mail_.await_release(aggregator, phase_of(round) - 2);
-  pack(access, message.part.from, message.part.to, message.memory);
-  mail_.arrive(aggregator, phase_of(round));
-}
-
-void TwoPhase::await_givers(const Round& r, int64_t round) {
-  const auto near = std::ranges::count_if(r.of_senders, &Message::near);
-  if (near == 0) return;
-  mail_.expect(near, phase_of(round));
-  mail_.await_arrivals(phase_of(round));
-}
-
-void TwoPhase::let_take(const Round& r, int64_t round) {
-  if (!leads() || !mail_.has_boxes()) return;
-  for (const Message& message : r.of_senders)
-    if (message.near) mail_.set_bytes(senders_[message.peer].task, round, message.part.bytes());
-  mail_.expect(std::ranges::count_if(r.of_senders, &Message::near), phase_of(round));
-  mail_.release(phase_of(round));
-}
-
-int64_t TwoPhase::take(const Access& access, const Message& message, int64_t round) {
-  const int aggregator = aggregator_;
-  mail_.await_release(aggregator, phase_of(round));
-  const int64_t got = mail_.bytes(comm_.rank(), round);
-  unpack(access, message.part.from, message.part.from + got, message.memory);
-  mail_.arrive(aggregator, phase_of(round));
-  return got;
 }
 
 void TwoPhase::write_round(File& file, int64_t round) {
@@ -160,17 +129,19 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, int64_t& d
   // An aggregator that has failed sends nothing.
   const auto prepare = [&](int64_t round) {
     Round& r = lay_out(access, round);
-    // The slots of this round are free when what was in them two rounds ago is taken.
-    if (leads() && mail_.has_boxes()) mail_.await_arrivals(phase_of(round));
-    const auto failed = attempt([&] { read_round(file, round); });
-    if (failed && !problem) problem = failed;
     Step step;
-    for (Message& message : r.of_senders) {
-      if (failed) message.part.to = message.part.from;
-      if (!is_own(message) && !message.near)
-        step.outgoing.push_back({senders_[message.peer].task, {message.memory, static_cast<size_t>(message.part.bytes())}});
-    }
-    let_take(r, round);
+    const auto serve = [&] {
+      const auto failed = attempt([&] { read_round(file, round); });
+      if (failed && !problem) problem = failed;
+      for (Message& message : r.of_senders) {
+        if (failed) message.part.to = message.part.from;
+        const int task = senders_[message.peer].task;
+        if (message.near) mail_.set_bytes(task, round, message.part.bytes());
+        if (!is_own(message) && !message.near)
+          step.outgoing.push_back({task, {message.memory, static_cast<size_t>(message.part.bytes())}});
+      }
+    };
+    if (leads()) mail_.offer(phase_of(round), serve);
     for (const Message& message : r.own)
       if (!leads() && !message.near) step.incoming.push_back({aggregator_, {message.memory, static_cast<size_t>(message.part.bytes())}});
     return step;
@@ -178,12 +149,17 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, int64_t& d
   const auto use = [&](int64_t round, const std::vector<int64_t>& received) {
     const Clock clock(tally.exchange_ns);
     const Round& r = rounds_[round % 2];
+    int64_t near = 0;  // bytes that were taken
+    mail_.take(phase_of(round), [&] {
+      if (r.own.empty()) return;
+      const Message& message = r.own.front();
+      near = mail_.bytes(comm_.rank(), round);
+      unpack(access, message.part.from, message.part.from + near, message.memory);
+    });
     for (const Message& message : r.own) {
       const auto [from, to] = message.part;
-      int64_t got = 0;
-      if (message.near) {
-        got = take(access, message, round);
-      } else {
+      int64_t got = near;
+      if (!message.near) {
         got = leads() ? std::ranges::find_if(r.of_senders, [&](const Message& m) { return is_own(m); })->part.bytes() : received[0];
       }
       if (from + got < to) done = std::min(done, from + got);

@@ -95,9 +95,9 @@ class TwoPhase {
   };
 
   void begin_groups(const Group& group);
-  void tell_pieces(const Access& access, std::span<const std::byte> code, uint32_t phase);
+  void tell_pieces(const Access& access, std::span<const std::byte> code, uint64_t phase);
   std::optional<Error> learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
-                                    uint32_t phase);
+                                    uint64_t phase);
   struct Place {
     int64_t begin = 0;
     int64_t total = 0;
@@ -113,18 +113,14 @@ class TwoPhase {
   bool leads() const { return comm_.rank() == aggregator_; }
   bool is_own(const Message& message) const;
   bool is_near(int peer) const { return peer != comm_.rank() && mail_.reaches(peer); }
-  uint32_t phase_of(int64_t round) const { return first_phase_ + static_cast<uint32_t>(round); }
-  void give(const Access& access, const Message& message, int64_t round);
-  void await_givers(const Round& r, int64_t round);
-  void let_take(const Round& r, int64_t round);
-  int64_t take(const Access& access, const Message& message, int64_t round);
+  uint64_t phase_of(int64_t round) const { return first_phase_ + static_cast<uint64_t>(round); }
   Access stored(const Message& message) const;
   void write_round(File& file, int64_t round);
   void read_round(File& file, int64_t round);
 
   Comm& comm_;
   NodeMail mail_;
-  uint32_t first_phase_ = 0;  // that of round 0
+  uint64_t first_phase_ = 0;  // that of round 0
   int64_t step_ = 1;    // bytes of a task, or of the sequence, per round
   int64_t steps_ = 0;   // rounds
   bool in_sequence_ = false;

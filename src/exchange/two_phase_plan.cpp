@@ -11,6 +11,7 @@ namespace sheaf::exchange {
 
 void TwoPhase::begin_groups(const Group& group) {
   aggregator_ = group.aggregator;
+  mail_.serve(group.first, group.last, group.aggregator);
   unknown_.reset();
   senders_.clear();
 }
@@ -45,31 +46,27 @@ std::optional<Error> TwoPhase::plan_groups(const Access& access, std::span<const
   in_sequence_ = false;
   const int64_t room = static_cast<int64_t>(head_bytes) + largest.code;
   mail_.provide({room, std::min(largest.bytes, step), rounds > 1 ? 2 : 1});
-  const uint32_t phase = mail_.begin_phases(1 + rounds);
+  const uint64_t phase = mail_.begin_phases(1 + rounds);
   first_phase_ = phase + 1;
   if (leads()) return learn_pieces(access, code, group, room, phase);
   tell_pieces(access, code, phase);
   return std::nullopt;
 }
 
-void TwoPhase::tell_pieces(const Access& access, std::span<const std::byte> code, uint32_t phase) {
-  const int aggregator = aggregator_;
+void TwoPhase::tell_pieces(const Access& access, std::span<const std::byte> code, uint64_t phase) {
   std::vector<std::byte> list;
   std::vector<Outgoing> outgoing;
-  if (is_near(aggregator)) {
-    mail_.await_release(aggregator, phase - 2);
-    put_list(mail_.code(comm_.rank()), access.bytes(), code);
-    mail_.arrive(aggregator, phase);
-  } else {
+  if (!is_near(aggregator_)) {
     list.resize(head_bytes + code.size());
     put_list(list, access.bytes(), code);
-    outgoing.push_back({aggregator, list});
+    outgoing.push_back({aggregator_, list});
   }
+  mail_.put(phase, [&] { put_list(mail_.code(comm_.rank()), access.bytes(), code); });
   if (!mail_.reaches_all()) comm_.exchange(std::move(outgoing), {})->finish();
 }
 
 std::optional<Error> TwoPhase::learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
-                                            uint32_t phase) {
+                                            uint64_t phase) {
   const auto members = static_cast<size_t>(group.size());
   std::vector<std::byte> own(head_bytes + code.size());
   put_list(own, access.bytes(), code);
@@ -77,14 +74,12 @@ std::optional<Error> TwoPhase::learn_pieces(const Access& access, std::span<cons
   std::vector<Incoming> incoming;
   std::unique_ptr<std::byte[]> arrived;
   if (!mail_.reaches_all()) arrived = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(room) * members);
-  int64_t near = 0;
   for (size_t i = 0; i < members; ++i) {
     const int task = group.first + static_cast<int>(i);
     if (task == comm_.rank()) {
       lists[i] = own;
     } else if (is_near(task)) {
       lists[i] = mail_.code(task);
-      ++near;
     } else {
       const std::span place(arrived.get() + static_cast<size_t>(room) * i, static_cast<size_t>(room));
       incoming.push_back({task, place});
@@ -92,18 +87,15 @@ std::optional<Error> TwoPhase::learn_pieces(const Access& access, std::span<cons
     }
   }
   if (!mail_.reaches_all()) comm_.exchange({}, std::move(incoming))->finish();
-  if (near > 0) {
-    mail_.expect(near, phase);
-    mail_.await_arrivals(phase);
-  }
-  for (size_t i = 0; i < members; ++i) {
-    const int64_t size = bytes_in(lists[i]);
-    if (size == 0) continue;
-    Sender& sender = senders_.emplace_back(Sender{group.first + static_cast<int>(i), size, {}});
-    const auto failed = attempt([&] { sender.pieces = decode_pieces(code_in(lists[i])); });
-    if (failed && !unknown_) unknown_ = failed;
-  }
-  if (mail_.has_boxes()) mail_.release(phase);
+  mail_.collect(phase, [&] {
+    for (size_t i = 0; i < members; ++i) {
+      const int64_t size = bytes_in(lists[i]);
+      if (size == 0) continue;
+      Sender& sender = senders_.emplace_back(Sender{group.first + static_cast<int>(i), size, {}});
+      const auto failed = attempt([&] { sender.pieces = decode_pieces(code_in(lists[i])); });
+      if (failed && !unknown_) unknown_ = failed;
+    }
+  });
   return unknown_;
 }
 

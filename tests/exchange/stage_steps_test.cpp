@@ -43,6 +43,7 @@ struct Model {
   // As exchange/stage_steps wants it.
   uint64_t begin() const { return begin_at; }
   uint64_t end() const { return begin_at + static_cast<uint64_t>(program->windows); }
+  uint64_t slots() const { return static_cast<uint64_t>(program->slots); }
   bool kept() const { return program->pens == 0; }
   int pens() const { return program->pens; }
   int pen_of(uint64_t number) const { return static_cast<int>(number % static_cast<uint64_t>(program->pens)); }
