@@ -14,8 +14,8 @@ StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::
     runs_.push_back({begin, 0});
     end_ += static_cast<uint64_t>(windows_.count());
   }
-  std::ranges::sort(firsts_);
-  std::ranges::sort(lasts_);
+  for (auto* places : {&firsts_, &lasts_})  // mostly they are in the order of the tasks
+    if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
   // Where ranges begin, and none is left that has not ended, a run begins.
   for (size_t i = 0; !kept() && i < firsts_.size(); ++i) {
     const int64_t before = i == 0 ? -1 : lasts_[i - 1];  // the last window of the ranges that begin before, if they end there
