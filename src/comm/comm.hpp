@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "storage/futex.hpp"
 
 namespace sheaf {
 
@@ -115,10 +114,6 @@ class SHEAF_EXPORT Comm {
 
   // The group of the tasks that share memory with this one (a node), in rank order.
   virtual std::unique_ptr<Comm> split_by_node() = 0;
-
-  // Two words of memory that all tasks of the group share, zero until somebody writes there; null if they share none.
-  // They last as long as the Comm. Local.
-  virtual SharedWord* shared_words() { return nullptr; }
 
   // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all if it cannot be
   // had, as here. What it holds is undefined; asked again, a group may get what an earlier call got and has dropped.

@@ -235,11 +235,6 @@ class MpiComm final : public Comm, public DenseExchange {
     return family_->spares->nodes;
   }
 
-  SharedWord* shared_words() override {
-    mpi::Meeting* const tasks = meeting();
-    return tasks ? tasks->words() : nullptr;
-  }
-
   // Only where messages within the node would do the same: a topology by hand stands for several machines.
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
     count(0);

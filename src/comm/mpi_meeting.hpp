@@ -47,8 +47,6 @@ class Meeting {
                std::vector<std::byte>& mine, int root);
   bool scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
 
-  SharedWord* words() const { return tasks_.words(); }  // see Comm::shared_words()
-
  private:
   bool meet(std::span<const std::byte> mine);
   bool wait();

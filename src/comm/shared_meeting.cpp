@@ -56,19 +56,13 @@ struct alignas(64) SharedMeeting::Slot {
   std::byte data[most_bytes];
 };
 
-struct alignas(64) SharedMeeting::Words {
-  SharedWord words[2];
-};
-
-size_t SharedMeeting::memory_size(int tasks) { return sizeof(Head) + sizeof(Words) + 2 * static_cast<size_t>(tasks) * sizeof(Slot); }
+size_t SharedMeeting::memory_size(int tasks) { return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Slot); }
 
 SharedMeeting::SharedMeeting(void* memory, int rank, int size)
     : head_(static_cast<Head*>(memory)),
-      slots_(static_cast<std::byte*>(memory) + sizeof(Head) + sizeof(Words)),
+      slots_(static_cast<std::byte*>(memory) + sizeof(Head)),
       rank_(rank),
       size_(size) {}
-
-SharedWord* SharedMeeting::words() const { return reinterpret_cast<Words*>(head_ + 1)->words; }
 
 struct SharedMeeting::Steps {
   Head& head;

@@ -29,7 +29,6 @@ class SHEAF_EXPORT SharedMeeting {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  SharedWord* words() const;  // two that meetings leave alone
 
   // Collective. Lays `mine` out and returns when all have come; true if every contribution had at most most_bytes, the
   // same on all tasks. `progress` is called now and then while waiting.
@@ -47,7 +46,6 @@ class SHEAF_EXPORT SharedMeeting {
 
  private:
   struct Head;
-  struct Words;
   struct Slot;
   struct Steps;  // words of the head, as comm/meeting_steps asks for them
   Slot& slot(uint32_t meeting, int rank) const;

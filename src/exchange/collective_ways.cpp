@@ -50,9 +50,6 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
   int64_t pens = std::min<int64_t>({tasks, usual, Stage::most_pens});
   tally.aggregators = std::max(tally.aggregators, pens);
   if (writes && how.aggregators == 0) pens = std::min<int64_t>(pens, file.writers_at_once());
-  // All of it will be written: in one piece, which windows one by one would not be.
-  const int64_t range = facts.high - facts.low;
-  if (writes && facts.tiled && comm_.rank() == 0 && range >= worth_room) file.set_aside(facts.low, range);
   const StageCall call = call_for(facts, how, writes, static_cast<int>(pens));
   const auto loan = stage_->lend_to(file);
   Staged part(call, access, writes && !facts.tiled, tally);

@@ -19,8 +19,6 @@ constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
 constexpr int64_t bytes_per_read = 4 << 10;
 constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
 constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
-// Zeros from this size on are not moved: HDF5 fills chunks with them before it writes data.
-constexpr int64_t worth_zeroing = 256 << 10;
 
 // Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true. The result is that
 // of the last call.
@@ -42,17 +40,6 @@ bool in_requests(const Access& access, int64_t from, int64_t to, Request request
   });
   finish();
   return going;
-}
-
-// A few bytes tell most data from zeros.
-bool all_zero(std::span<const std::byte> data) {
-  static constexpr std::array<std::byte, 4096> zeros{};
-  constexpr size_t samples = 16;
-  for (size_t i = 0; i < samples; ++i)
-    if (data[data.size() / samples * i] != std::byte{}) return false;
-  for (; !data.empty(); data = data.subspan(std::min(data.size(), zeros.size())))
-    if (std::memcmp(data.data(), zeros.data(), std::min(data.size(), zeros.size())) != 0) return false;
-  return true;
 }
 
 bool sieves(const Access& access, const Alone& how, int64_t worth) {
@@ -184,14 +171,8 @@ int64_t read_scattered(File& file, ScatteredFile& pieces, const Access& access, 
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
   const Clock clock(tally.file_ns);
   ++tally.requests;
-  const int64_t length = std::ssize(data);
-  if (length >= worth_zeroing && all_zero(data) && file.write_zeros(offset, length)) {
-    tally.zero_bytes += length;
-  } else {
-    if (length >= worth_room) file.set_aside(offset, length);
-    file.write_at(data, offset);
-  }
-  tally.file_bytes_written += length;
+  file.write_at(data, offset);
+  tally.file_bytes_written += std::ssize(data);
 }
 
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {

@@ -16,10 +16,6 @@ namespace sheaf::exchange {
 
 enum class Sieving : uint8_t { automatic, always, never };
 
-// A range of so many bytes, all of which are to be written, gets its room in the file first (File::set_aside). Should the write
-// fail, what is in the range is undefined and the room stays.
-inline constexpr int64_t worth_room = 1 << 20;
-
 struct Alone {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes

@@ -10,7 +10,6 @@ struct Tally {
   int64_t requests = 0;  // reads and writes of the file
   int64_t file_bytes_written = 0;
   int64_t file_bytes_read = 0;
-  int64_t zero_bytes = 0;  // of those written: zeros for which room was made and no byte moved
   int64_t exchanged_bytes = 0;  // that went through the memory of, or a message to, another task
   int64_t direct_calls = 0;
   int64_t exchange_calls = 0;

@@ -36,9 +36,7 @@ class AppendedFile final : public ForwardingFile {
   }
 
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  void expect_company(SharedWord* words, Company company) override { inner().expect_company(words, company); }
   std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int32_t border() override { return inner().border(); }
   int descriptor() const override { return inner().descriptor(); }
 
  private:

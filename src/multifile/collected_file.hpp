@@ -58,7 +58,6 @@ class CollectedFile final : public File {
   void sync() override;
   int64_t next_data(int64_t offset) override { return real().next_data(offset); }
   int64_t next_hole(int64_t offset) override { return real().next_hole(offset); }
-  void expect_company(SharedWord*, Company) override {}  // collectors do not write at the same places
   int descriptor() const override { return file_ ? file_->descriptor() : -1; }
   int open_again(bool writable) override { return real().open_again(writable); }
   const std::string& path() const override { return path_; }

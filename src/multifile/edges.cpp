@@ -122,11 +122,6 @@ int EdgedFile::open_again(bool writable) {
   return inner().open_again(writable);
 }
 
-bool EdgedFile::set_aside(int64_t offset, int64_t length) {
-  const auto part = edges_->map().part_at(offset);
-  return !part.is_edge && offset + length <= part.end && inner().set_aside(offset, length);
-}
-
 std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges) {
   if (!edges) return file;
   return std::make_shared<EdgedFile>(std::move(file), std::move(edges));

@@ -86,11 +86,7 @@ class EdgedFile final : public ForwardingFile {
   int open_again(bool writable) override;
   void announce(int64_t offset) override { inner().announce(offset); }
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  void expect_company(SharedWord* words, Company company) override { inner().expect_company(words, company); }
   std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int32_t border() override { return inner().border(); }
-  bool set_aside(int64_t offset, int64_t length) override;
-  void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
   int descriptor() const override { return edges_->in_use() ? -1 : inner().descriptor(); }
 
  private:

@@ -232,7 +232,6 @@ void MappedWriter::open_to_append() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
             auto file = open_patiently(*store_, name_of(f.number), Access::write);
-            if (f.own_tasks < f.file_tasks) file->expect_company(nullptr, Company::writing);
             MetadataReader reader(*file);
             const format::Pointer p = reader.read_pointer();
             know_journal(f, reader.header(), reader.extension());

@@ -210,7 +210,6 @@ void MappedWriter::open_own_files() {
   agree(*comm_, attempt([&] {
           for (MappedFile& f : mine_.files) {
             if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
-            if (f.own_tasks < f.file_tasks) f.file->expect_company(nullptr, Company::writing);
             f.edges = edges_of(f.number);
             f.file = throttled(edged(std::move(f.file), f.edges), slots_);
           }

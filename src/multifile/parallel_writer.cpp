@@ -198,7 +198,6 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
         file = collecting()->file;
       } else {
         if (!file) file = open_patiently(store(), name_of(request, facts_.filenumber), Access::write);
-        if (local().size() > 1) file->expect_company(own_local() ? nullptr : comm_->shared_words(), Company::writing);
         file = throttled(edged(std::move(file), edges()), std::move(slots));
       }
       const bool holds = !collecting() || collecting()->plan.merge;

@@ -8,10 +8,10 @@ namespace sheaf {
 
 namespace {
 constexpr int64_t first_buffer = 32;
-constexpr int64_t aside_bytes = 16 << 20;       // set aside at a time for large requests
+// The page cache takes what comes in large pieces as large pages.
+constexpr int64_t border = 64 << 10;
 constexpr int64_t summed_at_once = 256 << 10;    // half of it or twice as much costs more
 constexpr int64_t recorded_at_once = 16 << 20;   // in complete chunks, where a record costs a sync
-constexpr int64_t first_worth_room = 512 << 10;  // bytes of a first request after which more can be expected
 }  // namespace
 
 WriteStream::Attached& WriteStream::attached() {
@@ -36,7 +36,6 @@ void WriteStream::move_handle() {
 
 TaskBlocks WriteStream::park() {
   flush();
-  give_room_back();
   buffer_.reset();
   close_window();
   return std::exchange(blocks_, TaskBlocks::with_sums(piece()));
@@ -54,7 +53,6 @@ int64_t WriteStream::bytes_written() const {
 StdioHandle& WriteStream::share(bool with_stream) {
   if (!handle()) {
     flush_buffer();
-    give_room_back();
     attach(std::make_unique<StdioHandle>(*file_, true, with_stream));
   }
   return *handle();
@@ -100,7 +98,6 @@ void WriteStream::too_large(int64_t bytes) const {
 
 void WriteStream::begin_next_chunk() {
   flush_buffer();
-  give_room_back();
   file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
@@ -191,10 +188,9 @@ void WriteStream::put(std::span<const std::byte> piece) {
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_offset() + buffered() + static_cast<int64_t>(piece.size());
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
-  const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(file_->border(), max_buffer_);
+  const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
   const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
   settle();
-  set_room_aside(buffered() + static_cast<int64_t>(direct.size()));
   const TaskBlocks::Sums before = blocks_.sums();
   try {
     write_summed({buffer(), static_cast<size_t>(buffered())}, direct);
@@ -223,24 +219,6 @@ void WriteStream::write_summed(std::span<const std::byte> head, std::span<const 
     head = {};
     body = body.subspan(n);
   } while (!body.empty());
-}
-
-// Before a transfer of so many bytes that reaches another multiple of `room` in the chunk.
-void WriteStream::set_room_aside(int64_t bytes) {
-  const int64_t from = (blocks_.position + aside_bytes - 1) / aside_bytes * aside_bytes;
-  const int64_t end = blocks_.position + bytes;
-  if (from >= end || (from == 0 && bytes < first_worth_room)) return;
-  const int64_t until = std::min((end + aside_bytes - 1) / aside_bytes * aside_bytes, geometry_.size);
-  if (file_->set_aside(geometry_.offset(chunk()) + from, until - from)) room_aside_ = 1;
-}
-
-// When no more will be written to the chunk, or the program writes there itself. The stream must be flushed.
-void WriteStream::give_room_back() {
-  if (!room_aside_) return;
-  room_aside_ = 0;
-  const int64_t from = blocks().high;
-  const int64_t until = std::min((from + aside_bytes - 1) / aside_bytes * aside_bytes, geometry_.size);
-  if (from < until) file_->give_back(geometry_.offset(chunk()) + from, until - from);
 }
 
 void WriteStream::transfer(std::span<const std::byte> bytes) {

@@ -184,8 +184,6 @@ class WriteStream {
   void put(std::span<const std::byte> piece);
   std::span<const std::byte> put_directly(std::span<const std::byte> piece);
   void write_summed(std::span<const std::byte> head, std::span<const std::byte> body);
-  void set_room_aside(int64_t bytes);
-  void give_room_back();
   void transfer(std::span<const std::byte> bytes);
   void flush_buffer();
   void report(bool finished);
@@ -209,7 +207,6 @@ class WriteStream {
   layout::ChunkGeometry geometry_;
   TaskBlocks blocks_;  // its position is that of the first byte in the buffer
   uint32_t local_rank_ : 31 = 0;
-  uint32_t room_aside_ : 1 = 0;  // behind what is written, up to a multiple of `aside_bytes` in the chunk
   uint32_t max_buffer_ : 29 = 0;
   uint32_t overrun_ : 1 = 0;
   uint32_t journal_on_ : 1 = 0;

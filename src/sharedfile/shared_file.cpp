@@ -65,7 +65,6 @@ class OpenFile final : public SharedFile {
       });
     lane_.transfers.renew_memory();
     agree(comm(), problem, facts);
-    expect_company();
     file_->expect_lockers(size());
     block_ = std::max<int64_t>(facts[0], 1);
     lane_.transfers.take_up_memory(*file_, how_together(true));
@@ -273,12 +272,6 @@ class OpenFile final : public SharedFile {
 
   int64_t block() const {
     return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
-  }
-
-  // Calls are short, and programs compute in between: who waits for its turn does not sleep (docs/tuning.md, "Shared files").
-  void expect_company() {
-    if (!mode_.write || size() == 1) return;
-    if (SharedWord* const words = comm().shared_words()) file_->expect_company(words, Company::computing);
   }
 
   template <class Part>

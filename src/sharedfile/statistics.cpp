@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* names[] = {
     "independent_writes", "independent_reads", "collective_writes", "collective_reads", "bytes_written", "bytes_read", "pieces",
-    "requests", "file_bytes_written", "file_bytes_read", "zero_bytes", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls",
+    "requests", "file_bytes_written", "file_bytes_read", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls",
     "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
 static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
 
@@ -43,7 +43,6 @@ void add(Statistics& to, const exchange::Tally& from) {
   to.requests += from.requests;
   to.file_bytes_written += from.file_bytes_written;
   to.file_bytes_read += from.file_bytes_read;
-  to.zero_bytes += from.zero_bytes;
   to.exchanged_bytes += from.exchanged_bytes;
   to.direct_calls += from.direct_calls;
   to.exchange_calls += from.exchange_calls;
@@ -61,7 +60,7 @@ std::string Statistics::text(const std::string& path, int tasks) const {
   out += "  writes: " + n(independent_writes) + " independent, " + n(collective_writes) + " collective, " + n(bytes_written) + " bytes\n";
   out += "  reads:  " + n(independent_reads) + " independent, " + n(collective_reads) + " collective, " + n(bytes_read) + " bytes\n";
   out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" + n(file_bytes_written) +
-         " bytes written, of which " + n(zero_bytes) + " zeros by making room; " + n(file_bytes_read) + " read)\n";
+         " bytes written; " + n(file_bytes_read) + " read)\n";
   out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " + n(sieve_calls) +
          " sieved; aggregators: " + n(aggregators) + "\n";
   out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) + "; file: " + milliseconds(file_ns) +

@@ -105,10 +105,6 @@ class FaultyFile final : public File {
   }
 
   // One kind with next_data: both are one lseek.
-  void expect_company(SharedWord* words, Company company) override { inner_->expect_company(words, company); }
-  int32_t border() override { return inner_->border(); }
-  bool set_aside(int64_t offset, int64_t length) override { return inner_->set_aside(offset, length); }
-  void give_back(int64_t offset, int64_t length) override { inner_->give_back(offset, length); }
   int64_t next_hole(int64_t offset) override {
     ledger_->require(Operation::next_data, path(), offset);
     return inner_->next_hole(offset);

@@ -81,7 +81,6 @@ class OneOfMany final : public ForwardingFile {
   }
   int64_t next_data(int64_t offset) override { return use()->next_data(offset); }
   int64_t next_hole(int64_t offset) override { return use()->next_hole(offset); }
-  int32_t border() override { return use()->border(); }
   int writers_at_once() override { return use()->writers_at_once(); }
   int open_again(bool writable) override {
     return with_descriptors([&] { return inner().open_again(writable); });

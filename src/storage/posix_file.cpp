@@ -3,35 +3,27 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "storage/file_memory.hpp"
 #include "storage/posix_store.hpp"
 #include "storage/posix_transfer.hpp"
 #include "storage/range.hpp"
-#include "storage/turn.hpp"
 
 namespace sheaf {
 
 namespace {
 
-constexpr size_t bytes_worth_a_turn = 64 << 10;
-constexpr int64_t mapped_at_once = 64 << 20;
-constexpr int64_t usual_block = 4 << 10;
 
 int flags_of(Access access) {
   switch (access) {
@@ -153,8 +145,6 @@ int PosixFile::open_again(bool writable) {
 void PosixFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
-  std::optional<Turn> turn;
-  if (written_beside(turn, {&data, 1}, data.size(), offset)) return;
   const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(fd_, data.data() + done, count, offset + static_cast<int64_t>(done));
   });
@@ -169,56 +159,8 @@ FileSystem PosixFile::file_system() {
 }
 
 int PosixFile::writers_at_once() {
-  if (!takes_turns(file_system())) return File::writers_at_once();
-  return file_system() == FileSystem::tmpfs ? 2 : 1;
-}
-
-void PosixFile::expect_company(SharedWord* words, Company company) {
-  maps_ = file_system() == FileSystem::tmpfs;
-  waits_ = company == Company::computing && words ? Turn::Wait::awake : Turn::Wait::yes;
-  takes_turns_ = takes_turns(file_system());
-  words_ = words;
-}
-
-int32_t PosixFile::border() { return file_system() == FileSystem::tmpfs ? 4 << 10 : 64 << 10; }
-
-// ext4 takes bytes into extents it has already with a tenth less work than into new ones.
-bool PosixFile::set_aside(int64_t offset, int64_t length) {
-  if (file_system() != FileSystem::ext4) return false;
-  std::optional<Turn> turn;
-  if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
-  return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, offset, length); }) == 0;
-}
-
-// Over data this would take extents apart, which costs more than it spares. Blocks at the edges may hold what lies beside the range.
-bool PosixFile::write_zeros(int64_t offset, int64_t length) {
-  if (!writable_ || file_system() != FileSystem::ext4 || !checked_add(offset, std::max(length, usual_block))) return false;
-  std::optional<Turn> turn;
-  if (takes_turns_) turn.emplace(fd_, turn_, words_, waits_);
-  const off_t data = ::lseek(fd_, offset + usual_block - 1 - (offset + usual_block - 1) % usual_block, SEEK_DATA);
-  if (data < 0 ? errno != ENXIO : data < offset + length - (offset + length) % usual_block) return false;
-  return uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_ZERO_RANGE, offset, length); }) == 0;
-}
-
-// ext4 frees nothing behind the end of the file: that moves first, by a call that never moves it back while others write.
-void PosixFile::give_back(int64_t offset, int64_t length) {
-  if (length <= 0) return;
-  struct stat found;
-  if (::fstat(fd_, &found) == 0 && found.st_size < offset + length)
-    uninterrupted([&] { return ::fallocate(fd_, 0, offset + length - 1, 1); });
-  uninterrupted([&] { return ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length); });
-}
-
-bool PosixFile::written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
-                               int64_t offset) {
-  if (!takes_turns_ || bytes < bytes_worth_a_turn) return false;
-  if (maps_ && large_pages_.expect(fd_, offset, static_cast<int64_t>(bytes)) && write_mapped(fd_, parts, bytes, offset)) return true;
-  turn.emplace(fd_, turn_, words_, maps_ ? Turn::Wait::no : waits_);
-  if (turn->mine() || !maps_) return false;
-  turn.reset();
-  if (write_mapped(fd_, parts, bytes, offset)) return true;
-  turn.emplace(fd_, turn_, words_, Turn::Wait::yes);
-  return false;
+  const int64_t writers = sheaf::writers_at_once(file_system());
+  return writers > 0 ? static_cast<int>(writers) : File::writers_at_once();
 }
 
 void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
@@ -237,8 +179,6 @@ void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> part
   list = list.first(used);
   size_t first = 0;
   size_t skipped = 0;
-  std::optional<Turn> turn;
-  if (written_beside(turn, parts, total, offset)) return;
   const Moved moved = move_all(total, [&](size_t done, size_t) {
     first = skip(list, first, done - skipped);
     skipped = done;
@@ -256,23 +196,6 @@ size_t PosixFile::read_at(std::span<std::byte> data, int64_t offset) {
   });
   require_success("read", path_, offset, data.size(), moved.error);
   return moved.bytes;
-}
-
-int64_t PosixFile::memory_page() { return maps_ && writable_ ? large_page() : 0; }
-
-int64_t PosixFile::room_left() {
-  if (!takes_turns(file_system())) return 0;
-  struct statfs found;
-  struct rlimit limit;
-  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return 0;
-  if (uninterrupted([&] { return ::fstatfs(fd_, &found); }) != 0) return 0;
-  return static_cast<int64_t>(found.f_bavail) * static_cast<int64_t>(found.f_bsize);
-}
-
-std::unique_ptr<FileMemory> PosixFile::memory(int64_t low, int64_t high) {
-  if (memory_page() == 0) return nullptr;
-  auto found = std::make_unique<FileMemory>(fd_, low, std::max(high, checked_add(low, mapped_at_once).value_or(high)));
-  return *found ? std::move(found) : nullptr;
 }
 
 FileStatus PosixFile::status() {
@@ -307,7 +230,7 @@ void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int
   off_t from = offset;
   off_t to = target_offset;
   if (target.descriptor() >= 0 && target.descriptor() != fd_ && offset >= 0 && target_offset >= 0) {
-    const int64_t border = target.border();
+    constexpr int64_t border = 64 << 10;
     while (length > 0) {
       // The kernel moves 64 KiB at a time: begun on a border, each fills large pages of the target. Few are not worth a call.
       const int64_t ahead = length < 8 * border ? 0 : to % border;
@@ -362,7 +285,6 @@ void PosixFile::close() {
   if (fd_ < 0) return;
   const int fd = fd_;
   fd_ = -1;
-  last_turn_taken(words_);
   direct_.reset();
   written_.reset();
   // Linux has released the descriptor even when it reports an error; EINTR leaves nothing undone.

@@ -16,7 +16,6 @@
 #include "storage/range_locks.hpp"
 #include "storage/store.hpp"
 #include "storage/traits.hpp"
-#include "storage/turn.hpp"
 #include "storage/working_directory.hpp"
 
 namespace sheaf {
@@ -50,9 +49,6 @@ class PosixFile final : public File, public RestingFile {
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
-  int64_t memory_page() override;
-  int64_t room_left() override;
-  std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override;
   FileStatus status() override;
   void resize(int64_t size) override;
 
@@ -69,17 +65,9 @@ class PosixFile final : public File, public RestingFile {
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
-  void expect_company(SharedWord* words, Company company) override;
 
-  // The page cache takes what comes in large pieces as large pages, but on tmpfs.
-  int32_t border() override;
 
-  // Extents of ext4, beyond the end of the file too, without changing its size.
-  bool set_aside(int64_t offset, int64_t length) override;
-  void give_back(int64_t offset, int64_t length) override;
 
-  // Extents of ext4 that read as zeros.
-  bool write_zeros(int64_t offset, int64_t length) override;
 
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File exclude each
   // other here, also where they only read.
@@ -106,11 +94,7 @@ class PosixFile final : public File, public RestingFile {
   bool name_unsynced_;
   struct stat rested_ {};  // what it was when it gave its descriptor back
 
-  // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it, or the bytes lie in large pages: writes
-  // that way, and true.
   void close_another();
-  bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
-                      int64_t offset);
   FileSystem file_system();
   int open_beside_own(int flags) const;
   std::shared_ptr<DirectFile> open_direct();
@@ -119,14 +103,8 @@ class PosixFile final : public File, public RestingFile {
   std::shared_ptr<DirectFile> direct();
 
   std::atomic<int> file_system_ = -1;  // -1: not asked yet
-  bool takes_turns_ = false;
-  Turn::Wait waits_ = Turn::Wait::yes;  // for its turn
-  bool maps_ = false;  // large writes through a mapping
-  LargePages large_pages_;
-  SharedWord* words_ = nullptr;  // of those who take turns
   RangeLocks locks_;
   int64_t lockers_ = 1;
-  std::mutex turn_;  // of the threads that write through this File
   std::mutex direct_mutex_;  // guards what follows
   std::shared_ptr<DirectFile> direct_;  // opened with O_DIRECT when it was first wanted, and again by renew()
   std::shared_ptr<DirectFile> written_;  // FUSE: what write_through() has written with since the last sync

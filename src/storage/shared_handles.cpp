@@ -72,15 +72,7 @@ class SharedHandles::Handle final : public ForwardingFile {
   void allocate(int64_t size) override { inner().allocate(size); }
   int writers_at_once() override { return inner().writers_at_once(); }
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  // Every holder says so, some at the same time; the File is told once.
-  void expect_company(SharedWord* words, Company company) override {
-    const std::lock_guard lock(table_->mutex);
-    if (!std::exchange(company_, true)) inner().expect_company(words, company);
-  }
   std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int32_t border() override { return inner().border(); }
-  bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
-  void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
   int descriptor() const override { return inner().descriptor(); }
 
   void close() override {
@@ -105,7 +97,6 @@ class SharedHandles::Handle final : public ForwardingFile {
   const std::string place_;  // what the name stood for when it was opened
   int64_t holders_ = 1;  // opens without their close; guarded by the table's mutex
   const bool writable_;
-  bool company_ = false;  // guarded by the table's mutex
 };
 
 SharedHandles::SharedHandles(Store& inner) : ForwardingStore(inner), table_(std::make_shared<Table>()) {}

@@ -19,7 +19,6 @@
 #include <string_view>
 
 #include "base/export.hpp"
-#include "storage/file_memory.hpp"
 #include "storage/futex.hpp"
 #include "storage/range_lock.hpp"
 #include "storage/traits.hpp"
@@ -43,12 +42,6 @@ enum class Access : uint8_t {
 enum class Making : uint8_t {
   begun,  // being written
   done,
-};
-
-// What processes that write to one file do between two large writes.
-enum class Company : uint8_t {
-  writing,    // write on
-  computing,  // maybe compute
 };
 
 struct FileStatus {
@@ -77,15 +70,6 @@ class File {
   // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the
   // file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
-
-  // Where the file is memory, into which tasks that expect company may put bytes themselves: bytes of its large pages. Else 0.
-  virtual int64_t memory_page() { return 0; }
-  // Bytes [low, high) there, and maybe more behind them; to be dropped before the File is. Null if not now.
-  virtual std::unique_ptr<FileMemory> memory(int64_t /*low*/, int64_t /*high*/) { return nullptr; }
-
-  // Bytes that can be written before there is no more room, where nothing else is likely to go wrong: the file is on this machine,
-  // and the process has no limit for the size of files. 0 if that cannot be told.
-  virtual int64_t room_left() { return 0; }
 
   // Size of the file and its preferred block, both in bytes.
   virtual FileStatus status() = 0;
@@ -122,32 +106,12 @@ class File {
   // knows of.
   virtual int64_t next_hole(int64_t offset);
 
-  // Says that several processes of this machine will write to the file at once, each through a File of its own: large
-  // writes then take turns where that helps (storage/turn.hpp). `words`: two words, zero, of memory that all of them
-  // share and that outlives the File, or null. Nothing by default.
-  virtual void expect_company(SharedWord* /*words*/, Company /*company*/) {}
-
   // Says that transfers to come may use this memory, which other processes of the machine can map: a File whose bytes go through
   // one of them lets it take them from there. Until the result is dropped, which must be before the memory and the File are.
   virtual std::shared_ptr<void> lend(const LentMemory& /*memory*/) { return nullptr; }
 
   // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by default.
   virtual void announce(int64_t /*offset*/) {}
-
-  // Large transfers should end on multiples of so many bytes (a power of two).
-  virtual int32_t border() { return 64 << 10; }
-
-  // Says that `length` bytes from `offset` on will be written soon: room is set aside where that makes writing faster
-  // (docs/tuning.md, "Room ahead"). True if so; what is then not written shall be given back. Nothing by default, and
-  // never an error: a disk without room says so when the bytes are written. give_back() drops what was written there, and
-  // the file may reach to the end of the range afterwards.
-  virtual bool set_aside(int64_t /*offset*/, int64_t /*length*/) { return false; }
-  virtual void give_back(int64_t /*offset*/, int64_t /*length*/) {}
-
-  // Writes zeros without moving bytes, where the file holds no data in the range (offset and length in bytes) and room can be
-  // promised for it. Then true, and the file reaches to the end of the range at least. False: nothing has been done, nor is
-  // that an error.
-  virtual bool write_zeros(int64_t /*offset*/, int64_t /*length*/) { return false; }
 
   // A range that this File alone uses (exclusive), or that may be shared with others who only read: waits until no other
   // holder stands in the way, be it in another process, another File of this one, or another thread with this File; but not for
@@ -167,9 +131,7 @@ class File {
   // there stays, new bytes read as zero.
   virtual void allocate(int64_t size);
 
-  // How many tasks of this machine may well write much to the file at once. More would be in each other's way: a local file
-  // system lets one write(2) in at a time, and tmpfs another task beside it, through a mapping (storage/file_memory.hpp),
-  // which tasks use that expect company.
+  // How many tasks of this machine may well write much to the file at once: a local file system lets one write(2) in at a time.
   virtual int writers_at_once() { return INT_MAX; }
 
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.

@@ -37,11 +37,7 @@ class ThrottledFile final : public ForwardingFile {
     inner().copy_to(target, offset, target_offset, length);
   }
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  void expect_company(SharedWord* words, Company company) override { inner().expect_company(words, company); }
   std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int32_t border() override { return inner().border(); }
-  bool set_aside(int64_t offset, int64_t length) override { return inner().set_aside(offset, length); }
-  void give_back(int64_t offset, int64_t length) override { inner().give_back(offset, length); }
   void announce(int64_t offset) override { inner().announce(offset); }
   LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
     return inner().lock(offset, length, exclusive, barred);

@@ -33,8 +33,7 @@ struct Row {
   bool mmap;
 };
 
-// writers: a local file system lets one write(2) into a file at a time, tmpfs another task beside it through
-// a mapping. Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time,
+// writers: a local file system lets one write(2) into a file at a time. Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time,
 // CephFS stores objects.
 std::span<const Row> all_rows() {
   using enum Coherence;
@@ -50,7 +49,7 @@ std::span<const Row> all_rows() {
       {FileSystem::f2fs, "f2fs", 0xF2F52010, "f2fs", local, global, block, 0, true, true},
       {FileSystem::zfs, "zfs", 0x2FC12FC1, "zfs", local, global, block, 0, false, true},
       {FileSystem::bcachefs, "bcachefs", 0xCA451A4E, "bcachefs", local, global, block, 0, true, true},
-      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, least_unit, 2, true, true},
+      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, least_unit, 1, true, true},
       {FileSystem::ramfs, "ramfs", 0x858458F6, "ramfs,rootfs", local, global, least_unit, 0, false, true},
       {FileSystem::overlayfs, "overlay", 0x794C7630, "overlay", local, global, block, 0, true, true},
       {FileSystem::fuseblk, "fuseblk", 0, "fuseblk", local, global, block, 0, false, true},
@@ -167,7 +166,7 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
   return traits;
 }
 
-bool takes_turns(FileSystem kind) { return row_of(kind).writers > 0; }
+int64_t writers_at_once(FileSystem kind) { return row_of(kind).writers; }
 
 bool opens_anew(FileSystem kind) {
   switch (kind) {

@@ -104,9 +104,8 @@ FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount);
 // What such a file system does where it is mounted like this. `block`: st_blksize in bytes.
 FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t block);
 
-// Whether large writes of one host should take turns (storage/turn): it is a file system of this machine
-// alone, whose pages are here.
-bool takes_turns(FileSystem kind);
+// Tasks of one host that may well write much to one file at once; 0: any number.
+int64_t writers_at_once(FileSystem kind);
 
 // Whether who opens a file sees what others have closed before, whatever this host has kept of it. FUSE lets
 // a file system keep its pages over an open, which GlusterFS does, and so does 9p.

@@ -59,7 +59,7 @@ void ask_config_list(std::string_view text) {
   const int64_t allowed = hints.allowed_on(host);
   require(allowed >= -1, "a number of aggregators");
   if (hints.config_list.empty()) require(allowed == -1, "without a list, any number");
-  if (!hints.config_list.empty() && !hints.names_hosts())
+  if (hints.config_list.starts_with('*') && hints.config_list.find(',') == std::string::npos)
     require(allowed == hints.allowed_on("another") || host == "*", "without names, all hosts are alike");
 }
 

@@ -6,7 +6,6 @@
 #include "comm/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "storage/faulty_store.hpp"
-#include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
 namespace sheaf::failures_test {
@@ -182,25 +181,6 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     file->close();
   });
 }
-
-// A disk with room, on this machine.
-class RoomyStore final : public Store {
- public:
-  explicit RoomyStore(Store& inner) : inner_(inner) {}
-  std::shared_ptr<File> open(const std::string& path, Access access) override {
-    struct Roomy final : ForwardingFile {
-      using ForwardingFile::ForwardingFile;
-      int64_t room_left() override { return std::numeric_limits<int64_t>::max(); }
-    };
-    return std::make_shared<Roomy>(inner_.open(path, access));
-  }
-  FileStatus status(const std::string& path) override { return inner_.status(path); }
-  void remove(const std::string& path) override { inner_.remove(path); }
-  void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
-
- private:
-  Store& inner_;
-};
 
 TEST(SharedFile, OpensOnAllTasksOrOnNone) {
   MemoryStore store;

@@ -169,12 +169,12 @@ TEST(Traits, NfsSetsRoomAsideFromVersion42On) {
   EXPECT_TRUE(traits_of_kind(FileSystem::nfs, now, 4096).fallocate);
 }
 
-TEST(Traits, LargeWritesTakeTurnsOnFileSystemsOfThisMachineThatWereMeasured) {
+TEST(Traits, FileSystemsOfThisMachineLetOneWriterInAtATime) {
   for (const auto kind : {FileSystem::ext4, FileSystem::xfs, FileSystem::btrfs, FileSystem::tmpfs})
-    EXPECT_TRUE(takes_turns(kind)) << name_of(kind);
+    EXPECT_EQ(writers_at_once(kind), 1) << name_of(kind);
   for (const auto kind :
        {FileSystem::nfs, FileSystem::lustre, FileSystem::overlayfs, FileSystem::f2fs, FileSystem::unknown})
-    EXPECT_FALSE(takes_turns(kind)) << name_of(kind);
+    EXPECT_EQ(writers_at_once(kind), 0) << name_of(kind);
 }
 
 TEST(Traits, AnOpenShowsWhatOthersHaveClosedWhereTheKernelSeesToThat) {

@@ -120,7 +120,6 @@ class TalliedFile final : public ForwardingFile {
     tally_->closed(who_);
   }
   int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  int32_t border() override { return inner().border(); }
   void close() override {
     note_close();
     ForwardingFile::close();

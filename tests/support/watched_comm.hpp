@@ -56,7 +56,6 @@ class WatchedComm final : public Comm {
   std::unique_ptr<Comm> split(int color, int key) override { return watched(comm_->split(color, key)); }
   std::unique_ptr<Comm> duplicate() override { return watched(comm_->duplicate()); }
   std::unique_ptr<Comm> split_by_node() override { return watched(comm_->split_by_node()); }
-  SharedWord* shared_words() override { return comm_->shared_words(); }
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (!watch_.keeps_memory) return watch_.shares_memory ? comm_->share_memory(bytes) : nullptr;
     std::shared_ptr<SharedMemory>& kept = watch_.kept[name_];
