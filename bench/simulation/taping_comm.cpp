@@ -61,11 +61,6 @@ class TapingComm final : public Comm {
     meet(std::ssize(values) * 8);
     comm_->all_max(values);
   }
-  bool begin_all_max(std::span<const int64_t> values) override { return comm_->begin_all_max(values); }
-  void finish_all_max(std::span<int64_t> values) override {
-    meet(std::ssize(values) * 8);
-    comm_->finish_all_max(values);
-  }
   void all_sum(std::span<int64_t> values) override {
     meet(std::ssize(values) * 8);
     comm_->all_sum(values);

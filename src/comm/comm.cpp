@@ -30,9 +30,6 @@ void Comm::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> to
   all_sum(totals);
 }
 
-bool Comm::begin_all_max(std::span<const int64_t> /*values*/) { return false; }
-void Comm::finish_all_max(std::span<int64_t> /*values*/) {}
-
 int Comm::node_count() {
   const auto node = split_by_node();
   int64_t first = node->rank() == 0;

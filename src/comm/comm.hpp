@@ -78,12 +78,6 @@ class SHEAF_EXPORT Comm {
   virtual void all_max(std::span<int64_t> values) = 0;
   virtual void all_sum(std::span<int64_t> values) = 0;
 
-  // all_max() in two steps, for a task that has something else to do before it needs the result: the first waits for nobody, and
-  // other tasks may call all_max() instead. At most 16 values, the same in both steps; no other call on this Comm in between. False,
-  // on all tasks alike, if this kind of group cannot, as here: nothing was begun then.
-  virtual bool begin_all_max(std::span<const int64_t> values);
-  virtual void finish_all_max(std::span<int64_t> values);
-
   // Element-wise sum over the tasks of lower rank (0 at rank 0), in place.
   virtual void prefix_sum(std::span<int64_t> values) = 0;
 

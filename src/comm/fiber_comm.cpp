@@ -49,17 +49,6 @@ class FiberComm final : public Comm {
     reduce("all_max", values, larger);
   }
 
-  bool begin_all_max(std::span<const int64_t> values) override {
-    begun_ = group_->meetings % 2;
-    bring("all_max", values, larger);
-    group_->end([] {});
-    return true;
-  }
-  void finish_all_max(std::span<int64_t> values) override {
-    if (group_->meetings % 2 == begun_) group_->wait(group_->meetings);
-    std::ranges::copy(group_->slot(begun_).values, values.begin());
-  }
-
   void all_sum(std::span<int64_t> values) override {
     reduce("all_sum", values, [](int64_t a, int64_t b) { return a + b; });
   }
@@ -135,7 +124,7 @@ class FiberComm final : public Comm {
       const Billing network(nobody);
       slot.family = make_copy(*group_);
     });
-    return std::make_unique<FiberComm>(slot.family->groups[0], rank_, int{task_});
+    return std::make_unique<FiberComm>(slot.family->groups[0], rank_, task_);
   }
 
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
@@ -262,8 +251,7 @@ class FiberComm final : public Comm {
 
   Group* group_;
   int rank_;
-  int task_ : 31;
-  uint32_t begun_ : 1 = 0;  // the meeting of begin_all_max(), by whether its number is odd
+  int task_;
 };
 
 static_assert(sizeof(FiberComm) <= 24, "one of these exists per task and group");

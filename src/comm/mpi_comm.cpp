@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm/dense_exchange.hpp"
 #include "comm/helpers.hpp"
 #include "comm/mpi_comm_pieces.hpp"
 #include "comm/mpi_exchange.hpp"
@@ -63,7 +62,7 @@ class Handle {
   End end_;
 };
 
-class MpiComm final : public Comm, public DenseExchange {
+class MpiComm final : public Comm {
  public:
   MpiComm(Handle comm, std::shared_ptr<Family> family) : own_(std::move(comm)), family_(std::move(family)) {
     check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -101,16 +100,6 @@ class MpiComm final : public Comm, public DenseExchange {
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_max(values)) return;
     all_reduce(comm(), values, MPI_MAX);
   }
-
-  bool begin_all_max(std::span<const int64_t> values) override {
-    if (is_first() && !family_->met) return false;  // the first call of all finds where they meet
-    mpi::Meeting* const tasks = meeting();
-    if (!tasks) return false;
-    count(values.size_bytes());
-    tasks->begin_all_max(values);
-    return true;
-  }
-  void finish_all_max(std::span<int64_t> values) override { meeting()->finish_all_max(values); }
 
   void all_sum(std::span<int64_t> values) override {
     count(values.size_bytes());
@@ -196,12 +185,6 @@ class MpiComm final : public Comm, public DenseExchange {
     check_exchange(outgoing, incoming, size_);
     count(static_cast<size_t>(bytes_of(outgoing)));
     return mpi::start_exchange(comm(), std::move(outgoing), std::move(incoming));
-  }
-
-  std::unique_ptr<Exchange> exchange_all(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
-    check_exchange(outgoing, incoming, size_);
-    count(static_cast<size_t>(bytes_of(outgoing)));
-    return mpi::start_exchange_all(comm(), size_, outgoing, std::move(incoming));
   }
 
   std::unique_ptr<Comm> split(int color, int key) override {

@@ -12,8 +12,4 @@ namespace sheaf::mpi {
 // Comm::exchange. Only those named as peers wait for each other.
 std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
 
-// DenseExchange::exchange_all.
-std::unique_ptr<Exchange> start_exchange_all(MPI_Comm comm, int size, const std::vector<Outgoing>& outgoing,
-                                             std::vector<Incoming> incoming);
-
 }  // namespace sheaf::mpi

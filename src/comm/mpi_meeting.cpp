@@ -75,13 +75,6 @@ bool Meeting::all_max(std::span<int64_t> values) {
   return combine(values, [&](size_t i, int64_t value, int) { values[i] = std::max(values[i], value); });
 }
 
-void Meeting::begin_all_max(std::span<const int64_t> values) { tasks_.come(std::as_bytes(values)); }
-
-void Meeting::finish_all_max(std::span<int64_t> values) {
-  wait();
-  join_all(values.size(), [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : std::max(values[i], value); });
-}
-
 bool Meeting::all_sum(std::span<int64_t> values) {
   return combine(values, [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : values[i] + value; });
 }

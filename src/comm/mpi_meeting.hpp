@@ -36,9 +36,6 @@ class Meeting {
   void barrier() { meet({}); }
   bool broadcast(std::span<std::byte> data, int root);
   bool all_max(std::span<int64_t> values);
-  // Who begins need not finish: all have come before a communicator is given back, and meet elsewhere before they use it again.
-  void begin_all_max(std::span<const int64_t> values);  // at most SharedMeeting::most_bytes
-  void finish_all_max(std::span<int64_t> values);
   bool all_sum(std::span<int64_t> values);
   bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
   bool gather(std::span<const std::byte> mine, Gathered& joined, int root);

@@ -1,8 +1,9 @@
 // comm/shared_meeting: how tasks that share memory tell each other a few bytes without polling.
 //
-// Every task lays its contribution into a slot of its own and sleeps until the last one has come, unless that comes while the
-// others still look (base/glance.hpp); then each reads what it needs from all slots. One wake-up is the whole latency, and a
-// task that waits leaves its core to those that work, where messages would have to be polled for.
+// Every task lays its contribution into a slot of its own and sleeps until the last one has come, unless that
+// comes while the others still look (base/glance.hpp); then each reads what it needs from all slots. One
+// wake-up is the whole latency, and a task that waits leaves its core to those that work, where messages
+// would have to be polled for.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +25,15 @@ class SHEAF_EXPORT SharedMeeting {
   // Bytes of the memory that `tasks` need.
   static size_t memory_size(int tasks);
 
-  // `memory`: shared by the tasks, zeroed before the first of them comes, aligned to a cache line; outlives the object.
+  // `memory`: shared by the tasks, zeroed before the first of them comes, aligned to a cache line; outlives
+  // the object.
   SharedMeeting(void* memory, int rank, int size);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Collective. Lays `mine` out and returns when all have come; true if every contribution had at most most_bytes, the
-  // same on all tasks. `progress` is called now and then while waiting.
+  // Collective. Lays `mine` out and returns when all have come; true if every contribution had at most
+  // most_bytes, the same on all tasks. `progress` is called now and then while waiting.
   bool meet(std::span<const std::byte> mine, const std::function<void()>& progress) {
     come(mine);
     return wait(progress);

@@ -30,10 +30,12 @@ constexpr int64_t most_hosts_memory = 192 << 20;
 constexpr int rounds_under_way = 3;  // one is filled, one travels, one is written
 constexpr int64_t largest_window = 8 << 20;
 
-// Where a page cache serves all tasks, pieces from this size on are worth a request: it costs less than a copy more.
+// Where a page cache serves all tasks, pieces from this size on are worth a request: it costs less than a
+// copy more.
 constexpr int64_t large_write = 32 << 10;
 constexpr int64_t large_read = 16 << 10;
-// Exchanging pays where the tasks together want this part of the range, or gaps are shorter than a request is worth.
+// Exchanging pays where the tasks together want this part of the range, or gaps are shorter than a request is
+// worth.
 constexpr int64_t sparse = 8;
 constexpr int64_t mean_gap_worth_a_request = 4 << 10;
 // If the program wants it, this part will do.
@@ -47,7 +49,9 @@ int64_t hardware_threads() {
   return threads;
 }
 
-int64_t saturated_product(int64_t a, int64_t b) { return checked_mul(a, b).value_or(std::numeric_limits<int64_t>::max()); }
+int64_t saturated_product(int64_t a, int64_t b) {
+  return checked_mul(a, b).value_or(std::numeric_limits<int64_t>::max());
+}
 
 // Whole units, or a part of one that fits into it.
 int64_t window_of_units(int64_t unit, int64_t wanted) {
@@ -71,7 +75,8 @@ Stage::Shape shape_on_one_host(const File& file, const Together& how) {
 
 Stage::Shape shape_between_hosts(const Together& how, int64_t owners) {
   const int64_t slots = rounds_under_way * owners;
-  const int64_t usual = std::clamp(most_hosts_memory / slots / least_hosts_window * least_hosts_window, least_hosts_window, hosts_window);
+  const int64_t usual = std::clamp(most_hosts_memory / slots / least_hosts_window * least_hosts_window,
+                                   least_hosts_window, hosts_window);
   return {window_size(how, usual), static_cast<int>(slots)};
 }
 
@@ -79,9 +84,9 @@ Stage::Shape shape_between_hosts(const Together& how, int64_t owners) {
 bool has_whole_units(const Access& access, int64_t unit) {
   if (access.bytes() / access.pieces() < unit) return false;
   bool whole = true;
-  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, [&](int64_t offset, int64_t length) {
-    whole = whole && offset % unit == 0 && length % unit == 0;
-  });
+  layout::for_each_piece(
+      *access.filetype, access.displacement, access.from, access.to,
+      [&](int64_t offset, int64_t length) { whole = whole && offset % unit == 0 && length % unit == 0; });
   return whole;
 }
 
@@ -124,7 +129,8 @@ bool Collective::find_hosts(const File& file, const Together& how, bool anew) {
   return true;
 }
 
-// The sums of a call are cleared before anybody can have come to it: all have left the last call but one, which they were of.
+// The sums of a call are cleared before anybody can have come to it: all have left the last call but one,
+// which they were of.
 void Collective::bring(const Access& access, const Wish& wish, bool same, const Together& how) {
   Comm& host = hosts_ ? hosts_->host() : comm_;
   Stage::Sums& sums = stage_->sums(call_);
@@ -147,13 +153,17 @@ void Collective::bring(const Access& access, const Wish& wish, bool same, const 
   if (!hosts_ && wish.writes) sums.coverage.fetch_add(same ? wish_->coverage : wish.coverage);
 }
 
-Collective::Facts Collective::meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem) {
+Collective::Facts Collective::meet(const Access& access, const Together& how, bool writes,
+                                   const std::optional<Error>& problem) {
   const bool works = access.bytes() > 0 && !problem;
   Wish mine = Wish::of(works ? access : Access{}, how, writes);
   const bool same = how.reuse && wish_ && wish_->is(mine);
-  if (stage_ && writes && works && !hosts_) mine.coverage = same ? wish_->coverage : coverage(access, access.from, access.to);
+  if (stage_ && writes && works && !hosts_)
+    mine.coverage = same ? wish_->coverage : coverage(access, access.from, access.to);
   if (stage_) bring(works ? access : Access{}, mine, same, how);
-  const bool other_hosts = hosts_ && !(hosts_->rules() == Hosts::Rules{how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, hosts_->rules().shared});
+  const bool other_hosts =
+      hosts_ && !(hosts_->rules() == Hosts::Rules{how.aggregators > 0 ? how.aggregators : how.stripes,
+                                                  how.per_host, hosts_->rules().shared});
   std::array<int64_t, 9> values{problem.has_value(),
                                 works ? -access.low() : none,
                                 works ? access.high() : none,
@@ -184,7 +194,8 @@ Collective::Facts Collective::meet(const Access& access, const Together& how, bo
     facts.bytes = sums.bytes.load();
     facts.pieces = std::max<int64_t>(sums.pieces.load(), 1);
     facts.lengths = sums.lengths.load();
-    facts.tiled = writes && facts.low < facts.high && sums.coverage.load() == coverage_of_range(facts.low, facts.high);
+    facts.tiled =
+        writes && facts.low < facts.high && sums.coverage.load() == coverage_of_range(facts.low, facts.high);
   }
   if (!facts.repeated) wish_ = std::make_unique<Wish>(mine);
   return facts;
@@ -193,7 +204,9 @@ Collective::Facts Collective::meet(const Access& access, const Together& how, bo
 // Whether the task carries out its part alone, whatever the others do.
 bool Collective::goes_alone(const Access& access, const Together& how, bool writes) const {
   if (access.bytes() <= 0) return false;
-  if (how.serial || how.exchange == Together::Way::never || !access.filetype->is_ordered() || comm_.size() == 1) return true;
+  if (how.serial || how.exchange == Together::Way::never || !access.filetype->is_ordered() ||
+      comm_.size() == 1)
+    return true;
   if (how.exchange == Together::Way::always) return false;
   if (how.unit > 0) return writes && has_whole_units(access, how.unit);
   return access.bytes() / access.pieces() >= (writes ? large_write : large_read);
@@ -203,14 +216,15 @@ bool Collective::goes_alone(const Access& access, const Together& how, bool writ
 bool Collective::shares_requests(const Facts& facts, const Together& how, bool writes) const {
   const int64_t range = facts.high - facts.low;
   if (writes && how.unit > 0) return range / stage_->shape().window < most_windows;
-  if (how.exchange == Together::Way::always) return range / very_sparse <= std::max(facts.bytes, stage_->shape().window);
+  if (how.exchange == Together::Way::always)
+    return range / very_sparse <= std::max(facts.bytes, stage_->shape().window);
   if (facts.lengths <= range + range / 2) return false;
   const int64_t gaps = std::max<int64_t>(range - facts.bytes, 0);
   return range / sparse <= facts.bytes || gaps / facts.pieces < mean_gap_worth_a_request;
 }
 
-int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
-                             Tally& tally) {
+int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes,
+                             std::optional<Error> problem, Tally& tally) {
   // Who need not ask the others goes ahead; the reduction then tells how that went.
   int64_t done = 0;
   const bool ahead = !problem && goes_alone(access, how, writes);
@@ -222,21 +236,24 @@ int64_t Collective::transfer(File& file, const Access& access, const Together& h
   if (find_hosts(file, how, facts.other_hosts)) facts = meet(rest, how, writes, problem);
   if (!shares_requests(facts, how, writes)) {
     agree(comm_, attempt([&] {
-      if (rest.bytes() > 0) done = alone(file, rest, how, writes, tally);
-    }));
+            if (rest.bytes() > 0) done = alone(file, rest, how, writes, tally);
+          }));
     return done;
   }
   ++tally.exchange_calls;
   ++(facts.repeated ? tally.plans_reused : tally.plans_made);
-  const int64_t exchanged = hosts_ ? between_hosts(file, rest, how, writes, facts, tally) : on_one_host(file, rest, how, writes, facts, tally);
+  const int64_t exchanged = hosts_ ? between_hosts(file, rest, how, writes, facts, tally)
+                                   : on_one_host(file, rest, how, writes, facts, tally);
   return ahead ? done : exchanged;
 }
 
-void Collective::write(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally) {
+void Collective::write(File& file, const Access& access, const Together& how, std::optional<Error> problem,
+                       Tally& tally) {
   transfer(file, access, how, true, std::move(problem), tally);
 }
 
-int64_t Collective::read(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally) {
+int64_t Collective::read(File& file, const Access& access, const Together& how, std::optional<Error> problem,
+                         Tally& tally) {
   return transfer(file, access, how, false, std::move(problem), tally);
 }
 

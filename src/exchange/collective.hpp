@@ -1,8 +1,10 @@
-// exchange/collective: transfers that all tasks of a group carry out together (docs/architecture.md, "Exchange").
+// exchange/collective: transfers that all tasks of a group carry out together (docs/architecture.md,
+// "Exchange").
 //
-// One reduction tells every task what all want to do. A task transfers alone what covers whole units, or everything if the tasks' ranges do
-// not interleave; all else passes through the stage of its host (exchange/stage) and, between several hosts, from aggregator to aggregator
-// (exchange/host_exchange): two-phase I/O (Blue Gene/L paper, section 3). A failure on one task is thrown on all; no task waits for one
+// One reduction tells every task what all want to do. A task transfers alone what covers whole units, or
+// everything if the tasks' ranges do not interleave; all else passes through the stage of its host
+// (exchange/stage) and, between several hosts, from aggregator to aggregator (exchange/host_exchange):
+// two-phase I/O (Blue Gene/L paper, section 3). A failure on one task is thrown on all; no task waits for one
 // that has failed.
 #pragma once
 
@@ -34,7 +36,8 @@ struct Together {
   int64_t stripes = 0;            // that the file has, 0: not known; as many aggregators on several hosts
   int64_t buffer = 0;             // bytes of a window at most; 0: automatic
   int64_t block = 4096;           // windows begin and end on multiples of it
-  int64_t unit = 0;               // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
+  int64_t unit =
+      0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
   // For measuring.
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
@@ -49,14 +52,16 @@ class Collective {
   explicit Collective(Comm& comm);
   ~Collective();
 
-  // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw. Throws on all tasks
-  // what the lowest failing one met (comm/agree.hpp).
-  void write(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally);
+  // Collective. `problem`: why this task cannot take part; it then brings nothing, and all tasks throw.
+  // Throws on all tasks what the lowest failing one met (comm/agree.hpp).
+  void write(File& file, const Access& access, const Together& how, std::optional<Error> problem,
+             Tally& tally);
   // Collective. Returns the bytes read here, from the beginning of the stream on.
-  int64_t read(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally);
+  int64_t read(File& file, const Access& access, const Together& how, std::optional<Error> problem,
+               Tally& tally);
 
-  // Spare the first transfer the making of memory that earlier tasks of the group have left behind (exchange/stage.hpp). Both local: one
-  // when all have come that far, the other when all have met since.
+  // Spare the first transfer the making of memory that earlier tasks of the group have left behind
+  // (exchange/stage.hpp). Both local: one when all have come that far, the other when all have met since.
   void renew_memory();
   void take_up_memory(const File& file, const Together& how);
 
@@ -64,25 +69,30 @@ class Collective {
   struct Facts;
   struct Wish;
 
-  int64_t transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem, Tally& tally);
+  int64_t transfer(File& file, const Access& access, const Together& how, bool writes,
+                   std::optional<Error> problem, Tally& tally);
   int64_t alone(File& file, const Access& access, const Together& how, bool writes, Tally& tally);
   bool goes_alone(const Access& access, const Together& how, bool writes) const;
   bool shares_requests(const Facts& facts, const Together& how, bool writes) const;
   Facts meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem);
   void bring(const Access& access, const Wish& wish, bool same, const Together& how);
-  bool find_hosts(const File& file, const Together& how, bool anew);  // collective; whether there are others now
+  bool find_hosts(const File& file, const Together& how,
+                  bool anew);  // collective; whether there are others now
   StageCall call_for(const Facts& facts, const Together& how, bool writes, int pens);
-  int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
-  int64_t on_one_host(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
-  int64_t between_hosts(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally);
+  int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
+                 Tally& tally);
+  int64_t on_one_host(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,
+                      Tally& tally);
+  int64_t between_hosts(File& file, const Access& access, const Together& how, bool writes,
+                        const Facts& facts, Tally& tally);
 
   Comm& comm_;
-  std::unique_ptr<Hosts> hosts_;         // where there are several
-  std::unique_ptr<Stage> stage_;         // of this host; null until it is needed
-  std::unique_ptr<HostExchange> lane_;   // of an aggregator of several hosts
-  std::unique_ptr<Wish> wish_;           // of the last call; null: nothing is known of it, or it has failed
-  int call_ = 0;                         // whose sums and ranges are next
-  uint64_t next_ = 0;                    // window
+  std::unique_ptr<Hosts> hosts_;        // where there are several
+  std::unique_ptr<Stage> stage_;        // of this host; null until it is needed
+  std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
+  std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
+  int call_ = 0;                        // whose sums and ranges are next
+  uint64_t next_ = 0;                   // window
 };
 
 }  // namespace sheaf::exchange

@@ -14,9 +14,9 @@ struct Collective::Facts {
   int64_t threads = 1;       // that can run at once
   int64_t bytes = 0;         // of all tasks
   int64_t pieces = 1;
-  int64_t lengths = 0;       // of their ranges, in whole blocks
-  bool tiled = false;        // one host: pieces fill the range
-  int call = 0;              // whose sums and ranges these are
+  int64_t lengths = 0;  // of their ranges, in whole blocks
+  bool tiled = false;   // one host: pieces fill the range
+  int call = 0;         // whose sums and ranges these are
 };
 
 // What this task wants in a call.
@@ -31,12 +31,18 @@ struct Collective::Wish {
   uint64_t coverage = 0;
 
   static Wish of(const Access& access, const Together& how, bool writes) {
-    return {writes, access.bytes() > 0 ? access.filetype->fingerprint() : 0, access.displacement, access.from, access.to, how.buffer,
-            how.unit, 0};
+    return {writes,
+            access.bytes() > 0 ? access.filetype->fingerprint() : 0,
+            access.displacement,
+            access.from,
+            access.to,
+            how.buffer,
+            how.unit,
+            0};
   }
   bool is(const Wish& other) const {
-    return writes == other.writes && filetype == other.filetype && displacement == other.displacement && from == other.from &&
-           to == other.to && buffer == other.buffer && unit == other.unit;
+    return writes == other.writes && filetype == other.filetype && displacement == other.displacement &&
+           from == other.from && to == other.to && buffer == other.buffer && unit == other.unit;
   }
 };
 

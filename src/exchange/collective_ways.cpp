@@ -10,7 +10,7 @@ namespace sheaf::exchange {
 
 namespace {
 
-constexpr uint64_t windows_ahead = 3;  // that a task reads before their time
+constexpr uint64_t windows_ahead = 3;        // that a task reads before their time
 constexpr int64_t short_window = 256 << 10;  // of several hosts
 
 }  // namespace
@@ -32,11 +32,13 @@ int64_t Collective::alone(File& file, const Access& access, const Together& how,
 StageCall Collective::call_for(const Facts& facts, const Together& how, bool writes, int pens) {
   std::vector<StageCall::Range> ranges;
   for (const Stage::Range& range : stage_->ranges(facts.call))
-    if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high) ranges.push_back(known);
+    if (const StageCall::Range known{range.low.load(), range.high.load()}; known.low < known.high)
+      ranges.push_back(known);
   int64_t size = stage_->shape().window;
   const int64_t owners = hosts_ ? hosts_->owners() : 1, unit = writes ? how.unit : 0;
   // A short range is shared by all owners.
-  const int64_t least = std::max({short_window, how.block, unit}), grain = std::max<int64_t>({how.block, unit, 1});
+  const int64_t least = std::max({short_window, how.block, unit}),
+                grain = std::max<int64_t>({how.block, unit, 1});
   while (size / 2 >= least && size / 2 % grain == 0 && (facts.high - facts.low) / size < owners) size /= 2;
   const Windows windows = Windows::over(facts.low, facts.high, size, unit, owners);
   StageCall call(*stage_, next_, windows, ranges, pens);
@@ -44,7 +46,8 @@ StageCall Collective::call_for(const Facts& facts, const Together& how, bool wri
   return call;
 }
 
-int64_t Collective::on_one_host(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally) {
+int64_t Collective::on_one_host(File& file, const Access& access, const Together& how, bool writes,
+                                const Facts& facts, Tally& tally) {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
   const int64_t usual = how.aggregators > 0 ? how.aggregators : writes ? facts.threads : tasks;
   int64_t pens = std::min<int64_t>({tasks, usual, Stage::most_pens});
@@ -56,19 +59,21 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
   SharedWord& failed = stage_->sums(facts.call).failed;
   if (writes) {
     PutPass pass(call, access);
-    pass.go(call.end(), [&](const WindowPart& window) { part.put(window); },
-            [&](uint64_t number) {
-              part.write(number, file, how.alone.sieving);
-              if (part.problem()) failed.store(1);
-            });
+    pass.go(
+        call.end(), [&](const WindowPart& window) { part.put(window); },
+        [&](uint64_t number) {
+          part.write(number, file, how.alone.sieving);
+          if (part.problem()) failed.store(1);
+        });
   } else {
     TakePass pass(call, access);
-    pass.go(call.end(), [&](const WindowPart& window) { part.take(window); },
-            [&](uint64_t number) {
-              part.read(number, file);
-              if (part.problem()) failed.store(1);
-            },
-            how.overlap ? windows_ahead : 0);
+    pass.go(
+        call.end(), [&](const WindowPart& window) { part.take(window); },
+        [&](uint64_t number) {
+          part.read(number, file);
+          if (part.problem()) failed.store(1);
+        },
+        how.overlap ? windows_ahead : 0);
   }
   if (failed.load() == 0) return part.done() - access.from;
   wish_.reset();
@@ -76,7 +81,8 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
   return 0;
 }
 
-int64_t Collective::between_hosts(File& file, const Access& access, const Together& how, bool writes, const Facts& facts, Tally& tally) {
+int64_t Collective::between_hosts(File& file, const Access& access, const Together& how, bool writes,
+                                  const Facts& facts, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
   if (!facts.repeated) {
@@ -99,7 +105,8 @@ int64_t Collective::between_hosts(File& file, const Access& access, const Togeth
     TakePass pass(call, access);
     const auto take = [&](const WindowPart& window) { part.take(window); };
     if (lane_) moving = lane_->read(call, pass, take, file, how.overlap, tally);
-    pass.go(call.end(), take, [](uint64_t) {}, uint64_t{0});
+    pass.go(
+        call.end(), take, [](uint64_t) {}, uint64_t{0});
   }
   if (!problem) problem = moving;
   try {

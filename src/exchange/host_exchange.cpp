@@ -19,8 +19,8 @@ void run(const StageCall& call, Step step) {
   }
 }
 
-// Bytes of runs between a window and a message; at most `bytes` of the message. Returns the first byte of a run that is left, or
-// the window's length.
+// Bytes of runs between a window and a message; at most `bytes` of the message. Returns the first byte of a
+// run that is left, or the window's length.
 template <class Move>
 int64_t for_each_part(const Runs& runs, int64_t bytes, int64_t length, Move move) {
   int64_t done = 0, missing = length;
@@ -34,18 +34,24 @@ int64_t for_each_part(const Runs& runs, int64_t bytes, int64_t length, Move move
 }
 
 void pack_runs(const Runs& runs, const std::byte* window, std::byte* message, int64_t bytes) {
-  for_each_part(runs, bytes, 0, [&](int64_t at, int64_t in, size_t length) { std::memcpy(message + in, window + at, length); });
+  for_each_part(runs, bytes, 0, [&](int64_t at, int64_t in, size_t length) {
+    std::memcpy(message + in, window + at, length);
+  });
 }
 
-int64_t unpack_runs(const Runs& runs, std::byte* window, const std::byte* message, int64_t bytes, int64_t length) {
-  return for_each_part(runs, bytes, length, [&](int64_t at, int64_t in, size_t part) { std::memcpy(window + at, message + in, part); });
+int64_t unpack_runs(const Runs& runs, std::byte* window, const std::byte* message, int64_t bytes,
+                    int64_t length) {
+  return for_each_part(runs, bytes, length, [&](int64_t at, int64_t in, size_t part) {
+    std::memcpy(window + at, message + in, part);
+  });
 }
 
 // Bytes of runs that lie below `end` of the window.
 int64_t bytes_below(const Runs& runs, int64_t end) {
   if (end >= runs.end) return runs.bytes;
   int64_t bytes = 0;
-  for_each_run(runs.code, [&](int64_t begin, int64_t length) { bytes += std::clamp<int64_t>(end - begin, 0, length); });
+  for_each_run(runs.code,
+               [&](int64_t begin, int64_t length) { bytes += std::clamp<int64_t>(end - begin, 0, length); });
   return bytes;
 }
 
@@ -111,10 +117,12 @@ void HostExchange::tell_owners(const StageCall& call) {
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
   for (size_t owner = 0; owner < owners(); ++owner)
-    if (!is_mine(owner)) outgoing.push_back({hosts_.owner_hosts()[owner], std::as_bytes(std::span(lengths).subspan(owner, 1))});
+    if (!is_mine(owner))
+      outgoing.push_back({hosts_.owner_hosts()[owner], std::as_bytes(std::span(lengths).subspan(owner, 1))});
   for (size_t host = 0; host < coming.size(); ++host)
     if (static_cast<int>(host) != hosts_.me())
-      incoming.push_back({static_cast<int>(host), std::as_writable_bytes(std::span(coming).subspan(host, 1))});
+      incoming.push_back(
+          {static_cast<int>(host), std::as_writable_bytes(std::span(coming).subspan(host, 1))});
   lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
 
   outgoing.clear();
@@ -128,7 +136,8 @@ void HostExchange::tell_owners(const StageCall& call) {
   }
   lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
   codes_.clear();
-  for (size_t host = 0; host < arrived.size() && !windows_.empty(); ++host) learn(call, arrived[host], static_cast<int>(host));
+  for (size_t host = 0; host < arrived.size() && !windows_.empty(); ++host)
+    learn(call, arrived[host], static_cast<int>(host));
 }
 
 void HostExchange::learn(const StageCall& call, std::span<const std::byte> code, int host) {
@@ -139,7 +148,8 @@ void HostExchange::learn(const StageCall& call, std::span<const std::byte> code,
     const size_t length = take_number(code);
     if (round >= call.windows().rounds() || length > code.size())
       throw Error(Code::damaged, "a list of runs between hosts makes no sense");
-    window_of(round, owner).theirs.push_back({host, check_runs(code.first(length), call.length(number_of(call, round, owner)))});
+    window_of(round, owner)
+        .theirs.push_back({host, check_runs(code.first(length), call.length(number_of(call, round, owner)))});
     code = code.subspan(length);
   }
 }
@@ -178,7 +188,8 @@ void HostExchange::finish_write(const StageCall& call, Round& r) {
 }
 
 // What all hosts have in the window.
-void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving, Tally& tally) {
+void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving,
+                             Tally& tally) {
   for (size_t owner = 0; owner < owners(); ++owner) {
     if (!is_mine(owner)) continue;
     const uint64_t number = number_of(call, round, owner);
@@ -208,7 +219,8 @@ void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tal
     size_t got = 0;
     if (begin < end)
       attempt_part([&] {
-        const auto wanted = call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+        const auto wanted =
+            call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
         got = get(file, wanted, call.low(number) + begin, tally);
       });
     const bool whole = static_cast<int64_t>(got) == end - begin;
@@ -226,7 +238,8 @@ void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Ta
     const uint64_t number = number_of(call, round, owner);
     const Window& window = window_of(round, owner);
     if (!is_mine(owner)) {
-      if (window.ours.bytes > 0) incoming.push_back({hosts_.owner_hosts()[owner], r.add(r.came, number, window.ours)});
+      if (window.ours.bytes > 0)
+        incoming.push_back({hosts_.owner_hosts()[owner], r.add(r.came, number, window.ours)});
       continue;
     }
     const int64_t there = call.stage().slot(number).got.load();

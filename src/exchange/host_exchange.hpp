@@ -1,9 +1,10 @@
-// exchange/host_exchange: what an aggregator does for its host in a collective transfer of several hosts, between the stage and the
-// other hosts.
+// exchange/host_exchange: what an aggregator does for its host in a collective transfer of several hosts,
+// between the stage and the other hosts.
 //
-// A plan holds, for every window of the aggregator's lane, the runs of bytes that this host has there, and, for those that it
-// owns, the runs of all hosts. It stays as long as no task wants anything else. Data then travel in rounds of one window of each owner: to
-// the owner in writing, from there in reading, only bytes of runs.
+// A plan holds, for every window of the aggregator's lane, the runs of bytes that this host has there, and,
+// for those that it owns, the runs of all hosts. It stays as long as no task wants anything else. Data then
+// travel in rounds of one window of each owner: to the owner in writing, from there in reading, only bytes of
+// runs.
 #pragma once
 
 #include <memory>
@@ -27,17 +28,20 @@ class HostExchange {
  public:
   explicit HostExchange(Hosts& hosts) : hosts_(hosts), lane_(hosts.lane()) {}
 
-  // Collective over the aggregators. Tasks of the host mark in the maps of `call`, whose windows are those of the transfers to come,
-  // what they have; `marks` is this task's pass. Nothing is thrown; returns what went wrong in this lane: nothing is transferred then.
+  // Collective over the aggregators. Tasks of the host mark in the maps of `call`, whose windows are those of
+  // the transfers to come, what they have; `marks` is this task's pass. Nothing is thrown; returns what went
+  // wrong in this lane: nothing is transferred then.
   template <class Mark>
   std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
 
-  // Collective over the aggregators, by the plan. `own`: this task's pass, which copies by `copy`. Nothing is thrown; returns what
-  // went wrong here. `overlap`: the file works while messages travel.
+  // Collective over the aggregators, by the plan. `own`: this task's pass, which copies by `copy`. Nothing is
+  // thrown; returns what went wrong here. `overlap`: the file works while messages travel.
   template <class Copy>
-  std::optional<Error> write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving, bool overlap, Tally& tally);
+  std::optional<Error> write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving,
+                             bool overlap, Tally& tally);
   template <class Copy>
-  std::optional<Error> read(const StageCall& call, TakePass& own, Copy copy, File& file, bool overlap, Tally& tally);
+  std::optional<Error> read(const StageCall& call, TakePass& own, Copy copy, File& file, bool overlap,
+                            Tally& tally);
 
  private:
   // Of a window of this lane.
@@ -62,7 +66,9 @@ class HostExchange {
     // Adds a message, with memory for it.
     static std::span<std::byte> add(std::vector<Message>& to, uint64_t number, const Runs& runs) {
       const auto bytes = static_cast<size_t>(runs.bytes);
-      return {to.emplace_back(Message{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)}).memory.get(), bytes};
+      return {to.emplace_back(Message{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)})
+                  .memory.get(),
+              bytes};
     }
   };
   // Owners of the lane are counted from 0 on.
@@ -96,9 +102,9 @@ class HostExchange {
 
   Hosts& hosts_;
   Comm& lane_;
-  std::vector<Window> windows_;  // round by round, in a round by owner
+  std::vector<Window> windows_;                // round by round, in a round by owner
   std::vector<std::vector<std::byte>> codes_;  // of a plan that is being made, for the owners of the lane
-  std::optional<Error> problem_;  // of the transfer
+  std::optional<Error> problem_;               // of the transfer
 };
 
 template <class Mark>
@@ -119,8 +125,8 @@ std::optional<Error> HostExchange::plan(const StageCall& call, PutPass& marks, M
 }
 
 template <class Copy>
-std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving, bool overlap,
-                                         Tally& tally) {
+std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Copy copy, File& file,
+                                         Sieving sieving, bool overlap, Tally& tally) {
   problem_.reset();
   for (int64_t round = 0; round < call.windows().rounds(); ++round) {
     own.go(end_of(call, round), copy, [](uint64_t) {});
@@ -136,7 +142,8 @@ std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Co
 }
 
 template <class Copy>
-std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file, bool overlap, Tally& tally) {
+std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file,
+                                        bool overlap, Tally& tally) {
   problem_.reset();
   attempt_part([&] { from_server(file); });
   const int64_t rounds = call.windows().rounds();
@@ -146,7 +153,8 @@ std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Co
     start_read(call, round, r, tally);
     if (overlap && round + 1 < rounds) read_in(call, round + 1, file, tally);
     finish_read(call, round, r);
-    own.go(end_of(call, round), copy, [](uint64_t) {}, uint64_t{0});
+    own.go(
+        end_of(call, round), copy, [](uint64_t) {}, uint64_t{0});
     if (!overlap && round + 1 < rounds) read_in(call, round + 1, file, tally);
   }
   return problem_;

@@ -1,8 +1,9 @@
 // exchange/hosts: the hosts of a group of tasks, their aggregators, and the stage of this host.
 //
-// A host has up to four aggregators, its first tasks. Aggregator l of every host is in lane l, whose members talk to each other. Only
-// some of them may own windows of files: owners are numbered lane by lane, in a lane in the order of the hosts. So a task knows the lane of an
-// owner from a few numbers, and only aggregators know the hosts.
+// A host has up to four aggregators, its first tasks. Aggregator l of every host is in lane l, whose members
+// talk to each other. Only some of them may own windows of files: owners are numbered lane by lane, in a lane
+// in the order of the hosts. So a task knows the lane of an owner from a few numbers, and only aggregators
+// know the hosts.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ class Hosts {
  public:
   static constexpr int most_lanes = 4;
 
-  struct Rules {  // the same on all tasks but for `most_here`
+  struct Rules {              // the same on all tasks but for `most_here`
     int64_t aggregators = 0;  // in all; 0: as many as suit the hosts
     int64_t most_here = -1;   // on the host of this task; negative: any number
     bool shared = true;       // tasks of a host share memory; else each counts as a host
@@ -31,7 +32,7 @@ class Hosts {
 
   const Rules& rules() const { return rules_; }
   Comm& host() { return host_ ? *host_ : all_; }
-  Comm& lane() { return *lane_; }  // an aggregator's
+  Comm& lane() { return *lane_; }           // an aggregator's
   int my_lane() const { return my_lane_; }  // -1: no aggregator
   int64_t owners() const { return ends_[most_lanes - 1]; }
   int lane_of(int64_t owner) const;
@@ -53,7 +54,7 @@ class Hosts {
   std::unique_ptr<Comm> lane_;
   int my_lane_ = -1;
   int64_t lanes_ = 1;
-  int64_t io_node_ = -1;  // of this host; -1: there are none
+  int64_t io_node_ = -1;                    // of this host; -1: there are none
   std::array<int64_t, most_lanes> ends_{};  // of the owners of each lane
   std::array<int64_t, most_lanes> own_{};   // owner of this host in each lane; -1: none
   std::vector<int> owner_hosts_;

@@ -28,7 +28,9 @@ struct NodeMail::Box {
   int task;  // of `all_`
 };
 
-size_t NodeMail::stride() const { return in_lines(room_.code) + static_cast<size_t>(room_.slots) * in_lines(room_.slot); }
+size_t NodeMail::stride() const {
+  return in_lines(room_.code) + static_cast<size_t>(room_.slots) * in_lines(room_.slot);
+}
 
 Comm* NodeMail::tasks_of_node() { return node_ ? node_.get() : &all_; }
 
@@ -54,7 +56,8 @@ void NodeMail::provide(const Room& room) {
   (new (own) Box{})->task = all_.rank();
   here.barrier();
   members_.clear();
-  for (size_t i = 0; node_ && i < tasks(); ++i) members_.push_back(reinterpret_cast<const Box*>(memory_->bytes().data())[i].task);
+  for (size_t i = 0; node_ && i < tasks(); ++i)
+    members_.push_back(reinterpret_cast<const Box*>(memory_->bytes().data())[i].task);
 }
 
 bool NodeMail::reaches(int task) const {
@@ -62,24 +65,31 @@ bool NodeMail::reaches(int task) const {
 }
 
 size_t NodeMail::index_of(int task) const {
-  return node_ ? static_cast<size_t>(std::ranges::lower_bound(members_, task) - members_.begin()) : static_cast<size_t>(task);
+  return node_ ? static_cast<size_t>(std::ranges::lower_bound(members_, task) - members_.begin())
+               : static_cast<size_t>(task);
 }
 
-NodeMail::Box& NodeMail::box(int task) const { return reinterpret_cast<Box*>(memory_->bytes().data())[index_of(task)]; }
+NodeMail::Box& NodeMail::box(int task) const {
+  return reinterpret_cast<Box*>(memory_->bytes().data())[index_of(task)];
+}
 
 std::span<std::byte> NodeMail::code(int task) const {
-  return {memory_->bytes().data() + tasks() * sizeof(Box) + index_of(task) * stride(), static_cast<size_t>(room_.code)};
+  return {memory_->bytes().data() + tasks() * sizeof(Box) + index_of(task) * stride(),
+          static_cast<size_t>(room_.code)};
 }
 
 std::byte* NodeMail::slot(int task, int64_t round) const {
-  return code(task).data() + in_lines(room_.code) + static_cast<size_t>(round % room_.slots) * in_lines(room_.slot);
+  return code(task).data() + in_lines(room_.code) +
+         static_cast<size_t>(round % room_.slots) * in_lines(room_.slot);
 }
 
 void NodeMail::set_bytes(int task, int64_t round, int64_t bytes) const {
   box(task).bytes[round % 2].store(bytes, std::memory_order_relaxed);
 }
 
-int64_t NodeMail::bytes(int task, int64_t round) const { return box(task).bytes[round % 2].load(std::memory_order_relaxed); }
+int64_t NodeMail::bytes(int task, int64_t round) const {
+  return box(task).bytes[round % 2].load(std::memory_order_relaxed);
+}
 
 void NodeMail::serve(int first, int last, int aggregator) {
   first_ = first;

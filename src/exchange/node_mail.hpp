@@ -1,13 +1,14 @@
-// exchange/node_mail: how tasks of a host give bytes to an aggregator on the same host, or get them from it, through memory
-// that they share.
+// exchange/node_mail: how tasks of a host give bytes to an aggregator on the same host, or get them from it,
+// through memory that they share.
 //
-// Every task has a box: room for the code of its pieces (exchange/piece_code) and one or two slots for bytes. Senders copy
-// bytes into their own slots, from where the aggregator writes them to the file; or the aggregator reads from the file into
-// the slots of those who want the bytes. So bytes are copied once between the memory of a task and the file.
+// Every task has a box: room for the code of its pieces (exchange/piece_code) and one or two slots for bytes.
+// Senders copy bytes into their own slots, from where the aggregator writes them to the file; or the
+// aggregator reads from the file into the slots of those who want the bytes. So bytes are copied once between
+// the memory of a task and the file.
 //
-// Tasks that share an aggregator go through *phases*, which all of them count alike: the code in one, then one per round, in
-// which the slots take turns. A phase is a window of the stage's protocol (exchange/stage_steps) that the aggregator keeps, with
-// two slots: its parts are the boxes.
+// Tasks that share an aggregator go through *phases*, which all of them count alike: the code in one, then
+// one per round, in which the slots take turns. A phase is a window of the stage's protocol
+// (exchange/stage_steps) that the aggregator keeps, with two slots: its parts are the boxes.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +28,13 @@ class NodeMail {
   // `all` outlives the object.
   explicit NodeMail(Comm& all) : all_(all) {}
 
-  struct Room {  // of a box
+  struct Room {        // of a box
     int64_t code = 0;  // bytes
     int64_t slot = 0;  // bytes
     int slots = 1;
   };
-  // Collective over `all`, between phases that have ended on this task; the same `room` everywhere. Boxes have at least that
-  // room from now on, where the memory can be had: on all tasks of a host or on none.
+  // Collective over `all`, between phases that have ended on this task; the same `room` everywhere. Boxes
+  // have at least that room from now on, where the memory can be had: on all tasks of a host or on none.
   void provide(const Room& room);
 
   // Tasks first..last go through phases with `aggregator`, one of them, from now on; always the same ones.
@@ -54,8 +55,8 @@ class NodeMail {
     return phase_ - static_cast<uint64_t>(count);
   }
 
-  // Of every task but the aggregator, in every phase, nothing where it has no box: copy() uses its box, when that is its own again, or
-  // when the aggregator has laid something into it.
+  // Of every task but the aggregator, in every phase, nothing where it has no box: copy() uses its box, when
+  // that is its own again, or when the aggregator has laid something into it.
   template <class Copy>
   void put(uint64_t phase, Copy copy) const {
     if (is_sender()) run(PutSteps<SharedWord>(phase), phase, copy);
@@ -65,7 +66,8 @@ class NodeMail {
     if (is_sender()) run(TakeSteps<SharedWord>(phase), phase, copy, uint64_t{0});
   }
 
-  // Of the aggregator, with or without boxes: use() them when all have put, or lay something into them when all have taken.
+  // Of the aggregator, with or without boxes: use() them when all have put, or lay something into them when
+  // all have taken.
   template <class Use>
   void collect(uint64_t phase, Use use) const {
     if (!is_aggregator()) return use();
@@ -112,7 +114,8 @@ class NodeMail {
   void run(Steps steps, uint64_t phase, Copy copy, Ahead... ahead) const {
     const Phases at = phases();
     for (;;) {
-      const Act<SharedWord> act = steps.step(at, [](uint64_t next) { return next; }, phase + 1, ahead...);
+      const Act<SharedWord> act = steps.step(
+          at, [](uint64_t next) { return next; }, phase + 1, ahead...);
       if (act.what == Do::leave) return;
       if (act.what == Do::copy) copy();
       carry_out(act);

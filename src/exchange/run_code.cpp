@@ -62,7 +62,9 @@ Runs check_runs(std::span<const std::byte> code, int64_t length) {
   const auto most = static_cast<uint64_t>(length);
   while (!code.empty()) {
     const uint64_t gap = take_number(code), run = take_number(code), count = take_number(code);
-    if (gap > most || run == 0 || count == 0 || run > most || count > (most - static_cast<uint64_t>(runs.end)) / (gap + run)) damaged();
+    if (gap > most || run == 0 || count == 0 || run > most ||
+        count > (most - static_cast<uint64_t>(runs.end)) / (gap + run))
+      damaged();
     if (runs.bytes == 0) runs.begin = static_cast<int64_t>(gap);
     runs.bytes += static_cast<int64_t>(run * count);
     runs.end += static_cast<int64_t>((gap + run) * count);

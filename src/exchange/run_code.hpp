@@ -1,4 +1,5 @@
-// exchange/run_code: which bytes of a window a host has, or wants, as a short message: runs of bytes, equal ones at equal distances once.
+// exchange/run_code: which bytes of a window a host has, or wants, as a short message: runs of bytes, equal
+// ones at equal distances once.
 #pragma once
 
 #include <cstddef>

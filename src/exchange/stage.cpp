@@ -90,7 +90,8 @@ std::unique_ptr<Stage> Stage::take_up(Comm& host, const Shape& shape) {
 }
 
 std::byte* Stage::memory(uint64_t number) const {
-  return memory_ + number % static_cast<uint64_t>(shape_.slots) * in_pages(static_cast<size_t>(shape_.window));
+  return memory_ +
+         number % static_cast<uint64_t>(shape_.slots) * in_pages(static_cast<size_t>(shape_.window));
 }
 
 std::span<std::atomic<uint64_t>> Stage::map(uint64_t number) const {

@@ -1,7 +1,8 @@
 // exchange/stage: memory of a host through which windows of a file pass between its tasks and the file.
 //
-// Tasks copy their pieces of a window straight to where they belong in a slot, or from there: bytes are copied once on their way to
-// the request. exchange/stage_steps is the protocol, exchange/stage_call what a transfer does with it.
+// Tasks copy their pieces of a window straight to where they belong in a slot, or from there: bytes are
+// copied once on their way to the request. exchange/stage_steps is the protocol, exchange/stage_call what a
+// transfer does with it.
 #pragma once
 
 #include <atomic>
@@ -46,18 +47,22 @@ class Stage {
   // Collective over the tasks of a host. Null on all of them if they share no memory.
   static std::unique_ptr<Stage> make(Comm& host, const Shape& shape);
 
-  // The stage that an earlier group of the same tasks has left in memory that is kept for them; null on all tasks if there is none of
-  // that shape. Both local: all tasks have ended what they did with it, then task 0 renews it, then all meet, then they take it up.
+  // The stage that an earlier group of the same tasks has left in memory that is kept for them; null on all
+  // tasks if there is none of that shape. Both local: all tasks have ended what they did with it, then task 0
+  // renews it, then all meet, then they take it up.
   static void renew(Comm& host);
   static std::unique_ptr<Stage> take_up(Comm& host, const Shape& shape);
 
   const Shape& shape() const { return shape_; }
   Slot& slot(uint64_t number) const { return slot_[number % static_cast<uint64_t>(shape_.slots)]; }
-  uint32_t turn_of(uint64_t number) const { return static_cast<uint32_t>(number / static_cast<uint64_t>(shape_.slots)); }
+  uint32_t turn_of(uint64_t number) const {
+    return static_cast<uint32_t>(number / static_cast<uint64_t>(shape_.slots));
+  }
   std::byte* memory(uint64_t number) const;                     // of the window in its slot
   std::span<std::atomic<uint64_t>> map(uint64_t number) const;  // its coverage map
   SharedWord& pen(int number) const;
-  // Three calls take turns: what one leaves is cleared when all have come to the next, for the one after that.
+  // Three calls take turns: what one leaves is cleared when all have come to the next, for the one after
+  // that.
   Sums& sums(int call) const;
   std::span<Range> ranges(int call) const;
 
@@ -65,7 +70,8 @@ class Stage {
   std::shared_ptr<void> lend_to(File& file) const;
 
   void wake(SharedWord& word) { shared_->wake(word); }
-  // Looks whether `word` is still `value`, or `ready`, as windows pass within microseconds; then sleeps while it is.
+  // Looks whether `word` is still `value`, or `ready`, as windows pass within microseconds; then sleeps while
+  // it is.
   template <class Ready>
   void sleep(SharedWord& word, uint32_t value, Ready ready) {
     const auto goes_on = [&] { return word.load(std::memory_order_acquire) != value || ready(); };

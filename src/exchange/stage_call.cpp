@@ -4,7 +4,8 @@
 
 namespace sheaf::exchange {
 
-StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges, int pens)
+StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges,
+                     int pens)
     : stage_(stage), windows_(windows), begin_(begin), end_(begin), pens_(pens) {
   for (const Range& range : ranges) {
     firsts_.push_back(windows_.at(range.low));
@@ -18,13 +19,15 @@ StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::
     if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
   // Where ranges begin, and none is left that has not ended, a run begins.
   for (size_t i = 0; !kept() && i < firsts_.size(); ++i) {
-    const int64_t before = i == 0 ? -1 : lasts_[i - 1];  // the last window of the ranges that begin before, if they end there
+    const int64_t before =
+        i == 0 ? -1 : lasts_[i - 1];  // the last window of the ranges that begin before, if they end there
     if (i == 0 || firsts_[i] > before + 1) {
       if (i > 0) end_ = runs_.back().number + static_cast<uint64_t>(before + 1 - runs_.back().place);
       runs_.push_back({end_, firsts_[i]});
     }
   }
-  if (!kept() && !runs_.empty()) end_ = runs_.back().number + static_cast<uint64_t>(lasts_.back() + 1 - runs_.back().place);
+  if (!kept() && !runs_.empty())
+    end_ = runs_.back().number + static_cast<uint64_t>(lasts_.back() + 1 - runs_.back().place);
 }
 
 int64_t StageCall::place(uint64_t number) const {
@@ -40,7 +43,8 @@ uint64_t StageCall::next(uint64_t number, const Range& range) const {
   if (!kept()) {
     const auto behind = std::ranges::upper_bound(runs_, first, {}, &Run::place);
     const Run& run = *(behind - 1);
-    const uint64_t from = run.number + static_cast<uint64_t>(first - run.place), to = run.number + static_cast<uint64_t>(last - run.place);
+    const uint64_t from = run.number + static_cast<uint64_t>(first - run.place),
+                   to = run.number + static_cast<uint64_t>(last - run.place);
     return number > to ? end_ : std::max(number, from);
   }
   // Windows of a row are not in the order of the file.
@@ -63,7 +67,9 @@ bool StageCall::has_work() const {
   for (int i = 0; i < pens_; ++i) {
     const uint32_t word = pen(i).load();
     const uint64_t next = Pen::next(*this, i, word);
-    if (!Pen::is_held(word) && next < end_ && turn(next).load() == free_for(next) && arrived(next).load() == due(next)) return true;
+    if (!Pen::is_held(word) && next < end_ && turn(next).load() == free_for(next) &&
+        arrived(next).load() == due(next))
+      return true;
   }
   return false;
 }

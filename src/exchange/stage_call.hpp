@@ -1,6 +1,7 @@
 // exchange/stage_call: one pass of a task over the windows of a transfer, through the stage of its host.
 //
-// What a pass does with its part of a window, and with a whole one, is up to the caller: copy bytes, or mark them.
+// What a pass does with its part of a window, and with a whole one, is up to the caller: copy bytes, or mark
+// them.
 #pragma once
 
 #include <span>
@@ -20,8 +21,8 @@ class StageCall {
     int64_t low = 0;
     int64_t high = 0;
   };
-  // `ranges` of the tasks of the host that have any. `pens` > 0: only windows in which a task has its range are numbered; 0: windows
-  // are kept for aggregators, and all are numbered.
+  // `ranges` of the tasks of the host that have any. `pens` > 0: only windows in which a task has its range
+  // are numbered; 0: windows are kept for aggregators, and all are numbered.
   StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges, int pens);
 
   const Windows& windows() const { return windows_; }
@@ -32,7 +33,9 @@ class StageCall {
   int64_t high(uint64_t number) const { return windows_.end(place(number)); }
   int64_t length(uint64_t number) const { return high(number) - low(number); }
   std::byte* memory(uint64_t number) const { return stage_.memory(number); }
-  std::span<std::byte> bytes(uint64_t number) const { return {memory(number), static_cast<size_t>(length(number))}; }
+  std::span<std::byte> bytes(uint64_t number) const {
+    return {memory(number), static_cast<size_t>(length(number))};
+  }
 
   // The first window from `number` on that `range` touches; end() if none.
   uint64_t next(uint64_t number, const Range& range) const;
@@ -43,7 +46,9 @@ class StageCall {
   uint64_t slots() const { return static_cast<uint64_t>(stage_.shape().slots); }
   bool kept() const { return pens_ == 0; }
   int pens() const { return pens_; }
-  int pen_of(uint64_t number) const { return static_cast<int>((number - begin_) % static_cast<uint64_t>(pens_)); }
+  int pen_of(uint64_t number) const {
+    return static_cast<int>((number - begin_) % static_cast<uint64_t>(pens_));
+  }
   uint32_t due(uint64_t number) const;
   uint32_t free_for(uint64_t number) const { return Turn::free_for(number, stage_.shape().slots); }
   SharedWord& turn(uint64_t number) const { return stage_.slot(number).turn; }
@@ -83,17 +88,24 @@ class StagePass {
   StagePass(const StageCall& call, const Access& access)
       : call_(call), access_(access), own_(range_of(access)), steps_(call.next(call.begin(), own_)) {}
 
-  // Up to the first own window from `until` on. copy(part), transfer(number). `ahead`: as TakeSteps::step() wants it.
+  // Up to the first own window from `until` on. copy(part), transfer(number). `ahead`: as TakeSteps::step()
+  // wants it.
   template <class Copy, class Transfer, class... Ahead>
   void go(uint64_t until, Copy copy, Transfer transfer, Ahead... ahead) {
     const auto next_own = [this](uint64_t number) { return call_.next(number, own_); };
     for (;;) {
       const Act<SharedWord> act = steps_.step(call_, next_own, until, ahead...);
       switch (act.what) {
-        case Do::copy: copy(part(act.number)); break;
-        case Do::transfer: transfer(act.number); break;
-        case Do::leave: return;
-        default: call_.carry_out(act);
+        case Do::copy:
+          copy(part(act.number));
+          break;
+        case Do::transfer:
+          transfer(act.number);
+          break;
+        case Do::leave:
+          return;
+        default:
+          call_.carry_out(act);
       }
     }
   }

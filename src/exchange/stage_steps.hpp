@@ -1,20 +1,26 @@
-// exchange/stage_steps: the protocol of the stage (exchange/stage), one access to shared memory per step, so that a test can run all
-// interleavings (tests/exchange/stage_steps_test).
+// exchange/stage_steps: the protocol of the stage (exchange/stage), one access to shared memory per step, so
+// that a test can run all interleavings (tests/exchange/stage_steps_test).
 //
-// A call works on windows begin..end-1, numbered over all calls; window n goes through slot n mod slots. Words in shared memory:
+// A call works on windows begin..end-1, numbered over all calls; window n goes through slot n mod slots.
+// Words in shared memory:
 //
-//   turn of a slot     free_for(n): window n may use it; there(n): window n has been read into it. Changed by who is done with a window:
-//                      writing, who has written it; reading, who has read it, then the last one to take of it.
-//   arrived of a slot  tasks that have put, or taken, their part of the window: each +1; 0 before the turn changes.
-//   pen                the next window of this pen, and whether somebody holds it. Windows of a pen are written, or read, one after
+//   turn of a slot     free_for(n): window n may use it; there(n): window n has been read into it. Changed by
+//   who is done with a window:
+//                      writing, who has written it; reading, who has read it, then the last one to take of
+//                      it.
+//   arrived of a slot  tasks that have put, or taken, their part of the window: each +1; 0 before the turn
+//   changes. pen                the next window of this pen, and whether somebody holds it. Windows of a pen
+//   are written, or read, one after
 //                      the other by who holds it.
 //
-// All accesses are sequentially consistent: who gives a pen back looks at the next window afterwards, who fills a window looks at the
-// pen afterwards, so one of them sees the other. Who needs a word to change sleeps on it.
+// All accesses are sequentially consistent: who gives a pen back looks at the next window afterwards, who
+// fills a window looks at the pen afterwards, so one of them sees the other. Who needs a word to change
+// sleeps on it.
 //
-// What the steps are run on, `Call`, tells of the call, the same on all tasks: begin(), end(), slots(), pens(), pen_of(n), due(n) (tasks of the
-// host that have a part of window n; 0 only if windows are kept), free_for(n), kept() (windows belong to aggregators, nobody needs a
-// pen), and the words turn(n), arrived(n), pen(p). A step returns what the task has to do before it takes the next one.
+// What the steps are run on, `Call`, tells of the call, the same on all tasks: begin(), end(), slots(),
+// pens(), pen_of(n), due(n) (tasks of the host that have a part of window n; 0 only if windows are kept),
+// free_for(n), kept() (windows belong to aggregators, nobody needs a pen), and the words turn(n), arrived(n),
+// pen(p). A step returns what the task has to do before it takes the next one.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +50,8 @@ struct Pen {
   static uint32_t free_at(uint64_t number) { return static_cast<uint32_t>(number) << 1; }
   static uint32_t held_at(uint64_t number) { return free_at(number) | 1; }
   static bool is_held(uint32_t word) { return (word & 1) != 0; }
-  // The first window from there on, or from the begin of the call, behind which pens stay that other calls had, that the pen has.
+  // The first window from there on, or from the begin of the call, behind which pens stay that other calls
+  // had, that the pen has.
   template <class Call>
   static uint64_t next(const Call& call, int pen, uint32_t word) {
     const auto ahead = static_cast<int32_t>((word & ~1U) - free_at(call.begin())) / 2;
@@ -59,12 +66,15 @@ struct Pen {
 
 // The word of a slot.
 struct Turn {
-  static uint32_t free_for(uint64_t number, int slots) { return static_cast<uint32_t>(number / static_cast<uint64_t>(slots)) * 2; }
+  static uint32_t free_for(uint64_t number, int slots) {
+    return static_cast<uint32_t>(number / static_cast<uint64_t>(slots)) * 2;
+  }
   static uint32_t there(uint32_t free) { return free + 1; }
   static uint32_t done(uint32_t free) { return free + 2; }
 };
 
-// A task that puts its parts of windows. `next_own(n)`: the first window from n on that it has a part of, or end().
+// A task that puts its parts of windows. `next_own(n)`: the first window from n on that it has a part of, or
+// end().
 template <class Word>
 class PutSteps {
  public:
@@ -72,7 +82,8 @@ class PutSteps {
 
   uint64_t number() const { return number_; }
 
-  // `until`: leaves before the first own window from there on; end(): when all windows are written, or at once if they are kept.
+  // `until`: leaves before the first own window from there on; end(): when all windows are written, or at
+  // once if they are kept.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until) {
     switch (at_) {
@@ -93,10 +104,12 @@ class PutSteps {
         at_ = At::look;
         if (arrived.fetch_add(1) + 1 != call.due(number)) return {};
         if (call.kept()) return {Do::wake, &arrived};
-        // The last one to come should not write if another one waits: others may wait for its next parts. Nobody does for a slot at first.
+        // The last one to come should not write if another one waits: others may wait for its next parts.
+        // Nobody does for a slot at first.
         hurries_ = number < call.begin() + call.slots();
         if (hurries_) at_ = At::find_pen;
-        return {Do::wake, number + call.slots() < call.end() ? &call.turn(number) : &call.pen(call.pen_of(number))};
+        return {Do::wake,
+                number + call.slots() < call.end() ? &call.turn(number) : &call.pen(call.pen_of(number))};
       }
       case At::finish:
         if (waits_for_ == call.pens()) return {Do::leave};
@@ -108,12 +121,24 @@ class PutSteps {
           at_ = At::find_pen;
         }
         return {};
-      default: return write(call);
+      default:
+        return write(call);
     }
   }
 
  private:
-  enum class At : uint8_t { look, put, finish, find_pen, look_at_turn, look_at_arrived, claim, wrote, empty, moved };
+  enum class At : uint8_t {
+    look,
+    put,
+    finish,
+    find_pen,
+    look_at_turn,
+    look_at_arrived,
+    claim,
+    wrote,
+    empty,
+    moved
+  };
 
   // Writes what is full, by any pen that is free; then sleeps.
   template <class Call>
@@ -125,8 +150,12 @@ class PutSteps {
         window_ = Pen::next(call, pen_, word_);
         go_if(!Pen::is_held(word_) && window_ < call.end(), At::look_at_turn);
         return {};
-      case At::look_at_turn: go_if(call.turn(window_).load() == call.free_for(window_), At::look_at_arrived); return {};
-      case At::look_at_arrived: go_if(call.arrived(window_).load() == call.due(window_), At::claim); return {};
+      case At::look_at_turn:
+        go_if(call.turn(window_).load() == call.free_for(window_), At::look_at_arrived);
+        return {};
+      case At::look_at_arrived:
+        go_if(call.arrived(window_).load() == call.due(window_), At::claim);
+        return {};
       case At::claim:
         at_ = At::find_pen;
         if (!call.pen(pen_).compare_exchange_strong(word_, Pen::held_at(window_))) return {};
@@ -169,7 +198,7 @@ class PutSteps {
   uint32_t seen_ = 0;    // of the word to sleep on
   uint32_t word_ = 0;    // of the pen
   int pen_ = 0;
-  int waits_for_ = 0;  // pen that is not at the end yet
+  int waits_for_ = 0;     // pen that is not at the end yet
   bool hurries_ = false;  // has parts to put while it looks for a pen
 };
 
@@ -181,7 +210,8 @@ class TakeSteps {
 
   uint64_t number() const { return number_; }
 
-  // `until`: as for PutSteps, with all windows read. `ahead`: windows read behind the own one if their slots are free.
+  // `until`: as for PutSteps, with all windows read. `ahead`: windows read behind the own one if their slots
+  // are free.
   template <class Call, class NextOwn>
   Act<Word> step(Call& call, NextOwn next_own, uint64_t until, uint64_t ahead) {
     switch (at_) {
@@ -209,7 +239,8 @@ class TakeSteps {
         return {};
       case At::look_at_turn: {
         const uint32_t turn = call.turn(window_).load();
-        const auto early = static_cast<int32_t>(call.free_for(window_) - turn);  // else others have read it meanwhile
+        const auto early =
+            static_cast<int32_t>(call.free_for(window_) - turn);  // else others have read it meanwhile
         at_ = early == 0 ? At::claim : At::look;
         if (early > 0) return {Do::sleep, &call.turn(window_), turn};
         return {};
@@ -230,7 +261,9 @@ class TakeSteps {
         return {Do::wake, &call.pen(pen_)};
       case At::look_ahead:
         at_ = At::give_back;
-        if (window_ >= call.end() || window_ > number_ + ahead || call.turn(window_).load() != call.free_for(window_)) return {};
+        if (window_ >= call.end() || window_ > number_ + ahead ||
+            call.turn(window_).load() != call.free_for(window_))
+          return {};
         at_ = At::have_read;
         return {Do::transfer, nullptr, 0, window_};
       case At::give_back:
@@ -253,14 +286,28 @@ class TakeSteps {
       default:  // finish: others read what they need
         if (waits_for_ == call.pens()) return {Do::leave};
         word_ = call.pen(waits_for_).load();
-        if (Pen::next(call, waits_for_, word_) != call.end()) return {Do::sleep, &call.pen(waits_for_), word_};
+        if (Pen::next(call, waits_for_, word_) != call.end())
+          return {Do::sleep, &call.pen(waits_for_), word_};
         ++waits_for_;
         return {};
     }
   }
 
  private:
-  enum class At : uint8_t { look, find_pen, look_at_turn, claim, have_read, move, look_ahead, give_back, take, empty, turned, finish };
+  enum class At : uint8_t {
+    look,
+    find_pen,
+    look_at_turn,
+    claim,
+    have_read,
+    move,
+    look_ahead,
+    give_back,
+    take,
+    empty,
+    turned,
+    finish
+  };
 
   At at_ = At::look;
   uint64_t number_;

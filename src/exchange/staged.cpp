@@ -8,7 +8,8 @@
 namespace sheaf::exchange {
 
 void Staged::mark(const WindowPart& part) const {
-  if (part.from < part.to) CoverageMap(call_.stage().map(part.number)).set(access_, part.from, part.to, call_.low(part.number));
+  if (part.from < part.to)
+    CoverageMap(call_.stage().map(part.number)).set(access_, part.from, part.to, call_.low(part.number));
 }
 
 void Staged::put(const WindowPart& part) {
@@ -22,9 +23,11 @@ void Staged::put(const WindowPart& part) {
 void Staged::take(const WindowPart& part) {
   if (part.from >= part.to) return;
   const Clock clock(tally_.exchange_ns);
-  const int64_t low = call_.low(part.number), got = call_.stage().slot(part.number).got.load(std::memory_order_relaxed);
+  const int64_t low = call_.low(part.number),
+                got = call_.stage().slot(part.number).got.load(std::memory_order_relaxed);
   int64_t to = part.to;
-  if (got < call_.length(part.number)) done_ = std::min(done_, to = std::min(to, access_.position_at(low + got)));
+  if (got < call_.length(part.number))
+    done_ = std::min(done_, to = std::min(to, access_.position_at(low + got)));
   if (part.from < to) take_pieces(access_, part.from, to, call_.memory(part.number), low);
   tally_.exchanged_bytes += to - part.from;
 }
@@ -32,7 +35,8 @@ void Staged::take(const WindowPart& part) {
 void Staged::write(uint64_t number, File& file, Sieving sieving) {
   const auto failed = attempt([&] {
     if (!marks_) return put_shared(file, call_.bytes(number), call_.low(number), tally_);
-    write_covered(file, call_.bytes(number), CoverageMap(call_.stage().map(number)), call_.low(number), sieving, tally_);
+    write_covered(file, call_.bytes(number), CoverageMap(call_.stage().map(number)), call_.low(number),
+                  sieving, tally_);
   });
   if (marks_) CoverageMap(call_.stage().map(number)).clear();
   if (failed && !problem_) problem_ = failed;

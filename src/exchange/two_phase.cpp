@@ -30,8 +30,8 @@ TwoPhase::Part TwoPhase::part(const Access& access, int64_t round) const {
   return {from, from + std::min(access.to - from, step_)};
 }
 
-// What travels in a round, and memory for it. What this task has for itself as an aggregator does not travel: both sides of
-// it are one piece of memory. Nor does what passes between tasks of a host.
+// What travels in a round, and memory for it. What this task has for itself as an aggregator does not travel:
+// both sides of it are one piece of memory. Nor does what passes between tasks of a host.
 TwoPhase::Round& TwoPhase::lay_out(const Access& access, int64_t round) {
   Round& r = rounds_[round % 2];
   r.of_senders.clear();
@@ -63,13 +63,15 @@ TwoPhase::Round& TwoPhase::lay_out(const Access& access, int64_t round) {
     if (!message.memory) message.memory = std::exchange(free, free + message.part.bytes());
   for (Message& message : r.of_senders) {
     if (message.near) continue;
-    message.memory = is_own(message) ? r.own.front().memory : std::exchange(free, free + message.part.bytes());
+    message.memory =
+        is_own(message) ? r.own.front().memory : std::exchange(free, free + message.part.bytes());
   }
   return r;
 }
 
 // Within a host there are no messages.
-std::unique_ptr<Exchange> TwoPhase::Transport::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) const {
+std::unique_ptr<Exchange> TwoPhase::Transport::exchange(std::vector<Outgoing> outgoing,
+                                                        std::vector<Incoming> incoming) const {
   struct Nothing final : Exchange {
     std::vector<int64_t> finish() override { return {}; }
   };
@@ -79,7 +81,12 @@ std::unique_ptr<Exchange> TwoPhase::Transport::exchange(std::vector<Outgoing> ou
 
 // Where a sender's bytes belong, and where they are here.
 Access TwoPhase::stored(const Message& message) const {
-  return {0, &senders_[message.peer].pieces, message.part.from, message.part.to, message.memory, &contiguous_bytes()};
+  return {0,
+          &senders_[message.peer].pieces,
+          message.part.from,
+          message.part.to,
+          message.memory,
+          &contiguous_bytes()};
 }
 
 std::optional<Error> TwoPhase::write(File& file, const Access& access, Tally& tally) {
@@ -96,7 +103,8 @@ std::optional<Error> TwoPhase::write(File& file, const Access& access, Tally& ta
     }
     for (const Message& message : r.of_senders)
       if (!is_own(message) && !message.near)
-        step.incoming.push_back({senders_[message.peer].task, {message.memory, static_cast<size_t>(message.part.bytes())}});
+        step.incoming.push_back(
+            {senders_[message.peer].task, {message.memory, static_cast<size_t>(message.part.bytes())}});
     mail_.put(phase_of(round), [&] {
       for (const Message& message : r.own) pack(access, message.part.from, message.part.to, message.memory);
     });
@@ -106,7 +114,8 @@ std::optional<Error> TwoPhase::write(File& file, const Access& access, Tally& ta
   const auto use = [&](int64_t round, const std::vector<int64_t>&) {
     if (!leads()) return;
     mail_.collect(phase_of(round), [&] {
-      if (!problem && !rounds_[round % 2].of_senders.empty()) problem = attempt([&] { write_round(file, round); });
+      if (!problem && !rounds_[round % 2].of_senders.empty())
+        problem = attempt([&] { write_round(file, round); });
     });
   };
   Transport transport{*this};
@@ -143,7 +152,8 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, int64_t& d
     };
     if (leads()) mail_.offer(phase_of(round), serve);
     for (const Message& message : r.own)
-      if (!leads() && !message.near) step.incoming.push_back({aggregator_, {message.memory, static_cast<size_t>(message.part.bytes())}});
+      if (!leads() && !message.near)
+        step.incoming.push_back({aggregator_, {message.memory, static_cast<size_t>(message.part.bytes())}});
     return step;
   };
   const auto use = [&](int64_t round, const std::vector<int64_t>& received) {
@@ -160,7 +170,9 @@ std::optional<Error> TwoPhase::read(File& file, const Access& access, int64_t& d
       const auto [from, to] = message.part;
       int64_t got = near;
       if (!message.near) {
-        got = leads() ? std::ranges::find_if(r.of_senders, [&](const Message& m) { return is_own(m); })->part.bytes() : received[0];
+        got = leads() ? std::ranges::find_if(r.of_senders, [&](const Message& m) { return is_own(m); })
+                            ->part.bytes()
+                      : received[0];
       }
       if (from + got < to) done = std::min(done, from + got);
       tally.exchanged_bytes += got;

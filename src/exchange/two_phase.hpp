@@ -1,9 +1,9 @@
-// exchange/two_phase: how groups of tasks hand over bytes to an aggregator each, and get them from it (multifile/collective_writer,
-// collective_reader).
+// exchange/two_phase: how groups of tasks hand over bytes to an aggregator each, and get them from it
+// (multifile/collective_writer, collective_reader).
 //
-// When a plan is made, every task tells its aggregator which bytes it has for it, in a short code; then only data travel, in
-// rounds: while an aggregator works on the file, the bytes of the next round travel. They go by messages between hosts, and within a host through
-// memory that its tasks share (exchange/node_mail).
+// When a plan is made, every task tells its aggregator which bytes it has for it, in a short code; then only
+// data travel, in rounds: while an aggregator works on the file, the bytes of the next round travel. They go
+// by messages between hosts, and within a host through memory that its tasks share (exchange/node_mail).
 #pragma once
 
 #include <memory>
@@ -35,17 +35,19 @@ class TwoPhase {
   // What all tasks must know of each other: the largest over the tasks of what those have.
   struct Load {
     int64_t bytes = 0;
-    int64_t code = 0;    // bytes of encode_pieces()
+    int64_t code = 0;  // bytes of encode_pieces()
     int64_t pieces = 0;
-    int64_t each = 0;    // the least over the groups: bytes of a task that the aggregator has memory for
+    int64_t each = 0;  // the least over the groups: bytes of a task that the aggregator has memory for
   };
 
   // Local. Memory at aggregators for rounds with at most so many bytes; throws if there is none.
   void reserve(int64_t bytes);
-  // Collective. What a task has goes through the aggregator of its group, in rounds of as much as that has memory for; its
-  // pieces may go back in the file, and where they lie over each other the later one wins. `code`: that of `access`. Returns
-  // what went wrong here; data must travel all the same, and are then not transferred.
-  std::optional<Error> plan_groups(const Access& access, std::span<const std::byte> code, const Group& group, const Load& largest);
+  // Collective. What a task has goes through the aggregator of its group, in rounds of as much as that has
+  // memory for; its pieces may go back in the file, and where they lie over each other the later one wins.
+  // `code`: that of `access`. Returns what went wrong here; data must travel all the same, and are then not
+  // transferred.
+  std::optional<Error> plan_groups(const Access& access, std::span<const std::byte> code, const Group& group,
+                                   const Load& largest);
 
   // The tasks of a group have one piece each, one behind the other from byte 0 on.
   struct Sequence {
@@ -53,14 +55,15 @@ class TwoPhase {
     int64_t begin = 0;           // where this task's piece lies
     int64_t total = 0;           // of the group
   };
-  // Collective; `mine` bytes are this task's piece, `largest` those of the largest one, of which `window` > 0 at a time shall
-  // travel.
+  // Collective; `mine` bytes are this task's piece, `largest` those of the largest one, of which `window` > 0
+  // at a time shall travel.
   Sequence line_up(const Group& group, int64_t mine, int64_t largest, int64_t window);
-  // Local. The aggregator gets the pieces in order, `window` bytes per round; `rounds`: the most of all groups.
+  // Local. The aggregator gets the pieces in order, `window` bytes per round; `rounds`: the most of all
+  // groups.
   void plan_sequence(const Group& group, const Sequence& sequence, int64_t window, int64_t rounds);
 
-  // Collective; by the plan, which must be that of `access`. Only aggregators touch the file. Nothing is thrown; returns what
-  // went wrong here.
+  // Collective; by the plan, which must be that of `access`. Only aggregators touch the file. Nothing is
+  // thrown; returns what went wrong here.
   std::optional<Error> write(File& file, const Access& access, Tally& tally);
   // `done`: the position in the stream up to which bytes were read.
   std::optional<Error> read(File& file, const Access& access, int64_t& done, Tally& tally);
@@ -96,8 +99,8 @@ class TwoPhase {
 
   void begin_groups(const Group& group);
   void tell_pieces(const Access& access, std::span<const std::byte> code, uint64_t phase);
-  std::optional<Error> learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
-                                    uint64_t phase);
+  std::optional<Error> learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group,
+                                    int64_t room, uint64_t phase);
   struct Place {
     int64_t begin = 0;
     int64_t total = 0;
@@ -121,8 +124,8 @@ class TwoPhase {
   Comm& comm_;
   NodeMail mail_;
   uint64_t first_phase_ = 0;  // that of round 0
-  int64_t step_ = 1;    // bytes of a task, or of the sequence, per round
-  int64_t steps_ = 0;   // rounds
+  int64_t step_ = 1;          // bytes of a task, or of the sequence, per round
+  int64_t steps_ = 0;         // rounds
   bool in_sequence_ = false;
   int aggregator_ = 0;
   std::vector<Sender> senders_;

@@ -30,13 +30,14 @@ void put_list(std::span<std::byte> to, int64_t bytes, std::span<const std::byte>
 int64_t bytes_in(std::span<const std::byte> list) { return load<int64_t>(list.data(), native_order); }
 
 std::span<const std::byte> code_in(std::span<const std::byte> list) {
-  return list.subspan(head_bytes, static_cast<size_t>(load<int64_t>(list.data() + sizeof(int64_t), native_order)));
+  return list.subspan(head_bytes,
+                      static_cast<size_t>(load<int64_t>(list.data() + sizeof(int64_t), native_order)));
 }
 
 }  // namespace
 
-std::optional<Error> TwoPhase::plan_groups(const Access& access, std::span<const std::byte> code, const Group& group,
-                                           const Load& largest) {
+std::optional<Error> TwoPhase::plan_groups(const Access& access, std::span<const std::byte> code,
+                                           const Group& group, const Load& largest) {
   begin_groups(group);
   // Two rounds are under way where there are several.
   const int64_t step = largest.bytes <= largest.each ? largest.each : std::max<int64_t>(1, largest.each / 2);
@@ -65,15 +66,16 @@ void TwoPhase::tell_pieces(const Access& access, std::span<const std::byte> code
   if (!mail_.reaches_all()) comm_.exchange(std::move(outgoing), {})->finish();
 }
 
-std::optional<Error> TwoPhase::learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
-                                            uint64_t phase) {
+std::optional<Error> TwoPhase::learn_pieces(const Access& access, std::span<const std::byte> code,
+                                            const Group& group, int64_t room, uint64_t phase) {
   const auto members = static_cast<size_t>(group.size());
   std::vector<std::byte> own(head_bytes + code.size());
   put_list(own, access.bytes(), code);
   std::vector<std::span<const std::byte>> lists(members);
   std::vector<Incoming> incoming;
   std::unique_ptr<std::byte[]> arrived;
-  if (!mail_.reaches_all()) arrived = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(room) * members);
+  if (!mail_.reaches_all())
+    arrived = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(room) * members);
   for (size_t i = 0; i < members; ++i) {
     const int task = group.first + static_cast<int>(i);
     if (task == comm_.rank()) {

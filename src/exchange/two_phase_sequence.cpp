@@ -13,7 +13,8 @@ std::vector<int64_t> TwoPhase::gather(const Group& group, int64_t mine) {
   const uint64_t phase = mail_.begin_phases(1);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  if (!leads() && !is_near(group.aggregator)) outgoing.push_back({group.aggregator, std::as_bytes(std::span(&mine, 1))});
+  if (!leads() && !is_near(group.aggregator))
+    outgoing.push_back({group.aggregator, std::as_bytes(std::span(&mine, 1))});
   mail_.put(phase, [&] { store(mail_.code(comm_.rank()).data(), mine, native_order); });
   std::vector<int64_t> all(leads() ? static_cast<size_t>(group.size()) : 0, mine);
   const auto task_of = [&](size_t i) { return group.first + static_cast<int>(i); };
@@ -49,7 +50,8 @@ TwoPhase::Place TwoPhase::deal(const Group& group, std::span<const Place> places
         }
       }
     });
-  if (!leads() && !is_near(group.aggregator)) incoming.push_back({group.aggregator, std::as_writable_bytes(std::span(&mine, 1))});
+  if (!leads() && !is_near(group.aggregator))
+    incoming.push_back({group.aggregator, std::as_writable_bytes(std::span(&mine, 1))});
   mail_.take(phase, [&] { std::memcpy(&mine, mail_.code(comm_.rank()).data(), sizeof mine); });
   if (!mail_.reaches_all()) comm_.exchange(std::move(outgoing), std::move(incoming))->finish();
   return mine;
@@ -80,7 +82,9 @@ void TwoPhase::plan_sequence(const Group& group, const Sequence& sequence, int64
   in_sequence_ = true;
   int64_t offset = 0;
   for (int task = group.first; const int64_t size : sequence.sizes) {
-    if (size > 0) senders_.push_back({task, size, layout::TypeMap::indexed({&size, 1}, {&offset, 1}, layout::TypeMap::bytes(1))});
+    if (size > 0)
+      senders_.push_back(
+          {task, size, layout::TypeMap::indexed({&size, 1}, {&offset, 1}, layout::TypeMap::bytes(1))});
     offset += size;
     ++task;
   }

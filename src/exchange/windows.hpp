@@ -1,8 +1,9 @@
 // exchange/windows: the range of a collective transfer cut into windows, and whose they are.
 //
-// Windows begin and end on multiples of their size, so that no block is touched by two requests (Blue Gene/L paper, section 3.4).
-// Units, of one or more windows, are dealt out to the owners in turn, the same way in every call: unit u of the file is that of
-// owner u mod owners. Windows are worked on in rounds, one of each owner.
+// Windows begin and end on multiples of their size, so that no block is touched by two requests (Blue Gene/L
+// paper, section 3.4). Units, of one or more windows, are dealt out to the owners in turn, the same way in
+// every call: unit u of the file is that of owner u mod owners. Windows are worked on in rounds, one of each
+// owner.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace sheaf::exchange {
 
 struct Windows {
-  int64_t low = 0;   // range of the transfer
+  int64_t low = 0;  // range of the transfer
   int64_t high = 0;
   int64_t size = 1;  // bytes of a window
   int64_t per_unit = 1;
@@ -27,7 +28,8 @@ struct Windows {
 
   int64_t row() const { return per_unit * owners; }  // windows
   int64_t rows() const { return (high - first - 1) / row_bytes() + 1; }
-  // Windows are numbered in the order of work; `place` is that in the file. Those outside the range are empty.
+  // Windows are numbered in the order of work; `place` is that in the file. Those outside the range are
+  // empty.
   int64_t count() const { return row() == 1 ? (high - first - 1) / size + 1 : rows() * row(); }
   int64_t place(int64_t number) const {
     const int64_t in_row = number % row();

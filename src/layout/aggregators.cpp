@@ -39,7 +39,8 @@ std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, i
     const int64_t usual = (tasks + tasks_per_aggregator - 1) / tasks_per_aggregator;
     most.push_back(wanted > 0 ? allowed : std::min(allowed, usual));
   }
-  const auto of_io_nodes = deal_out(most, wanted > 0 ? wanted : std::accumulate(most.begin(), most.end(), int64_t{0}));
+  const auto of_io_nodes =
+      deal_out(most, wanted > 0 ? wanted : std::accumulate(most.begin(), most.end(), int64_t{0}));
   std::vector<int64_t> result(hosts.size(), 0);
   size_t next = 0;
   for (const auto& [name, members] : io_nodes) {

@@ -23,25 +23,6 @@ inline void check_reductions(Comm& comm) {
   comm.prefix_sum({});
 }
 
-// Some begin a reduction and do something else, the others wait at once; whoever has begun has the result later.
-inline void check_begun_reductions(Comm& comm) {
-  for (int round = 0; round < 50; ++round) {
-    const int64_t mine = mix(static_cast<uint64_t>(round * 1000 + comm.rank())) % 1000;
-    int64_t largest = 0;
-    for (int r = 0; r < comm.size(); ++r)
-      largest = std::max<int64_t>(largest, mix(static_cast<uint64_t>(round * 1000 + r)) % 1000);
-    std::array<int64_t, 2> values{mine, INT64_MIN};
-    if ((comm.rank() + round) % 3 == 0 || !comm.begin_all_max(values)) {
-      comm.all_max(values);
-    } else {
-      values = {-5, -5};
-      comm.finish_all_max(values);
-    }
-    require(values == std::array<int64_t, 2>{largest, INT64_MIN}, "a reduction that some have begun");
-    if (round % 5 == 0) comm.barrier();
-  }
-}
-
 inline void check_prefix_sum_and_total(Comm& comm, size_t count) {
   const int64_t me = comm.rank(), size = comm.size();
   std::vector<int64_t> values(count), totals(count, 12345);
@@ -247,7 +228,6 @@ inline void check_comm_contract(Comm& comm, int steps = 40, std::initializer_lis
   require(comm.rank() >= 0 && comm.rank() < comm.size(), "rank is in the group");
   comm.barrier();
   check_reductions(comm);
-  check_begun_reductions(comm);
   check_long_and_short(comm);
   check_agree_with(comm);
   check_broadcast(comm);

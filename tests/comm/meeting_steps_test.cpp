@@ -1,5 +1,5 @@
-// The protocol of the meeting in all interleavings of three tasks: nobody sleeps for ever, and no contribution is written over that
-// somebody may still read.
+// The protocol of the meeting in all interleavings of three tasks: nobody sleeps for ever, and no
+// contribution is written over that somebody may still read.
 #include "comm/meeting_steps.hpp"
 
 #include <gtest/gtest.h>
@@ -42,14 +42,17 @@ struct State {
   bool can_go(int t) const { return !has_left(t) && !task[static_cast<size_t>(t)].sleeps; }
   bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }
   std::string text() const { return ""; }
-  std::string at_end() const { return words.come_.value == 0 && words.meetings_.value == meetings ? "" : "a count was left"; }
+  std::string at_end() const {
+    return words.come_.value == 0 && words.meetings_.value == meetings ? "" : "a count was left";
+  }
 
   std::string step(int t) {
     Task& own = task[static_cast<size_t>(t)];
     if (const uint32_t meeting = std::exchange(own.reads, 0U); meeting != 0) {
       for (const uint32_t found : slots[(meeting - 1) % 2])
         if (found != meeting) return "a contribution was written over";
-      if ((words.too_long(meeting - 1).load() != 0) != (meeting == long_one)) return "it is not known what was too long";
+      if ((words.too_long(meeting - 1).load() != 0) != (meeting == long_one))
+        return "it is not known what was too long";
     }
     if (own.steps.number() == meetings) {
       own.left = true;
@@ -57,13 +60,20 @@ struct State {
     }
     const uint32_t number = own.steps.number();
     switch (own.steps.step(words, t != 0 || number + 1 != long_one)) {
-      case Steps::Do::bring: slots[number % 2][static_cast<size_t>(t)] = number + 1; return "";
-      case Steps::Do::sleep: own.sleeps = words.meetings_.value == number; return "";
+      case Steps::Do::bring:
+        slots[number % 2][static_cast<size_t>(t)] = number + 1;
+        return "";
+      case Steps::Do::sleep:
+        own.sleeps = words.meetings_.value == number;
+        return "";
       case Steps::Do::wake:
         for (Task& other : task) other.sleeps = false;
         return "";
-      case Steps::Do::leave: own.reads = number + 1; return "";
-      default: return "";
+      case Steps::Do::leave:
+        own.reads = number + 1;
+        return "";
+      default:
+        return "";
     }
   }
 };

@@ -1,4 +1,5 @@
-// The protocol of the stage in all interleavings of three tasks: nobody sleeps for ever, and no slot is used by two windows at a time.
+// The protocol of the stage in all interleavings of three tasks: nobody sleeps for ever, and no slot is used
+// by two windows at a time.
 #include "exchange/stage_steps.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ constexpr uint64_t begin_at = 6;  // calls before have used these numbers; a mul
 struct Program {
   int windows = 4;
   int slots = 2;
-  int pens = 1;      // 0: task 0 is an aggregator, and keeps all windows
+  int pens = 1;  // 0: task 0 is an aggregator, and keeps all windows
   bool writes = true;
   std::array<uint8_t, most_windows> parts{};  // tasks that have a part, as bits
 };
@@ -46,7 +47,9 @@ struct Model {
   uint64_t slots() const { return static_cast<uint64_t>(program->slots); }
   bool kept() const { return program->pens == 0; }
   int pens() const { return program->pens; }
-  int pen_of(uint64_t number) const { return static_cast<int>(number % static_cast<uint64_t>(program->pens)); }
+  int pen_of(uint64_t number) const {
+    return static_cast<int>(number % static_cast<uint64_t>(program->pens));
+  }
   uint8_t mask(uint64_t number) const { return program->parts[number - begin_at]; }
   uint32_t due(uint64_t number) const { return static_cast<uint32_t>(std::popcount(mask(number))); }
   uint32_t free_for(uint64_t number) const { return Turn::free_for(number, program->slots); }
@@ -70,9 +73,11 @@ struct Model {
       if (own.window != window) return "a slot is used for two windows";
       if (transfers && own.copying != 0) return "a window is moved while tasks copy";
       if (!transfers && own.moving != 0) return "a task copies while the window is moved";
-      if (transfers && program->writes && own.parts != mask(number)) return "a window is written that is not full";
+      if (transfers && program->writes && own.parts != mask(number))
+        return "a window is written that is not full";
       if (transfers && transferred[number - begin_at]++ != 0) return "a window is moved twice";
-      if (!transfers && !program->writes && transferred[number - begin_at] == 0) return "a task takes what was not read";
+      if (!transfers && !program->writes && transferred[number - begin_at] == 0)
+        return "a task takes what was not read";
       (transfers ? own.moving : own.copying) |= bit;
       return "";
     }
@@ -108,7 +113,9 @@ struct State {
   Model model;
   std::array<Task, tasks> task{};
 
-  bool can_go(int t) const { return !task[static_cast<size_t>(t)].left && task[static_cast<size_t>(t)].sleeps_on < 0; }
+  bool can_go(int t) const {
+    return !task[static_cast<size_t>(t)].left && task[static_cast<size_t>(t)].sleeps_on < 0;
+  }
   bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }
 
   int64_t place_of(const Word* word) const { return word - model.turns.data(); }
@@ -120,7 +127,9 @@ struct State {
       if (auto wrong = model.use(t, used.number, used.what == 2, false); !wrong.empty()) return wrong;
     const Act<Word> act = model.kept() && t == 0 ? keep(own) : go(t, own, model.end());
     switch (act.what) {
-      case Do::leave: own.left = true; return "";
+      case Do::leave:
+        own.left = true;
+        return "";
       case Do::sleep:
         if (act.word->value == act.value) own.sleeps_on = place_of(act.word);
         return "";
@@ -132,18 +141,21 @@ struct State {
       case Do::transfer:
         own.uses = {act.number, static_cast<uint8_t>(act.what == Do::copy ? 1 : 2)};
         return model.use(t, act.number, act.what == Do::transfer, true);
-      default: return "";
+      default:
+        return "";
     }
   }
 
   Act<Word> go(int t, Task& own, uint64_t until) {
     const auto next_own = [&](uint64_t number) { return model.next_own(t, number); };
-    return model.program->writes ? own.puts.step(model, next_own, until) : own.takes.step(model, next_own, until, 1);
+    return model.program->writes ? own.puts.step(model, next_own, until)
+                                 : own.takes.step(model, next_own, until, 1);
   }
 
   // Writing: own parts up to the window, then the window, when it is full. Reading: the window first.
   Act<Word> keep(Task& own) {
-    if (own.window == model.end()) return model.program->writes ? Act<Word>{Do::leave} : go(0, own, model.end());
+    if (own.window == model.end())
+      return model.program->writes ? Act<Word>{Do::leave} : go(0, own, model.end());
     const auto then = [&](Act<Word> act, Phase next) {
       if (act.what != Do::leave) return act;
       own.phase = next;
@@ -155,11 +167,17 @@ struct State {
         if (model.program->writes) return then(go(0, own, own.window + 1), Phase::await_free);
         if (own.window < begin_at + 2) return then({Do::leave}, Phase::await_free);
         return then(go(0, own, own.window - 1), Phase::await_free);
-      case Phase::await_free: return then(own.keeper.await_free(model, own.window), model.program->writes ? Phase::await_full : Phase::move);
-      case Phase::await_full: return then(own.keeper.await_full(model, own.window), Phase::move);
-      case Phase::move: own.phase = Phase::moved; return {Do::transfer, nullptr, 0, own.window};
+      case Phase::await_free:
+        return then(own.keeper.await_free(model, own.window),
+                    model.program->writes ? Phase::await_full : Phase::move);
+      case Phase::await_full:
+        return then(own.keeper.await_full(model, own.window), Phase::move);
+      case Phase::move:
+        own.phase = Phase::moved;
+        return {Do::transfer, nullptr, 0, own.window};
       default: {
-        const auto act = model.program->writes ? own.keeper.empty(model, own.window) : own.keeper.offer(model, own.window);
+        const auto act =
+            model.program->writes ? own.keeper.empty(model, own.window) : own.keeper.offer(model, own.window);
         if (act.what != Do::leave) return act;
         own.phase = Phase::own;
         ++own.window;
@@ -170,9 +188,14 @@ struct State {
 
   std::string text() const {
     std::string out = "; words";
-    for (const Word* word = model.turns.data(); word != model.pens_.data() + model.pens_.size(); ++word) out += " " + std::to_string(word->value);
+    for (const Word* word = model.turns.data(); word != model.pens_.data() + model.pens_.size(); ++word)
+      out += " " + std::to_string(word->value);
     for (const Task& one : task)
-      out += "; " + (one.left ? "left" : "at " + std::to_string(model.program->writes ? one.puts.number() : one.takes.number()) + ", sleeps on word " + std::to_string(one.sleeps_on));
+      out +=
+          "; " +
+          (one.left ? "left"
+                    : "at " + std::to_string(model.program->writes ? one.puts.number() : one.takes.number()) +
+                          ", sleeps on word " + std::to_string(one.sleeps_on));
     return out;
   }
 
@@ -181,8 +204,10 @@ struct State {
       if (model.transferred[static_cast<size_t>(w)] != 1) return "a window was left";
     for (const Word& word : model.arrivals)
       if (word.value != 0) return "a count was left";
-    for (uint64_t number = model.end(); number < model.end() + static_cast<uint64_t>(model.program->slots); ++number)
-      if (model.turns[model.slot(number)].value != model.free_for(number)) return "a slot is not free for the next call";
+    for (uint64_t number = model.end(); number < model.end() + static_cast<uint64_t>(model.program->slots);
+         ++number)
+      if (model.turns[model.slot(number)].value != model.free_for(number))
+        return "a slot is not free for the next call";
     return "";
   }
 };
@@ -221,7 +246,8 @@ TEST(StageSteps, ReadingGoesThroughInEveryOrder) {
       EXPECT_GT(explore({.windows = 4, .slots = 2, .pens = pens, .writes = false, .parts = parts}), 1000U);
 }
 
-// An aggregator needs slots for three rounds, here of one window each; nobody of its host may have a part of some.
+// An aggregator needs slots for three rounds, here of one window each; nobody of its host may have a part of
+// some.
 TEST(StageSteps, AggregatorsGoThroughInEveryOrder) {
   constexpr std::array<uint8_t, most_windows> some{7, 0, 6, 1, 0, 3};
   for (const bool writes : {true, false})

@@ -268,7 +268,7 @@ static void hints(void) {
   static const char *const given[][2] = {{"cb_nodes", "2"}, {"cb_buffer_size", "131072"}, {"romio_cb_write", "enable"},
       {"romio_cb_read", "disable"}, {"romio_ds_write", "disable"}, {"romio_ds_read", "enable"}, {"ind_rd_buffer_size", "65536"},
       {"ind_wr_buffer_size", "32768"}, {"striping_unit", "8192"}, {"striping_factor", "3"},
-      {"cb_config_list", "nowhere.example:2,*:1"}, {"romio_no_indep_rw", "true"}, {"sheaf_data_exchange", "alltoall"}};
+      {"cb_config_list", "nowhere.example:2,*:1"}, {"romio_no_indep_rw", "true"}};
   MPI_File file = MPI_FILE_NULL;
   MPI_Datatype strided;
   MPI_Info info;
@@ -343,7 +343,7 @@ static void other_names(void) {
   MPI_Offset size = 0;
   int value = 7 + rank, back = 0;
   CHECK(PMPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS);
-  CHECK(hint_is(file, "sheaf_data_exchange", "messages"));
+  CHECK(hint_is(file, "romio_cb_write", "automatic"));
   CHECK(PMPI_File_write_at_all(file, rank * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   CHECK(MPI_File_read_at(file, rank * 4, &back, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS && back == value);
 #if MPI_VERSION >= 4

@@ -14,11 +14,11 @@ SEED = os.environ.get("SHEAF_SEED", "1")
 # The MPIs that a run is for by their kind. MPICH's waiting tasks do not yield: two tasks, and fewer cases.
 RUNS = [("openmpi", 3, 0.3, {}), ("openmpi", 1, 0.15, {}), ("openmpi", 2, 0.2, {"DIFFERENTIAL_THREADS": "1"}), ("openmpi", 5, 0.1, {}),
         ("mpich", 2, 0.08, {}),
-        # Several nodes, which messages join: to single tasks, or alltoallv.
+        # Several hosts, with I/O nodes, and without shared memory.
         ("openmpi", 4, 0.06, {"SHEAF_TOPOLOGY": "node=2"}),
-        ("openmpi", 4, 0.06, {"SHEAF_TOPOLOGY": "node=2", "SHEAF_DATA_EXCHANGE": "alltoall"}),
-        ("openmpi", 3, 0.03, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_DATA_EXCHANGE": "alltoall"}),
-        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1", "SHEAF_DATA_EXCHANGE": "alltoall"})]
+        ("openmpi", 5, 0.06, {"SHEAF_TOPOLOGY": "node=2,ion=4", "SHEAF_CB_NODES": "3"}),
+        ("openmpi", 3, 0.03, {"SHEAF_MPIIO_OFF": "shared,overlap"}),
+        ("mpich", 2, 0.02, {"SHEAF_TOPOLOGY": "node=1"})]
 
 # On striped files: reached by every task itself, through listeners in threads, through a running listener of each node.
 STRIPED = [("openmpi", 3, 0.05, {}), ("openmpi", 2, 0.05, {"SHEAF_SFIO": "thread", "SHEAF_SFIO_HOSTS": "n0,n1"}),

@@ -9,8 +9,7 @@ from programs import MPIS, Programs, yields
 
 class Faults(Programs):
     def test_errors_reach_all_tasks_with_their_class(self):
-        alltoall = {"SHEAF_TOPOLOGY": "node=2", "SHEAF_DATA_EXCHANGE": "alltoall"}
-        hows = {True: ({}, {"SHEAF_TOPOLOGY": "node=2"}, alltoall), False: ({}, {"SHEAF_TOPOLOGY": "node=1"})}
+        hows = {True: ({}, {"SHEAF_TOPOLOGY": "node=2"}), False: ({}, {"SHEAF_TOPOLOGY": "node=1"})}
         for mpi in MPIS:
             program = self.build(f"mpicc.{mpi}", "faults.c", "-rdynamic")
             for environment in hows[yields(mpi)]:

@@ -170,7 +170,7 @@ if drop_in:
     file = MPI.File.Open(comm, path + ".raw", MPI.MODE_CREATE | MPI.MODE_WRONLY)
     file.Write_at_all(comm.rank, bytearray(b"%d" % comm.rank))
     info = file.Get_info()
-    assert info.Get("sheaf_data_exchange") is not None
+    assert info.Get("sheaf_block_size") is not None
     file.Close()
 kinds = comm.gather(type(sheaf.mpi.opener_of(comm)).__name__)
 if comm.rank == 0:

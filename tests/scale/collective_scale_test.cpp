@@ -1,4 +1,5 @@
-// Collective transfers of very many tasks on a hundred hosts: what travels between hosts, and what a task holds.
+// Collective transfers of very many tasks on a hundred hosts: what travels between hosts, and what a task
+// holds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,11 +41,14 @@ class CountedComm final : public Comm {
   void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
   void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
   Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
-  std::vector<std::byte> scatter(const Gathered& pieces, int root) override { return comm_->scatter(pieces, root); }
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    return comm_->scatter(pieces, root);
+  }
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
     comm_->scatter_equal(pieces, mine, root);
   }
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     sent_.messages += std::ssize(outgoing) + std::ssize(incoming);
     for (const Outgoing& message : outgoing) sent_.bytes += std::ssize(message.bytes);
     return comm_->exchange(std::move(outgoing), std::move(incoming));
@@ -57,7 +61,9 @@ class CountedComm final : public Comm {
   Traffic traffic() const override { return comm_->traffic(); }
 
  private:
-  std::unique_ptr<Comm> counted(std::unique_ptr<Comm> comm) const { return std::make_unique<CountedComm>(std::move(comm), sent_); }
+  std::unique_ptr<Comm> counted(std::unique_ptr<Comm> comm) const {
+    return std::make_unique<CountedComm>(std::move(comm), sent_);
+  }
 
   const std::unique_ptr<Comm> comm_;
   Sent& sent_;
@@ -84,7 +90,11 @@ void check(int tasks, int64_t records, bool reads) {
     how.buffer = 64 << 10;
     Tally tally;
     std::vector<std::byte> data(record * records, static_cast<std::byte>(rank % 251 + 1));
-    const exchange::Access access{rank % per_host * hosts * record * records + rank / per_host * record, &type, 0, std::ssize(data), data.data(),
+    const exchange::Access access{rank % per_host * hosts * record * records + rank / per_host * record,
+                                  &type,
+                                  0,
+                                  std::ssize(data),
+                                  data.data(),
                                   &exchange::contiguous_bytes()};
     transfers.write(*file, access, how, std::nullopt, tally);
     comm.barrier();
@@ -95,7 +105,8 @@ void check(int tasks, int64_t records, bool reads) {
     comm.barrier();
     repeated[static_cast<size_t>(rank)] = sent[static_cast<size_t>(rank)];
     if (rank == 0) {
-      for (int task = 0; task < tasks; ++task) most[static_cast<size_t>(task)] = counting_heap::most_held(task);
+      for (int task = 0; task < tasks; ++task)
+        most[static_cast<size_t>(task)] = counting_heap::most_held(task);
       counting_heap::stop();
       owners = tally.aggregators;
     }
@@ -112,7 +123,8 @@ void check(int tasks, int64_t records, bool reads) {
   ASSERT_EQ(std::ssize(bytes), tasks * record * records);
   for (int64_t i = 0; i < std::ssize(bytes) / record; ++i) {
     const int64_t rank = i % hosts * per_host + i / hosts / records;
-    ASSERT_EQ(bytes[static_cast<size_t>(i * record)], static_cast<std::byte>(rank % 251 + 1)) << "record " << i;
+    ASSERT_EQ(bytes[static_cast<size_t>(i * record)], static_cast<std::byte>(rank % 251 + 1))
+        << "record " << i;
   }
 
   Sent all_planned, all_repeated;
@@ -125,9 +137,13 @@ void check(int tasks, int64_t records, bool reads) {
     (aggregates ? held_by_aggregator : held) = std::max(aggregates ? held_by_aggregator : held, most[i]);
   }
   const int64_t changing = tasks * record * records / hosts * (hosts - 1);  // bytes that change host
-  std::printf("%d tasks: %ld messages of a plan at the busiest task, %.3f bytes per byte that changes host with it, %.3f without; held %ld, by aggregators %ld\n",
-              tasks, static_cast<long>(busiest), static_cast<double>(all_planned.bytes) / static_cast<double>(changing),
-              static_cast<double>(all_repeated.bytes) / static_cast<double>(changing), static_cast<long>(held), static_cast<long>(held_by_aggregator));
+  std::printf(
+      "%d tasks: %ld messages of a plan at the busiest task, %.3f bytes per byte that changes host with it, "
+      "%.3f without; held %ld, by aggregators %ld\n",
+      tasks, static_cast<long>(busiest),
+      static_cast<double>(all_planned.bytes) / static_cast<double>(changing),
+      static_cast<double>(all_repeated.bytes) / static_cast<double>(changing), static_cast<long>(held),
+      static_cast<long>(held_by_aggregator));
   EXPECT_LE(busiest, 2 * (hosts + owners));
   EXPECT_LE(static_cast<double>(all_planned.bytes), 1.05 * static_cast<double>(changing));
   EXPECT_LE(held, 64 * per_host + 4096) << "a task knows the ranges of its host";

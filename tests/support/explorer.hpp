@@ -1,5 +1,5 @@
-// All interleavings of few tasks, whose steps are functions of a state that can be copied: who sleeps is woken by what others do, never
-// by time, so a wake-up that is lost is a deadlock.
+// All interleavings of few tasks, whose steps are functions of a state that can be copied: who sleeps is
+// woken by what others do, never by time, so a wake-up that is lost is a deadlock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,14 +30,16 @@ struct ModelWord {
   }
 };
 
-// State: trivially copyable, all bytes defined; can_go(task), has_left(task), text(), step(task) and at_end(), which return what is wrong, "" if nothing is.
-// Returns the number of states that were seen; stops at the first that is wrong.
+// State: trivially copyable, all bytes defined; can_go(task), has_left(task), text(), step(task) and
+// at_end(), which return what is wrong, "" if nothing is. Returns the number of states that were seen; stops
+// at the first that is wrong.
 template <class State>
 size_t explore(const State& first, int tasks, size_t most = 20'000'000) {
   static_assert(std::is_trivially_copyable_v<State>);
-  const auto key = [](const State& state) {  // two states in millions are taken for one once in a million runs
-    return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&state), sizeof state});
-  };
+  const auto key =
+      [](const State& state) {  // two states in millions are taken for one once in a million runs
+        return std::hash<std::string_view>{}({reinterpret_cast<const char*>(&state), sizeof state});
+      };
   std::unordered_set<size_t> seen{key(first)};
   std::vector<State> open{first};
   while (!open.empty()) {

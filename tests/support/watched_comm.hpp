@@ -36,8 +36,6 @@ class WatchedComm final : public Comm {
   void barrier() override { comm_->barrier(); }
   void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
   void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
-  bool begin_all_max(std::span<const int64_t> values) override { return comm_->begin_all_max(values); }
-  void finish_all_max(std::span<int64_t> values) override { comm_->finish_all_max(values); }
   void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
   void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
   Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }

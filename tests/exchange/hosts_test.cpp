@@ -1,0 +1,76 @@
+// Hosts and their aggregators, and what several hosts read together.
+#include "exchange/hosts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "comm/fiber_comm.hpp"
+#include "exchange/collective.hpp"
+#include "storage/memory_store.hpp"
+#include "support/environment.hpp"
+
+namespace sheaf::exchange::hosts_test {
+namespace {
+
+constexpr int tasks = 12;
+constexpr int per_host = 2;
+
+// The hosts that own windows, by owner.
+std::vector<int> owners_of(const Hosts::Rules& rules) {
+  std::vector<int> hosts;
+  run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
+    const auto found = Hosts::find(comm, rules);
+    hosts.resize(static_cast<size_t>(found->owners()), -1);
+    for (int64_t owner = 0; owner < found->owners(); ++owner)
+      if (found->is_here(owner)) hosts[static_cast<size_t>(owner)] = comm.rank() / per_host;
+    EXPECT_LE(found->my_lane(), 1);
+    if (found->my_lane() >= 0) {
+      EXPECT_EQ(found->me(), comm.rank() / per_host);
+    }
+  });
+  return hosts;
+}
+
+using Owners = std::vector<int>;
+
+TEST(Hosts, AggregatorsAreSpreadOverThem) {
+  EXPECT_EQ(owners_of({}), (Owners{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(owners_of({.aggregators = 3}), (Owners{0, 2, 4}));
+  EXPECT_EQ(owners_of({.aggregators = 8}), (Owners{0, 1, 2, 3, 4, 5, 0, 3}))
+      << "those of the first lane, then those of the second";
+}
+
+TEST(Hosts, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
+  const test::Variable topology("SHEAF_TOPOLOGY", "ion=4");
+  EXPECT_EQ(owners_of({}), (Owners{0, 2, 4}));
+  EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
+}
+
+TEST(Hosts, ReadWhatAllTasksWantOnce) {
+  constexpr int64_t size = 1 << 20;
+  MemoryStore store;
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 1000);
+  store.open("a", sheaf::Access::fresh)->write_at(bytes, 0);
+  int64_t read = 0, requests = 0;
+  run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
+    const auto file = store.open("a", sheaf::Access::read);
+    Collective transfers(comm);
+    Together how;
+    how.unit = 64 << 10;
+    Tally tally;
+    std::vector<std::byte> back(size);
+    const layout::TypeMap all = layout::TypeMap::bytes(1);
+    const Access access{0, &all, 0, size, back.data(), &contiguous_bytes()};
+    EXPECT_EQ(transfers.read(*file, access, how, std::nullopt, tally), size);
+    EXPECT_TRUE(back == bytes);
+    read += tally.file_bytes_read;
+    requests += tally.requests;
+  });
+  EXPECT_EQ(read, size);
+  EXPECT_LE(requests, 16);
+}
+
+}  // namespace
+}  // namespace sheaf::exchange::hosts_test
