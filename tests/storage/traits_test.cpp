@@ -371,7 +371,7 @@ TEST(TraitsHere, TmpfsIsLocalAndMapped) {
     GTEST_SKIP() << "/dev/shm is no tmpfs";
   ::unsetenv("SHEAF_FS");
   EXPECT_EQ(to_string(traits_of("/dev/shm")),
-            "tmpfs: local, locks global, unit 4 KiB, writers 2, fallocate yes, mmap yes");
+            "tmpfs: local, locks global, unit 4 KiB, writers 1, fallocate yes, mmap yes");
 }
 
 TEST(TraitsHere, MemoryIsSharedByAllTasks) {
