@@ -10,15 +10,6 @@ namespace sheaf::exchange {
 
 namespace {
 
-template <class Step>
-void run(const StageCall& call, Step step) {
-  for (;;) {
-    const Act<SharedWord> act = step();
-    if (act.what == Do::leave) return;
-    call.carry_out(act);
-  }
-}
-
 // Bytes of runs between a window and a message; at most `bytes` of the message. Returns the first byte of a
 // run that is left, or the window's length.
 template <class Move>
@@ -64,27 +55,6 @@ uint64_t HostExchange::number_of(const StageCall& call, int64_t round, size_t ow
 HostExchange::Window& HostExchange::window_of(int64_t round, size_t owner) {
   static Window none;
   return windows_.empty() ? none : windows_[static_cast<size_t>(round) * owners() + owner];
-}
-
-void HostExchange::await_free(const StageCall& call, uint64_t number) {
-  KeeperSteps<SharedWord> keeper;
-  run(call, [&] { return keeper.await_free(call, number); });
-}
-
-void HostExchange::await_full(const StageCall& call, uint64_t number) {
-  await_free(call, number);
-  KeeperSteps<SharedWord> keeper;
-  run(call, [&] { return keeper.await_full(call, number); });
-}
-
-void HostExchange::empty(const StageCall& call, uint64_t number) {
-  KeeperSteps<SharedWord> keeper;
-  run(call, [&] { return keeper.empty(call, number); });
-}
-
-void HostExchange::offer(const StageCall& call, uint64_t number) {
-  KeeperSteps<SharedWord> keeper;
-  run(call, [&] { return keeper.offer(call, number); });
 }
 
 // What the tasks of the host have marked in the round.
@@ -146,8 +116,7 @@ void HostExchange::learn(const StageCall& call, std::span<const std::byte> code,
   while (!code.empty()) {
     const auto round = static_cast<int64_t>(take_number(code));
     const size_t length = take_number(code);
-    if (round >= call.windows().rounds() || length > code.size())
-      throw Error(Code::damaged, "a list of runs between hosts makes no sense");
+    if (round >= call.windows().rounds() || length > code.size()) throw_senseless();
     window_of(round, owner)
         .theirs.push_back({host, check_runs(code.first(length), call.length(number_of(call, round, owner)))});
     code = code.subspan(length);

@@ -80,11 +80,6 @@ class HostExchange {
     return call.begin() + static_cast<uint64_t>((round + 1) * call.windows().owners);
   }
 
-  void await_full(const StageCall& call, uint64_t number);
-  void await_free(const StageCall& call, uint64_t number);
-  void empty(const StageCall& call, uint64_t number);
-  void offer(const StageCall& call, uint64_t number);
-
   void collect_runs(const StageCall& call, int64_t round);
   void tell_owners(const StageCall& call);
   void learn(const StageCall& call, std::span<const std::byte> code, int host);

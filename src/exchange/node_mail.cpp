@@ -100,12 +100,7 @@ void NodeMail::serve(int first, int last, int aggregator) {
 NodeMail::Phases NodeMail::phases() const {
   int64_t here = last_ - first_ + 1;
   if (node_) here = std::ranges::upper_bound(members_, last_) - std::ranges::lower_bound(members_, first_);
-  return {box(aggregator_).words, static_cast<uint32_t>(here - 1)};
-}
-
-void NodeMail::carry_out(const Act<SharedWord>& act) const {
-  if (act.what == Do::wake) memory_->wake(*act.word);
-  if (act.what == Do::sleep) memory_->wait(*act.word, act.value);
+  return {*memory_, box(aggregator_).words, static_cast<uint32_t>(here - 1)};
 }
 
 }  // namespace sheaf::exchange

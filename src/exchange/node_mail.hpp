@@ -71,25 +71,26 @@ class NodeMail {
   template <class Use>
   void collect(uint64_t phase, Use use) const {
     if (!is_aggregator()) return use();
-    KeeperSteps<SharedWord> keeper;
-    keep([&](const Phases& at) { return keeper.await_free(at, phase); });
-    keep([&](const Phases& at) { return keeper.await_full(at, phase); });
+    const Phases at = phases();
+    keep<SharedWord>(at, [&](auto& keeper) { return keeper.await_free(at, phase); });
+    keep<SharedWord>(at, [&](auto& keeper) { return keeper.await_full(at, phase); });
     use();
-    keep([&](const Phases& at) { return keeper.empty(at, phase); });
+    keep<SharedWord>(at, [&](auto& keeper) { return keeper.empty(at, phase); });
   }
   template <class Use>
   void offer(uint64_t phase, Use use) const {
     if (!is_aggregator()) return use();
-    KeeperSteps<SharedWord> keeper;
-    keep([&](const Phases& at) { return keeper.await_free(at, phase); });
+    const Phases at = phases();
+    keep<SharedWord>(at, [&](auto& keeper) { return keeper.await_free(at, phase); });
     use();
-    keep([&](const Phases& at) { return keeper.offer(at, phase); });
+    keep<SharedWord>(at, [&](auto& keeper) { return keeper.offer(at, phase); });
   }
 
  private:
   struct Box;
   // Phases as the steps ask for them; they are kept, so that nobody asks for pens.
   struct Phases {
+    SharedMemory& memory;
     SharedWord* words;  // turns, arrivals
     uint32_t senders;
     uint64_t begin() const { return 0; }
@@ -103,12 +104,15 @@ class NodeMail {
     SharedWord& turn(uint64_t phase) const { return words[phase % 2]; }
     SharedWord& arrived(uint64_t phase) const { return words[2 + phase % 2]; }
     SharedWord& pen(int) const { return words[0]; }
+    void carry_out(const Act<SharedWord>& act) const {
+      if (act.what == Do::wake) memory.wake(*act.word);
+      if (act.what == Do::sleep) memory.wait(*act.word, act.value);
+    }
   };
 
   bool is_aggregator() const { return memory_ && all_.rank() == aggregator_; }
   bool is_sender() const { return memory_ && all_.rank() != aggregator_ && reaches(aggregator_); }
   Phases phases() const;
-  void carry_out(const Act<SharedWord>& act) const;
 
   template <class Steps, class Copy, class... Ahead>
   void run(Steps steps, uint64_t phase, Copy copy, Ahead... ahead) const {
@@ -118,18 +122,9 @@ class NodeMail {
           at, [](uint64_t next) { return next; }, phase + 1, ahead...);
       if (act.what == Do::leave) return;
       if (act.what == Do::copy) copy();
-      carry_out(act);
+      at.carry_out(act);
     }
   }
-  template <class Step>
-  void keep(Step step) const {
-    for (const Phases at = phases();;) {
-      const Act<SharedWord> act = step(at);
-      if (act.what == Do::leave) return;
-      carry_out(act);
-    }
-  }
-
   Comm* tasks_of_node();
   Box& box(int task) const;
   size_t index_of(int task) const;

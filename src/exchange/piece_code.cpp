@@ -1,6 +1,7 @@
 #include "exchange/piece_code.hpp"
 
 #include "base/checked.hpp"
+#include "exchange/short_numbers.hpp"
 
 namespace sheaf::exchange {
 
@@ -11,32 +12,13 @@ using layout::EqualBlocks;
 using layout::Run;
 using layout::TypeMap;
 
-void append(std::vector<std::byte>& to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<std::byte>(value | 0x80));
-  to.push_back(static_cast<std::byte>(value));
-}
-
 // Pieces may go back in the file: small distances either way are short.
 uint64_t zigzag(int64_t distance) { return static_cast<uint64_t>(distance) << 1 ^ static_cast<uint64_t>(distance >> 63); }
 int64_t unzigzag(uint64_t code) { return static_cast<int64_t>(code >> 1) ^ -static_cast<int64_t>(code & 1); }
 
-[[noreturn]] void damaged() { throw Error(Code::damaged, "a list of pieces between tasks makes no sense"); }
-
-uint64_t take_any(std::span<const std::byte>& code) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (code.empty()) damaged();
-    const auto byte = static_cast<uint64_t>(code.front());
-    code = code.subspan(1);
-    value |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
-  }
-  damaged();
-}
-
 int64_t take(std::span<const std::byte>& code) {
-  const auto value = static_cast<int64_t>(take_any(code));
-  if (value < 0) damaged();
+  const auto value = static_cast<int64_t>(take_number(code));
+  if (value < 0) throw_senseless();
   return value;
 }
 
@@ -71,10 +53,10 @@ class Encoder final : public layout::PieceVisitor {
   }
   void write() {
     if (run_.count == 0) return;
-    append(code_, zigzag(run_.offset - end_));
-    append(code_, static_cast<uint64_t>(run_.length));
-    append(code_, static_cast<uint64_t>(run_.count));
-    if (run_.count > 1) append(code_, zigzag(run_.stride));
+    append_number(code_, zigzag(run_.offset - end_));
+    append_number(code_, static_cast<uint64_t>(run_.length));
+    append_number(code_, static_cast<uint64_t>(run_.count));
+    if (run_.count > 1) append_number(code_, zigzag(run_.stride));
     end_ = run_.offset + (run_.count - 1) * run_.stride + run_.length;
     run_.count = 0;
   }
@@ -98,13 +80,13 @@ TypeMap decode_pieces(std::span<const std::byte> code) {
   int64_t end = 0;
   while (!code.empty()) {
     Run run;
-    run.offset = must_fit(checked_add(end, unzigzag(take_any(code))), "a piece");
+    run.offset = must_fit(checked_add(end, unzigzag(take_number(code))), "a piece");
     run.length = take(code);
     run.count = take(code);
-    run.stride = run.count > 1 ? unzigzag(take_any(code)) : 0;
-    if (run.offset < 0 || run.length <= 0 || run.count <= 0) damaged();
+    run.stride = run.count > 1 ? unzigzag(take_number(code)) : 0;
+    if (run.offset < 0 || run.length <= 0 || run.count <= 0) throw_senseless();
     const int64_t last = must_fit(checked_add(run.offset, must_fit(checked_mul(run.count - 1, run.stride), "a piece")), "a piece");
-    if (last < 0) damaged();
+    if (last < 0) throw_senseless();
     end = must_fit(checked_add(last, run.length), "a piece");
     pieces = must_fit(checked_add(pieces, run.count), "the number of pieces");
     runs.push_back(run);

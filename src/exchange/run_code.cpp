@@ -1,31 +1,6 @@
 #include "exchange/run_code.hpp"
 
-#include "base/error.hpp"
-
 namespace sheaf::exchange {
-
-namespace {
-
-[[noreturn]] void damaged() { throw Error(Code::damaged, "a list of runs between hosts makes no sense"); }
-
-}  // namespace
-
-void append_number(std::vector<std::byte>& to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<std::byte>(value | 0x80));
-  to.push_back(static_cast<std::byte>(value));
-}
-
-uint64_t take_number(std::span<const std::byte>& code) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (code.empty()) damaged();
-    const auto byte = static_cast<uint64_t>(code.front());
-    code = code.subspan(1);
-    value |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
-  }
-  damaged();
-}
 
 Runs encode_runs(const CoverageMap& map, int64_t length) {
   Runs runs;
@@ -64,7 +39,7 @@ Runs check_runs(std::span<const std::byte> code, int64_t length) {
     const uint64_t gap = take_number(code), run = take_number(code), count = take_number(code);
     if (gap > most || run == 0 || count == 0 || run > most ||
         count > (most - static_cast<uint64_t>(runs.end)) / (gap + run))
-      damaged();
+      throw_senseless();
     if (runs.bytes == 0) runs.begin = static_cast<int64_t>(gap);
     runs.bytes += static_cast<int64_t>(run * count);
     runs.end += static_cast<int64_t>((gap + run) * count);

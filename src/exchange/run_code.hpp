@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exchange/coverage.hpp"
+#include "exchange/short_numbers.hpp"
 
 namespace sheaf::exchange {
 
@@ -23,10 +24,6 @@ Runs encode_runs(const CoverageMap& map, int64_t length);
 
 // Runs as they come in a message, of a window of `length` bytes. Throws damaged if the code makes no sense.
 Runs check_runs(std::span<const std::byte> code, int64_t length);
-
-void append_number(std::vector<std::byte>& to, uint64_t value);
-// Takes a number from the front. Throws damaged if there is none.
-uint64_t take_number(std::span<const std::byte>& code);
 
 // use(begin, length) for all runs in order, of code that makes sense.
 template <class Use>

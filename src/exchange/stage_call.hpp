@@ -130,6 +130,22 @@ class StagePass {
   int64_t to_ = 0;       // and the position in the stream there
 };
 
+// What an aggregator does with a window that is kept for it (KeeperSteps).
+using Keeper = KeeperSteps<SharedWord>;
+inline void await_free(const StageCall& call, uint64_t number) {
+  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.await_free(call, number); });
+}
+inline void await_full(const StageCall& call, uint64_t number) {
+  await_free(call, number);
+  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.await_full(call, number); });
+}
+inline void empty(const StageCall& call, uint64_t number) {
+  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.empty(call, number); });
+}
+inline void offer(const StageCall& call, uint64_t number) {
+  keep<SharedWord>(call, [&](Keeper& keeper) { return keeper.offer(call, number); });
+}
+
 using PutPass = StagePass<PutSteps<SharedWord>>;
 using TakePass = StagePass<TakeSteps<SharedWord>>;
 

@@ -371,4 +371,14 @@ class KeeperSteps {
   At at_ = At::begin;
 };
 
+// Carries out step(keeper) until it says leave; `call` does what acts ask for.
+template <class Word, class Call, class Step>
+void keep(const Call& call, Step step) {
+  for (KeeperSteps<Word> keeper;;) {
+    const Act<Word> act = step(keeper);
+    if (act.what == Do::leave) return;
+    call.carry_out(act);
+  }
+}
+
 }  // namespace sheaf::exchange
