@@ -1,19 +1,29 @@
-// Striped files on more nodes than there are: the real client and listener code over a modelled network and modelled disks,
-// in virtual time (comm/fiber_messages.hpp). Every node computes and serves, as in the measurements of the SFIO paper: each
-// compute task writes its range over all listeners. Reports the bandwidth per listener relative to that of one node; it is
-// to stay within 10 % while their number grows. Processor time is not modelled.
+// Striped files on more nodes than there are: the real client and listener code over a modelled network and
+// modelled disks, in virtual time (comm/fiber_messages.hpp). Every node computes and serves, as in the
+// measurements of the SFIO paper: each compute task writes its range over all listeners. Reports the
+// bandwidth per listener relative to that of one node; it is to stay within 10 % while their number grows.
+// Processor time is not modelled.
 //
-// Then what a call costs that fits one message: messages and disk requests per call and listener, counted. Both are to be 1.
+// Then what a call costs that fits one message: messages and disk requests per call and listener, counted.
+// Both are to be 1.
+//
+// Last collective calls, whose tasks turn to the listeners in the order of a schedule, against calls of every
+// task on its own: time, and the bandwidth of a listener, average and maximum, from the begin of the calls to
+// its last request. "even": as above; "uneven": every task has its bytes on three listeners.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bench_common.hpp"
 #include "comm/fiber_comm.hpp"
 #include "comm/fiber_messages.hpp"
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
+#include "stripedfile/collective.hpp"
 #include "stripedfile/listener.hpp"
 #include "stripedfile/message_link.hpp"
 #include "stripedfile/session.hpp"
@@ -38,27 +48,38 @@ class SlowFile final : public ForwardingFile {
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     if (keeps_) return inner().write_at(data, offset);
     network_.spend(model_.request + static_cast<double>(data.size()) / model_.disk);
+    last_ = network_.now();
+    bytes_ += std::ssize(data);
   }
+  double last() const { return last_; }  // when the last request ended
+  int64_t bytes() const { return bytes_; }
   void sync() override {}
 
  private:
   FiberNetwork& network_;
   const Model& model_;
   bool keeps_;
+  double last_ = 0;
+  int64_t bytes_ = 0;
 };
 
 class SlowStore final : public Store {
  public:
   SlowStore(FiberNetwork& network, const Model& model) : network_(network), model_(model) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
-    return std::make_shared<SlowFile>(memory_.open(path, access), network_, model_, path.ends_with(".sfio"));
+    const bool keeps = path.ends_with(".sfio");
+    auto file = std::make_shared<SlowFile>(memory_.open(path, access), network_, model_, keeps);
+    if (!keeps) data_ = file;
+    return file;
   }
+  const SlowFile* data() const { return data_.get(); }  // the subfile
   FileStatus status(const std::string& path) override { return memory_.status(path); }
   void remove(const std::string& path) override { memory_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { memory_.rename(from, to); }
 
  private:
   MemoryStore memory_;
+  std::shared_ptr<SlowFile> data_;
   FiberNetwork& network_;
   const Model& model_;
 };
@@ -67,12 +88,34 @@ struct Outcome {
   double seconds = 0;         // virtual
   int64_t messages = 0;       // of the write of all compute tasks
   int64_t disk_requests = 0;  // the same on all listeners
+  std::vector<double> rates;  // bytes per second of each listener that got something
 };
 
-// `nodes` compute tasks write data.size() bytes each.
-Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Model& model) {
-  const auto bytes = std::ssize(data);
+enum class Calls : uint8_t { own, collective };
+
+// The blocks of a task: a range of its own.
+std::vector<Block> range_of(int task, int /*nodes*/, std::span<std::byte> data, int64_t /*unit*/) {
+  return {{std::ssize(data) * task, data.data(), std::ssize(data)}};
+}
+
+// Whole units on three listeners.
+std::vector<Block> units_of(int task, int nodes, std::span<std::byte> data, int64_t unit) {
+  std::vector<Block> blocks;
+  const int64_t rows = std::ssize(data) / unit / 3;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < 3; ++i)
+      blocks.push_back({((task * rows + row) * nodes + (3 * task + i) % nodes) * unit,
+                        data.data() + (3 * row + i) * unit, unit});
+  return blocks;
+}
+
+using Pattern = std::vector<Block> (*)(int task, int nodes, std::span<std::byte> data, int64_t unit);
+
+// `nodes` compute tasks write at most data.size() bytes each.
+Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Model& model,
+                  Calls calls = Calls::own, Pattern pattern = range_of) {
   Outcome outcome;
+  double began = 0;
   FiberNetwork network(2 * nodes, model.network);
   FiberOptions options;
   options.ranks = 2 * nodes;
@@ -88,6 +131,8 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
       const auto service = make_service(disk, own_facts(roster, all.rank()), own);
       serve(*network.endpoint(all.rank()), *service, own.room, *own_place());
       outcome.disk_requests += service->counts().disk_requests;
+      if (const SlowFile* const file = disk.data(); file && file->bytes() > 0)
+        outcome.rates.push_back(static_cast<double>(file->bytes()) / (file->last() - began));
       return;
     }
     std::shared_ptr<Link> link = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
@@ -103,16 +148,43 @@ Outcome write_all(int nodes, std::span<std::byte> data, int64_t unit, const Mode
     mine->broadcast(std::as_writable_bytes(std::span(token)), 0);
     if (!file) file = StripedFile::adopt(link, "f", token);
     mine->barrier();
-    const double begin = network.now();
+    const double begin = began = network.now();
     const int64_t messages = link->counts().messages;
-    const Block block{bytes * mine->rank(), data.data(), bytes};
-    file->write({&block, 1});
+    const std::vector<Block> blocks = pattern(mine->rank(), nodes, data, unit);
+    if (calls == Calls::own)
+      file->write(blocks);
+    else
+      transfer_together(*link, *mine, Direction::write, {file.get(), blocks, {}});
     outcome.messages += link->counts().messages - messages;
     mine->barrier();
     outcome.seconds = network.now() - begin;
     if (mine->rank() == 0) say_goodbye(*link);
   });
   return outcome;
+}
+
+void say_rates(const char* name, const std::vector<double>& rates) {
+  const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+  std::printf("    %-14s a listener: average %6.1f, least %6.1f, maximum %6.1f MB/s\n", name,
+              1e-6 * sum / static_cast<double>(rates.size()), 1e-6 * std::ranges::min(rates),
+              1e-6 * std::ranges::max(rates));
+}
+
+// On a full crossbar nothing stands in the way of calls of every task on its own. Of what the collective call
+// loses there, the model makes two agreements, for each of which its clock goes on by a hundred latencies.
+void compare_collective(int nodes, std::span<std::byte> data, const Model& model) {
+  constexpr int64_t unit = 64 << 10;
+  for (const auto& [name, pattern] :
+       {std::pair<const char*, Pattern>{"even", range_of}, {"uneven", units_of}}) {
+    const Outcome own = write_all(nodes, data, unit, model, Calls::own, pattern);
+    const Outcome together = write_all(nodes, data, unit, model, Calls::collective, pattern);
+    std::printf("  %3d nodes, %s:\n", nodes, name);
+    say_rates("collective", together.rates);
+    say_rates("each its own", own.rates);
+    const std::string row =
+        std::string("sfio-collective-") + name + "-" + std::to_string(nodes) + "-nodes/own";
+    bench::print_result({row, false, 1.1, 0}, "model", {together.seconds}, {own.seconds});
+  }
 }
 
 }  // namespace
@@ -143,5 +215,6 @@ int main(int argc, char** argv) {
     bench::print_result({"messages-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.messages)}, {calls});
     bench::print_result({"disk-requests-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.disk_requests)}, {calls});
   }
+  for (int nodes = 4; nodes <= most; nodes *= 2) compare_collective(nodes, data, model);
   return 0;
 }

@@ -1,11 +1,11 @@
 // Striped files: mwritec and mreadc against the unoptimised mwrite and mread of the SFIO paper, and against
-// the physical limit (sfio_limit.hpp).
+// the physical limit (sfio_limit.hpp); the collective calls, with their schedule, against those without one.
 //
 // Half of the tasks compute, half are I/O listeners; every compute task writes a range of its own, over all
 // listeners.
 //   mpirun -np 2*K mpi_bench_sfio_openmpi --dir DIR [--pairs N] [--bytes B per compute task] [--unit BYTES,
 //   instead of 200 and 64K]
-//     [--only unoptimised|limit]
+//     [--only unoptimised|limit|collective]
 #include <mpi.h>
 
 #include <cstdlib>
@@ -31,8 +31,21 @@ struct Setting {
   int compute = 0;
   int listeners = 0;
   int unit = 0;      // the only one; 0: all
-  std::string only;  // "unoptimised" or "limit"; empty: both
+  std::string only;  // "unoptimised", "limit" or "collective"; empty: all
+  bool wants(const char* part) const { return only.empty() || only == part; }
 };
+
+enum class Way : uint8_t { optimised, simple, collective };
+
+int64_t write(Way way, MFILE* f, int64_t at, const char* data, size_t bytes) {
+  if (way == Way::collective) return sfio_mwritec_all(f, at, data, bytes);
+  return way == Way::simple ? sfio_mwrite(f, at, data, bytes) : sfio_mwritec(f, at, data, bytes);
+}
+
+int64_t read(Way way, MFILE* f, int64_t at, char* data, size_t bytes) {
+  if (way == Way::collective) return sfio_mreadc_all(f, at, data, bytes);
+  return way == Way::simple ? sfio_mread(f, at, data, bytes) : sfio_mreadc(f, at, data, bytes);
+}
 
 int me = 0;  // in MPI_COMM_WORLD
 
@@ -44,20 +57,18 @@ std::string name_of(const Setting& setting) {
 }
 
 // Returns seconds of writing and reading.
-bench::Times striped(const Setting& setting, int unit, bool simple, std::vector<char>& data) {
+bench::Times striped(const Setting& setting, int unit, Way way, std::vector<char>& data) {
   const std::string name = name_of(setting);
-  const auto bytes = static_cast<size_t>(simple ? setting.simple : setting.bytes);
+  const auto bytes = static_cast<size_t>(way == Way::simple ? setting.simple : setting.bytes);
   const int64_t at = static_cast<int64_t>(bytes) * me;
   MFILE* f = sfio_mopen(name.c_str(), unit);
   bench::require(f != nullptr, "mopen");
   bench::Times times;
   times.push_back(timed(sfio_comm(), [&] {
-    const int64_t n = simple ? sfio_mwrite(f, at, data.data(), bytes) : sfio_mwritec(f, at, data.data(), bytes);
-    bench::require(n == static_cast<int64_t>(bytes), "write");
+    bench::require(write(way, f, at, data.data(), bytes) == static_cast<int64_t>(bytes), "write");
   }));
   times.push_back(timed(sfio_comm(), [&] {
-    const int64_t n = simple ? sfio_mread(f, at, data.data(), bytes) : sfio_mreadc(f, at, data.data(), bytes);
-    bench::require(n == static_cast<int64_t>(bytes), "read");
+    bench::require(read(way, f, at, data.data(), bytes) == static_cast<int64_t>(bytes), "read");
   }));
   sfio_mclose(f);
   sfio_mdelete(name.c_str());
@@ -87,24 +98,34 @@ void run(Setting setting, bool is_listener, MPI_Comm compute) {
       setting.unit != 0 ? std::vector<int>{setting.unit} : std::vector<int>{200, 64 << 10};
   for (const int unit : units) {
     const std::string stripes = (unit == 64 << 10 ? "64K-" : std::to_string(unit) + "B-") + on;
-    if ((unit == 200 || setting.unit != 0) && setting.only != "limit")
-      bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved}, {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
-                     fs, setting.pairs, me == 0, [&] { return session([&] { return striped(setting, unit, false, data); }); },
-                     [&] { return session([&] { return striped(setting, unit, true, data); }); }, [] {});
-    if (setting.only == "unoptimised") continue;
-    bench::compare({{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs, me == 0,
-                   [&] { return session([&] { return striped(setting, unit, false, data); }); },
-                   [&] {
-                     const sfio_limit::Stream stream{MPI_COMM_WORLD, setting.compute, setting.listeners, setting.bytes, setting.room};
-                     bench::Times times{1.0};
-                     if (is_listener)
-                       sfio_limit::receive(stream, setting.dir + "/limit." + std::to_string(me));
-                     else
-                       times = {timed(compute, [&] { sfio_limit::send(stream, data); })};
-                     barrier(MPI_COMM_WORLD);
-                     return times;
-                   },
-                   [] {});
+    const auto striped_by = [&](Way way) {
+      return [&, way] { return session([&] { return striped(setting, unit, way, data); }); };
+    };
+    if ((unit == 200 || setting.unit != 0) && setting.wants("unoptimised"))
+      bench::compare({{"sfio-write-" + stripes + "/unoptimised", true, 20, moved},
+                      {"sfio-read-" + stripes + "/unoptimised", true, 20, moved}},
+                     fs, setting.pairs, me == 0, striped_by(Way::optimised), striped_by(Way::simple), [] {});
+    if (setting.wants("collective"))
+      bench::compare({{"sfio-collective-write-" + stripes + "/own", true, 0.95, moved},
+                      {"sfio-collective-read-" + stripes + "/own", true, 0.95, moved}},
+                     fs, setting.pairs, me == 0, striped_by(Way::collective), striped_by(Way::optimised),
+                     [] {});
+    if (!setting.wants("limit")) continue;
+    bench::compare(
+        {{"sfio-write-" + stripes + "/limit", true, unit == 200 ? 0.6 : 0.85, moved}}, fs, setting.pairs,
+        me == 0, striped_by(Way::optimised),
+        [&] {
+          const sfio_limit::Stream stream{MPI_COMM_WORLD, setting.compute, setting.listeners, setting.bytes,
+                                          setting.room};
+          bench::Times times{1.0};
+          if (is_listener)
+            sfio_limit::receive(stream, setting.dir + "/limit." + std::to_string(me));
+          else
+            times = {timed(compute, [&] { sfio_limit::send(stream, data); })};
+          barrier(MPI_COMM_WORLD);
+          return times;
+        },
+        [] {});
   }
 }
 

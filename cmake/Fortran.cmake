@@ -37,7 +37,8 @@ function(sheaf_fortran_library name output)
   target_include_directories(${name} INTERFACE ${SHEAF_FORTRAN_MODULES} ${PROJECT_SOURCE_DIR}/include)
 endfunction()
 
-sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp)
+sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp
+  ${fortran}/fsion_info.cpp ${fortran}/fsion_keyval.cpp)
 sheaf_fortran_objects(sheaf_fortran_omp_objects ${fortran}/sion_f90_omp.F90 ${fortran}/fsion_omp.cpp)
 sheaf_fortran_objects(sheaf_fortran_mpi_objects ${fortran}/sion_f90_mpi.F90 ${fortran}/sion_f90_ompi.F90
   ${fortran}/fsion_coll.cpp)

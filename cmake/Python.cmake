@@ -1,5 +1,5 @@
 # A wheel of Python (pyproject.toml): the core as one file libsheaf.so.1 and the command `sheaf`, without MPI, OpenMP and Fortran.
-# SHEAF_HEADERS: a directory with the headers of CLI11, fmt, nlohmann-json and xxHash alone, for compilers that have a C library of
+# SHEAF_HEADERS: a directory with the headers of CLI11, fmt, nlohmann-json, xxHash and the codecs alone, for compilers that have a C library of
 # their own and must not see /usr/include (scripts/wheel.sh).
 set(SHEAF_HEADERS "" CACHE PATH "Headers of the libraries that the wheel is built with; empty: where the compiler looks")
 if(SHEAF_HEADERS)

@@ -15,6 +15,15 @@
       parameter (sion_current_pos = -103)
       parameter (sion_absolute_pos = -104)
       parameter (sion_success = 1)
+      integer sion_dup_all, sion_dup_rank, sion_dup_rank_key
+      integer sion_keyval_none, sion_keyval_inline
+      integer sion_keyval_unknown
+      parameter (sion_dup_all = -201)
+      parameter (sion_dup_rank = -202)
+      parameter (sion_dup_rank_key = -203)
+      parameter (sion_keyval_none = 50)
+      parameter (sion_keyval_inline = 51)
+      parameter (sion_keyval_unknown = 54)
 ! Data of any type in one program unit, also for compilers that would
 ! otherwise compare the arguments of one call with those of another.
       interface
@@ -41,6 +50,14 @@
       subroutine fsion_coll_fread_mpi(data, size, nitems, sid, rc)
 !GCC$ attributes no_arg_check :: data, size, nitems, rc
       integer data, size, nitems, sid, rc
+      end subroutine
+      subroutine fsion_fwrite_key(data, key, size, nitems, sid, rc)
+!GCC$ attributes no_arg_check :: data, key, size, nitems, rc
+      integer data, key, size, nitems, sid, rc
+      end subroutine
+      subroutine fsion_fread_key(data, key, size, nitems, sid, rc)
+!GCC$ attributes no_arg_check :: data, key, size, nitems, rc
+      integer data, key, size, nitems, sid, rc
       end subroutine
       subroutine fsion_swap(target, source, size, n, do_swap, rc)
 !GCC$ attributes no_arg_check :: target, source, rc

@@ -4,7 +4,7 @@
 # architectures need not fit beside each other. Packages come from the Debian archives that apt is configured for.
 set -eu
 arch=$1 root=$2
-packages="libc6 libstdc++6 libgomp1 libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzstd1 liblz4-1 libgtest-dev
+packages="libc6 libstdc++6 libgomp1 libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libzstd1 liblz4-1 zlib1g libgtest-dev
  librapidcheck-dev libboost-context-dev python3"
 [ ! -e "$root/complete" ] || [ "$(cat "$root/complete")" != "$packages" ] || exit 0
 

@@ -23,7 +23,7 @@ for tool in cc c++ ar ranlib; do
   printf '#!/bin/sh\nexec "%s" %s %s "$@"\n' "$zig" $tool "$target" >$work/bin/zig-$tool
   chmod +x $work/bin/zig-$tool
 done
-for header in CLI fmt nlohmann xxhash.h xxh3.h zstd.h zstd_errors.h lz4.h lz4hc.h lz4frame.h; do
+for header in CLI fmt nlohmann xxhash.h xxh3.h zstd.h zstd_errors.h lz4.h lz4hc.h lz4frame.h zlib.h zconf.h; do
   [ -e /usr/include/$header ] || { echo "wheel.sh: /usr/include/$header is missing; scripts/install-deps.sh installs it" >&2; exit 1; }
   ln -sfn /usr/include/$header $work/headers/$header
 done

@@ -45,8 +45,10 @@ def striped(run: Runner, network: str) -> tuple[list[dict], list[dict]]:
     nodes = [1, 2, 4, 8, 16, 31] if run.quick else [1, 2, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31]
     runs = 3 if run.quick else (P["runs"] if network == "tnet" else 1)
     curves = []
-    # In turn: every task begins with another listener, as the library does; else all begin with the first one.
-    for operation, schedule, name in (("write", "turns", "write"), ("read", "turns", "read"), ("write", "none", "write, no schedule")):
+    # turns: every task begins with another listener, as local calls do; flow: the schedule of collective calls; none: all
+    # begin with the first one.
+    for operation, schedule, name in (("write", "turns", "write"), ("read", "turns", "read"), ("write", "none", "write, no schedule"),
+                                      ("write", "flow", "collective write"), ("read", "flow", "collective read")):
         found = [(n, simulate(run, network, operation, nodes=n, bytes=1 << 20, unit=P["unit"], runs=runs, schedule=schedule)["MB/s"]) for n in nodes]
         curves.append(curve(f"{name}, average", [(n, spread(one)) for n, one in found], "simulated"))
         curves.append(curve(f"{name}, maximum", [(n, one["most"]) for n, one in found], "simulated"))

@@ -167,7 +167,7 @@ def open(
     names, ``mapped=True`` for reading: a share.
 
     ``atomic``: the multifile appears under its name when it is closed. ``durable``: what is flushed or closed
-    survives a loss of power. ``compress``: "zstd", "zstd:LEVEL" or "lz4". ``keyval``: streams of key-value
+    survives a loss of power. ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4". ``keyval``: streams of key-value
     records. ``words``: further words of the open mode (docs/api-sion.md).
     """
     name = os.fspath(path)

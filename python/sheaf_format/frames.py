@@ -1,6 +1,6 @@
 """Compressed streams (docs/format.md, section 14.4): frames, and the index behind them.
 
-The codecs are the shared libraries of zstd and lz4, called directly: no package of Python is needed."""
+zstd and lz4 are their shared libraries, called directly, gzip is the zlib of Python: no package is needed."""
 
 from __future__ import annotations
 
@@ -60,6 +60,17 @@ def _lz4(data: bytes, size: int) -> bytes | None:
     decompress = _library("liblz4.so.1").LZ4_decompress_safe
     decompress.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
     return plain.raw[:size] if decompress(data, plain, len(data), size) == size else None
+
+
+def _gzip(data: bytes, size: int) -> bytes | None:
+    import zlib  # a Python may be built without
+
+    member = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        plain = member.decompress(data, size + 1)  # more than that is none of ours
+    except zlib.error:
+        return None
+    return plain if member.eof and not member.unused_data and len(plain) == size else None
 
 
 def is_compressed(file: PhysicalFile) -> bool:
@@ -129,7 +140,7 @@ class _Stream:
 
     def _add(self, at: int, head: tuple[int, ...]) -> None:
         _, codec, shuffle, stored, plain, block, crc, offset, _ = head
-        if codec > 2 or plain > _LARGEST or stored > plain or (codec == 0 and stored != plain):
+        if codec > 3 or plain > _LARGEST or stored > plain or (codec == 0 and stored != plain):
             raise self._fail(at, "the sizes of the frame cannot be")
         begin = at + _HEAD.size
         frames, place = self.frames, (block, offset)
@@ -159,7 +170,7 @@ class _Stream:
             raise self._fail(at, "the index is not that of the frames before it")
 
     def plain(self, frame: Frame) -> bytes:
-        decode = {0: lambda stored, _: stored, 1: _zstd, 2: _lz4}[frame.codec]
+        decode = {0: lambda stored, _: stored, 1: _zstd, 2: _lz4, 3: _gzip}[frame.codec]
         data = decode(frame.stored, frame.plain)
         if data is None:
             raise self._fail(frame.stored_at, "the frame cannot be decompressed")

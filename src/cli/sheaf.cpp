@@ -73,7 +73,9 @@ void add_defrag(CLI::App& app, int& status) {
   auto* plain =
       sub->add_flag("--decompress", o->request.plain, "write what is compressed as it was before; else compressed data are copied as they are");
   auto how = std::make_shared<CompressionOptions>();
-  auto* method = sub->add_option("--compress", how->method, "compress the streams: zstd, zstd:LEVEL or lz4; also such as are compressed already");
+  auto* method = sub->add_option(
+      "--compress", how->method,
+      "compress the streams: zstd, zstd:LEVEL, gzip, gzip:LEVEL or lz4; also such as are compressed already");
   method->excludes(plain);
   sub->add_option("--shuffle", how->shuffle, "with --compress: size of the elements whose bytes are put together first, in bytes")->needs(method);
   sub->add_option("--frame", how->frame, "with --compress: plain bytes of a frame, 1k to 16M")->needs(method);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "codec/gzip.hpp"
 #include "codec/libraries.hpp"
 
 namespace sheaf::codec {
@@ -12,6 +13,7 @@ void require(Codec codec, std::string_view path) {
   std::string problem;
   if (codec == Codec::zstd) zstd(&problem);
   if (codec == Codec::lz4) lz4(&problem);
+  if (codec == Codec::gzip) zlib(&problem);
   if (!problem.empty())
     throw file_error(Code::unsupported, path,
                      "is compressed with " + std::string(name_of(codec)) + ", which cannot be used: " + problem);
@@ -21,21 +23,31 @@ std::string_view name_of(Codec codec) {
   switch (codec) {
     case Codec::zstd: return "zstd";
     case Codec::lz4: return "lz4";
+    case Codec::gzip: return "gzip";
     case Codec::none: break;
   }
   return "none";
 }
 
-bool level_fits(Codec codec, int level) { return codec == Codec::zstd ? level >= -100 && level <= 22 : level == 0; }
+bool has_levels(Codec codec) { return codec == Codec::zstd || codec == Codec::gzip; }
+
+bool level_fits(Codec codec, int level) {
+  if (codec == Codec::zstd) return level >= -100 && level <= 22;
+  if (codec == Codec::gzip) return level >= 1 && level <= 9;
+  return level == 0;
+}
 
 size_t bound(Codec codec, size_t bytes) {
-  // The larger of what both libraries promise.
+  // More than any of the libraries promises.
   return codec == Codec::none ? bytes : bytes + bytes / 128 + 1024;
 }
 
 Compressor::~Compressor() {
 #ifdef SHEAF_HAS_ZSTD
-  if (context_) zstd()->free_compressor(static_cast<ZSTD_CCtx*>(context_));
+  if (context_ && codec_ == Codec::zstd) zstd()->free_compressor(static_cast<ZSTD_CCtx*>(context_));
+#endif
+#ifdef SHEAF_HAS_ZLIB
+  if (codec_ == Codec::gzip) release(static_cast<Deflater*>(context_));
 #endif
 }
 
@@ -56,12 +68,23 @@ size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data, [[
     return n > 0 ? static_cast<size_t>(n) : 0;
   }
 #endif
+#ifdef SHEAF_HAS_ZLIB
+  if (codec_ == Codec::gzip) {
+    auto* deflater = static_cast<Deflater*>(context_);
+    const size_t n = compress_gzip(deflater, level_, data, out);
+    context_ = deflater;
+    return n;
+  }
+#endif
   return 0;
 }
 
 Decompressor::~Decompressor() {
 #ifdef SHEAF_HAS_ZSTD
-  if (context_) zstd()->free_decompressor(static_cast<ZSTD_DCtx*>(context_));
+  if (zstd_) zstd()->free_decompressor(static_cast<ZSTD_DCtx*>(zstd_));
+#endif
+#ifdef SHEAF_HAS_ZLIB
+  release(static_cast<Inflater*>(gzip_));
 #endif
 }
 
@@ -69,9 +92,9 @@ bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std
                               [[maybe_unused]] std::span<std::byte> out) {
 #ifdef SHEAF_HAS_ZSTD
   if (codec == Codec::zstd) {
-    if (!context_) context_ = zstd()->create_decompressor();
-    return context_ && zstd()->decompress(static_cast<ZSTD_DCtx*>(context_), out.data(), out.size(), data.data(),
-                                          data.size()) == out.size();
+    if (!zstd_) zstd_ = zstd()->create_decompressor();
+    return zstd_ && zstd()->decompress(static_cast<ZSTD_DCtx*>(zstd_), out.data(), out.size(), data.data(),
+                                       data.size()) == out.size();
   }
 #endif
 #ifdef SHEAF_HAS_LZ4
@@ -79,6 +102,14 @@ bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std
     if (data.size() > INT32_MAX || out.size() > INT32_MAX) return false;
     return lz4()->decompress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
                              static_cast<int>(data.size()), static_cast<int>(out.size())) == static_cast<int>(out.size());
+  }
+#endif
+#ifdef SHEAF_HAS_ZLIB
+  if (codec == Codec::gzip) {
+    auto* inflater = static_cast<Inflater*>(gzip_);
+    const bool done = decompress_gzip(inflater, data, out);
+    gzip_ = inflater;
+    return done;
   }
 #endif
   return false;

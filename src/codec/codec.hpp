@@ -1,7 +1,8 @@
-// codec: one buffer of bytes compressed or restored, by zstd or lz4.
+// codec: one buffer of bytes compressed or restored, by zstd, lz4 or zlib (gzip).
 //
-// The libraries are loaded when they are first needed: programs that link Sheaf statically, with link lines that know nothing
-// of codecs, need none for files that are not compressed, and are told what is missing otherwise. Sizes in bytes.
+// The libraries are loaded when they are first needed: programs that link Sheaf statically, with link lines
+// that know nothing of codecs, need none for files that are not compressed, and are told what is missing
+// otherwise. Sizes in bytes.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,10 @@ using format::Codec;
 // Throws unsupported, naming `path`, if the library of the codec was not there when Sheaf was built, or is not here now.
 void require(Codec codec, std::string_view path);
 
-SHEAF_EXPORT std::string_view name_of(Codec codec);  // "none", "zstd", "lz4"
-bool level_fits(Codec codec, int level);
-inline constexpr int default_zstd_level = 1;
+SHEAF_EXPORT std::string_view name_of(Codec codec);  // "none", "zstd", "lz4", "gzip"
+bool has_levels(Codec codec);
+bool level_fits(Codec codec, int level);  // 0 for one that has none
+inline constexpr int default_level = 1;   // of one that has some
 
 // Most bytes that compressing `bytes` bytes can give.
 size_t bound(Codec codec, size_t bytes);
@@ -55,7 +57,8 @@ class Decompressor {
   bool decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out);
 
  private:
-  void* context_ = nullptr;
+  void* zstd_ = nullptr;
+  void* gzip_ = nullptr;
 };
 
 }  // namespace sheaf::codec

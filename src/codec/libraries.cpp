@@ -85,4 +85,27 @@ const Lz4* lz4(std::string* problem) {
   return answer(*loaded, problem);
 }
 
+const Zlib* zlib(std::string* problem) {
+  static const auto* const loaded = [] {
+    auto* l = new Loaded<Zlib>;
+#ifdef SHEAF_HAS_ZLIB
+    Library library("libz.so.1");
+    Zlib& f = l->functions;
+    library.find(f.begin_deflate, "deflateInit2_");
+    library.find(f.deflate_anew, "deflateReset");
+    library.find(f.deflate_on, "deflate");
+    library.find(f.end_deflate, "deflateEnd");
+    library.find(f.begin_inflate, "inflateInit2_");
+    library.find(f.inflate_anew, "inflateReset");
+    library.find(f.inflate_on, "inflate");
+    library.find(f.end_inflate, "inflateEnd");
+    l->problem = library.problem();
+#else
+    l->problem = not_built;
+#endif
+    return l;
+  }();
+  return answer(*loaded, problem);
+}
+
 }  // namespace sheaf::codec

@@ -1,4 +1,5 @@
-// codec/libraries: the functions of libzstd and liblz4 that Sheaf calls, loaded when they are first asked for.
+// codec/libraries: the functions of libzstd, liblz4 and libz that Sheaf calls, loaded when they are first
+// asked for.
 #pragma once
 
 #if __has_include(<zstd.h>)
@@ -8,6 +9,11 @@
 #if __has_include(<lz4.h>)
 #include <lz4.h>
 #define SHEAF_HAS_LZ4 1
+#endif
+#if __has_include(<zlib.h>)
+#define ZLIB_CONST
+#include <zlib.h>
+#define SHEAF_HAS_ZLIB 1
 #endif
 
 #include <string>
@@ -33,8 +39,22 @@ struct Lz4 {
 #endif
 };
 
+struct Zlib {
+#ifdef SHEAF_HAS_ZLIB
+  decltype(&deflateInit2_) begin_deflate;
+  decltype(&deflateReset) deflate_anew;
+  decltype(&::deflate) deflate_on;
+  decltype(&deflateEnd) end_deflate;
+  decltype(&inflateInit2_) begin_inflate;
+  decltype(&inflateReset) inflate_anew;
+  decltype(&::inflate) inflate_on;
+  decltype(&inflateEnd) end_inflate;
+#endif
+};
+
 // Null, and why in *problem (if given), when the library cannot be used. Any thread.
 const Zstd* zstd(std::string* problem = nullptr);
 const Lz4* lz4(std::string* problem = nullptr);
+const Zlib* zlib(std::string* problem = nullptr);
 
 }  // namespace sheaf::codec

@@ -68,7 +68,8 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
   e.frame = get_little<uint32_t>(p + ExtensionAt::frame);
   const bool piece_fits = e.checksums() ? e.piece > 0 && e.piece % 4096 == 0 && e.piece <= largest_piece : e.piece == 0;
   if (!piece_fits) throw_damaged(path, "checksums of " + std::to_string(e.piece) + " bytes each in the extension header");
-  if (e.codec > Codec::lz4) throw file_error(Code::unsupported, path, "its codec is not known; use a newer version of the library");
+  if (e.codec > last_codec)
+    throw file_error(Code::unsupported, path, "its codec is not known; use a newer version of the library");
   return e;
 }
 

@@ -38,7 +38,8 @@ enum Flag : uint16_t {
   first_flag_not_to_ignore = 256,
 };
 
-enum class Codec : uint8_t { none = 0, zstd = 1, lz4 = 2 };
+enum class Codec : uint8_t { none = 0, zstd = 1, lz4 = 2, gzip = 3 };
+inline constexpr Codec last_codec = Codec::gzip;
 
 struct Extension {
   uint16_t flags = 0;  // of Flag

@@ -48,7 +48,7 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
     return h;
   }
-  if (p[FrameAt::codec] > static_cast<std::byte>(Codec::lz4)) return std::nullopt;
+  if (p[FrameAt::codec] > static_cast<std::byte>(last_codec)) return std::nullopt;
   h.codec = static_cast<Codec>(p[FrameAt::codec]);
   h.shuffle = static_cast<uint8_t>(p[FrameAt::shuffle]);
   h.at = {get_little<int32_t>(p + FrameAt::block), get_little<int64_t>(p + FrameAt::offset)};

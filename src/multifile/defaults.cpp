@@ -28,8 +28,8 @@ std::vector<Default> defaults() {
            std::to_string(many / leader_group(many)),
        ""},
       {"compression", mode.compression.on() ? std::string(codec::name_of(mode.compression.codec)) : "none",
-       "open mode: compress=zstd[:LEVEL]|lz4, shuffle=BYTES, frame=BYTES (" + kib(mode.compression.frame) +
-           "), compress_threads=auto|N"},
+       "open mode: compress=zstd[:LEVEL]|gzip[:LEVEL]|lz4, shuffle=BYTES, frame=BYTES (" +
+           kib(mode.compression.frame) + "), compress_threads=auto|N"},
       {"byte order of user data", native_order == ByteOrder::big ? "big" : "little",
        "open mode: endianness=big|little"},
       {"key-value records", "none", "open mode: keyval=inline"},

@@ -54,16 +54,21 @@ void set_keyval(OpenMode& m, std::string_view word, std::string_view value) {
 void set_compression(codec::Compression& c, std::string_view word, std::string_view value) {
   const size_t colon = value.find(':');
   const std::string_view name = value.substr(0, colon);
-  c.codec = name == "zstd" ? format::Codec::zstd : name == "lz4" ? format::Codec::lz4 : format::Codec::none;
-  int level = c.codec == format::Codec::zstd ? codec::default_zstd_level : 0;
+  c.codec = format::Codec::none;
+  for (const auto codec : {format::Codec::zstd, format::Codec::lz4, format::Codec::gzip})
+    if (name == codec::name_of(codec)) c.codec = codec;
+  int level = codec::has_levels(c.codec) ? codec::default_level : 0;
   bool sound = c.on() || name == "none";
   if (colon != std::string_view::npos) {
     const auto given = parse_number(value.substr(colon + 1));
-    sound &= given && *given >= INT_MIN && *given <= INT_MAX && c.codec == format::Codec::zstd;
+    sound &= given && *given >= INT_MIN && *given <= INT_MAX && codec::has_levels(c.codec);
     if (sound) level = static_cast<int>(*given);
   }
   if (!sound || !codec::level_fits(c.codec, level))
-    bad_value(word, "compress=zstd, compress=zstd:LEVEL with LEVEL from -100 to 22, compress=lz4 or compress=none");
+    bad_value(word,
+              "compress=zstd, compress=zstd:LEVEL with LEVEL from -100 to 22, compress=gzip, "
+              "compress=gzip:LEVEL with LEVEL from 1 "
+              "to 9, compress=lz4 or compress=none");
   c.level = static_cast<int8_t>(level);
 }
 

@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "storage/forwarding_file.hpp"
+#include "storage/scattered.hpp"
 
 namespace sheaf {
 
 namespace {
 
-class ThrottledFile final : public ForwardingFile {
+class ThrottledFile : public ForwardingFile {
  public:
   ThrottledFile(std::shared_ptr<File> inner, std::shared_ptr<WriteSlots> slots)
       : ForwardingFile(std::move(inner)), slots_(std::move(slots)) {}
@@ -49,14 +50,35 @@ class ThrottledFile final : public ForwardingFile {
   int writers_at_once() override { return inner().writers_at_once(); }
   int descriptor() const override { return inner().descriptor(); }
 
- private:
+ protected:
   const std::shared_ptr<WriteSlots> slots_;
+};
+
+// Of a file that takes many pieces at once: so does this one, a call in one slot.
+class ThrottledPieces final : public ThrottledFile, public ScatteredFile {
+ public:
+  ThrottledPieces(std::shared_ptr<File> inner, ScatteredFile& pieces, std::shared_ptr<WriteSlots> slots)
+      : ThrottledFile(std::move(inner), std::move(slots)), pieces_(pieces) {}
+
+  void write_scattered(std::span<const Piece> pieces) override {
+    const Slot slot(*slots_);
+    pieces_.write_scattered(pieces);
+  }
+  void read_scattered(std::span<const Piece> pieces) override {
+    const Slot slot(*slots_);
+    pieces_.read_scattered(pieces);
+  }
+
+ private:
+  ScatteredFile& pieces_;  // the inner file
 };
 
 }  // namespace
 
 std::shared_ptr<File> throttled(std::shared_ptr<File> file, std::shared_ptr<WriteSlots> slots) {
   if (!slots) return file;
+  if (auto* const pieces = dynamic_cast<ScatteredFile*>(file.get()))
+    return std::make_shared<ThrottledPieces>(std::move(file), *pieces, std::move(slots));
   return std::make_shared<ThrottledFile>(std::move(file), std::move(slots));
 }
 

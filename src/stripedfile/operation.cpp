@@ -1,5 +1,6 @@
 #include "stripedfile/operation.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "comm/agree.hpp"
@@ -10,19 +11,65 @@ namespace {
 // Under way to one listener. A task that shares its core with a listener may not come to send for a while: with two, listeners on
 // other cores ran out of work (docs/api-sfio.md, "Measured").
 constexpr size_t most_flights = 8;
+// Steps of a schedule under way. In the models of the SFIO paper's networks two cost TNET a tenth of its
+// bandwidth, four Fast Ethernet as much in reading (bench/simulation/sfio).
+constexpr size_t steps_at_once = 3;
+// With fewer bytes under way the network waits for the answers of a step more than it moves.
+constexpr int64_t few_bytes = 64 << 10;
 }
 
-Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
-                     std::span<const Block> blocks)
+Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes,
+                     std::span<const SubfileHandle> subfiles, std::span<const Block> blocks, const Flow& flow)
     : link_(link),
       direction_(direction),
-      streams_(stripes, subfiles, direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
+      streams_(stripes, subfiles,
+               direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
       lanes_(streams_.listeners().size()) {
+  put_in_order(flow);
   advance();
+}
+
+// While the listeners of a step write, messages to those of the next ones travel.
+void Operation::put_in_order(const Flow& flow) {
+  if (flow.order.empty()) return;
+  const std::vector<int>& listeners = streams_.listeners();
+  for (const int listener : flow.order) {
+    const auto lane = std::ranges::find(listeners, listener);
+    if (lane != listeners.end()) turn_.push_back(static_cast<size_t>(lane - listeners.begin()));
+  }
+  for (size_t lane = 0; lane < lanes_.size(); ++lane)  // those it does not know come last
+    if (std::ranges::find(turn_, lane) == turn_.end()) turn_.push_back(lane);
+  at_once_ = steps_at_once * static_cast<size_t>(flow.width);
 }
 
 bool Operation::advance() {
   if (done_) return true;
+  if (!(at_once_ == 0 ? advance_all() : advance_in_order())) return false;
+  done_ = true;
+  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
+  return true;
+}
+
+bool Operation::advance_in_order() {
+  for (;;) {
+    std::erase_if(turn_, [&](size_t lane) { return lanes_[lane].empty && lanes_[lane].flights.empty(); });
+    if (turn_.empty()) return true;
+    const auto open = std::span(turn_).first(std::min(turn_.size(), at_once_));
+    if (advance_lanes(open)) continue;
+    if (under_way_ >= few_bytes || open.size() == turn_.size()) return false;
+    ++at_once_;
+  }
+}
+
+// Whether one of these is at its end now. One message to each before any gets a second one.
+bool Operation::advance_lanes(std::span<const size_t> lanes) {
+  bool ended = false;
+  for (size_t most = 1; most <= most_flights; ++most)
+    for (const size_t lane : lanes) ended = advance(lane, most) || ended;
+  return ended;
+}
+
+bool Operation::advance_all() {
   // One message to everybody before anybody gets a second one.
   bool all = true;
   const auto first = static_cast<size_t>(link_.number());
@@ -30,10 +77,7 @@ bool Operation::advance() {
     all = true;
     for (size_t i = 0; i < lanes_.size(); ++i) all = advance((first + i) % lanes_.size(), most) && all;
   }
-  if (!all) return false;
-  done_ = true;
-  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
-  return true;
+  return all;
 }
 
 // Whether the lane is at its end. After an error it sends nothing more.
@@ -54,6 +98,7 @@ bool Operation::advance(size_t number, size_t most) {
     ++ended_calls_;
     note(lost ? lost : error_of(link_, listener, flight->call->answer()));
     if (!lost && direction_ == Direction::read) missing_ += flight->call->answer().values[0];
+    under_way_ -= flight->bytes;
     flight = lane.flights.erase(flight);
   }
   while (!lane.empty && lane.flights.size() < most) {
@@ -71,7 +116,8 @@ bool Operation::advance(size_t number, size_t most) {
       auto runs = std::move(batch.runs);
       auto call = writes ? link_.start(listener, std::move(request), std::move(runs), {})
                          : link_.start(listener, std::move(request), {}, std::move(runs));
-      lane.flights.push_back({std::move(call), listener});
+      lane.flights.push_back({std::move(call), listener, batch.bytes});
+      under_way_ += batch.bytes;
     }));
   }
   return lane.empty && lane.flights.empty();

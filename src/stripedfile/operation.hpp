@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "stripedfile/flow.hpp"
 #include "stripedfile/link.hpp"
 #include "stripedfile/request_stream.hpp"
 
@@ -16,10 +17,11 @@ enum class Direction : uint8_t { write, read };
 
 class SHEAF_EXPORT Operation {
  public:
-  // Starts. The blocks' memory, the link and `subfiles` must live until the operation is done or destroyed; destroying one
-  // that is not done leaves open what of it happens.
-  Operation(Link& link, Direction direction, const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
-            std::span<const Block> blocks);
+  // Starts. The blocks' memory, the link and `subfiles` must live until the operation is done or destroyed;
+  // destroying one that is not done leaves open what of it happens. `flow`: the part of a collective call's
+  // schedule; without an order all listeners work at once, the first of which is another one for every task.
+  Operation(Link& link, Direction direction, const layout::Stripes& stripes,
+            std::span<const SubfileHandle> subfiles, std::span<const Block> blocks, const Flow& flow = {});
 
   // Moves on; whether all is done, errors included. Never throws.
   bool advance();
@@ -34,12 +36,17 @@ class SHEAF_EXPORT Operation {
   struct Flight {
     std::unique_ptr<Call> call;
     int listener = 0;
+    int64_t bytes = 0;
   };
   struct Lane {
     std::deque<Flight> flights;
     bool empty = false;  // nothing more to send
   };
 
+  void put_in_order(const Flow& flow);
+  bool advance_all();
+  bool advance_lanes(std::span<const size_t> lanes);
+  bool advance_in_order();
   bool advance(size_t lane, size_t most_flights);
 
   Link& link_;
@@ -47,6 +54,9 @@ class SHEAF_EXPORT Operation {
   std::vector<Copy> copies_;
   RequestStreams streams_;
   std::vector<Lane> lanes_;
+  std::vector<size_t> turn_;  // lanes that are not at their ends, in the order of the schedule
+  size_t at_once_ = 0;        // of them; 0: there is no schedule
+  int64_t under_way_ = 0;     // bytes
   std::optional<Error> failed_;
   bool done_ = false;
   int64_t ended_calls_ = 0;

@@ -227,6 +227,22 @@ TEST_F(ProgramStreams, RefuseWhatIsNotTheirs) {
   EXPECT_EQ(sion_close(sid), 1);
 }
 
+TEST_F(ProgramStreams, CompressedMultifilesHaveNoDescriptorAndSayWhatToDo) {
+  for (const char* mode : {"wb,compress=gzip", "wb,posix,compress=lz4"}) {
+    const int sid = create(path("a"), {64}, 64, nullptr, mode);
+    EXPECT_EQ(sion_get_fd(sid), -1);
+    EXPECT_TRUE(last_error_has("is compressed") && last_error_has("sion_get_fp") &&
+                last_error_has("compress=none"));
+    EXPECT_EQ(sion_set_second_fp(sid, stderr), 0);
+    EXPECT_EQ(sion_fwrite("text", 1, 4, sid), 4u);
+    EXPECT_EQ(sion_close(sid), 1);
+  }
+  const int sid = open(path("a"));
+  EXPECT_EQ(sion_get_fd(sid), -1);
+  EXPECT_TRUE(last_error_has("is compressed") && last_error_has("sheaf defrag --decompress"));
+  EXPECT_EQ(sion_close(sid), 1);
+}
+
 // A program that makes stdio buffer has been told that its bytes are written.
 TEST_F(ProgramStreams, BytesThatTheLibraryRefusesFailTheClose) {
   FILE* fp = nullptr;

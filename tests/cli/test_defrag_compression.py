@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tool_case import MultifileSpec, TaskSpec, ToolCase, fill, make_keyval, make_plain, write
 
-METHODS = (["--compress", "lz4"], ["--compress=zstd"], ["--compress=zstd:7", "--shuffle", 8, "--frame", "4k"])
+METHODS = (["--compress", "lz4"], ["--compress=gzip:4"], ["--compress=zstd"], ["--compress=zstd:7", "--shuffle", 8, "--frame", "4k"])
 
 
 def make_large(path: Path) -> list[bytes]:
@@ -70,7 +70,8 @@ class DefragCompression(ToolCase):
         before = self.names()
         self.assertIn("--force", self.fail_on("out", "sheaf", "defrag", "--compress=lz4", source, out))
         self.assertEqual(out.read_bytes(), b"precious")
-        for mistake in (["--compress=gzip"], ["--compress=zstd:99"], ["--compress=lz4,durable"], ["--compress=none"], ["--frame", "4k"],
+        for mistake in (["--compress=bzip2"], ["--compress=gzip:0"], ["--compress=gzip:10"],
+                        ["--compress=zstd:99"], ["--compress=lz4,durable"], ["--compress=none"], ["--frame", "4k"],
                         ["--compress=lz4", "--frame", "3"], ["--compress=lz4", "--shuffle", "300"], ["--compress=lz4", "--decompress"]):
             with self.subTest(mistake=mistake):
                 self.fail_on("--help", "sheaf", "defrag", "--force", *mistake, source, out, status=2)

@@ -41,8 +41,9 @@ Bytes decoded(std::span<const std::byte> frame) {
   return out;
 }
 
-const Compression ways[] = {{Codec::zstd, 1, 0}, {Codec::zstd, -5, 4}, {Codec::zstd, 19, 3}, {Codec::lz4, 0, 0},
-                            {Codec::lz4, 0, 8},  {Codec::none, 0, 0},  {Codec::lz4, 0, 255}};
+const Compression ways[] = {{Codec::zstd, 1, 0},  {Codec::zstd, -5, 4}, {Codec::zstd, 19, 3},
+                            {Codec::lz4, 0, 0},   {Codec::lz4, 0, 8},   {Codec::none, 0, 0},
+                            {Codec::lz4, 0, 255}, {Codec::gzip, 1, 0},  {Codec::gzip, 9, 4}};
 
 TEST(FrameCoder, BytesComeBackWhateverTheirNumber) {
   for (const Compression& how : ways) {
@@ -71,10 +72,11 @@ TEST(FrameCoder, BytesThatDoNotBecomeFewerAreStoredAsTheyAre) {
 }
 
 TEST(FrameCoder, LargestFrame) {
-  for (const Codec codec : {Codec::zstd, Codec::lz4}) {
+  for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::gzip}) {
     Scratch memory;
     const Bytes plain = ramp(format::largest_frame);
-    const auto frame = FrameEncoder({codec, 0, 0}).encode({}, plain, memory);
+    const auto frame =
+        FrameEncoder({codec, static_cast<int8_t>(has_levels(codec)), 0}).encode({}, plain, memory);
     EXPECT_LT(frame.size(), plain.size() / 10);
     EXPECT_EQ(decoded(frame), plain);
   }
@@ -99,6 +101,55 @@ TEST(FrameCoder, DamageIsToldWithThePlace) {
       }
     }
   }
+}
+
+// One decoder for frames of all codecs, as appending may mix them.
+TEST(FrameCoder, CodecsMayChangeFromFrameToFrame) {
+  FrameDecoder decoder;
+  for (int round = 0; round < 3; ++round)
+    for (const Compression& how : ways) {
+      Scratch memory;
+      const Bytes plain = ramp(5000 + static_cast<size_t>(round));
+      const auto frame = FrameEncoder(how).encode({}, plain, memory);
+      const FrameHead head = head_of(frame);
+      Bytes out(head.plain);
+      decoder.decode(head, frame.subspan(frame_head_size), out, "a frame");
+      EXPECT_EQ(out, plain);
+    }
+}
+
+TEST(FrameCoder, AGzipFrameIsOneWholeMember) {
+  Compressor compressor(Codec::gzip, 6);
+  const Bytes plain = ramp(3000);
+  Bytes member(bound(Codec::gzip, plain.size()));
+  member.resize(compressor.compress(plain, member));
+  ASSERT_GT(member.size(), 18);
+  EXPECT_EQ(member[0], std::byte{0x1f});
+  EXPECT_EQ(member[1], std::byte{0x8b});
+  Decompressor decompressor;
+  const auto fits = [&](const Bytes& stored, size_t bytes) {
+    Bytes out(bytes);
+    return decompressor.decompress(Codec::gzip, stored, out);
+  };
+  EXPECT_TRUE(fits(member, plain.size()));
+  EXPECT_FALSE(fits(member, plain.size() - 1));
+  EXPECT_FALSE(fits(member, plain.size() + 1));
+  Bytes longer = member;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(fits(longer, plain.size()));
+  Bytes two = member;
+  two.insert(two.end(), member.begin(), member.end());
+  EXPECT_FALSE(fits(two, 2 * plain.size()));
+  EXPECT_FALSE(fits({member.begin(), member.end() - 1}, plain.size()));
+  Bytes wrong_sum = member;
+  wrong_sum[wrong_sum.size() - 8] ^= std::byte{1};
+  EXPECT_FALSE(fits(wrong_sum, plain.size()));
+  EXPECT_TRUE(fits(member, plain.size()));
+}
+
+TEST(Codec, LevelsThatThereAre) {
+  EXPECT_TRUE(level_fits(Codec::gzip, 1) && level_fits(Codec::gzip, 9) && level_fits(Codec::zstd, -100));
+  EXPECT_FALSE(level_fits(Codec::gzip, 0) || level_fits(Codec::gzip, 10) || level_fits(Codec::lz4, 1));
 }
 
 TEST(Shuffle, BringsBytesOfEqualWeightTogether) {

@@ -64,7 +64,8 @@ class Compression(unittest.TestCase):
 
     def test_the_independent_reader_finds_what_was_written(self) -> None:
         tasks = [content(0, 20000), b"", content(2, 300), os.urandom(9000), content(4, 4096)]
-        for words in ("compress=zstd,frame=1k", "compress=lz4,frame=4k,shuffle=4", "compress=zstd:9,shuffle=3,compress_threads=2"):
+        for words in ("compress=zstd,frame=1k", "compress=lz4,frame=4k,shuffle=4", "compress=zstd:9,shuffle=3,compress_threads=2",
+                      "compress=gzip,frame=1k", "compress=gzip:9,shuffle=4"):
             with self.subTest(words):
                 path = self.dir / "a.sion"
                 self.library.write(path, words, tasks, 4000)

@@ -10,6 +10,7 @@ program compression_test
   call write_and_read('bw,compress=zstd')
   call write_and_read('bw,compress=zstd:3,shuffle=8,frame=4k')
   call write_and_read('bw,compress=lz4,frame=1k,compress_threads=0')
+  call write_and_read('bw,compress=gzip:2,shuffle=8')
   call finish
 contains
 

@@ -24,6 +24,11 @@ get_mapping get_locations get_current_locations get_fileno get_file_endianness g
 get_endianess endianness_swap_needed bytes_avail_in_block get_position swap write fwrite read fread paropen_omp
 parclose_omp""".split()
 MPI = "paropen_mpi parclose_mpi coll_fwrite_mpi coll_fread_mpi paropen_ompi parclose_ompi".split()
+# Beyond the description: what it has in C only.
+OWN = """bytes_avail_in_chunk get_bytes_written get_bytes_read get_number_of_files get_location_arrays dup dedup fwrite_key
+fread_key seek_key fread_key_iterator_reset fread_key_iterator_next key_full_scan key_list_iterator_reset
+key_list_iterator_next key_get_stat get_keyval_mode""".split()
+OWN_MPI = "paropen_mapped_mpi parclose_mapped_mpi parreinit_mpi".split()
 WITH_DATA = "write fwrite read fread coll_fwrite_mpi coll_fread_mpi".split()
 TYPES_77 = "integer character real double complex logical".split()
 TYPES_90 = "integer integer8 real double_precision complex logical character".split()
@@ -43,7 +48,7 @@ def with_mpi() -> bool:
 
 class EntryPoints(unittest.TestCase):
     def setUp(self) -> None:
-        self.routines = SERIAL + (MPI if with_mpi() else [])
+        self.routines = SERIAL + OWN + (MPI + OWN_MPI if with_mpi() else [])
 
     def names_77(self) -> set[str]:
         names = {f"fsion_{name}_" for name in self.routines}

@@ -121,7 +121,7 @@ void decode_stored(Recipe recipe, bool sound) {
   static codec::Decompressor plain_decoder;
   static Bytes out(most_plain), raw(most_plain);
   FrameHead head;
-  head.codec = static_cast<format::Codec>(recipe.byte() % 3);
+  head.codec = static_cast<format::Codec>(recipe.byte() % 4);
   head.shuffle = recipe.byte();
   head.plain = static_cast<uint32_t>(std::clamp<int64_t>(recipe.number(), 0, most_plain));
   const auto stored = recipe.rest();
@@ -141,7 +141,9 @@ void decode_stored(Recipe recipe, bool sound) {
 
 void encode_and_decode(Recipe recipe) {
   const auto how = recipe.byte();
-  const codec::Compression compression{how & 1 ? format::Codec::zstd : format::Codec::lz4, 1, static_cast<uint8_t>(how >> 4)};
+  constexpr format::Codec codecs[] = {format::Codec::lz4, format::Codec::zstd, format::Codec::gzip,
+                                      format::Codec::zstd};
+  const codec::Compression compression{codecs[how & 3], 1, static_cast<uint8_t>(how >> 4)};
   codec::FrameEncoder encoder(compression);
   static codec::FrameDecoder decoder;
   codec::Scratch scratch;

@@ -186,7 +186,8 @@ void write_own(const fs::path& to) {
   save(to / "words" / "stripes", text(4, "sfio:unit=4096;h1,/a/b;h2,/c;.000001"));
   save(to / "words" / "name", text(5, "data/result.sion"));
 
-  for (const char* words : {"w,compress=zstd:3,frame=1k", "w,compress=lz4,shuffle=8,frame=1k"}) {
+  for (const std::string codec : {"zstd", "lz4", "gzip"}) {
+    const std::string words = "w,frame=1k,compress=" + codec + (codec == "lz4" ? ",shuffle=8" : ":3");
     MemoryStore frames;
     const int64_t chunk = 5000;
     const int64_t rank = 0;
@@ -196,7 +197,7 @@ void write_own(const fs::path& to) {
     const Multifile m = load_multifile(frames, "m");
     Bytes input(1 + static_cast<size_t>(m.row(0).sizes.total()));
     m.files.front().file->read_at(std::span(input).subspan(1), m.geometry(0).start);
-    save(to / "streams" / (std::string(words).find("zstd") != std::string::npos ? "zstd" : "lz4"), input);
+    save(to / "streams" / codec, input);
   }
   save(to / "streams" / "recipe", text(6, std::string_view("\0\0\0\x18\0\0\0\x05\0\0\0\0hello\0\0\0\x18\0\0\0\x03\x10\0\0\0abc", 32)));
 

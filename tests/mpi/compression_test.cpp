@@ -9,7 +9,8 @@ namespace {
 
 using namespace sheaf::test;
 
-constexpr const char* ways[] = {"wb,compress=zstd,frame=1k", "wb,compress=lz4,shuffle=8,compress_threads=2", "wb,posix,compress=zstd:5"};
+constexpr const char* ways[] = {"wb,compress=zstd,frame=1k", "wb,compress=lz4,shuffle=8,compress_threads=2",
+                                "wb,posix,compress=zstd:5", "wb,compress=gzip,frame=2k"};
 
 void streams_in_one_file_and_in_several() {
   for (const char* way : ways)

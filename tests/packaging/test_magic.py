@@ -46,7 +46,7 @@ class Magic(unittest.TestCase):
         self.assertEqual(self.say(path), "SION multifile version 4, big-endian, 9 tasks in this one of 3 files")
 
     def test_encoded_multifiles_are_something_else(self) -> None:
-        for method in ("zstd", "lz4"):
+        for method in ("zstd", "lz4", "gzip"):
             path = self.dir / f"{method}.sion"
             subprocess.run([str(BIN / "sheaf"), "defrag", "--compress", method, str(FROZEN / "set/set.sion"), str(path)], check=True)
             self.assertEqual(self.say(path), f"Sheaf multifile, encoded, little-endian, 5 tasks, {method}")

@@ -24,7 +24,7 @@ def write(path, sizes, chunk_size=1000, **options):
     return wanted
 
 
-@pytest.mark.parametrize("compress", [None, "zstd", "lz4"])
+@pytest.mark.parametrize("compress", [None, "zstd", "lz4", "gzip:6"])
 def test_what_was_written_is_read(path, compress):
     wanted = write(path, [0, 1, 999, 5000, 100_000], compress=compress)
     with sheaf.open(path) as f:

@@ -52,6 +52,12 @@ program module_test
     call require(moved == 160 .and. all(lent == me), 'mreadc to lent memory')
     call sfio_free(memory, ierr)
     call require(ierr == 0, 'sfio_free')
+    numbers = 10 + me
+    call mwritec_all(f, 1000_8 + 160 * me, numbers, 160_8, moved)
+    call require(moved == 160, 'mwritec_all')
+    numbers = -1
+    call mreadc_all(f, 1000_8, numbers, 160_8, moved) ! what task 0 has written
+    call require(moved == 160 .and. all(numbers == 10), 'mreadc_all')
     call mclose(f, ierr)
     call require(ierr == 0 .and. .not. c_associated(f), 'mclose')
     call mdelete(name, ierr)

@@ -69,6 +69,15 @@ class Sfio(unittest.TestCase):
         self.calls(2, ":", "-np", 1, BIN / "sheaf-iod", "--name", "n0", "--root", self.root, "--buffer", "64K")
         self.calls(1, ":", "-np", 2, BIN / "sheaf-iod", SHEAF_SFIO="compute", SHEAF_SFIO_HOSTS=self.hosts("n0", "n1"))
 
+    def test_collective_calls(self):
+        for count, variables in ((1, {"SHEAF_SFIO": "thread"}), (2, {"SHEAF_SFIO": "thread"}), (4, {"SHEAF_SFIO": "listeners=2"}),
+                                 (3, {"SHEAF_SFIO": "listeners=1", "SHEAF_SFIO_BUFFER": "1000"})):
+            if OPEN_MPI or count < 4:
+                with self.subTest(count=count, **variables):
+                    listeners = count if variables["SHEAF_SFIO"] == "thread" else int(variables["SHEAF_SFIO"][-1])
+                    hosts = self.hosts(*(f"n{number}" for number in range(listeners)))
+                    self.assertIn("works", self.run_program(count, "sfio-collective", SHEAF_SFIO_HOSTS=hosts, **variables))
+
     def test_small_buffers(self):
         self.calls(3, SHEAF_SFIO="listeners=1", SHEAF_SFIO_BUFFER="1000")
 

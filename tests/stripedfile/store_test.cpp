@@ -1,6 +1,7 @@
 // A striped file as a File of a Store: locks, and many pieces at once.
 #include "cluster.hpp"
 #include "storage/scattered.hpp"
+#include "storage/throttled_file.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::test::store_test {
@@ -51,10 +52,11 @@ TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
   });
 }
 
-TEST(StripedStore, ManyPiecesAreOneMessagePerListener) {
+void many_pieces(const std::shared_ptr<WriteSlots>& slots) {
   Cluster cluster(1, 4);
   cluster.run([&](Cluster::Task& task) {
-    const auto file = make_striped_store(task.link, nullptr)->open(path_on(4), Access::create);
+    const auto file =
+        throttled(make_striped_store(task.link, nullptr)->open(path_on(4), Access::create), slots);
     auto* const scattered = dynamic_cast<ScatteredFile*>(file.get());
     ASSERT_NE(scattered, nullptr);
     std::string text(900, 'x'), back(900, ' ');
@@ -72,6 +74,18 @@ TEST(StripedStore, ManyPiecesAreOneMessagePerListener) {
     EXPECT_EQ(back, text);
     file->close();
   });
+}
+
+TEST(StripedStore, ManyPiecesAreOneMessagePerListener) { many_pieces(nullptr); }
+
+TEST(StripedStore, ManyPiecesAreOneMessagePerListenerAlsoWithFewTransfersAtOnce) {
+  const auto slots = make_memory_slots(1);
+  many_pieces(slots);
+  EXPECT_EQ(slots->take(), 0);  // given back
+  slots->give_back(0);
+  MemoryStore plain;
+  const auto file = throttled(plain.open("a", Access::create), slots);
+  EXPECT_EQ(dynamic_cast<ScatteredFile*>(file.get()), nullptr);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 //   --bytes B        of every sending or computing task [1 MiB]
 //   --unit U         stripe unit [200]
 //   --runs R         placements of the tasks on the nodes, by chance [1]
-//   --schedule turns|none   whether every task begins with another listener, as the library does, or all with
-//   the first
+//   --schedule turns|none|flow   every task begins with another listener, as the local calls do, or all with
+//   the first; flow: the schedule of the collective calls
 //   --calls optimised|single   mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
 // TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
@@ -31,6 +31,7 @@
 #include "comm/fiber_messages.hpp"
 #include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
+#include "stripedfile/collective.hpp"
 #include "stripedfile/listener.hpp"
 #include "stripedfile/message_link.hpp"
 #include "stripedfile/session.hpp"
@@ -53,7 +54,7 @@ struct Setting {
   int64_t bytes = 1 << 20;
   int64_t unit = 200;
   int runs = 1;
-  bool scheduled = true;
+  std::string schedule = "turns";
   bool optimised = true;
 };
 
@@ -210,7 +211,7 @@ double striped(const Setting& setting, int run) {
       return;
     }
     std::unique_ptr<Link> made = message_link(network.endpoint(all.rank()), roster.listeners, 1e9);
-    if (!setting.scheduled) made = std::make_unique<Unscheduled>(std::move(made));
+    if (setting.schedule == "none") made = std::make_unique<Unscheduled>(std::move(made));
     const std::shared_ptr<Link> link = std::move(made);
     StripeName name;
     for (int i = 0; i < nodes; ++i) name.subfiles.push_back({"n" + std::to_string(i), "/f"});
@@ -225,6 +226,10 @@ double striped(const Setting& setting, int run) {
     if (!file) file = StripedFile::adopt(link, "f", token);
     const Block block{setting.bytes * mine->rank(), data.data(), setting.bytes};
     const auto transfer = [&](Direction direction) {
+      if (setting.schedule == "flow") {
+        transfer_together(*link, *mine, direction, {file.get(), {block}, {}});
+        return;
+      }
       if (!setting.optimised) return file->transfer_simply(direction, block);
       if (direction == Direction::write) return file->write({&block, 1});
       file->read({&block, 1});
@@ -244,7 +249,7 @@ int usage(const std::string& what) {
   std::fprintf(stderr,
                "sheaf_simulate_sfio: %s\nusage: sheaf_simulate_sfio network|write|read --network "
                "ethernet|tnet [--nodes 1..32] "
-               "[--bytes B] [--unit U] [--runs R] [--schedule turns|none] [--calls optimised|single]\n",
+               "[--bytes B] [--unit U] [--runs R] [--schedule turns|none|flow] [--calls optimised|single]\n",
                what.c_str());
   return 2;
 }
@@ -261,17 +266,17 @@ int main(int argc, char** argv) {
   setting.bytes = options.number("--bytes", 1 << 20);
   setting.unit = options.number("--unit", 200);
   setting.runs = static_cast<int>(options.number("--runs", 1));
-  const std::string schedule = options.text("--schedule", "turns");
+  setting.schedule = options.text("--schedule", "turns");
   const std::string calls = options.text("--calls", "optimised");
   options.check();
-  setting.scheduled = schedule == "turns";
   setting.optimised = calls == "optimised";
   const bool alone = setting.what == "network";
   if (!alone && setting.what != "write" && setting.what != "read")
     return usage("'" + setting.what + "' is none of network, write, read");
   if (setting.network != "ethernet" && setting.network != "tnet")
     return usage("no network is called '" + setting.network + "'");
-  if (schedule != "turns" && schedule != "none") return usage("no schedule is called '" + schedule + "'");
+  if (setting.schedule != "turns" && setting.schedule != "none" && setting.schedule != "flow")
+    return usage("no schedule is called '" + setting.schedule + "'");
   if (calls != "optimised" && calls != "single") return usage("no calls are called '" + calls + "'");
   if (setting.nodes < (alone ? 2 : 1) || setting.nodes > switches * nodes_of_switch)
     return usage("there are 32 nodes");

@@ -36,7 +36,7 @@ class SheafWriter(StorageWriter):
     the name of a temporary file (``sheaf leftovers``). ``durable``: a save returns when the checkpoint
     would survive a loss of power. ``process_group``: the one that the save is given, if any; it has to move
     CPU tensors. ``no_dist``: as in the save. ``overwrite`` False: a checkpoint that exists is an error.
-    ``compress``: "zstd", "zstd:LEVEL" or "lz4"; ``words``: further words of the open mode (docs/api-sion.md).
+    ``compress``: "zstd", "zstd:LEVEL", "gzip", "gzip:LEVEL" or "lz4"; ``words``: further words of the open mode (docs/api-sion.md).
 
     Keep the writer from save to save: while plans and sizes stay the same, ranks send nothing about them
     again."""

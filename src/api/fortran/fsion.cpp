@@ -183,10 +183,12 @@ SHEAF_FORTRAN void fsion_get_current_locations_c_(const int* sid, int* ntasks, s
 }
 SHEAF_F77(fsion_get_current_locations);
 
-// The descriptor of the operating system, despite the name.
+// The descriptor of the operating system, despite the name. Streams that go through the library have none;
+// sion_get_fd says why.
 SHEAF_FORTRAN void fsion_get_fileno_c_(const int* sid, int* filenumber) {
   FILE* stream = sion_get_fp(*sid);
-  *filenumber = stream ? fileno(stream) : sion_get_fd(*sid);
+  *filenumber = stream ? fileno(stream) : -1;
+  if (*filenumber < 0) *filenumber = sion_get_fd(*sid);
 }
 SHEAF_F77(fsion_get_fileno);
 

@@ -31,5 +31,46 @@ SHEAF_FORTRAN void fsion_paropen_mpi_c_(const char* fname, const char* file_mode
 SHEAF_F77(fsion_paropen_mpi);
 SHEAF_ALIAS(fsion_paropen_multi_mpi_c_, fsion_paropen_mpi_c_);
 
+// The arrays are the caller's and long enough for the local tasks.
+SHEAF_FORTRAN void fsion_paropen_mapped_mpi_c_(const char* fname, const char* file_mode, int* nfiles,
+                                               const MPI_Fint* fgcomm, int* nlocaltasks, int* globalranks,
+                                               sion_int64* chunksizes, int* mapping_filenrs,
+                                               int* mapping_lranks, int* fsblksize, int* sid,
+                                               int fname_length, int mode_length) {
+  open(sid, [&] {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    const MPI_Comm global = initialized ? MPI_Comm_f2c(*fgcomm) : MPI_COMM_NULL;
+    std::string name = text(fname, fname_length);
+    return sion_paropen_mapped_mpi(name.data(), text(file_mode, mode_length).c_str(), nfiles, global,
+                                   nlocaltasks, &globalranks, &chunksizes, &mapping_filenrs, &mapping_lranks,
+                                   fsblksize, nullptr);
+  });
+}
+SHEAF_F77(fsion_paropen_mapped_mpi);
+
+// An array without elements may have no address, which the C call would take for a wish to allocate.
+SHEAF_FORTRAN void sheaf_fortran_paropen_mapped_mpi(
+    const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm, int* nlocaltasks,
+    const Descriptor* globalranks, const Descriptor* chunksizes, const Descriptor* mapping_filenrs,
+    const Descriptor* mapping_lranks, int* fsblksize, int* sid, int fname_length, int mode_length) {
+  sion_int64 nothing = 0;
+  const auto array = [&](const Descriptor* given) { return given->address ? given->address : &nothing; };
+  fsion_paropen_mapped_mpi_c_(
+      fname, file_mode, nfiles, fgcomm, nlocaltasks, static_cast<int*>(array(globalranks)),
+      static_cast<sion_int64*>(array(chunksizes)), static_cast<int*>(array(mapping_filenrs)),
+      static_cast<int*>(array(mapping_lranks)), fsblksize, sid, fname_length, mode_length);
+}
+
+SHEAF_FORTRAN void fsion_parclose_mapped_mpi_c_(const int* sid, int* ierr) {
+  *ierr = sion_parclose_mapped_mpi(*sid);
+}
+SHEAF_F77(fsion_parclose_mapped_mpi);
+
+SHEAF_FORTRAN void fsion_parreinit_mpi_c_(const int* sid, const sion_int64* chunksize, int* ierr) {
+  *ierr = sion_parreinit_mpi(*sid, *chunksize);
+}
+SHEAF_F77(fsion_parreinit_mpi);
+
 SHEAF_FORTRAN void fsion_parclose_mpi_c_(const int* sid, int* ierr) { *ierr = sion_parclose_mpi(*sid); }
 SHEAF_F77(fsion_parclose_mpi);

@@ -7,7 +7,8 @@ module sfio_f90
   implicit none
   private
   public :: sfio_start, sfio_stop, sfio_comm, mopen, mclose, mchsize, mdelete, mcreate
-  public :: mwrite, mread, mwritec, mreadc, sfio_iwritec, sfio_ireadc, sfio_test, sfio_wait
+  public :: mwrite, mread, mwritec, mreadc, mwritec_all, mreadc_all, sfio_iwritec, sfio_ireadc, sfio_test, &
+    sfio_wait
   public :: mstat, merror, merrora, prioerrora, sfio_stat_t, sfio_malloc, sfio_free
 
   !> As sfio_stat_t of sfio.h.
@@ -86,6 +87,18 @@ module sfio_f90
       integer(c_size_t), value :: size
     end function
     integer(c_int64_t) function c_readc(f, offset, buffer, size) bind(c, name='sfio_mreadc')
+      import :: c_ptr, c_int64_t, c_size_t
+      type(c_ptr), value :: f, buffer
+      integer(c_int64_t), value :: offset
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int64_t) function c_writec_all(f, offset, buffer, size) bind(c, name='sfio_mwritec_all')
+      import :: c_ptr, c_int64_t, c_size_t
+      type(c_ptr), value :: f, buffer
+      integer(c_int64_t), value :: offset
+      integer(c_size_t), value :: size
+    end function
+    integer(c_int64_t) function c_readc_all(f, offset, buffer, size) bind(c, name='sfio_mreadc_all')
       import :: c_ptr, c_int64_t, c_size_t
       type(c_ptr), value :: f, buffer
       integer(c_int64_t), value :: offset
@@ -211,6 +224,23 @@ contains
     type(*), contiguous, target :: data(..)
     integer(c_int64_t), intent(out) :: moved
     moved = c_readc(f, offset, c_loc(data), int(size, c_size_t))
+  end subroutine
+
+  !> Collective over the compute tasks; moved is -1 on all of them if the call fails on one.
+  subroutine mwritec_all(f, offset, data, size, moved)
+    type(c_ptr), intent(in) :: f
+    integer(c_int64_t), intent(in) :: offset, size
+    type(*), intent(in), contiguous, target :: data(..)
+    integer(c_int64_t), intent(out) :: moved
+    moved = c_writec_all(f, offset, c_loc(data), int(size, c_size_t))
+  end subroutine
+
+  subroutine mreadc_all(f, offset, data, size, moved)
+    type(c_ptr), intent(in) :: f
+    integer(c_int64_t), intent(in) :: offset, size
+    type(*), contiguous, target :: data(..)
+    integer(c_int64_t), intent(out) :: moved
+    moved = c_readc_all(f, offset, c_loc(data), int(size, c_size_t))
   end subroutine
 
   !> `data` belongs to the library until sfio_wait: declare it asynchronous.

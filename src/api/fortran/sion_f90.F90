@@ -31,6 +31,15 @@
   integer(c_int), intent(inout) :: rc; \
   end subroutine
 
+#define KEYED(NAME, LABEL, INTENT) \
+  subroutine NAME(data, key, size, nitems, sid, rc) bind(C, name=LABEL); \
+  import :: c_int, c_int64_t; \
+  type(*), dimension(..), contiguous, intent(INTENT) :: data; \
+  integer(c_int64_t), intent(in) :: key, size, nitems; \
+  integer(c_int), intent(in) :: sid; \
+  integer(c_int64_t), intent(out) :: rc; \
+  end subroutine
+
 #define OF_HANDLE(NAME, LABEL, RESULT) \
   subroutine NAME(sid, RESULT) bind(C, name=LABEL); \
   import :: c_int; \
@@ -46,10 +55,11 @@
   end function
 
 module sion_f90
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t
+  use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_int64_t, c_null_ptr
   implicit none
   public
-  private :: c_char, c_int, c_int64_t
+  private :: c_char, c_f_pointer, c_int, c_int64_t, c_null_ptr
+  private :: arrays_of_locations, arrays_of_current, at_address
 
   integer, parameter :: sion_main_version = 1
   integer, parameter :: sion_sub_version = 7
@@ -61,6 +71,24 @@ module sion_f90
   integer(c_int64_t), parameter :: sion_current_pos = -103
   integer, parameter :: sion_absolute_pos = -104
   integer, parameter :: sion_success = 1
+  integer, parameter :: sion_dup_all = -201
+  integer, parameter :: sion_dup_rank = -202
+  integer, parameter :: sion_dup_rank_key = -203
+  integer, parameter :: sion_keyval_none = 50
+  integer, parameter :: sion_keyval_inline = 51
+  integer, parameter :: sion_keyval_unknown = 54
+
+  ! The arrays as addresses, for c_f_pointer(transfer(address, c_null_ptr), array, [ntasks]), or copied into
+  ! allocatable arrays.
+  interface fsion_get_locations
+    procedure fsion_get_locations_addresses
+    procedure arrays_of_locations
+  end interface
+
+  interface fsion_get_current_locations
+    procedure fsion_get_current_locations_addresses
+    procedure arrays_of_current
+  end interface
 
   interface
     WRITER(fsion_write)
@@ -113,6 +141,65 @@ module sion_f90
     OF_HANDLE(fsion_endianness_swap_needed, 'fsion_endianness_swap_needed_c_', needed)
     NUMBER_OF_HANDLE(fsion_bytes_avail_in_block, 'fsion_bytes_avail_in_block_')
     NUMBER_OF_HANDLE(fsion_get_position, 'fsion_get_position_')
+    NUMBER_OF_HANDLE(fsion_bytes_avail_in_chunk, 'fsion_bytes_avail_in_chunk_')
+    NUMBER_OF_HANDLE(fsion_get_bytes_written, 'fsion_get_bytes_written_')
+    NUMBER_OF_HANDLE(fsion_get_bytes_read, 'fsion_get_bytes_read_')
+    OF_HANDLE(fsion_get_number_of_files, 'fsion_get_number_of_files_c_', numfiles)
+    OF_HANDLE(fsion_dedup, 'fsion_dedup_c_', ierr)
+
+    KEYED(fsion_fwrite_key, 'sheaf_fortran_write_key', in)
+    KEYED(fsion_fread_key, 'sheaf_fortran_read_key', inout)
+    OF_HANDLE(fsion_fread_key_iterator_reset, 'fsion_fread_key_iterator_reset_c_', ierr)
+    OF_HANDLE(fsion_key_full_scan, 'fsion_key_full_scan_c_', ierr)
+    OF_HANDLE(fsion_key_list_iterator_reset, 'fsion_key_list_iterator_reset_c_', ierr)
+    OF_HANDLE(fsion_get_keyval_mode, 'fsion_get_keyval_mode_c_', mode)
+
+    subroutine fsion_fread_key_iterator_next(sid, key, size, ierr) bind(C, &
+                                             name='fsion_fread_key_iterator_next_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid
+      integer(c_int64_t), intent(inout) :: key, size
+      integer(c_int), intent(out) :: ierr
+    end subroutine
+
+    subroutine fsion_key_list_iterator_next(sid, key, ierr) bind(C, name='fsion_key_list_iterator_next_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid
+      integer(c_int64_t), intent(out) :: key
+      integer(c_int), intent(out) :: ierr
+    end subroutine
+
+    subroutine fsion_seek_key(sid, key, entrynum, posinentry, ierr) bind(C, name='fsion_seek_key_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid, entrynum
+      integer(c_int64_t), intent(in) :: key, posinentry
+      integer(c_int), intent(out) :: ierr
+    end subroutine
+
+    subroutine fsion_key_get_stat(sid, key, num_blocks, total_size, ierr) bind(C, &
+                                  name='fsion_key_get_stat_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid
+      integer(c_int64_t), intent(in) :: key
+      integer(c_int64_t), intent(out) :: num_blocks, total_size
+      integer(c_int), intent(out) :: ierr
+    end subroutine
+
+    subroutine fsion_dup(sid, mode, rank, key, newsid) bind(C, name='fsion_dup_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid, mode, rank
+      integer(c_int64_t), intent(in) :: key
+      integer(c_int), intent(out) :: newsid
+    end subroutine
+
+    ! Arrays of ntasks elements, and blocksizes of ntasks*maxblocks, as fsion_get_locations tells the two.
+    subroutine fsion_get_location_arrays(sid, chunksizes, globalranks, blockcounts, blocksizes, ierr) &
+      bind(C, name='fsion_get_location_arrays_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid
+      integer(c_int64_t), intent(inout) :: chunksizes(*), globalranks(*), blockcounts(*), blocksizes(*)
+      integer(c_int), intent(out) :: ierr
+    end subroutine
 
     subroutine fsion_seek(sid, rank, currentblocknr, posinblk, ierr) bind(C, name='fsion_seek_c_')
       import :: c_int, c_int64_t
@@ -166,9 +253,9 @@ module sion_f90
       integer(c_int), intent(inout) :: mapping_size, numfiles, ierr
     end subroutine
 
-    ! The arrays are returned as addresses; use c_f_pointer(transfer(address, c_null_ptr), array, [ntasks]).
-    subroutine fsion_get_locations(sid, ntasks, maxblocks, globalskip, start_of_varheader, sion_localsizes, &
-                                   sion_globalranks, sion_chunkcount, sion_chunksizes, ierr) &
+    subroutine fsion_get_locations_addresses(sid, ntasks, maxblocks, globalskip, start_of_varheader, &
+                                             sion_localsizes, &
+                                      sion_globalranks, sion_chunkcount, sion_chunksizes, ierr) &
       bind(C, name='fsion_get_locations_c_')
       import :: c_int, c_int64_t
       integer(c_int), intent(in) :: sid
@@ -178,7 +265,8 @@ module sion_f90
       integer(c_int), intent(out) :: ierr
     end subroutine
 
-    subroutine fsion_get_current_locations(sid, ntasks, sion_currentpos, sion_currentblocknr, ierr) &
+    subroutine fsion_get_current_locations_addresses(sid, ntasks, sion_currentpos, sion_currentblocknr, &
+                                                     ierr) &
       bind(C, name='fsion_get_current_locations_c_')
       import :: c_int, c_int64_t
       integer(c_int), intent(in) :: sid
@@ -231,5 +319,53 @@ contains
     end interface
     call open_rank_c(fname, file_mode, chunksize, fsblksize, rank, sid, len(fname), len(file_mode))
   end subroutine
+
+  subroutine arrays_of_locations(sid, ntasks, maxblocks, globalskip, start_of_varheader, sion_localsizes, &
+                                 sion_globalranks, &
+                                 sion_chunkcount, sion_chunksizes, ierr)
+    integer, intent(in) :: sid
+    integer, intent(inout) :: ntasks, maxblocks
+    integer(c_int64_t), intent(inout) :: globalskip, start_of_varheader
+    integer(c_int64_t), allocatable, intent(inout) :: sion_localsizes(:), sion_globalranks(:), &
+      sion_chunkcount(:)
+    integer(c_int64_t), allocatable, intent(inout) :: sion_chunksizes(:, :) ! (ntasks, maxblocks)
+    integer, intent(out) :: ierr
+    integer(c_int64_t) :: at(4), n
+    call fsion_get_locations_addresses(sid, ntasks, maxblocks, globalskip, start_of_varheader, at(1), &
+                                       at(2), at(3), at(4), ierr)
+    if (ierr /= sion_success) return
+    n = ntasks
+    sion_localsizes = at_address(at(1), n)
+    sion_globalranks = at_address(at(2), n)
+    sion_chunkcount = at_address(at(3), n)
+    if (at(4) == 0) n = 0
+    sion_chunksizes = reshape(at_address(at(4), n * max(maxblocks, 0)), [n, max(int(maxblocks, c_int64_t), &
+      0_c_int64_t)])
+  end subroutine
+
+  subroutine arrays_of_current(sid, ntasks, sion_currentpos, sion_currentblocknr, ierr)
+    integer, intent(in) :: sid
+    integer, intent(inout) :: ntasks
+    integer(c_int64_t), allocatable, intent(inout) :: sion_currentpos(:), sion_currentblocknr(:)
+    integer, intent(out) :: ierr
+    integer(c_int64_t) :: at(2)
+    call fsion_get_current_locations_addresses(sid, ntasks, at(1), at(2), ierr)
+    if (ierr /= sion_success) return
+    sion_currentpos = at_address(at(1), int(ntasks, c_int64_t))
+    sion_currentblocknr = at_address(at(2), int(ntasks, c_int64_t))
+  end subroutine
+
+  ! A copy of n numbers; of none where there is no array.
+  function at_address(address, n) result(numbers)
+    integer(c_int64_t), intent(in) :: address, n
+    integer(c_int64_t), allocatable :: numbers(:)
+    integer(c_int64_t), pointer :: there(:)
+    if (address == 0) then
+      allocate(numbers(0))
+    else
+      call c_f_pointer(transfer(address, c_null_ptr), there, [n])
+      numbers = there
+    end if
+  end function
 
 end module sion_f90

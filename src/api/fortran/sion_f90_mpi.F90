@@ -21,7 +21,7 @@ module sion_f90_mpi
   implicit none
   public
   private :: c_char, c_int, c_int64_t
-  private :: MPI_Comm, paropen_integer, paropen_f08
+  private :: MPI_Comm, paropen_integer, paropen_f08, paropen_mapped_integer, paropen_mapped_f08
 
   type, bind(C) :: MPI_Comm
     integer(c_int) :: MPI_VAL
@@ -31,7 +31,22 @@ module sion_f90_mpi
     module procedure paropen_integer, paropen_f08
   end interface
 
+  interface fsion_paropen_mapped_mpi
+    module procedure paropen_mapped_integer, paropen_mapped_f08
+  end interface
+
   interface
+    subroutine fsion_parclose_mapped_mpi(sid, ierr) bind(C, name='fsion_parclose_mapped_mpi_c_')
+      import :: c_int
+      integer(c_int), intent(in) :: sid
+      integer(c_int), intent(out) :: ierr
+    end subroutine
+    subroutine fsion_parreinit_mpi(sid, chunksize, ierr) bind(C, name='fsion_parreinit_mpi_c_')
+      import :: c_int, c_int64_t
+      integer(c_int), intent(in) :: sid
+      integer(c_int64_t), intent(in) :: chunksize
+      integer(c_int), intent(out) :: ierr
+    end subroutine
     subroutine fsion_parclose_mpi(sid, ierr) bind(C, name='fsion_parclose_mpi_c_')
       import :: c_int
       integer(c_int), intent(in) :: sid
@@ -59,4 +74,55 @@ contains
 #define PAROPEN_LABEL 'sheaf_fortran_paropen_mpi'
 #define PAROPEN_RANK globalrank
 #include "paropen_comm.inc"
+
+  ! The arrays have an element for each task of this process; reading fills them.
+  subroutine paropen_mapped_integer(fname, file_mode, nfiles, fgcomm, nlocaltasks, globalranks, &
+                                    chunksizes, mapping_filenrs, &
+                                    mapping_lranks, fsblksize, sid)
+    character(len=*), intent(in) :: fname, file_mode
+    integer, intent(inout) :: nfiles
+    integer, intent(in) :: fgcomm
+    integer, intent(inout) :: nlocaltasks
+    integer, dimension(..), contiguous, intent(inout) :: globalranks, mapping_filenrs, mapping_lranks
+    integer(c_int64_t), dimension(..), contiguous, intent(inout) :: chunksizes
+    integer, intent(inout) :: fsblksize
+    integer, intent(out) :: sid
+    interface
+      subroutine paropen_c(fname, file_mode, nfiles, fgcomm, nlocaltasks, globalranks, chunksizes, &
+                           mapping_filenrs, &
+                           mapping_lranks, fsblksize, sid, fname_length, mode_length) &
+        bind(C, name='sheaf_fortran_paropen_mapped_mpi')
+        import :: c_char, c_int, c_int64_t
+        character(kind=c_char), intent(in) :: fname(*), file_mode(*)
+        integer(c_int), intent(inout) :: nfiles
+        integer(c_int), intent(in) :: fgcomm
+        integer(c_int), intent(inout) :: nlocaltasks
+        integer(c_int), dimension(..), contiguous, intent(inout) :: globalranks
+        integer(c_int64_t), dimension(..), contiguous, intent(inout) :: chunksizes
+        integer(c_int), dimension(..), contiguous, intent(inout) :: mapping_filenrs, mapping_lranks
+        integer(c_int), intent(inout) :: fsblksize
+        integer(c_int), intent(out) :: sid
+        integer(c_int), value :: fname_length, mode_length
+      end subroutine
+    end interface
+    call paropen_c(fname, file_mode, nfiles, fgcomm, nlocaltasks, globalranks, chunksizes, &
+                   mapping_filenrs, mapping_lranks, &
+                   fsblksize, sid, len(fname), len(file_mode))
+  end subroutine
+
+  subroutine paropen_mapped_f08(fname, file_mode, nfiles, fgcomm, nlocaltasks, globalranks, chunksizes, &
+                                mapping_filenrs, &
+                                mapping_lranks, fsblksize, sid)
+    character(len=*), intent(in) :: fname, file_mode
+    integer, intent(inout) :: nfiles
+    type(MPI_Comm), intent(in) :: fgcomm
+    integer, intent(inout) :: nlocaltasks
+    integer, dimension(..), contiguous, intent(inout) :: globalranks, mapping_filenrs, mapping_lranks
+    integer(c_int64_t), dimension(..), contiguous, intent(inout) :: chunksizes
+    integer, intent(inout) :: fsblksize
+    integer, intent(out) :: sid
+    call paropen_mapped_integer(fname, file_mode, nfiles, fgcomm%MPI_VAL, nlocaltasks, globalranks, &
+                                chunksizes, &
+                                mapping_filenrs, mapping_lranks, fsblksize, sid)
+  end subroutine
 end module sion_f90_mpi

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
@@ -24,6 +25,17 @@ inline StripedFile& file_of(MFILE* f) {
 inline Block block_of(int64_t offset, const void* buffer, size_t size) {
   if (!buffer && size > 0) throw Error(Code::invalid_argument, "no buffer (NULL)");
   return {offset, static_cast<std::byte*>(const_cast<void*>(buffer)), static_cast<int64_t>(size)};
+}
+
+// The list of a call with several blocks.
+template <class Buffer>
+std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers,
+                             const size_t* sizes) {
+  if (count > 0 && (!offsets || !buffers || !sizes))
+    throw Error(Code::invalid_argument, "no list of blocks (NULL)");
+  std::vector<Block> blocks;
+  for (unsigned i = 0; i < count; ++i) blocks.push_back(block_of(offsets[i], buffers[i], sizes[i]));
+  return blocks;
 }
 
 }  // namespace sheaf::sfio

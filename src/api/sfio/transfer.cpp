@@ -27,14 +27,6 @@ int64_t transfer_simply(MFILE* f, Direction direction, const Block& block) {
   return block.length;
 }
 
-template <class Buffer>
-std::vector<Block> blocks_of(unsigned count, const int64_t* offsets, Buffer* const* buffers, const size_t* sizes) {
-  if (count > 0 && (!offsets || !buffers || !sizes)) throw Error(Code::invalid_argument, "no list of blocks (NULL)");
-  std::vector<Block> blocks;
-  for (unsigned i = 0; i < count; ++i) blocks.push_back(block_of(offsets[i], buffers[i], sizes[i]));
-  return blocks;
-}
-
 int64_t sum_of(const std::vector<Block>& blocks) {
   int64_t sum = 0;
   for (const Block& block : blocks) sum += block.length;

@@ -120,8 +120,11 @@ FILE* Handle::own_stream() {
 
 StdioHandle& Handle::share() {
   if (facts().compressed)
-    throw Error(Code::unsupported, "'" + path() + "' is compressed: its bytes are frames, and are read and written through the "
-                                       "library's calls or the stream of sion_get_fp");
+    throw Error(Code::unsupported,
+                "'" + path() +
+                    "' is compressed: behind a descriptor lie frames, not the bytes of the task; use "
+                    "the library's calls or, without the word posix, the stream of sion_get_fp, or " +
+                    (writer ? "write with compress=none" : "a copy made by 'sheaf defrag --decompress'"));
   if (through_library && !posix)
     throw Error(Code::unsupported, "'" + path() + "' was opened with fileptr=stream: its stream goes through the library");
   return writer ? writer->share(!posix) : reader->share(!posix);

@@ -39,7 +39,7 @@ FILE* sion_get_fp(int sid) {
 
 int sion_get_fd(int sid) {
   Handle* h = find_handle(sid);
-  if (h && !h->posix) return -1;
+  if (h && !h->posix && !h->facts().compressed) return -1;
   return on_stream("sion_get_fd", sid, -1, [](Handle& handle) { return handle.share().descriptor(); });
 }
 

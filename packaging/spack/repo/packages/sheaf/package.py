@@ -16,7 +16,7 @@ class Sheaf(CMakePackage):
     variant("fortran", default=True, description="Fortran modules")
     variant("flavour", default="default", values=("default", "tools"), multi=False,
             description="tools: archives for tracing libraries, every name begins with l")
-    variant("compression", default=True, description="zstd and lz4 at run time")
+    variant("compression", default=True, description="zstd, lz4 and gzip (zlib)")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -27,8 +27,10 @@ class Sheaf(CMakePackage):
     depends_on("cli11", type="build")
     depends_on("fmt")
     depends_on("nlohmann-json", type="build")
-    depends_on("zstd", type="run", when="+compression")
-    depends_on("lz4", type="run", when="+compression")
+    # Headers to build; the libraries are loaded when a stream asks for them.
+    depends_on("zstd", type=("build", "run"), when="+compression")
+    depends_on("lz4", type=("build", "run"), when="+compression")
+    depends_on("zlib", type=("build", "run"), when="+compression")
 
     provides("sionlib", when="flavour=default")
 
@@ -49,7 +51,7 @@ class Sheaf(CMakePackage):
 
     def setup_run_environment(self, env):
         if self.spec.satisfies("+compression"):
-            for name in ("zstd", "lz4"):  # loaded when a stream asks for them
+            for name in ("zstd", "lz4", "zlib"):
                 env.prepend_path("LD_LIBRARY_PATH", self.spec[name].prefix.lib)
 
     @run_after("install")

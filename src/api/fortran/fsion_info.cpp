@@ -1,0 +1,56 @@
+// What the original has in C only: numbers of an open multifile, its tables as arrays, duplicates.
+#include <algorithm>
+#include <cstdint>
+
+#include "api/fortran/fsion.hpp"
+#include "sion.h"
+
+using namespace sheaf::fortran;
+
+// Functions in Fortran; the C functions the modules bind to are the entry points of FORTRAN 77.
+SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_chunk_(const int* sid) {
+  return sion_bytes_avail_in_chunk(*sid);
+}
+SHEAF_FORTRAN sion_int64 fsion_get_bytes_written_(const int* sid) { return sion_get_bytes_written(*sid); }
+SHEAF_FORTRAN sion_int64 fsion_get_bytes_read_(const int* sid) { return sion_get_bytes_read(*sid); }
+SHEAF_FORTRAN void fsion_bytes_avail_in_chunk_c_(const int* sid, sion_int64* bytes) {
+  *bytes = sion_bytes_avail_in_chunk(*sid);
+}
+SHEAF_FORTRAN void fsion_get_bytes_written_c_(const int* sid, sion_int64* bytes) {
+  *bytes = sion_get_bytes_written(*sid);
+}
+SHEAF_FORTRAN void fsion_get_bytes_read_c_(const int* sid, sion_int64* bytes) {
+  *bytes = sion_get_bytes_read(*sid);
+}
+
+SHEAF_FORTRAN void fsion_get_number_of_files_c_(const int* sid, int* numfiles) {
+  *numfiles = sion_get_number_of_files(*sid);
+}
+SHEAF_F77(fsion_get_number_of_files);
+
+// Of `ntasks` elements each, and block_sizes(ntasks, maxblocks), as fsion_get_locations tells the two.
+SHEAF_FORTRAN void fsion_get_location_arrays_c_(const int* sid, sion_int64* chunksizes,
+                                                sion_int64* globalranks, sion_int64* blockcounts,
+                                                sion_int64* blocksizes, int* ierr) {
+  int ntasks = 0;
+  int maxblocks = 0;
+  sion_int64 globalskip = 0;
+  sion_int64 end_of_data = 0;
+  sion_int64* found[4] = {};
+  *ierr = sion_get_locations(*sid, &ntasks, &maxblocks, &globalskip, &end_of_data, &found[0], &found[1],
+                             &found[2], &found[3]);
+  if (*ierr != SION_SUCCESS) return;
+  sion_int64* const given[] = {chunksizes, globalranks, blockcounts, blocksizes};
+  for (int i = 0; i < 4; ++i)
+    if (found[i]) std::copy_n(found[i], int64_t{ntasks} * (i < 3 ? 1 : std::max(maxblocks, 0)), given[i]);
+}
+SHEAF_F77(fsion_get_location_arrays);
+
+SHEAF_FORTRAN void fsion_dup_c_(const int* sid, const int* mode, const int* rank, const sion_int64* key,
+                                int* newsid) {
+  *newsid = sion_dup(*sid, *mode, *rank, static_cast<uint64_t>(*key));
+}
+SHEAF_F77(fsion_dup);
+
+SHEAF_FORTRAN void fsion_dedup_c_(const int* sid, int* ierr) { *ierr = sion_dedup(*sid); }
+SHEAF_F77(fsion_dedup);
