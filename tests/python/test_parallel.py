@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import os
 import shutil
 import subprocess
@@ -178,40 +179,58 @@ if comm.rank == 0:
 """
 
 
-def mpi4py_runs():
-    """(launcher, interpreter) where mpi4py works."""
-    launcher = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+def mpi4py_runs(mpi, directory):
+    """(launcher, environment) in which mpi4py works on this MPI; None if it does not. MPICH under Debian's name
+    is found under the one that mpi4py looks for."""
+    launcher = shutil.which(f"mpirun.{mpi}") or (shutil.which("mpirun") if mpi == "openmpi" else None)
     if not launcher:
         return None
+    environment = dict(os.environ)
+    if mpi == "mpich":
+        found = ctypes.util.find_library("mpich")
+        if not found:
+            return None
+        (directory / "libmpi.so.12").symlink_to(find_path_of(found))
+        environment.update(MPI4PY_MPIABI="mpich", LD_LIBRARY_PATH=str(directory))
     check = subprocess.run(
         [sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"],
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    return launcher if "Open MPI" in check.stdout else None
+    name = {"openmpi": "Open MPI", "mpich": "MPICH"}[mpi]
+    return (launcher, environment) if name in check.stdout else None
 
 
+def find_path_of(library):
+    """Where the linker finds it."""
+    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    return next(line.rpartition("=> ")[2] for line in listed.splitlines() if line.strip().startswith(library))
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize("way", ["native", "messages"])
-def test_mpi4py(path, tmp_path, build, way):
-    launcher = mpi4py_runs()
-    if not launcher:
-        pytest.skip("no mpi4py under Open MPI")
-    if way == "native" and not (build / "lib" / "openmpi").exists():
-        pytest.skip("the build has no Open MPI")
+def test_mpi4py(path, tmp_path, build, way, mpi):
+    runs = mpi4py_runs(mpi, tmp_path)
+    if not runs:
+        pytest.skip(f"no mpi4py under {mpi}")
+    if way == "native" and not (build / "lib" / mpi).exists():
+        pytest.skip(f"the build has no {mpi}")
+    launcher, environment = runs
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    environment = dict(
-        os.environ,
+    environment.update(
         SHEAF_PYTHON_MPI=way,
-        SHEAF_LIBRARY=str(build / 'lib'),
+        SHEAF_LIBRARY=str(build / "lib"),
         OMPI_ALLOW_RUN_AS_ROOT="1",
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
         OMPI_MCA_rmaps_base_oversubscribe="1",
     )
+    tasks = {"openmpi": 3, "mpich": 2}[mpi]  # MPICH polls
     drop_in = ["drop-in"] if way == "native" else []
     run = subprocess.run(
-        [launcher, "-n", "3", sys.executable, str(program), path, *drop_in],
+        [launcher, "-n", str(tasks), sys.executable, str(program), path, *drop_in],
         env=environment,
         capture_output=True,
         text=True,
@@ -221,11 +240,11 @@ def test_mpi4py(path, tmp_path, build, way):
     assert run.returncode == 0, run.stderr
     assert run.stdout.split() == ["NativeOpener" if way == "native" else "Opener"]
     with sheaf.open(path) as f:
-        assert [task.bytes for task in f.tasks] == [803] * 3 and sheaf.verify(path)
+        assert [task.bytes for task in f.tasks] == [803] * tasks and sheaf.verify(path)
 
 
-def test_the_drop_in_comes_before_mpi4py(build):
-    if not mpi4py_runs():
+def test_the_drop_in_comes_before_mpi4py(build, tmp_path):
+    if not mpi4py_runs("openmpi", tmp_path):
         pytest.skip("no mpi4py under Open MPI")
     code = "from mpi4py import MPI; import sheaf.mpiio; sheaf.mpiio.enable()"
     environment = dict(os.environ, SHEAF_LIBRARY=str(build / 'lib'))
