@@ -49,8 +49,8 @@ StageCall Collective::call_for(const Facts& facts, const Together& how, bool wri
 int64_t Collective::on_one_host(File& file, const Access& access, const Together& how, bool writes,
                                 const Facts& facts, Tally& tally) {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
-  const int64_t usual = how.aggregators > 0 ? how.aggregators : writes ? facts.threads : tasks;
-  int64_t pens = std::min<int64_t>({tasks, usual, Stage::most_pens});
+  int64_t pens =
+      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : facts.threads, Stage::most_pens});
   tally.aggregators = std::max(tally.aggregators, pens);
   if (writes && how.aggregators == 0) pens = std::min<int64_t>(pens, file.writers_at_once());
   // All of it will be written: in one piece, which windows one by one would not be.
