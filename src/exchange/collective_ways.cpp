@@ -1,5 +1,6 @@
 // The three ways of a collective transfer (exchange/collective).
 #include <algorithm>
+#include <utility>
 
 #include "comm/agree.hpp"
 #include "exchange/collective_parts.hpp"
@@ -88,7 +89,7 @@ int64_t Collective::between_hosts(File& file, const Access& access, const Togeth
                                   const Facts& facts, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
-  if (!facts.repeated) {
+  if (!std::exchange(planned_, true)) {
     const StageCall call = call_for(facts, how, writes, 0);
     const Staged part(call, access, true, tally);
     const auto mark = [&](const WindowPart& window) { part.mark(window); };
