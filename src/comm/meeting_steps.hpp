@@ -5,13 +5,14 @@
 // memory:
 //
 //   come      tasks at the meeting that is going on: each +1; the last one sets it to 0
-//   meetings  how many are over: the last one +1, after it has set `come` and before it wakes the others, who
-//   sleep on it too_long  two, for even and odd meetings: contributions without room in a slot; the last one
-//   sets that of the next meeting to 0
+//   meetings  how many are over: the last one +1, when it has set `come`, before it wakes the others, who
+//             sleep on it
+//   too_long  two, for even and odd meetings: contributions without room in a slot; the last one sets that
+//             of the next meeting to 0
 //
 // Two sets of slots take turns: whoever writes for a meeting has seen all come to the last one, hence leave
-// the one before, whose slots these were. Counting is acquire and release, so that contributions are seen by
-// who has seen the meeting to be over.
+// the one before, whose slots these were. All accesses are sequentially consistent: who has seen the meeting
+// to be over sees the contributions.
 #pragma once
 
 #include <cstdint>

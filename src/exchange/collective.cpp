@@ -197,7 +197,10 @@ Collective::Facts Collective::meet(const Access& access, const Together& how, bo
     facts.tiled =
         writes && facts.low < facts.high && sums.coverage.load() == coverage_of_range(facts.low, facts.high);
   }
-  if (!facts.repeated) wish_ = std::make_unique<Wish>(mine);
+  if (!facts.repeated) {
+    wish_ = std::make_unique<Wish>(mine);
+    planned_ = false;
+  }
   return facts;
 }
 

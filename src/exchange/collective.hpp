@@ -91,6 +91,7 @@ class Collective {
   std::unique_ptr<Stage> stage_;        // of this host; null until it is needed
   std::unique_ptr<HostExchange> lane_;  // of an aggregator of several hosts
   std::unique_ptr<Wish> wish_;          // of the last call; null: nothing is known of it, or it has failed
+  bool planned_ = false;                // the aggregators' plan is that of the last call
   int call_ = 0;                        // whose sums and ranges are next
   uint64_t next_ = 0;                   // window
 };

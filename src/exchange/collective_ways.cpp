@@ -1,5 +1,6 @@
 // The three ways of a collective transfer (exchange/collective).
 #include <algorithm>
+#include <utility>
 
 #include "comm/agree.hpp"
 #include "exchange/collective_parts.hpp"
@@ -49,8 +50,8 @@ StageCall Collective::call_for(const Facts& facts, const Together& how, bool wri
 int64_t Collective::on_one_host(File& file, const Access& access, const Together& how, bool writes,
                                 const Facts& facts, Tally& tally) {
   const int64_t tasks = how.per_host < 0 ? comm_.size() : std::clamp<int64_t>(how.per_host, 1, comm_.size());
-  const int64_t usual = how.aggregators > 0 ? how.aggregators : writes ? facts.threads : tasks;
-  int64_t pens = std::min<int64_t>({tasks, usual, Stage::most_pens});
+  int64_t pens =
+      std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : facts.threads, Stage::most_pens});
   tally.aggregators = std::max(tally.aggregators, pens);
   if (writes && how.aggregators == 0) pens = std::min<int64_t>(pens, file.writers_at_once());
   const StageCall call = call_for(facts, how, writes, static_cast<int>(pens));
@@ -85,7 +86,7 @@ int64_t Collective::between_hosts(File& file, const Access& access, const Togeth
                                   const Facts& facts, Tally& tally) {
   tally.aggregators = std::max(tally.aggregators, hosts_->owners());
   std::optional<Error> problem;
-  if (!facts.repeated) {
+  if (!std::exchange(planned_, true)) {
     const StageCall call = call_for(facts, how, writes, 0);
     const Staged part(call, access, true, tally);
     const auto mark = [&](const WindowPart& window) { part.mark(window); };

@@ -5,13 +5,12 @@
 // Words in shared memory:
 //
 //   turn of a slot     free_for(n): window n may use it; there(n): window n has been read into it. Changed by
-//   who is done with a window:
-//                      writing, who has written it; reading, who has read it, then the last one to take of
-//                      it.
+//                      who is done with a window: writing, who has written it; reading, who has read it,
+//                      then the last one to take of it.
 //   arrived of a slot  tasks that have put, or taken, their part of the window: each +1; 0 before the turn
-//   changes. pen                the next window of this pen, and whether somebody holds it. Windows of a pen
-//   are written, or read, one after
-//                      the other by who holds it.
+//                      changes.
+//   pen                the next window of this pen, and whether somebody holds it. Windows of a pen are
+//                      written, or read, one after the other by who holds it.
 //
 // All accesses are sequentially consistent: who gives a pen back looks at the next window afterwards, who
 // fills a window looks at the pen afterwards, so one of them sees the other. Who needs a word to change

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "comm/fiber_comm.hpp"
@@ -45,6 +46,38 @@ TEST(Hosts, OfAnIoNodeShareOneSetOfAggregatorsAndMemoryEach) {
   const test::Variable topology("SHEAF_TOPOLOGY", "ion=4");
   EXPECT_EQ(owners_of({}), (Owners{0, 2, 4}));
   EXPECT_EQ(owners_of({.aggregators = 1}), (Owners{0}));
+}
+
+// What tasks want may be the same as in the call before, of which there is no plan.
+TEST(Hosts, MakeAPlanWhereTheLastCallHadNone) {
+  constexpr int64_t record = 100, records = 50;
+  MemoryStore store;
+  store.open("a", sheaf::Access::fresh);
+  run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
+    const auto file = store.open("a", sheaf::Access::write);
+    Collective transfers(comm);
+    Together how;
+    Tally tally;
+    const layout::TypeMap type = layout::TypeMap::bytes(record).resized(0, tasks * record);
+    std::vector<std::byte> data(record * records);
+    const auto write = [&](Together::Way way, int64_t displacement, uint8_t value) {
+      how.exchange = way;
+      std::ranges::fill(data, static_cast<std::byte>(value + comm.rank()));
+      transfers.write(
+          *file,
+          {displacement + comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()},
+          how, std::nullopt, tally);
+    };
+    write(Together::Way::always, 1'000'000, 20);
+    how.aggregators = 0;
+    write(Together::Way::automatic, 0, 40);
+    for (uint8_t value = 60; value < 120; value += 20) write(Together::Way::never, 0, value);
+    write(Together::Way::always, 0, 120);
+    write(Together::Way::always, 0, 140);
+  });
+  const auto bytes = store.contents("a");
+  for (int64_t i = 0; i < tasks * record * records; ++i)
+    ASSERT_EQ(bytes[static_cast<size_t>(i)], static_cast<std::byte>(140 + i / record % tasks)) << "at " << i;
 }
 
 TEST(Hosts, ReadWhatAllTasksWantOnce) {
