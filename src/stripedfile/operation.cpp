@@ -1,6 +1,8 @@
 #include "stripedfile/operation.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "comm/agree.hpp"
 
@@ -10,14 +12,30 @@ namespace {
 // Under way to one listener. A task that shares its core with a listener may not come to send for a while: with two, listeners on
 // other cores ran out of work (docs/api-sfio.md, "Measured").
 constexpr size_t most_flights = 8;
-}
 
-Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
-                     std::span<const Block> blocks)
+// By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's
+// bytes: where ranges of equal length begin with stripe units of one listener, all tasks would begin with
+// that.
+std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
+  std::vector<size_t> visits(listeners.size());
+  std::iota(visits.begin(), visits.end(), size_t{0});
+  std::ranges::sort(visits, {}, [&](size_t lane) { return listeners[lane]; });
+  if (!visits.empty()) {
+    const auto first = static_cast<std::ptrdiff_t>(static_cast<size_t>(task) % visits.size());
+    std::rotate(visits.begin(), visits.begin() + first, visits.end());
+  }
+  return visits;
+}
+}  // namespace
+
+Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes,
+                     std::span<const SubfileHandle> subfiles, std::span<const Block> blocks)
     : link_(link),
       direction_(direction),
-      streams_(stripes, subfiles, direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
-      lanes_(streams_.listeners().size()) {
+      streams_(stripes, subfiles,
+               direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
+      lanes_(streams_.listeners().size()),
+      visits_(visits_of(streams_.listeners(), link.number())) {
   advance();
 }
 
@@ -25,10 +43,14 @@ bool Operation::advance() {
   if (done_) return true;
   // One message to everybody before anybody gets a second one.
   bool all = true;
-  const auto first = static_cast<size_t>(link_.number());
-  for (size_t most = 1; most <= most_flights; ++most) {
+  bool more = true;  // to send
+  for (size_t most = 1; more && most <= most_flights; ++most) {
     all = true;
-    for (size_t i = 0; i < lanes_.size(); ++i) all = advance((first + i) % lanes_.size(), most) && all;
+    more = false;
+    for (const size_t lane : visits_) {
+      all = advance(lane, most) && all;
+      more = more || !lanes_[lane].empty;
+    }
   }
   if (!all) return false;
   done_ = true;

@@ -46,7 +46,8 @@ class SHEAF_EXPORT Operation {
   Direction direction_;
   std::vector<Copy> copies_;
   RequestStreams streams_;
-  std::vector<Lane> lanes_;
+  std::vector<Lane> lanes_;     // as streams_.listeners()
+  std::vector<size_t> visits_;  // lanes in the order in which this task goes round them
   std::optional<Error> failed_;
   bool done_ = false;
   int64_t ended_calls_ = 0;
