@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "comm/dense_exchange.hpp"
 #include "comm/shared_memory.hpp"
 
 namespace sheaf::simulation {
@@ -18,14 +19,23 @@ int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
 
 class TapingExchange final : public Exchange {
  public:
-  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number)
-      : exchange_(std::move(exchange)), tape_(tape), task_(task), group_(group), number_(number) {}
+  // `messages`: that come to this task one by one.
+  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number,
+                 int64_t messages)
+      : exchange_(std::move(exchange)),
+        tape_(tape),
+        task_(task),
+        group_(group),
+        number_(number),
+        messages_(messages) {}
 
   std::vector<int64_t> finish() override {
     std::vector<int64_t> received = exchange_->finish();
     int64_t bytes = 0;
     for (const int64_t one : received) bytes += one;
-    tape_.note(task_, {.length = bytes, .file = group_, .place = number_, .kind = Kind::finish});
+    tape_.note(
+        task_,
+        {.offset = messages_, .length = bytes, .file = group_, .place = number_, .kind = Kind::finish});
     return received;
   }
 
@@ -35,9 +45,10 @@ class TapingExchange final : public Exchange {
   int task_;
   int32_t group_;
   int32_t number_;
+  int64_t messages_;
 };
 
-class TapingComm final : public Comm {
+class TapingComm final : public Comm, public DenseExchange {
  public:
   TapingComm(std::unique_ptr<Comm> comm, Tape& tape, int task)
       : comm_(std::move(comm)), tape_(tape), task_(task) {
@@ -81,7 +92,7 @@ class TapingComm final : public Comm {
   // What goes to the root passes its port.
   Gathered gather(std::span<const std::byte> mine, int root) override {
     Gathered all = comm_->gather(mine, root);
-    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine));
+    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine), Kind::gather);
     return all;
   }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
@@ -95,10 +106,14 @@ class TapingComm final : public Comm {
   }
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
-    const int32_t number = exchanges_++;
-    tape_.note(task_, {.length = bytes_of(outgoing), .file = group_, .place = number, .kind = Kind::begin});
-    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
-                                            task_, group_, number);
+    const int64_t out = std::ssize(outgoing);
+    const int64_t in = std::ssize(incoming);
+    return exchange(std::move(outgoing), std::move(incoming), out, in);
+  }
+  // One operation of the machine, in which no message costs anything for itself.
+  std::unique_ptr<Exchange> exchange_all(std::vector<Outgoing> outgoing,
+                                         std::vector<Incoming> incoming) override {
+    return exchange(std::move(outgoing), std::move(incoming), 0, 0);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     meet(8);
@@ -120,8 +135,17 @@ class TapingComm final : public Comm {
 
  private:
   void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }
-  void exchanged(int64_t bytes) {
-    tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::exchange});
+  void exchanged(int64_t bytes, Kind kind = Kind::exchange) {
+    tape_.note(task_, {.length = bytes, .file = group_, .kind = kind});
+  }
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming,
+                                     int64_t out, int64_t in) {
+    const int32_t number = exchanges_++;
+    tape_.note(
+        task_,
+        {.offset = out, .length = bytes_of(outgoing), .file = group_, .place = number, .kind = Kind::begin});
+    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
+                                            task_, group_, number, in);
   }
 
   std::unique_ptr<Comm> comm_;
