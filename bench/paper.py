@@ -18,6 +18,7 @@ import pathlib
 import platform
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -76,6 +77,7 @@ def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
     """False if something of the figure is missing or failed, or a statement does not hold and it is not known why."""
     figure = FIGURES[name]
     run.figure = name
+    began = time.monotonic()
     try:
         result = {"name": name, "paper": figure.paper, "title": figure.title, **about, **figure.make(run)}
         (args.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -88,7 +90,7 @@ def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
     run.say("")
     if sys.stderr.isatty():
         sys.stderr.write("\r")
-    print(f"{name}: {figure.paper}, {figure.title}", flush=True)
+    print(f"{name}: {figure.paper}, {figure.title} ({time.monotonic() - began:.0f} s)", flush=True)
     for one in result["claims"]:
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "too small a form to tell"}[one["holds"]]
         why = f"\n    why:   {one['why']}" if one["why"] else ""

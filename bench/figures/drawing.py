@@ -30,7 +30,7 @@ def label(value: float) -> str:
 
 def ticks(axes, panel: dict) -> None:
     """The values of x themselves, but none too close to the one before it; always the last one."""
-    values = sorted({x for one in panel["curves"] for x in one["x"] if one["kind"] != "paper"})
+    values = sorted({x for one in panel["curves"] for x in one["x"]})
     place = math.log2 if panel["log_x"] else float
     width = max(place(values[-1]) - place(values[0]), 1e-9)
     kept = values[-1:]
