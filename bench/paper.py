@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -92,10 +93,10 @@ def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
         sys.stderr.write("\r")
     print(f"{name}: {figure.paper}, {figure.title} ({time.monotonic() - began:.0f} s)", flush=True)
     for one in result["claims"]:
-        verdict = {True: "holds", False: "DOES NOT HOLD", None: "too small a form to tell"}[one["holds"]]
+        verdict = "holds" if one["holds"] else "DOES NOT HOLD"
         why = f"\n    why:   {one['why']}" if one["why"] else ""
         print(f"  {verdict}: {one['what']}\n    paper: {one['paper']}\n    here:  {one['here']}{why}", flush=True)
-    return not any(one["holds"] is False and not one["why"] for one in result["claims"])
+    return all(one["holds"] or one["why"] for one in result["claims"])
 
 
 def main() -> int:
@@ -111,6 +112,7 @@ def main() -> int:
     about = {"form": "quick" if args.quick else "full", "date": datetime.date.today().isoformat(),
              "command": " ".join(sys.argv), "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
              "file_system": args.fs if args.hosts else file_system_of(args.dir), "hosts": 3 if args.hosts else 1}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left
     try:
         run = Runner(Programs(args.build), args.dir, args.quick, args.fs if args.hosts else "", not args.simulated)
     except Missing as problem:

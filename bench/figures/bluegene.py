@@ -125,7 +125,7 @@ def bt_here(run: Runner) -> list[dict]:
 
 @figure("bluegene-4", PAPER, "BT-IO: one optimisation after the other switched off")
 def figure_4(run: Runner) -> dict:
-    counts = [16, 64] if run.quick else [16, 64, 256, 1024]
+    counts = [16, 64, 256] if run.quick else [16, 64, 256, 1024]
     dumps = 2 if run.quick else 3
     found: dict[str, list] = {}
     for name, off in OPTIMISATIONS.items():
@@ -142,7 +142,7 @@ def figure_4(run: Runner) -> dict:
     gain = most / base
     loop = found["optimised"][len(counts[:3]) - 1][1]["write"] / found["a call for every piece"][-1][1]["write"]
     return result([*panels, bt_here(run)], claims=[claim("all optimisations against the choice of aggregators alone, write", "at least three times", f"{gain:.1f} times with {counts[-1]} tasks",
-                                                         None if run.quick else gain >= 3,
+                                                         gain >= 3,
                                                          f"optimised, the file system is the limit: {most:.0f} MB/s; the paper's best is {P['table 2']['BT-IO']['write']}. "
                                                          f"Without, {base:.0f} MB/s: of the blocks only those at the borders between I/O nodes are shared, each is counted, "
                                                          "and the paper does not print what a lock that moves cost there"),
@@ -197,7 +197,7 @@ def flash_here(run: Runner) -> list[dict]:
 
 @figure("bluegene-6", PAPER, "FLASH: checkpoint, plot files of centres and of corners, at both levels")
 def figure_6(run: Runner) -> dict:
-    counts = [8, 64] if run.quick else [8, 16, 32, 64, 128, 256, 512]
+    counts = [8, 64, 512] if run.quick else [8, 16, 32, 64, 128, 256, 512]
     kinds = {"checkpoint": (80 * 16 ** 3 * 8, 24), "plot, centred": (80 * 16 ** 3 * 4, 4), "plot, corner": (80 * 17 ** 3 * 4, 4)}
     curves = []
     for name, (each, dumps) in kinds.items():
@@ -206,7 +206,7 @@ def figure_6(run: Runner) -> dict:
         curves.append(curve(f"{name}, MPI-IO", found, "simulated"))
     panels = [panel("simulated, the MPI-IO calls", "tasks", "MB/s", curves + best("FLASH, HDF5", "write", 512))]
     top = max(curves[0]["y"])
-    return result([*panels, flash_here(run)], claims=[claim("the MPI-IO calls of a checkpoint", f"about {P['table 2']['FLASH, HDF5']['write']} MB/s", f"at most {top:.0f} MB/s", None if run.quick else top > 900)])
+    return result([*panels, flash_here(run)], claims=[claim("the MPI-IO calls of a checkpoint", f"about {P['table 2']['FLASH, HDF5']['write']} MB/s", f"at most {top:.0f} MB/s", top > 900)])
 
 
 def homme(run: Runner, tasks: int) -> dict[str, dict[str, float]]:

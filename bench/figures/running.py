@@ -174,10 +174,10 @@ def panel(title: str, x: str, y: str, curves: list[dict], log_x: bool = True, lo
     return {"title": title, "x": x, "y": y, "log_x": log_x, "log_y": log_y, "curves": curves}
 
 
-def claim(what: str, paper: str, here: str, holds: bool | None, why: str = "") -> dict:
-    """A statement of the paper, and what the modelled machine says to it; None: the quick form is too small to tell. `why`: the
-    reason why it does not hold, where that is known."""
-    return {"what": what, "paper": paper, "here": here, "holds": holds, "why": why if holds is False else ""}
+def claim(what: str, paper: str, here: str, holds: bool, why: str = "") -> dict:
+    """A statement of the paper, and what the modelled machine says to it. `why`: the reason why it does not hold, where that is
+    known."""
+    return {"what": what, "paper": paper, "here": here, "holds": holds, "why": "" if holds else why}
 
 
 def table(title: str, columns: list[str], rows: list[list]) -> dict:

@@ -95,16 +95,16 @@ def figure_4(run: Runner) -> dict:
         curves.append(curve(phase, found, "simulated"))
     curves.append(curve("limit of the file system", [(counts[-1], P["figure 4"]["JUGENE limit MB/s"])], "paper"))
     lustre = []
-    tasks, each = (1024, 32 << 20) if run.quick else (2048, 128 << 20)
+    clients, share = (1024, 32 << 20) if run.quick else (2048, 128 << 20)
     for name, machine in (("4 servers, stripes of 1 MiB", "jaguar-narrow"), ("72 servers, stripes of 8 MiB", "jaguar")):
         for phase in ("write", "read"):
-            found = [(files, bandwidth(run.simulate(machine, "multifile", tasks=tasks, bytes=each, files=files)["seconds"], phase, tasks * each))
+            found = [(files, bandwidth(run.simulate(machine, "multifile", tasks=clients, bytes=share, files=files)["seconds"], phase, clients * share))
                      for files in (1, 4, 16, 64, 256)]
             lustre.append(curve(f"{name}, {phase}", found, "simulated"))
     one, many = curves[0]["y"][0], max(curves[0]["y"])
     enough = next(files for files, y in zip(counts, curves[0]["y"]) if y > 0.9 * many)
-    return result([panel(f"JUGENE, simulated, {tasks if run.quick else 65536} tasks", "physical files", "MB/s", curves),
-                   panel("Jaguar, simulated", "physical files", "MB/s", lustre), physical_files_here(run)],
+    return result([panel(f"JUGENE, simulated, {tasks} tasks", "physical files", "MB/s", curves),
+                   panel(f"Jaguar, simulated, {clients} tasks", "physical files", "MB/s", lustre), physical_files_here(run)],
                   claims=[claim("one file does not use the file system of JUGENE, 8 to 16 do", "saturated between 8 and 16 files",
                                 f"one file {one:.0f}, at most {many:.0f} MB/s, nine tenths of that with {enough} files", one < 0.5 * many and 4 <= enough <= 32)])
 
@@ -121,7 +121,7 @@ def alignment_here(run: Runner) -> dict:
 
 @figure("sc09-table1", PAPER, "chunks aligned with blocks of the file system, and not")
 def table_1(run: Runner) -> dict:
-    tasks, each = (4096, 8 << 20) if run.quick else (32768, 8 << 20)
+    tasks, each = 32768, 8 << 20
     rows, found = [], {}
     for name, told in (("2 MiB", 0), ("16 KiB", 16384)):
         seen = run.simulate("jugene-2009", "multifile", tasks=tasks, bytes=each, files=16, told=told)
