@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--directory", default=".", help="on the file system to be measured")
     parser.add_argument("--json", help="medians and ratios as a file")
     options = parser.parse_args()
-    directory = tempfile.mkdtemp(prefix="sheaf-bench.", dir=options.directory)
+    directory = tempfile.mkdtemp(prefix="sheaf-bench.", dir=os.path.abspath(options.directory))
     try:
         processes.spawn(work, (options, directory), options.ranks)
         with open(os.path.join(directory, "result")) as file:

@@ -14,7 +14,7 @@ sheaf_part(tools multifile/compress_streams multifile/defrag multifile/hole_tabl
 # The shared-file object of MPI-IO, with the engine that it alone uses, for cmake/MpiIo.cmake.
 file(GLOB sharedfile_sources CONFIGURE_DEPENDS src/sharedfile/*.cpp)
 set(engine_sources ${core_sources})
-list(FILTER engine_sources INCLUDE REGEX "/exchange/(collective|in_place|stage|windows)")
+list(FILTER engine_sources INCLUDE REGEX "/exchange/(collective|host_exchange|hosts\\.|run_code|stage)")
 list(REMOVE_ITEM core_sources ${engine_sources})
 add_library(sheaf_sharedfile STATIC ${sharedfile_sources} ${engine_sources})
 target_link_libraries(sheaf_sharedfile PUBLIC sheaf_static PRIVATE sheaf_warnings)
@@ -25,7 +25,7 @@ set(swift_sources ${core_sources})
 list(FILTER swift_sources INCLUDE REGEX
      "/src/(exchange|layout)/|/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/multifile/(write|read)_stream|/api/sion/(transfer|handle)\\.cpp$")
 list(FILTER swift_sources EXCLUDE REGEX
-     "/exchange/(topology|throttle|hosts_file|domains|two_phase|node_mail|piece_code|access_list|shared_range|coverage|access)|/layout/(regions|edge_map|collective|aggregators|stripes|type_map|type_node)\\.cpp$")
+     "/exchange/(topology|throttle|hosts_file|two_phase|node_mail|piece_code|access_list|shared_range|coverage|access)|/layout/(regions|edge_map|collective|aggregators|stripes|type_map|type_node)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})
 add_library(sheaf_swift_objects OBJECT ${swift_sources})
 add_library(sheaf_objects OBJECT ${core_sources})

@@ -32,14 +32,9 @@ Hints hints_of(const Part& part) {
   hints.block_size = part.machine.block;
   hints.collective_write = hints.collective_read =
       has_word(off, "automatic") ? Choice::automatic : Choice::enable;
-  hints.aligned = !has_word(off, "aligned");
-  hints.allreduce = !has_word(off, "allreduce");
-  hints.pset = !has_word(off, "pset");
   hints.reuse = !has_word(off, "reuse");
   hints.overlap = !has_word(off, "overlap");
-  hints.direct = !has_word(off, "direct");
-  hints.shared = hints.place = false;  // tasks of a node of the model have an I/O node in common, no memory
-  hints.alltoall = has_word(off, "messages") ? false : true;
+  hints.shared = false;  // tasks of a node of the model have an I/O node in common, no memory
   return hints;
 }
 

@@ -4,7 +4,6 @@
 #include <span>
 #include <utility>
 
-#include "comm/dense_exchange.hpp"
 #include "comm/shared_memory.hpp"
 
 namespace sheaf::simulation {
@@ -48,7 +47,7 @@ class TapingExchange final : public Exchange {
   int64_t messages_;
 };
 
-class TapingComm final : public Comm, public DenseExchange {
+class TapingComm final : public Comm {
  public:
   TapingComm(std::unique_ptr<Comm> comm, Tape& tape, int task)
       : comm_(std::move(comm)), tape_(tape), task_(task) {
@@ -106,14 +105,15 @@ class TapingComm final : public Comm, public DenseExchange {
   }
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
-    const int64_t out = std::ssize(outgoing);
+    const int32_t number = exchanges_++;
     const int64_t in = std::ssize(incoming);
-    return exchange(std::move(outgoing), std::move(incoming), out, in);
-  }
-  // One operation of the machine, in which no message costs anything for itself.
-  std::unique_ptr<Exchange> exchange_all(std::vector<Outgoing> outgoing,
-                                         std::vector<Incoming> incoming) override {
-    return exchange(std::move(outgoing), std::move(incoming), 0, 0);
+    tape_.note(task_, {.offset = std::ssize(outgoing),
+                       .length = bytes_of(outgoing),
+                       .file = group_,
+                       .place = number,
+                       .kind = Kind::begin});
+    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
+                                            task_, group_, number, in);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     meet(8);
@@ -137,15 +137,6 @@ class TapingComm final : public Comm, public DenseExchange {
   void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }
   void exchanged(int64_t bytes, Kind kind = Kind::exchange) {
     tape_.note(task_, {.length = bytes, .file = group_, .kind = kind});
-  }
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming,
-                                     int64_t out, int64_t in) {
-    const int32_t number = exchanges_++;
-    tape_.note(
-        task_,
-        {.offset = out, .length = bytes_of(outgoing), .file = group_, .place = number, .kind = Kind::begin});
-    return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
-                                            task_, group_, number, in);
   }
 
   std::unique_ptr<Comm> comm_;

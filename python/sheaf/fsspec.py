@@ -199,7 +199,11 @@ class SheafFileSystem(AbstractFileSystem):  # type: ignore[misc]
             if not exist_ok:
                 raise FileExistsError(path)
             return
-        self.mkdir(path)
+        try:
+            self.mkdir(path)
+        except FileExistsError:  # made by another process meanwhile
+            if not exist_ok or not self.isdir(path):
+                raise
 
     def rmdir(self, path: str) -> None:
         place, name = self.split_path(path)

@@ -58,7 +58,7 @@ class Opener:
         return self.call(
             lambda: int(
                 self.library.sion_generic_paropen(
-                    registry.api(),
+                    registry.api(self._group),
                     os.fsencode(path),
                     os.fsencode(mode),
                     by(chunk_size),
@@ -84,7 +84,7 @@ class Opener:
         return self.call(
             lambda: int(
                 self.library.sion_generic_paropen_mapped(
-                    registry.api(),
+                    registry.api(self._group),
                     os.fsencode(path),
                     os.fsencode(mode),
                     by(files),

@@ -107,32 +107,20 @@ SHEAF_WIDE inline __m512i powers_for(uint32_t low, uint32_t high) {
 
 constexpr size_t prefetched_ahead = 768;
 
-// The 256 bytes at `at`, copied past the caches to `to`, a multiple of 64, if that is not null.
 struct Line256 {
   __m512i a, b, c, d;
 };
-SHEAF_WIDE inline Line256 take(const std::byte* at, std::byte* to) {
-  const Line256 v = {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64), _mm512_loadu_si512(at + 128), _mm512_loadu_si512(at + 192)};
-  if (!to) return v;
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), v.a);
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 64), v.b);
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 128), v.c);
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 192), v.d);
-  return v;
-}
 
 // Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009) of four
 // registers of 64 bytes at a time; at least 256 bytes. Leaves less than 256 behind `at`.
-template <bool copies>
-SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& bytes, std::byte* to) {
+SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& bytes) {
   constexpr auto low = [](int64_t distance) { return power(8 * distance + 31); };
   constexpr auto high = [](int64_t distance) { return power(8 * distance - 33); };
   constexpr uint32_t low256 = low(256), high256 = high(256), low64 = low(64), high64 = high(64);
   constexpr uint32_t low16 = low(16), high16 = high(16);
   const auto next = [&]() SHEAF_WIDE {
-    const Line256 v = take(at, copies ? to : nullptr);
+    const Line256 v = {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64), _mm512_loadu_si512(at + 128), _mm512_loadu_si512(at + 192)};
     at += 256, bytes -= 256;
-    if (copies) to += 256;
     return v;
   };
   auto [a, b, c, d] = next();
@@ -161,21 +149,7 @@ SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& by
 }
 
 SHEAF_WIDE uint32_t update_by_folding(uint32_t state, const std::byte* at, size_t bytes) {
-  if (bytes >= 512) state = fold<false>(state, at, bytes, nullptr);
-  return update_words(state, at, bytes);
-}
-
-SHEAF_WIDE uint32_t copy_by_folding(uint32_t state, std::byte* to, const std::byte* at, size_t bytes) {
-  const size_t head = std::min(bytes, (64 - reinterpret_cast<uintptr_t>(to) % 64) % 64);
-  std::memcpy(to, at, head);
-  state = update_words(state, at, head);
-  at += head, to += head, bytes -= head;
-  if (const size_t all = bytes; all >= 256) {
-    state = fold<true>(state, at, bytes, to);
-    to += all - bytes;
-    _mm_sfence();
-  }
-  std::memcpy(to, at, bytes);
+  if (bytes >= 512) state = fold(state, at, bytes);
   return update_words(state, at, bytes);
 }
 
@@ -222,22 +196,6 @@ std::vector<Crc32cWay> find_ways() { return {{"table", update_by_table}}; }
 std::span<const Crc32cWay> crc32c_ways() {
   static const std::vector<Crc32cWay> ways = find_ways();
   return ways;
-}
-
-bool crc32c_copies() {
-#if defined(__x86_64__)
-  return crc32c_ways().front().update == update_by_folding;
-#else
-  return false;
-#endif
-}
-
-uint32_t crc32c_copy(uint32_t sum, std::byte* to, std::span<const std::byte> from) {
-#if defined(__x86_64__)
-  if (crc32c_copies()) return ~copy_by_folding(~sum, to, from.data(), from.size());
-#endif
-  std::memcpy(to, from.data(), from.size());
-  return crc32c(sum, from);
 }
 
 uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes) {

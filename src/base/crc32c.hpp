@@ -13,11 +13,6 @@ namespace sheaf {
 // Sum of what `sum` is the sum of (0: nothing), followed by `bytes`. Any thread.
 uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes);
 
-// The same while `from` is copied to `to`, which is not brought into the caches: for memory that is not used again soon. Pays
-// where crc32c_copies().
-uint32_t crc32c_copy(uint32_t sum, std::byte* to, std::span<const std::byte> from);
-bool crc32c_copies();
-
 // The ways there are on this machine, the one that crc32c() takes first; for tests and measurements.
 struct Crc32cWay {
   const char* name;

@@ -21,14 +21,15 @@ namespace sheaf {
 namespace {
 
 // What can fail in a round; travels as a number.
-enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, size, answer };
+enum class Part : int64_t { none, barrier, bcastr, gatherr, scatterr, create, allgather, size, answer };
 
 struct Failure {
   Part part = Part::none;
   int64_t result = 0;
 
   std::string text() const {
-    static constexpr const char* names[] = {"", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup"};
+    static constexpr const char* names[] = {"", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup",
+                                            "allgather"};
     if (part == Part::size) return "messages of more than 2 GiB do not fit through the callbacks";
     if (part == Part::answer) return "the callbacks brought other messages than were sent, or there is no memory for them";
     return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " + std::to_string(result);
@@ -50,6 +51,7 @@ class CallbackHub final : public StarHub {
     return static_cast<int64_t>(std::hash<std::string>{}(host_name()) >> 1);
   }
   int tasks_per_node() override {
+    if (per_node_of_task_0_ >= 0) return per_node_of_task_0_;
     const char* const topology = std::getenv("SHEAF_TOPOLOGY");
     return topology ? sheaf::tasks_per_node(topology) : 0;
   }
@@ -57,6 +59,7 @@ class CallbackHub final : public StarHub {
   std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
     if (dead_) throw *dead_;
     if (size_ == 1) return answer({{mine.begin(), mine.end()}, {std::ssize(mine)}}).bytes;
+    if (call_.allgather) return round_of_all(mine, answer);
     const Gathered calls = collect(mine);
     Gathered replies;
     if (is_root() && !calls.sizes.empty() && attempt([&] { replies = answer(calls); })) note(Part::answer, 0);
@@ -70,7 +73,7 @@ class CallbackHub final : public StarHub {
     note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size, local.filenumber, local.numfiles));
     local_made_ = failure_.part != Part::create;
     if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
-    if (size_ > 1) note(Part::barrier, call_.barrier(group_));
+    if (size_ > 1 && !call_.allgather) note(Part::barrier, call_.barrier(group_));
     // The next round tells everyone.
   }
 
@@ -106,15 +109,22 @@ class CallbackHub final : public StarHub {
     return {window / 8, largest == 0 ? 0 : (largest + window - 1) / window, true};
   }
 
-  // Collective. From the longest message, which the root knows, the rounds that all make.
-  Rounds agree_on_rounds(std::span<const Note> notes) {
+  // Bytes of the longest message; nothing if they cannot be what was sent, or are more than a collective moves.
+  static std::optional<int64_t> largest_of(std::span<const Note> notes) {
     int64_t largest = 0;
     int64_t total = 0;
-    bool sound = true;
-    for (const Note& n : notes) {  // none but at the root
-      sound = sound && n.length >= 0 && n.length <= INT_MAX && (total += n.length) <= INT_MAX;
-      largest = sound ? std::max(largest, n.length) : 0;
+    for (const Note& n : notes) {
+      if (n.length < 0 || n.length > INT_MAX || (total += n.length) > INT_MAX) return std::nullopt;
+      largest = std::max(largest, n.length);
     }
+    return largest;
+  }
+
+  // Collective. From the longest message, which the root knows, the rounds that all make.
+  Rounds agree_on_rounds(std::span<const Note> notes) {
+    const std::optional<int64_t> found = largest_of(notes);  // of none but at the root
+    int64_t largest = found.value_or(0);
+    bool sound = found.has_value();
     note(Part::bcastr, call_.bcastr(&largest, group_, CommCallbacks::int64, 1, 0));
     sound = sound && largest >= 0 && largest <= INT_MAX;
     if (!sound) note(Part::size, 0);
@@ -184,22 +194,86 @@ class CallbackHub final : public StarHub {
     return reply;
   }
 
+  // The first bytes of a message travel with its note.
+  struct Envelope {
+    Note note;
+    int64_t per_node = 0;
+    std::array<std::byte, 488> first{};
+  };
+
+  // A round in which every task gets the calls of all, and answers them for itself.
+  std::vector<std::byte> round_of_all(std::span<const std::byte> mine, const Answer& answer) {
+    const auto all = static_cast<size_t>(size_);
+    Envelope own{note_of(mine), per_node_of_task_0_ >= 0 ? per_node_of_task_0_ : tasks_per_node(), {}};
+    const auto ahead = std::min(mine.size(), own.first.size());
+    std::ranges::copy(mine.first(ahead), own.first.begin());
+    std::vector<Envelope> envelopes(all);
+    note(Part::allgather, call_.allgather(&own, envelopes.data(), group_, sizeof own));
+    per_node_of_task_0_ = static_cast<int>(envelopes[0].per_node);
+    Gathered calls;
+    std::vector<Note> notes;
+    for (const Envelope& e : envelopes) notes.push_back(e.note);
+    const int64_t largest = largest_of(notes).value_or(0);
+    for (const Note& n : notes) calls.sizes.push_back(largest > 0 ? n.length : 0);
+    const std::vector<int64_t> offsets = calls.offsets();
+    calls.bytes.resize(static_cast<size_t>(offsets.back()));
+    const auto call_of = [&](size_t r) {
+      return std::span(calls.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
+    };
+    for (size_t r = 0; r < all; ++r)
+      std::ranges::copy(std::span(envelopes[r].first).first(std::min(call_of(r).size(), own.first.size())), call_of(r).begin());
+    const Rounds rounds = rounds_for(std::max<int64_t>(largest - std::ssize(own.first), 0));
+    std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
+    std::vector<std::byte> joined(all * part.size());
+    for (int64_t round = 0; round < rounds.count; ++round) {
+      std::ranges::copy(part_of(mine.subspan(ahead), rounds, round), part.begin());
+      note(Part::allgather, call_.allgather(part.data(), joined.data(), group_, std::ssize(part)));
+      for (size_t r = 0; r < all; ++r) {
+        const auto to = part_of(call_of(r).subspan(std::min(call_of(r).size(), own.first.size())), rounds, round);
+        std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
+      }
+    }
+    for (size_t r = 0; r < all; ++r)
+      if (note_of(call_of(r)).sum != notes[r].sum) note(Part::answer, 0);
+    Gathered replies;
+    if (failure_.part == Part::none && attempt([&] { replies = answer(calls); })) note(Part::answer, 0);
+    std::vector<int64_t> failures(2 * all);
+    int64_t told[2] = {static_cast<int64_t>(failure_.part), failure_.result};
+    note(Part::allgather, call_.allgather(told, failures.data(), group_, sizeof told));
+    judge(first_failure(failures));
+    const std::vector<int64_t> places = replies.offsets();
+    const auto rank = static_cast<size_t>(rank_);
+    return {replies.bytes.begin() + places[rank], replies.bytes.begin() + places[rank + 1]};
+  }
+
+  static constexpr int64_t nobody = -1;
+  static constexpr int64_t untold = -2;
+  using Verdict = std::array<int64_t, 3>;  // task, part and result of a failure
+
+  // Of the part and result of each task.
+  static Verdict first_failure(std::span<const int64_t> all) {
+    for (size_t at = 0; at + 1 < all.size(); at += 2)
+      if (all[at] != 0) return {static_cast<int64_t>(at / 2), all[at], all[at + 1]};
+    return {nobody, 0, 0};
+  }
+
   // Throws on all tasks if a callback has failed on any, and makes the group dead.
   void agree_on_failures() {
     int64_t mine[2] = {static_cast<int64_t>(failure_.part), failure_.result};
     std::vector<int64_t> all(is_root() ? 2 * static_cast<size_t>(size_) : 2);
     note(Part::gatherr, call_.gatherr(mine, all.data(), group_, CommCallbacks::int64, 2, 0));
-    constexpr int64_t nobody = -1;
-    constexpr int64_t untold = -2;
-    int64_t verdict[3] = {is_root() ? nobody : untold, 0, 0};
+    Verdict verdict = {untold, 0, 0};
     if (is_root()) {
       all[0] = static_cast<int64_t>(failure_.part);
       all[1] = failure_.result;
-      for (size_t r = 0; r < static_cast<size_t>(size_) && verdict[0] == nobody; ++r)
-        if (all[2 * r] != 0) std::ranges::copy(std::array{static_cast<int64_t>(r), all[2 * r], all[2 * r + 1]}, verdict);
+      verdict = first_failure(all);
     }
-    note(Part::bcastr, call_.bcastr(verdict, group_, CommCallbacks::int64, 3, 0));
-    if (verdict[0] == nobody) return;  // a failure noted since the gather is told in the next round
+    note(Part::bcastr, call_.bcastr(verdict.data(), group_, CommCallbacks::int64, 3, 0));
+    judge(verdict);
+  }
+
+  void judge(const Verdict& verdict) {
+    if (verdict[0] == nobody) return;  // a failure noted since is told in the next round
     if (verdict[0] == untold || failure_.part != Part::none) {
       dead_ = Error(Code::io, failure_.part == Part::none ? "the bcastr callback has brought nothing" : failure_.text());
     } else {
@@ -218,6 +292,7 @@ class CallbackHub final : public StarHub {
   void* const group_;
   const int rank_;
   const int size_;
+  int per_node_of_task_0_ = -1;  // as it told all in a round; negative: not yet
   void* local_ = nullptr;
   bool local_made_ = false;
   Failure failure_;            // not told yet

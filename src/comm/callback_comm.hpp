@@ -9,6 +9,9 @@
 // (gathervr, scattervr), and know no bytes. A group of one task calls nobody but create_group and free_group. Every message
 // travels with its checksum: one that a callback did not bring, or changed, is an error of all tasks.
 //
+// With an allgather callback nothing else is called: every task gets what all bring, and computes the result itself. Two calls for a
+// collective instead of eight, and O(tasks) bytes on each task.
+//
 // A callback that fails (returns anything but 0) must not hang the others. The task goes on with the round it is in, in
 // step with the rest; at its end the tasks agree on whether a callback has failed anywhere, and either none throws or all
 // do: Error io, "task R: the gatherr callback returned N". After that the group is dead: every later call throws at
@@ -23,7 +26,7 @@
 
 namespace sheaf {
 
-// The mandatory callbacks, as the generic interface has them. dtype: see int64 below.
+// The callbacks, as the generic interface has them. dtype: see int64 below.
 struct CommCallbacks {
   int (*barrier)(void* group) = nullptr;
   int (*bcastr)(void* data, void* group, int dtype, int nelem, int root) = nullptr;
@@ -34,6 +37,7 @@ struct CommCallbacks {
   int (*create_group)(void** local, void* group, int rank, int size, int local_rank, int local_size, int filenumber,
                       int numfiles) = nullptr;
   int (*free_group)(void* local) = nullptr;
+  int (*allgather)(const void* mine, void* all, void* group, long long nbytes) = nullptr;  // may be null
 
   static constexpr int int64 = 11;  // _SION_INT64
 };

@@ -25,12 +25,13 @@ struct Family {
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
   ~Family() {
-    if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
+    if (met) spares->give_back(spare);
   }
 
   const MPI_Comm program;  // what mpi_comm() was given
   std::shared_ptr<mpi::Spares> spares;
-  mpi::Spares::Spare spare;  // the duplicate that the first of them talks on; null before their first meeting
+  mpi::Spares::Spare spare;  // what the first of them talks on, from their first meeting on
+  bool met = false;
   Traffic traffic;
   int number = 0;    // rank in `program`
   int largest = 0;   // bytes per message
@@ -70,8 +71,9 @@ class MpiComm final : public Comm, public DenseExchange {
     check(MPI_Comm_size(own_.get(), &size_), "MPI_Comm_size");
   }
 
-  // The first of a family, which finds its communicator at its first collective call.
-  explicit MpiComm(std::shared_ptr<Family> family) : own_(MPI_COMM_NULL, Handle::End::keep), family_(std::move(family)) {
+  // The first of a family, which finds where it meets at its first collective call, and its communicator when it sends messages.
+  explicit MpiComm(std::shared_ptr<Family> family)
+      : own_(MPI_COMM_NULL, Handle::End::keep), first_(true), family_(std::move(family)) {
     check(MPI_Comm_rank(family_->program, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(family_->program, &size_), "MPI_Comm_size");
     family_->number = rank_;
@@ -95,13 +97,13 @@ class MpiComm final : public Comm, public DenseExchange {
 
   void all_max(std::span<int64_t> values) override {
     count(values.size_bytes());
-    if (own_.get() == MPI_COMM_NULL && values.size() <= most_on_meeting) return meet_first(values);
+    if (is_first() && !family_->met && values.size() <= most_on_meeting) return meet_first(values);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_max(values)) return;
     all_reduce(comm(), values, MPI_MAX);
   }
 
   bool begin_all_max(std::span<const int64_t> values) override {
-    if (own_.get() == MPI_COMM_NULL) return false;  // the first call of all finds the communicator
+    if (is_first() && !family_->met) return false;  // the first call of all finds where they meet
     mpi::Meeting* const tasks = meeting();
     if (!tasks) return false;
     count(values.size_bytes());
@@ -228,10 +230,9 @@ class MpiComm final : public Comm, public DenseExchange {
   int node_count() override {
     count(0);
     if (!is_first()) return Comm::node_count();
+    meet_once();
     if (const int per_node = tasks_per_node_by_hand()) return (size_ + per_node - 1) / per_node;
-    int& known = family_->spares->nodes;
-    if (known == 0) known = Comm::node_count();
-    return known;
+    return family_->spares->nodes;
   }
 
   SharedWord* shared_words() override {
@@ -245,7 +246,14 @@ class MpiComm final : public Comm, public DenseExchange {
     if (node_count() > 1) return nullptr;
     std::shared_ptr<SharedMemory> none;
     std::shared_ptr<SharedMemory>& kept = is_first() ? family_->spare.memory : none;
-    if (!kept || kept->bytes().size() < bytes) kept = mpi::share_memory(comm(), bytes);
+    if (!kept || kept->bytes().size() < bytes) {
+      const auto everywhere = [this](bool here) {
+        int64_t missing = !here;
+        all_max(std::span(&missing, 1));
+        return missing == 0;
+      };
+      kept = mpi::share_memory({[this](std::span<std::byte> name) { broadcast(name, 0); }, everywhere}, rank_, bytes);
+    }
     if (!kept) return nullptr;
     kept->set_label(0);
     return std::make_unique<KeptMemory>(kept);
@@ -253,8 +261,7 @@ class MpiComm final : public Comm, public DenseExchange {
 
   // Before the first collective call there is none.
   std::unique_ptr<SharedMemory> kept_memory() override {
-    const bool first = own_.get() == family_->spare.comm;
-    return first && family_->spare.memory ? std::make_unique<KeptMemory>(family_->spare.memory) : nullptr;
+    return is_first() && family_->spare.memory ? std::make_unique<KeptMemory>(family_->spare.memory) : nullptr;
   }
 
   Traffic traffic() const override { return family_->traffic; }
@@ -262,21 +269,32 @@ class MpiComm final : public Comm, public DenseExchange {
  private:
   void count(size_t bytes) { count_collective(family_->traffic, size_, static_cast<int64_t>(bytes)); }
 
-  // What the group talks on.
+  // What the group sends messages on.
   MPI_Comm comm() {
-    if (own_.get() == MPI_COMM_NULL) meet_first({});
+    if (own_.get() != MPI_COMM_NULL) return own_.get();
+    meet_once();
+    if (family_->spare.comm == MPI_COMM_NULL) family_->spares->complete(family_->spare, family_->program);
+    own_ = Handle(family_->spare.comm, Handle::End::keep);
     return own_.get();
   }
 
   // Where small contributions meet; null: they travel by messages.
-  mpi::Meeting* meeting() { return is_first() ? family_->spare.meeting.get() : nullptr; }
+  mpi::Meeting* meeting() {
+    if (!is_first()) return nullptr;
+    meet_once();
+    return family_->spare.meeting.get();
+  }
 
   // Whether these are all tasks that mpi_comm() was given.
-  bool is_first() { return comm() == family_->spare.comm; }
+  bool is_first() const { return first_; }
+
+  void meet_once() {
+    if (!family_->met) meet_first({});
+  }
 
   mpi::Group group() { return {comm(), rank_, size_, family_->largest}; }
 
-  // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those kept for all tasks
+  // The only meeting on the program's communicator: which of its duplicates or meetings is free everywhere, whether those kept for all tasks
   // of the program can be had, what topology rank 0 asks for, and, as this takes a reduction anyway, the maxima that the caller
   // needs.
   void meet_first(std::span<int64_t> values) {
@@ -300,8 +318,7 @@ class MpiComm final : public Comm, public DenseExchange {
       std::fill_n(all.begin(), offered, 1);  // what some have offered is not this communicator's
     }
     family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
-    own_ = Handle(family_->spare.comm, Handle::End::keep);
-    check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    family_->met = true;
   }
 
   template <typename Call>
@@ -338,7 +355,7 @@ class MpiComm final : public Comm, public DenseExchange {
   }
 
   int tasks_per_node_by_hand() {
-    comm();
+    meet_once();
     if (family_->per_node < 0)
       throw Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks per node must be a number > 0");
     return family_->per_node;
@@ -346,13 +363,14 @@ class MpiComm final : public Comm, public DenseExchange {
 
   static constexpr size_t most_on_meeting = 16;
 
-  Handle own_;  // null before the first meeting
+  Handle own_;  // null for the first of a family before it sends messages
+  const bool first_ = false;
   std::shared_ptr<Family> family_;
   int rank_ = 0;
   int size_ = 0;
 };
 
-static_assert(sizeof(MpiComm) <= 56, "one of these exists per task and group");
+static_assert(sizeof(MpiComm) <= 64, "one of these exists per task and group");
 
 }  // namespace
 

@@ -9,29 +9,38 @@
 
 namespace sheaf::mpi {
 
-namespace {
-
-bool share_a_node(MPI_Comm comm, int size) {
+int count_nodes(MPI_Comm comm) {
+  int size = 0;
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  if (size == 1) return 1;
   MPI_Comm node = MPI_COMM_NULL;
   meet(comm);
   check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
   int here = 0;
+  int rank = 0;
   check(MPI_Comm_size(node, &here), "MPI_Comm_size");
+  check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
   MPI_Comm_free(&node);
-  return here == size;
+  if (here == size) return 1;  // and so it is on all tasks
+  int nodes = rank == 0;
+  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, comm, request);
+  });
+  return nodes;
 }
 
-}  // namespace
-
-std::shared_ptr<Meeting> Meeting::of(MPI_Comm comm) {
+std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count) {
   int rank = 0;
   int size = 0;
   check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  if (size == 1 || size > SharedMeeting::most_tasks || !share_a_node(comm, size)) return nullptr;
-
-  auto memory = share_memory(comm, SharedMeeting::memory_size(size));
-  return memory ? std::make_shared<Meeting>(comm, std::move(memory), rank, size) : nullptr;
+  std::vector<std::shared_ptr<Meeting>> meetings(static_cast<size_t>(count));
+  if (size == 1 || size > SharedMeeting::most_tasks) return meetings;
+  const size_t each = SharedMeeting::memory_size(size);
+  const std::shared_ptr<SharedMemory> memory = share_memory(over_messages(comm), rank, each * meetings.size());
+  for (size_t i = 0; memory && i < meetings.size(); ++i)
+    meetings[i] = std::make_shared<Meeting>(comm, memory, memory->bytes().data() + i * each, rank, size);
+  return meetings;
 }
 
 // Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks without moving

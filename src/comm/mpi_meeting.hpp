@@ -15,14 +15,18 @@
 
 namespace sheaf::mpi {
 
+// Collective over `comm`: how many groups its tasks make that share memory.
+int count_nodes(MPI_Comm comm);
+
 class Meeting {
  public:
-  // Collective over `comm`. Null on every task if the tasks do not all share memory, are too many (or one only), or if
-  // the memory cannot be had. `comm` must be there whenever tasks meet.
-  static std::shared_ptr<Meeting> of(MPI_Comm comm);
+  // Collective over `comm`: `count` of them, each null on every task if the tasks do not all share memory, are too many (or one
+  // only), or if the memory cannot be had. `comm` must be there whenever tasks meet.
+  static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count);
 
-  Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, int rank, int size)
-      : comm_(comm), memory_(std::move(memory)), tasks_(memory_->bytes().data(), rank, size) {}
+  // `place`: of SharedMeeting::memory_size(size) bytes in `memory`.
+  Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, void* place, int rank, int size)
+      : comm_(comm), memory_(std::move(memory)), tasks_(place, rank, size) {}
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 

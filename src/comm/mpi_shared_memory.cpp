@@ -35,9 +35,22 @@ class Mapped final : public SharedMemory {
 
 }  // namespace
 
-std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
-  int rank = 0;
-  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+Agreement over_messages(MPI_Comm comm) {
+  return {[comm](std::span<std::byte> data) {
+            patiently("MPI_Ibcast", [&](MPI_Request* request) {
+              return MPI_Ibcast(data.data(), static_cast<int>(data.size()), MPI_BYTE, 0, comm, request);
+            });
+          },
+          [comm](bool here) {
+            int everywhere = here;
+            patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+              return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
+            });
+            return everywhere != 0;
+          }};
+}
+
+std::shared_ptr<SharedMemory> share_memory(const Agreement& agreement, int rank, size_t bytes) {
   Name name{};
   std::unique_ptr<LendableMemory> memory;
   if (rank == 0) {
@@ -45,14 +58,9 @@ std::shared_ptr<SharedMemory> share_memory(MPI_Comm comm, size_t bytes) {
                   static_cast<unsigned long long>(random_number()));
     memory = map(name, bytes, true);
   }
-  patiently("MPI_Ibcast", [&](MPI_Request* request) {
-    return MPI_Ibcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, comm, request);
-  });
+  agreement.broadcast(std::as_writable_bytes(std::span(name)));
   if (rank != 0) memory = map(name, bytes, false);
-  int everywhere = memory != nullptr;
-  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
-    return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
-  });
+  const bool everywhere = agreement.everywhere(memory != nullptr);
   if (rank == 0) shm_unlink(name.data());
   return everywhere ? std::make_shared<Mapped>(std::move(memory)) : nullptr;
 }

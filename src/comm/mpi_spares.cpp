@@ -33,9 +33,16 @@ int attribute() {
   return key;
 }
 
+MPI_Comm duplicate_of(MPI_Comm comm) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return copy;
+}
+
 void free_communicator(MPI_Comm comm) {
   int finalized = 0;
-  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
+  if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
 }
 
 // Guards the attributes.
@@ -90,14 +97,30 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
     free_[i] = false;
     return duplicates_[i];
   }
-  MPI_Comm copy = MPI_COMM_NULL;
-  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   const size_t number = duplicates_.size();
-  if (number == most) return {copy};
-  if (number == 0) meeting = Meeting::of(copy);
-  const Spare made{copy, static_cast<int>(number), Meeting::of(copy)};
+  if (number == most) return {duplicate_of(comm)};
+  Spare made{MPI_COMM_NULL, static_cast<int>(number)};
+  if (number == 0) {
+    const auto meetings = Meeting::several(comm, 2);
+    meeting = meetings.front();
+    made.meeting = meetings.back();
+    if (meeting) {
+      nodes = 1;
+    } else {
+      made.comm = duplicate_of(comm);
+      nodes = count_nodes(made.comm);
+    }
+  } else if (meeting) {
+    made.meeting = Meeting::several(comm, 1).front();
+  }
   const std::lock_guard lock(mutex_);
   return duplicates_.emplace_back(made);
+}
+
+void Spares::complete(Spare& spare, MPI_Comm comm) {
+  spare.comm = duplicate_of(comm);
+  const std::lock_guard lock(mutex_);
+  if (spare.number >= 0) duplicates_[static_cast<size_t>(spare.number)].comm = spare.comm;
 }
 
 void Spares::give_back(const Spare& spare) {

@@ -46,9 +46,9 @@ long cost_of(const std::function<void()>& progress) {
 }  // namespace
 
 struct alignas(64) SharedMeeting::Head {
-  SharedWord come;      // tasks at the meeting that is going on
-  SharedWord meetings;  // that are over
-  SharedWord long_ones[2];  // contributions too long for a slot, in even and odd meetings
+  SharedWord come;
+  SharedWord meetings;
+  SharedWord too_long[2];
 };
 
 struct alignas(64) SharedMeeting::Slot {
@@ -70,30 +70,38 @@ SharedMeeting::SharedMeeting(void* memory, int rank, int size)
 
 SharedWord* SharedMeeting::words() const { return reinterpret_cast<Words*>(head_ + 1)->words; }
 
-// Two sets of slots take turns: whoever writes for a meeting has seen all come to the last one, hence leave the one
-// before, whose slots these were.
+struct SharedMeeting::Steps {
+  Head& head;
+  uint32_t tasks;
+  SharedWord& come() const { return head.come; }
+  SharedWord& meetings() const { return head.meetings; }
+  SharedWord& too_long(uint32_t meeting) const { return head.too_long[meeting % 2]; }
+  uint32_t size() const { return tasks; }
+};
+
 SharedMeeting::Slot& SharedMeeting::slot(uint32_t meeting, int rank) const {
   const size_t number = (meeting % 2) * static_cast<size_t>(size_) + static_cast<size_t>(rank);
   return reinterpret_cast<Slot*>(slots_)[number];
 }
 
 void SharedMeeting::come(std::span<const std::byte> mine) {
-  const uint32_t number = meeting_++;
-  Slot& own = slot(number, rank_);
+  using Do = MeetingSteps<SharedWord>::Do;
+  steps_.go_on();
+  Steps words{*head_, static_cast<uint32_t>(size_)};
   const bool fits = mine.size() <= most_bytes;
-  own.length = fits ? mine.size() : 0;
-  if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
-  if (!fits) head_->long_ones[number % 2].fetch_add(1, std::memory_order_relaxed);
-
-  if (head_->come.fetch_add(1, std::memory_order_acq_rel) + 1 != static_cast<uint32_t>(size_)) return;
-  head_->come.store(0, std::memory_order_relaxed);
-  head_->long_ones[(number + 1) % 2].store(0, std::memory_order_relaxed);
-  head_->meetings.store(number + 1, std::memory_order_release);
-  wake(head_->meetings);
+  while (!steps_.waits()) {
+    const Do what = steps_.step(words, fits);
+    if (what == Do::bring) {
+      Slot& own = slot(steps_.number(), rank_);
+      own.length = fits ? mine.size() : 0;
+      if (fits && !mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
+    }
+    if (what == Do::wake) wake(head_->meetings);
+  }
 }
 
 bool SharedMeeting::wait(const std::function<void()>& progress) {
-  const uint32_t number = meeting_ - 1;
+  const uint32_t number = steps_.number();
   const auto is_over = [&] { return head_->meetings.load(std::memory_order_acquire) != number; };
   if (!glance(patience(size_), is_over, sched_yield)) {
     long nap = shortest_nap;
@@ -109,11 +117,12 @@ bool SharedMeeting::wait(const std::function<void()>& progress) {
       }
     }
   }
-  return head_->long_ones[number % 2].load(std::memory_order_relaxed) == 0;
+  steps_.go_on();
+  return head_->too_long[number % 2].load(std::memory_order_relaxed) == 0;
 }
 
 std::span<const std::byte> SharedMeeting::of(int rank) const {
-  const Slot& found = slot(meeting_ - 1, rank);
+  const Slot& found = slot(steps_.number() - 1, rank);
   return {found.data, static_cast<size_t>(found.length)};
 }
 

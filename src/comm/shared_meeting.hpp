@@ -11,13 +11,14 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "comm/meeting_steps.hpp"
 #include "storage/futex.hpp"
 
 namespace sheaf {
 
 class SHEAF_EXPORT SharedMeeting {
  public:
-  static constexpr int most_tasks = 64;
+  static constexpr int most_tasks = 1024;
   static constexpr size_t most_bytes = 1024;  // of one contribution
 
   // Bytes of the memory that `tasks` need.
@@ -48,13 +49,14 @@ class SHEAF_EXPORT SharedMeeting {
   struct Head;
   struct Words;
   struct Slot;
+  struct Steps;  // words of the head, as comm/meeting_steps asks for them
   Slot& slot(uint32_t meeting, int rank) const;
 
   Head* head_;
   std::byte* slots_;
   int rank_;
   int size_;
-  uint32_t meeting_ = 0;  // number of the next one
+  MeetingSteps<SharedWord> steps_;
 };
 
 }  // namespace sheaf

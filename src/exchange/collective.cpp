@@ -1,17 +1,17 @@
 #include "exchange/collective.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <thread>
 #include <utility>
 
-#include "base/byte_order.hpp"
+#include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "exchange/collective_parts.hpp"
 #include "exchange/coverage.hpp"
-#include "exchange/in_place.hpp"
-#include "exchange/two_phase.hpp"
+#include "exchange/host_exchange.hpp"
+#include "layout/each_piece.hpp"
+#include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
@@ -19,19 +19,27 @@ namespace {
 
 constexpr int64_t none = std::numeric_limits<int64_t>::min();
 
+// On one host, whose page cache puts requests together; a power of two of slots.
 constexpr int64_t usual_window = 256 << 10;
+constexpr int64_t dear_window = 1 << 20;
+constexpr int stage_slots = 16;
+// Requests to a server, and messages between hosts, cost about as much as a hundred KiB of data.
+constexpr int64_t hosts_window = 4 << 20;
+constexpr int64_t least_hosts_window = 64 << 10;
+constexpr int64_t most_hosts_memory = 192 << 20;
+constexpr int rounds_under_way = 3;  // one is filled, one travels, one is written
 constexpr int64_t largest_window = 8 << 20;
-constexpr int stage_slots = 16;  // a power of two
 
-// Pieces from this size on are read by those who want them, as are those that are written (large_write).
+// Where a page cache serves all tasks, pieces from this size on are worth a request: it costs less than a copy more.
+constexpr int64_t large_write = 32 << 10;
 constexpr int64_t large_read = 16 << 10;
-// From this size on they may wait for others first.
-constexpr int64_t worth_waiting = 64 << 10;
 // Exchanging pays where the tasks together want this part of the range, or gaps are shorter than a request is worth.
 constexpr int64_t sparse = 8;
 constexpr int64_t mean_gap_worth_a_request = 4 << 10;
-// Where each unit shall have one writer, tasks exchange what is sparse, too, unless there are more windows: each is a round.
-constexpr int64_t most_windows_of_units = 1 << 20;
+// If the program wants it, this part will do.
+constexpr int64_t very_sparse = 256;
+// Where each unit shall have one writer, tasks exchange what is sparse, too, unless there are more windows.
+constexpr int64_t most_windows = 1 << 20;
 
 // Asked for once: the C library reads a file of the kernel for it.
 int64_t hardware_threads() {
@@ -39,9 +47,7 @@ int64_t hardware_threads() {
   return threads;
 }
 
-}  // namespace
-
-namespace {
+int64_t saturated_product(int64_t a, int64_t b) { return checked_mul(a, b).value_or(std::numeric_limits<int64_t>::max()); }
 
 // Whole units, or a part of one that fits into it.
 int64_t window_of_units(int64_t unit, int64_t wanted) {
@@ -50,300 +56,180 @@ int64_t window_of_units(int64_t unit, int64_t wanted) {
   return unit;
 }
 
-// Units in which the pieces of an access lie are its own: one piece, whole units.
+int64_t window_size(const Together& how, int64_t usual) {
+  const int64_t wanted = how.buffer > 0 ? std::min(how.buffer, usual) : usual;
+  if (how.unit > 0) return window_of_units(how.unit, wanted);
+  if (how.block > wanted) return std::min(how.block, largest_window);
+  return wanted - wanted % std::max<int64_t>(how.block, 1);
+}
+
+// Files that take many pieces at once are behind servers of ours: requests are dear.
+Stage::Shape shape_on_one_host(const File& file, const Together& how) {
+  const bool dear = dynamic_cast<const ScatteredFile*>(&file) != nullptr;
+  return {window_size(how, dear ? dear_window : usual_window), stage_slots};
+}
+
+Stage::Shape shape_between_hosts(const Together& how, int64_t owners) {
+  const int64_t slots = rounds_under_way * owners;
+  const int64_t usual = std::clamp(most_hosts_memory / slots / least_hosts_window * least_hosts_window, least_hosts_window, hosts_window);
+  return {window_size(how, usual), static_cast<int>(slots)};
+}
+
+// Every piece of the access is whole units.
 bool has_whole_units(const Access& access, int64_t unit) {
-  const int64_t low = access.low(), high = access.high();
-  return high - low == access.bytes() && low % unit == 0 && high % unit == 0;
+  if (access.bytes() / access.pieces() < unit) return false;
+  bool whole = true;
+  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, [&](int64_t offset, int64_t length) {
+    whole = whole && offset % unit == 0 && length % unit == 0;
+  });
+  return whole;
+}
+
+// Bytes of the units that the range of an access touches.
+int64_t length_in_units(const Access& access, int64_t unit) {
+  return access.high() - access.low() + access.low() % unit + (unit - access.high() % unit) % unit;
 }
 
 }  // namespace
 
-int64_t window_size(const Together& how) {
-  const int64_t wanted = how.buffer > 0 ? std::min(how.buffer, usual_window) : usual_window;
-  if (how.unit > 0) return window_of_units(how.unit, wanted);
-  if (!how.aligned || how.block <= 1) return wanted;
-  if (how.block > wanted) return std::min(how.block, largest_window);
-  return wanted - wanted % how.block;
-}
-
-Collective::Collective(Comm& comm) : comm_(comm), plan_(std::make_unique<Plan>()) {}
+Collective::Collective(Comm& comm) : comm_(comm) {}
 Collective::~Collective() = default;
-
-bool Collective::make_stage(const Together& how) {
-  if (looked_for_memory_ || !how.shared || comm_.size() == 1) return false;
-  looked_for_memory_ = true;
-  use(Stage::make(comm_, window_size(how), stage_slots));
-  return staged_ != nullptr;
-}
-
-void Collective::use(std::unique_ptr<Stage> stage) {
-  if (!stage) return;
-  looked_for_memory_ = true;
-  in_place_ = std::make_unique<InPlace>(*stage, comm_.size());
-  staged_ = std::make_unique<Staged>(comm_, std::move(stage));
-}
 
 void Collective::renew_memory() { Stage::renew(comm_); }
 
-void Collective::take_up_memory(const Together& how) {
-  if (how.shared) use(Stage::take_up(comm_, window_size(how), stage_slots));
+void Collective::take_up_memory(const File& file, const Together& how) {
+  if (how.shared && comm_.size() > 1) stage_ = Stage::take_up(comm_, shape_on_one_host(file, how));
 }
 
-bool Collective::uses_memory(const Together& how) const { return staged_ && how.shared; }
-
-// Element-wise, over the tasks; else, for measuring, what everybody brings goes to everybody.
-void Collective::maximum(std::span<int64_t> values, bool reduce) {
-  if (reduce) return comm_.all_max(values);
-  Gathered all = comm_.gather(std::as_bytes(values), 0);
-  all.bytes.resize(values.size_bytes() * static_cast<size_t>(comm_.size()));
-  comm_.broadcast(all.bytes, 0);
-  for (size_t at = 0; at < all.bytes.size(); at += values.size_bytes())
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = std::max(values[i], load<int64_t>(all.bytes.data() + at + i * sizeof(int64_t), native_order));
-}
-
-Collective::Plan Collective::wish(const Access& access, const Together& how, bool writes) const {
-  Plan mine;
-  mine.writes = writes;
-  if (access.bytes() > 0) mine.map = *access.filetype;
-  mine.filetype = access.bytes() > 0 ? access.filetype->fingerprint() : 0;
-  mine.displacement = access.displacement;
-  mine.from = access.from;
-  mine.to = access.to;
-  mine.window = window_size(how);
-  mine.aggregators = how.aggregators;
-  mine.by_memory = uses_memory(how);
-  return mine;
-}
-
-// The sums of this call, if tasks share memory. Those of the next are cleared before anybody can have come to it: all have left the
-// last call but one, which they were of.
-Stage::Sums* Collective::take_sums(const Together& how) {
-  if (!uses_memory(how)) return nullptr;
-  Stage::Head& head = staged_->stage().head();
-  Stage::Sums* const sums = &head.sums[turn_];
-  turn_ = (turn_ + 1) % 3;
-  if (comm_.rank() == 0) {
-    Stage::Sums& next = head.sums[turn_];
-    next.coverage.store(0, std::memory_order_relaxed);
-    next.bytes.store(0, std::memory_order_relaxed);
-    next.pieces.store(0, std::memory_order_relaxed);
-    next.failed.store(0, std::memory_order_relaxed);
+bool Collective::find_hosts(const File& file, const Together& how, bool anew) {
+  const Hosts::Rules rules{how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, how.shared};
+  if (stage_ && !anew) return false;
+  lane_.reset();
+  stage_.reset();
+  hosts_.reset();
+  next_ = 0;
+  call_ = 0;
+  wish_.reset();
+  if (how.shared && comm_.node_count() == 1) stage_ = Stage::make(comm_, shape_on_one_host(file, how));
+  if (stage_) return true;
+  hosts_ = Hosts::find(comm_, rules);
+  stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, hosts_->owners()));
+  int64_t missing = !stage_;
+  comm_.all_max(std::span(&missing, 1));
+  if (missing != 0) {
+    hosts_ = Hosts::find(comm_, {rules.aggregators, rules.most_here, false});
+    stage_ = Stage::make(hosts_->host(), shape_between_hosts(how, hosts_->owners()));
   }
-  return sums;
+  if (hosts_->my_lane() >= 0) lane_ = std::make_unique<HostExchange>(*hosts_);
+  return true;
 }
 
-// What a task brings to the reduction of a call; meet() takes it apart again.
-Collective::Reduction Collective::brought(const Part& part, bool same, bool leaves) {
-  const Access& access = part.access;
-  const bool works = part.works();
-  return {part.problem.has_value(),
-          works ? -access.low() : none,
-          works ? access.high() : none,
-          !same,
-          hardware_threads(),
-          works ? access.bytes() : 0,
-          works ? access.pieces() : 0,
-          part.large,
-          !part.places,
-          -part.room,
-          leaves};
-}
-
-Collective::Facts Collective::meet(const Part& part, const Together& how) {
-  const Access& access = part.access;
-  Plan mine = wish(access, how, part.writes);
-  const bool same = how.reuse && plan_->has_leg && plan_->wants_the_same(mine);
-  Stage::Sums* const sums = take_sums(how);
-  const bool works = part.works();
-  if (works && sums) {
-    mine.coverage = same ? plan_->coverage : coverage(access, access.from, access.to);
-    sums->coverage.fetch_add(mine.coverage, std::memory_order_relaxed);
-    sums->bytes.fetch_add(access.bytes(), std::memory_order_relaxed);
-    sums->pieces.fetch_add(access.pieces(), std::memory_order_relaxed);
+// The sums of a call are cleared before anybody can have come to it: all have left the last call but one, which they were of.
+void Collective::bring(const Access& access, const Wish& wish, bool same, const Together& how) {
+  Comm& host = hosts_ ? hosts_->host() : comm_;
+  Stage::Sums& sums = stage_->sums(call_);
+  Stage::Range& range = stage_->ranges(call_)[static_cast<size_t>(host.rank())];
+  if (host.rank() == 0) {
+    Stage::Sums& next = stage_->sums((call_ + 1) % 3);
+    next.coverage.store(0);
+    next.bytes.store(0);
+    next.pieces.store(0);
+    next.lengths.store(0);
+    next.failed.store(0);
   }
-  Reduction values = brought(part, same, false);
-  maximum(values, how.allreduce);
-  Facts facts;
-  facts.some_left = values[10] != 0;
+  const bool works = access.bytes() > 0;
+  range.low.store(works ? access.low() : 0);
+  range.high.store(works ? access.high() : 0);
+  if (!works) return;
+  sums.bytes.fetch_add(access.bytes());
+  sums.pieces.fetch_add(access.pieces());
+  sums.lengths.fetch_add(length_in_units(access, how.block));
+  if (!hosts_ && wish.writes) sums.coverage.fetch_add(same ? wish_->coverage : wish.coverage);
+}
+
+Collective::Facts Collective::meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem) {
+  const bool works = access.bytes() > 0 && !problem;
+  Wish mine = Wish::of(works ? access : Access{}, how, writes);
+  const bool same = how.reuse && wish_ && wish_->is(mine);
+  if (stage_ && writes && works && !hosts_) mine.coverage = same ? wish_->coverage : coverage(access, access.from, access.to);
+  if (stage_) bring(works ? access : Access{}, mine, same, how);
+  const bool other_hosts = hosts_ && !(hosts_->rules() == Hosts::Rules{how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, hosts_->rules().shared});
+  std::array<int64_t, 9> values{problem.has_value(),
+                                works ? -access.low() : none,
+                                works ? access.high() : none,
+                                !same,
+                                hardware_threads(),
+                                works ? access.bytes() : 0,
+                                works ? access.pieces() : 0,
+                                works ? length_in_units(access, std::max(how.block, how.unit)) : 0,
+                                other_hosts};
+  comm_.all_max(values);
   if (values[0] != 0) {
-    plan_->has_leg = false;
-    failed_ = facts.some_left;
-    if (!failed_) agree(comm_, part.problem);
+    wish_.reset();
+    agree(comm_, problem);
   }
+  Facts facts;
   facts.low = values[1] == none ? 0 : -values[1];
   facts.high = values[2] == none ? 0 : values[2];
   facts.repeated = values[3] == 0;
   facts.threads = std::max<int64_t>(values[4], 1);
-  facts.large = values[7] != 0;
-  facts.places = values[8] == 0;
-  facts.room = -values[9];
   facts.bytes = saturated_product(values[5], comm_.size());
-  facts.pieces = saturated_product(values[6], comm_.size());
-  facts.sums = sums;
-  if (sums) {
-    facts.bytes = sums->bytes.load(std::memory_order_relaxed);
-    facts.pieces = sums->pieces.load(std::memory_order_relaxed);
-    facts.tiled = facts.low < facts.high &&
-                  sums->coverage.load(std::memory_order_relaxed) == coverage_of_range(facts.low, facts.high);
+  facts.pieces = std::max<int64_t>(saturated_product(values[6], comm_.size()), 1);
+  facts.lengths = saturated_product(values[7], comm_.size());
+  facts.other_hosts = values[8] != 0;
+  facts.call = call_;
+  if (stage_) call_ = (call_ + 1) % 3;
+  if (stage_ && !hosts_) {
+    const Stage::Sums& sums = stage_->sums(facts.call);
+    facts.bytes = sums.bytes.load();
+    facts.pieces = std::max<int64_t>(sums.pieces.load(), 1);
+    facts.lengths = sums.lengths.load();
+    facts.tiled = writes && facts.low < facts.high && sums.coverage.load() == coverage_of_range(facts.low, facts.high);
   }
-  if (!facts.repeated) {
-    *plan_ = std::move(mine);
-    plan_->facts = facts;
-  }
+  if (!facts.repeated) wish_ = std::make_unique<Wish>(mine);
   return facts;
 }
 
 // Whether the task carries out its part alone, whatever the others do.
-bool Collective::goes_alone(const Access& access, const Together& how, bool writes) {
+bool Collective::goes_alone(const Access& access, const Together& how, bool writes) const {
   if (access.bytes() <= 0) return false;
-  if (how.serial || how.exchange == Together::Way::never || !access.filetype->is_ordered()) return true;
-  if (how.exchange == Together::Way::always || !how.direct) return comm_.size() == 1;
-  if (writes && how.unit > 0 && !has_whole_units(access, how.unit)) return false;
-  return comm_.size() == 1 || access.bytes() / access.pieces() >= (writes ? large_write : large_read);
+  if (how.serial || how.exchange == Together::Way::never || !access.filetype->is_ordered() || comm_.size() == 1) return true;
+  if (how.exchange == Together::Way::always) return false;
+  if (how.unit > 0) return writes && has_whole_units(access, how.unit);
+  return access.bytes() / access.pieces() >= (writes ? large_write : large_read);
 }
 
-bool Collective::exchanges(const Facts& facts, const Together& how, bool writes) const {
-  if (how.exchange == Together::Way::always || !how.direct) return true;
-  if (writes && how.unit > 0 && (facts.high - facts.low) / window_size(how) < most_windows_of_units) return true;
+// Whether requests are worth being put together.
+bool Collective::shares_requests(const Facts& facts, const Together& how, bool writes) const {
   const int64_t range = facts.high - facts.low;
+  if (writes && how.unit > 0) return range / stage_->shape().window < most_windows;
+  if (how.exchange == Together::Way::always) return range / very_sparse <= std::max(facts.bytes, stage_->shape().window);
+  if (facts.lengths <= range + range / 2) return false;
   const int64_t gaps = std::max<int64_t>(range - facts.bytes, 0);
   return range / sparse <= facts.bytes || gaps / facts.pieces < mean_gap_worth_a_request;
 }
 
-// Whether tasks may write in place, as far as one of them can tell.
-bool Collective::may_place(File& file, const Together& how) const {
-  const bool shares = comm_.size() > 1 && how.shared && (staged_ || !looked_for_memory_);
-  return shares && how.place && how.aggregators == 0 && !how.serial && how.exchange != Together::Way::never && file.memory_page() > 0 &&
-         (!in_place_ || in_place_->works());
-}
-
-// Whether this task puts large pieces in place before it knows what the others have. They all had such in the last call that it knows of,
-// so pages that it makes whole are likely to be filled.
-bool Collective::places_alone(const Access& access, const Together& how) const {
-  return placing_alone_ > 0 && how.ahead && how.allreduce && access.high() - access.low() == access.bytes();
-}
-
-// Whether this task may leave a call in which it has nothing left to do. Then nothing is likely to fail of which the others should
-// know before they go on.
-bool Collective::may_leave(File& file, const Part& part, const Together& how, int64_t bytes) const {
-  if (!free_ || !can_begin_ || part.problem || part.access.bytes() > 0 || !how.ahead || !how.allreduce || how.serial) return false;
-  if (part.places && !part.placed && not_waiting_ == 0) return false;  // others may wait for this task
-  const int64_t needed = part.writes ? std::max(plenty, saturated_product(bytes, plenty_for_range * comm_.size())) : 1;
-  return bytes > 0 && (part.places ? part.room : file.room_left()) >= needed;
-}
-
-// False if this kind of group cannot. Who leaves brings nothing to the call but that.
-bool Collective::leave(const Together& how) {
-  const uint32_t turn = turn_;
-  take_sums(how);
-  can_begin_ = comm_.begin_all_max(brought({}, false, true));
-  if (!can_begin_) {
-    turn_ = turn;
-    return false;
-  }
-  owed_ = Owed::call;
-  return true;
-}
-
-void Collective::settle() {
-  if (owed_ == Owed::call) {
-    Reduction values{};
-    comm_.finish_all_max(values);
-    failed_ = values[0] != 0;
-    free_ = values[1] == none;
-    // Those who had to stay have yet to end their part, alone.
-    if (!free_) comm_.begin_all_max(Reduction{});
-    owed_ = free_ ? Owed::nothing : Owed::rest;
-  }
-  if (owed_ == Owed::rest) {
-    Reduction values{};
-    comm_.finish_all_max(values);
-    failed_ = failed_ || values[0] != 0;
-    owed_ = Owed::nothing;
-  }
-}
-
-std::optional<Error> Collective::late() {
-  settle();
-  failed_ = false;
-  return std::exchange(late_, std::nullopt);
-}
-
-// This task has stayed, others have left: it ends its part alone. Nothing is sieved, as they may write between its pieces.
-int64_t Collective::without_some(File& file, const Part& part, const Facts& facts, const Together& how, Tally& tally) {
-  int64_t done = 0;
-  late_ = part.problem;
-  if (facts.low < facts.high) {
-    if (!late_ && part.access.bytes() > 0) {
-      Together pieces = how;
-      if (part.writes) pieces.alone.sieving = Sieving::never;
-      late_ = attempt([&] { done = alone(file, part.access, pieces, part.writes, tally); });
-    }
-    comm_.begin_all_max(Reduction{late_.has_value()});
-    owed_ = Owed::rest;
-  }
-  if (late_) throw *late_;
-  return done;
-}
-
 int64_t Collective::transfer(File& file, const Access& access, const Together& how, bool writes, std::optional<Error> problem,
                              Tally& tally) {
-  settle();
-  if (std::exchange(failed_, false)) {
-    free_ = false;
-    agree(comm_, std::exchange(late_, std::nullopt));
-  }
-  if (late_ && !problem) problem = std::exchange(late_, std::nullopt);
   // Who need not ask the others goes ahead; the reduction then tells how that went.
-  Part rest{access, writes};
   int64_t done = 0;
-  rest.places = writes && may_place(file, how);
-  if (rest.places) rest.room = file.room_left();
-  if (!problem && goes_alone(access, how, writes) && (!in_place_ || in_place_->await_last())) {
-    // Together they may fill a range of a file that is memory, whose pages they then make together: worth waiting for the others.
-    const bool waits = rest.places && access.filetype->is_ordered() && access.bytes() >= worth_waiting && not_waiting_ == 0;
-    rest.placed = waits && places_alone(access, how);
-    rest.large = waits && !rest.placed;
-    if (rest.placed) {
-      ++tally.place_calls;
-      problem = in_place_->write_alone(file, access, tally);
-    } else if (!rest.large) {
-      problem = attempt([&] { done = alone(file, access, how, writes, tally); });
-    }
-    if (!rest.large) rest.access = {};
-  }
-  if (writes && not_waiting_ > 0) --not_waiting_;
-  if (writes && placing_alone_ > 0) --placing_alone_;
-  if (const auto exchanged = at_once(file, rest.access, how, writes, problem, tally)) return rest.access.bytes() > 0 ? *exchanged : done;
-  rest.problem = problem;
-  if (may_leave(file, rest, how, access.bytes()) && leave(how)) {
-    ++tally.ahead_calls;
+  const bool ahead = !problem && goes_alone(access, how, writes);
+  if (ahead) problem = attempt([&] { done = alone(file, access, how, writes, tally); });
+  const Access rest = ahead ? Access{} : access;
+  Facts facts = meet(rest, how, writes, problem);
+  if (facts.low == facts.high) return done;
+  // Programs whose tasks always go alone never need the memory. Ranges of tasks are in it: they meet again.
+  if (find_hosts(file, how, facts.other_hosts)) facts = meet(rest, how, writes, problem);
+  if (!shares_requests(facts, how, writes)) {
+    agree(comm_, attempt([&] {
+      if (rest.bytes() > 0) done = alone(file, rest, how, writes, tally);
+    }));
     return done;
   }
-  Facts facts = meet(rest, how);
-  repeats_ = false;
-  free_ = facts.low == facts.high;
-  if (facts.some_left) return std::max(done, without_some(file, rest, facts, how, tally));
-  if (free_) return done;
-  // Programs whose tasks always go ahead never need the memory. Sums over the tasks are in it: they meet again.
-  if (make_stage(how)) facts = meet(rest, how);
-  if (facts.places && facts.tiled && uses_memory(how) &&
-      InPlace::pays(file, {facts.low, facts.high - facts.low}, facts.bytes / facts.pieces >= large_write))
-    return std::max(done, in_place(file, rest.access, facts, tally));
-  if (facts.large) {
-    not_waiting_ = writes_not_waiting;
-    return transfer(file, access, how, writes, problem, tally);
-  }
-  if (exchanges(facts.repeated ? plan_->facts : facts, how, writes)) {
-    const int64_t exchanged = uses_memory(how) ? staged(file, rest.access, how, writes, facts, tally)
-                                               : by_messages(file, rest.access, how, writes, facts, tally);
-    return rest.access.bytes() > 0 ? exchanged : done;
-  }
-  agree(comm_, attempt([&] {
-    if (rest.access.bytes() > 0) done = alone(file, rest.access, how, writes, tally);
-  }));
-  return done;
+  ++tally.exchange_calls;
+  ++(facts.repeated ? tally.plans_reused : tally.plans_made);
+  const int64_t exchanged = hosts_ ? between_hosts(file, rest, how, writes, facts, tally) : on_one_host(file, rest, how, writes, facts, tally);
+  return ahead ? done : exchanged;
 }
 
 void Collective::write(File& file, const Access& access, const Together& how, std::optional<Error> problem, Tally& tally) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/stream_copy.hpp"
 #include "exchange/hosts_file.hpp"
 #include "layout/each_piece.hpp"
 #include "storage/scattered.hpp"
@@ -20,9 +19,6 @@ constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
 constexpr int64_t bytes_per_read = 4 << 10;
 constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
 constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
-constexpr size_t worth_mapping = 256 << 10;
-constexpr size_t always_a_walk = 8 << 20;
-constexpr size_t mapped_at_once = 1 << 20;
 // Zeros from this size on are not moved: HDF5 fills chunks with them before it writes data.
 constexpr int64_t worth_zeroing = 256 << 10;
 
@@ -137,31 +133,6 @@ int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alon
   return done - access.from;
 }
 
-bool walks(std::span<std::byte> data, WalkedTo* walked_to) {
-  if (!walked_to || data.size() < worth_mapping || !copies_past_caches()) return false;
-  const std::byte* const before = walked_to->exchange(data.data() + data.size(), std::memory_order_relaxed);
-  return before == data.data() || data.size() >= always_a_walk;
-}
-
-// As get(), past the caches as far as the bytes lie in the page cache.
-size_t get_walking(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) {
-  size_t done = 0;
-  {
-    const Clock clock(tally.file_ns);
-    while (done < data.size()) {
-      const auto part = data.subspan(done, std::min(data.size() - done, mapped_at_once));
-      const MappedRead lying = file.map(offset + static_cast<int64_t>(done), part.size());
-      if (!lying) break;
-      copy_past_caches(part.data(), lying.bytes());
-      done += part.size();
-    }
-  }
-  tally.file_bytes_read += static_cast<int64_t>(done);
-  if (done < data.size()) return done + get(file, data.subspan(done), offset + static_cast<int64_t>(done), tally);
-  ++tally.requests;
-  return done;
-}
-
 // All pieces of stream positions [from, to) that lie in `memory` one behind the other.
 std::vector<ScatteredFile::Piece> pieces_of(const Access& access, int64_t from, int64_t to, std::byte* memory) {
   std::vector<ScatteredFile::Piece> pieces;
@@ -268,7 +239,7 @@ int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& ta
     std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
     in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
       const std::span data(stream + (position - from), static_cast<size_t>(length));
-      const size_t got = walks(data, memory ? how.walked_to : nullptr) ? get_walking(file, data, offset, tally) : get(file, data, offset, tally);
+      const size_t got = get(file, data, offset, tally);
       done = position + static_cast<int64_t>(got);
       return static_cast<int64_t>(got) == length;
     });

@@ -6,8 +6,6 @@
 // program itself has locked a part of it, pieces are written one by one.
 #pragma once
 
-#include <atomic>
-
 #include "comm/agree.hpp"
 #include "exchange/access.hpp"
 #include "exchange/shared_range.hpp"
@@ -22,15 +20,10 @@ enum class Sieving : uint8_t { automatic, always, never };
 // fail, what is in the range is undefined and the room stays.
 inline constexpr int64_t worth_room = 1 << 20;
 
-// Where the last large read into a program's memory ended. Who reads on and on into memory has it in no cache; then it is filled from
-// where the bytes lie in the page cache, past the caches of the processor (storage/mapped_read.hpp says what that asks of others).
-using WalkedTo = std::atomic<const std::byte*>;
-
 struct Alone {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes
   bool locked = false;  // the caller holds the range
-  WalkedTo* walked_to = nullptr;  // of the program; null: reads go through the caches
 };
 
 // Holds the range of an access, if `locks`, while `part` runs. Throws what File::lock() throws if it does not come free.

@@ -21,12 +21,9 @@ int64_t rounded(int64_t bytes) {
 
 }  // namespace
 
-// Words of an aggregator, and what a slot of the task holds.
+// Words of the phases of an aggregator, and what a slot of the task holds.
 struct NodeMail::Box {
-  alignas(line) SharedWord arrived[2];  // tasks in even and odd phases, in all
-  SharedWord wanted[2];                 // at which number the aggregator goes on
-  alignas(line) SharedWord released;    // phases that the aggregator is done with
-  SharedWord sleepers;
+  alignas(line) SharedWord words[4];
   alignas(line) std::atomic<int64_t> bytes[2];
   int task;  // of `all_`
 };
@@ -42,7 +39,6 @@ void NodeMail::provide(const Room& room) {
   room_.slot = std::max(room_.slot, rounded(room.slot));
   room_.slots = std::max(room_.slots, room.slots);
   phase_ = 0;
-  due_ = {};
   const bool first = !memory_ && !node_;
   memory_.reset();
   const auto wanted = [&] { return tasks() * (sizeof(Box) + stride()); };
@@ -85,36 +81,21 @@ void NodeMail::set_bytes(int task, int64_t round, int64_t bytes) const {
 
 int64_t NodeMail::bytes(int task, int64_t round) const { return box(task).bytes[round % 2].load(std::memory_order_relaxed); }
 
-// The last one wakes the aggregator, if that waits already; else it will find all of them there.
-void NodeMail::arrive(int aggregator, uint32_t phase) const {
-  Box& with = box(aggregator);
-  SharedWord& arrived = with.arrived[phase % 2];
-  if (arrived.fetch_add(1) + 1 == with.wanted[phase % 2].load()) memory_->wake(arrived);
+void NodeMail::serve(int first, int last, int aggregator) {
+  first_ = first;
+  last_ = last;
+  aggregator_ = aggregator;
 }
 
-void NodeMail::await_arrivals(uint32_t phase) const {
-  Box& own = box(all_.rank());
-  SharedWord& arrived = own.arrived[phase % 2];
-  const uint32_t due = due_[phase % 2];
-  own.wanted[phase % 2].store(due);
-  for (uint32_t now = arrived.load(); now != due; now = arrived.load()) memory_->wait(arrived, now);
+NodeMail::Phases NodeMail::phases() const {
+  int64_t here = last_ - first_ + 1;
+  if (node_) here = std::ranges::upper_bound(members_, last_) - std::ranges::lower_bound(members_, first_);
+  return {box(aggregator_).words, static_cast<uint32_t>(here - 1)};
 }
 
-void NodeMail::release(uint32_t phase) const {
-  Box& own = box(all_.rank());
-  own.released.store(phase + 1);
-  if (own.sleepers.load() > 0) memory_->wake(own.released);
-}
-
-void NodeMail::await_release(int aggregator, uint32_t phase) const {
-  Box& with = box(aggregator);
-  // Phase 0 is the first: those before it were over from the beginning.
-  const auto missing = [&](uint32_t now) { return static_cast<int32_t>(now - (phase + 1)) < 0; };
-  for (uint32_t now = with.released.load(); missing(now); now = with.released.load()) {
-    with.sleepers.fetch_add(1);
-    memory_->wait(with.released, now);
-    with.sleepers.fetch_sub(1);
-  }
+void NodeMail::carry_out(const Act<SharedWord>& act) const {
+  if (act.what == Do::wake) memory_->wake(*act.word);
+  if (act.what == Do::sleep) memory_->wait(*act.word, act.value);
 }
 
 }  // namespace sheaf::exchange

@@ -20,10 +20,9 @@ struct Step {
 // this task sends and receives in step k and must not throw; it is called when step k-1 is under way and the memory of step
 // k-2 is free again.
 // use(k, received) gets the bytes that came for each incoming. What it throws does not end the steps, so that nobody waits
-// in vain: the first such error is returned, and later steps are not used. overlap: false does one step after the other, for
-// measuring what the overlap brings.
+// in vain: the first such error is returned, and later steps are not used.
 template <class Group, class Prepare, class Use>
-std::optional<Error> in_rounds(Group& comm, int64_t steps, Prepare prepare, Use use, bool overlap = true) {
+std::optional<Error> in_rounds(Group& comm, int64_t steps, Prepare prepare, Use use) {
   const auto start = [&](int64_t k) {
     Step step = prepare(k);
     return comm.exchange(std::move(step.outgoing), std::move(step.incoming));
@@ -32,10 +31,9 @@ std::optional<Error> in_rounds(Group& comm, int64_t steps, Prepare prepare, Use 
   std::unique_ptr<Exchange> next = steps > 0 ? start(0) : nullptr;
   for (int64_t k = 0; k < steps; ++k) {
     const std::unique_ptr<Exchange> current = std::move(next);
-    if (overlap && k + 1 < steps) next = start(k + 1);
+    if (k + 1 < steps) next = start(k + 1);
     const std::vector<int64_t> received = current->finish();
     if (!problem) problem = attempt([&] { use(k, received); });
-    if (!overlap && k + 1 < steps) next = start(k + 1);
   }
   return problem;
 }

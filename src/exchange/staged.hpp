@@ -1,62 +1,42 @@
-// exchange/staged: collective transfers of tasks that share memory, through a Stage.
+// exchange/staged: what a task does in passes over the stage of its host (exchange/stage_call).
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/error.hpp"
-#include "comm/comm.hpp"
-#include "exchange/access.hpp"
+#include "comm/agree.hpp"
 #include "exchange/independent.hpp"
-#include "exchange/stage.hpp"
+#include "exchange/stage_call.hpp"
 #include "exchange/tally.hpp"
-#include "exchange/windows.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
 
-// What is to be done in one go, the same on all tasks.
-struct Leg {
-  Windows windows;
-  std::vector<uint32_t> order;  // numbers of the windows that tasks have pieces in
-  // For each entry of `order`: bytes of all tasks in the window, and whether they tile it. Empty: they tile all windows.
-  std::vector<int64_t> bytes;
-  std::vector<bool> full;
-  int64_t aggregators = 1;  // tasks that write at once
-};
-
+// One task's part of a transfer.
 class Staged {
  public:
-  Staged(Comm& comm, std::unique_ptr<Stage> stage) : comm_(comm), stage_(std::move(stage)) {}
+  // `marks`: which bytes are put is marked, for windows with gaps.
+  Staged(const StageCall& call, const Access& access, bool marks, Tally& tally)
+      : call_(call), access_(access), marks_(marks), done_(access.to), tally_(tally) {}
 
-  Stage& stage() { return *stage_; }
+  void mark(const WindowPart& part) const;
+  void put(const WindowPart& part);
+  void take(const WindowPart& part);
 
-  // Collective. Finds out what the tasks have in at most Stage::table_entries windows; `access.bytes()` may be 0.
-  Leg find_gaps(const Access& access, const Windows& windows, int64_t domains);
+  // One host: whole windows, to the file and from there. Nothing is thrown.
+  void write(uint64_t number, File& file, Sieving sieving);
+  void read(uint64_t number, File& file);
 
-  // Collective; nothing is thrown on the way. Return what went wrong here; `failed` then tells all.
-  std::optional<Error> write(File& file, const Access& access, const Leg& leg, Sieving sieving, SharedWord& failed, Tally& tally);
-  // `done`: the position in the stream up to which bytes were read.
-  std::optional<Error> read(File& file, const Access& access, const Leg& leg, bool ahead, SharedWord& failed, int64_t& done,
-                            Tally& tally);
+  int64_t done() const { return done_; }  // the position in the stream up to which bytes were there to be taken
+  const std::optional<Error>& problem() const { return problem_; }
 
  private:
-  struct Job;
-  bool lacks_writer(const Job& job) const;
-  bool hand_over(Job& job);
-  bool leaves(const Job& job, std::optional<uint32_t> next, int written) const;
-  void write_ready(Job& job, std::optional<uint32_t> next = std::nullopt);  // `next`: window that this task will bring pieces to
-  void write_window(Job& job, uint32_t number);
-  void write_windows(Job& job, std::span<const uint32_t> numbers);
-  bool try_read(Job& job, uint32_t number);
-  void release(Job& job, uint32_t number);
-  void wait_for_all(Job& job);
-
-  Comm& comm_;
-  const std::unique_ptr<Stage> stage_;
-  uint32_t next_ = 0;  // number of the next window
-  uint32_t legs_ = 0;
+  const StageCall& call_;
+  const Access& access_;
+  const bool marks_;
+  int64_t done_;
+  Tally& tally_;
+  std::optional<Error> problem_;
 };
 
 }  // namespace sheaf::exchange

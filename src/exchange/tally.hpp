@@ -15,8 +15,6 @@ struct Tally {
   int64_t direct_calls = 0;
   int64_t exchange_calls = 0;
   int64_t sieve_calls = 0;
-  int64_t place_calls = 0;
-  int64_t ahead_calls = 0;  // left before all had come
   int64_t plans_made = 0;
   int64_t plans_reused = 0;
   int64_t aggregators = 0;  // the most in one call

@@ -1,13 +1,11 @@
-// exchange/two_phase: two-phase I/O by messages (Blue Gene/L paper, section 3), for shared files and multifiles alike.
+// exchange/two_phase: how groups of tasks hand over bytes to an aggregator each, and get them from it (multifile/collective_writer,
+// collective_reader).
 //
-// When a plan is made, every task tells each aggregator once which bytes it has for it, in a short code; then only data
-// travel, in rounds (exchange/domains): while an aggregator works on the file, the messages of the next round travel. Shared
-// files (exchange/collective) have file domains and use a plan as long as nobody wants anything else. Multifiles
-// (multifile/collective_writer, collective_reader) have groups of tasks with an aggregator each, and a plan per call; there
-// messages travel between nodes only, and within a node through memory that its tasks share (exchange/node_mail).
+// When a plan is made, every task tells its aggregator which bytes it has for it, in a short code; then only data travel, in
+// rounds: while an aggregator works on the file, the bytes of the next round travel. They go by messages between hosts, and within a host through
+// memory that its tasks share (exchange/node_mail).
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,12 +14,9 @@
 #include "base/error.hpp"
 #include "comm/comm.hpp"
 #include "exchange/access.hpp"
-#include "exchange/domains.hpp"
-#include "exchange/independent.hpp"
 #include "exchange/node_mail.hpp"
+#include "exchange/rounds.hpp"
 #include "exchange/tally.hpp"
-#include "exchange/windows.hpp"
-#include "layout/aggregators.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -29,10 +24,6 @@ namespace sheaf::exchange {
 class TwoPhase {
  public:
   explicit TwoPhase(Comm& comm) : comm_(comm), mail_(comm) {}
-
-  // Collective. File domains for the range of `windows`; throws on all tasks if one cannot make its part of the plan. `unit` > 0:
-  // domains begin and end on its multiples only.
-  void plan_domains(const Access& access, const Windows& windows, int64_t unit, const layout::AggregatorRules& rules);
 
   // Tasks first..last of the Comm share an aggregator, one of them.
   struct Group {
@@ -68,22 +59,11 @@ class TwoPhase {
   // Local. The aggregator gets the pieces in order, `window` bytes per round; `rounds`: the most of all groups.
   void plan_sequence(const Group& group, const Sequence& sequence, int64_t window, int64_t rounds);
 
-  // The same on all tasks: how rounds are carried out.
-  struct Manner {
-    bool overlap = true;    // two rounds are under way
-    bool alltoall = false;  // data travel by the transport's dense exchange (comm/dense_exchange), if it has one
-  };
-
-  int64_t aggregators() const { return std::ssize(aggregators_); }
-
   // Collective; by the plan, which must be that of `access`. Only aggregators touch the file. Nothing is thrown; returns what
-  // went wrong here. A task that wants something else than its file domains were made for takes part with its access of the
-  // plan and brings nothing (`absent`), so that nobody waits in vain: windows that it belongs to are not written.
-  std::optional<Error> write(File& file, const Access& access, bool absent, Sieving sieving, const Manner& manner,
-                             Tally& tally);
-  // `done`: the position in the stream up to which bytes were read. An absent task's memory is left alone.
-  std::optional<Error> read(File& file, const Access& access, bool absent, const Manner& manner, int64_t& done,
-                            Tally& tally);
+  // went wrong here.
+  std::optional<Error> write(File& file, const Access& access, Tally& tally);
+  // `done`: the position in the stream up to which bytes were read.
+  std::optional<Error> read(File& file, const Access& access, int64_t& done, Tally& tally);
 
  private:
   // A task that has something for this aggregator.
@@ -93,10 +73,15 @@ class TwoPhase {
     layout::TypeMap pieces;
     Access access() const { return {0, &pieces, 0, bytes, nullptr, nullptr}; }
   };
-  // Bytes on their way: of a sender, or of this task for an aggregator.
+  struct Part {  // of a stream
+    int64_t from = 0;
+    int64_t to = 0;
+    int64_t bytes() const { return to - from; }
+  };
+  // Bytes on their way: of a sender, or of this task for its aggregator.
   struct Message {
-    size_t peer = 0;  // number of the sender, or of the aggregator
-    Domains::Part part;
+    size_t peer = 0;  // number of the sender
+    Part part;
     std::byte* memory = nullptr;
     bool near = false;  // they are in the memory of the node
   };
@@ -109,45 +94,40 @@ class TwoPhase {
     void reserve(int64_t bytes);
   };
 
-  class Transport;
-  void find_nodes();
   void begin_groups(const Group& group);
-  void tell_pieces(const Access& access, std::span<const std::byte> code, uint32_t phase);
+  void tell_pieces(const Access& access, std::span<const std::byte> code, uint64_t phase);
   std::optional<Error> learn_pieces(const Access& access, std::span<const std::byte> code, const Group& group, int64_t room,
-                                    uint32_t phase);
+                                    uint64_t phase);
   struct Place {
     int64_t begin = 0;
     int64_t total = 0;
   };
   std::vector<int64_t> gather(const Group& group, int64_t mine);
   Place deal(const Group& group, std::span<const Place> places);
-  void learn_domains(const Access& access);
-  Round& lay_out(const Access& access, int64_t round, bool absent);
+  Part part(const Access& access, int64_t round) const;
+  Round& lay_out(const Access& access, int64_t round);
+  struct Transport {  // what rounds talk through
+    TwoPhase& tasks;
+    std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) const;
+  };
+  bool leads() const { return comm_.rank() == aggregator_; }
   bool is_own(const Message& message) const;
   bool is_near(int peer) const { return peer != comm_.rank() && mail_.reaches(peer); }
-  uint32_t phase_of(int64_t round) const { return first_phase_ + static_cast<uint32_t>(round); }
-  void give(const Access& access, const Message& message, int64_t round);
-  void await_givers(const Round& r, int64_t round);
-  void let_take(const Round& r, int64_t round);
-  int64_t take(const Access& access, const Message& message, int64_t round);
+  uint64_t phase_of(int64_t round) const { return first_phase_ + static_cast<uint64_t>(round); }
   Access stored(const Message& message) const;
-  void write_round(File& file, int64_t round, Sieving sieving, Tally& tally);
-  void read_round(File& file, int64_t round, Tally& tally);
+  void write_round(File& file, int64_t round);
+  void read_round(File& file, int64_t round);
 
   Comm& comm_;
   NodeMail mail_;
-  uint32_t first_phase_ = 0;  // that of round 0
-  std::vector<int64_t> nodes_;
-  Domains domains_;
-  bool in_windows_ = true;  // aggregators put pieces together in windows, else they transfer them from where they are
-  std::vector<int> aggregators_;
-  int64_t mine_ = -1;  // number among the aggregators; -1: none
+  uint64_t first_phase_ = 0;  // that of round 0
+  int64_t step_ = 1;    // bytes of a task, or of the sequence, per round
+  int64_t steps_ = 0;   // rounds
+  bool in_sequence_ = false;
+  int aggregator_ = 0;
   std::vector<Sender> senders_;
-  std::vector<bool> full_;  // windows of this domain that the tasks tile
   std::optional<Error> unknown_;  // why the pieces of the senders are not known
   Round rounds_[2];
-  std::vector<std::byte> window_;
-  std::vector<std::atomic<uint64_t>> covered_;
 };
 
 }  // namespace sheaf::exchange

@@ -10,66 +10,47 @@ namespace sheaf::exchange {
 
 // A number of every member, at the aggregator.
 std::vector<int64_t> TwoPhase::gather(const Group& group, int64_t mine) {
-  const uint32_t phase = mail_.begin_phases(1);
+  const uint64_t phase = mail_.begin_phases(1);
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  if (mine_ < 0 && is_near(group.aggregator)) {
-    mail_.await_release(group.aggregator, phase - 2);
-    store(mail_.code(comm_.rank()).data(), mine, native_order);
-    mail_.arrive(group.aggregator, phase);
-  } else if (mine_ < 0) {
-    outgoing.push_back({group.aggregator, std::as_bytes(std::span(&mine, 1))});
-  }
-  std::vector<int64_t> all(mine_ < 0 ? 0 : static_cast<size_t>(group.size()), mine);
+  if (!leads() && !is_near(group.aggregator)) outgoing.push_back({group.aggregator, std::as_bytes(std::span(&mine, 1))});
+  mail_.put(phase, [&] { store(mail_.code(comm_.rank()).data(), mine, native_order); });
+  std::vector<int64_t> all(leads() ? static_cast<size_t>(group.size()) : 0, mine);
   const auto task_of = [&](size_t i) { return group.first + static_cast<int>(i); };
-  int64_t near = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    near += is_near(task_of(i));
+  for (size_t i = 0; i < all.size(); ++i)
     if (!is_near(task_of(i)) && task_of(i) != comm_.rank())
       incoming.push_back({task_of(i), std::as_writable_bytes(std::span(&all[i], 1))});
-  }
   if (!mail_.reaches_all()) comm_.exchange(std::move(outgoing), std::move(incoming))->finish();
-  if (near > 0) {
-    mail_.expect(near, phase);
-    mail_.await_arrivals(phase);
-  }
-  for (size_t i = 0; i < all.size(); ++i)
-    if (is_near(task_of(i))) all[i] = load<int64_t>(mail_.code(task_of(i)).data(), native_order);
-  if (mine_ >= 0 && mail_.has_boxes()) mail_.release(phase);
+  if (leads())
+    mail_.collect(phase, [&] {
+      for (size_t i = 0; i < all.size(); ++i)
+        if (is_near(task_of(i))) all[i] = load<int64_t>(mail_.code(task_of(i)).data(), native_order);
+    });
   return all;
 }
 
 // places[i] of the aggregator to member i.
 TwoPhase::Place TwoPhase::deal(const Group& group, std::span<const Place> places) {
-  const uint32_t phase = mail_.begin_phases(1);
+  const uint64_t phase = mail_.begin_phases(1);
   Place mine{};
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  if (mine_ >= 0 && mail_.has_boxes()) mail_.await_arrivals(phase);
-  int64_t near = 0;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const int task = group.first + static_cast<int>(i);
-    const auto bytes = std::as_bytes(places.subspan(i, 1));
-    if (task == comm_.rank()) {
-      mine = places[i];
-    } else if (is_near(task)) {
-      std::ranges::copy(bytes, mail_.code(task).begin());
-      ++near;
-    } else {
-      outgoing.push_back({task, bytes});
-    }
-  }
-  if (mine_ >= 0 && mail_.has_boxes()) {
-    mail_.expect(near, phase);
-    mail_.release(phase);
-  }
-  if (mine_ < 0 && is_near(group.aggregator)) {
-    mail_.await_release(group.aggregator, phase);
-    std::memcpy(&mine, mail_.code(comm_.rank()).data(), sizeof mine);
-    mail_.arrive(group.aggregator, phase);
-  } else if (mine_ < 0) {
-    incoming.push_back({group.aggregator, std::as_writable_bytes(std::span(&mine, 1))});
-  }
+  if (leads())
+    mail_.offer(phase, [&] {
+      for (size_t i = 0; i < places.size(); ++i) {
+        const int task = group.first + static_cast<int>(i);
+        const auto bytes = std::as_bytes(places.subspan(i, 1));
+        if (task == comm_.rank()) {
+          mine = places[i];
+        } else if (is_near(task)) {
+          std::ranges::copy(bytes, mail_.code(task).begin());
+        } else {
+          outgoing.push_back({task, bytes});
+        }
+      }
+    });
+  if (!leads() && !is_near(group.aggregator)) incoming.push_back({group.aggregator, std::as_writable_bytes(std::span(&mine, 1))});
+  mail_.take(phase, [&] { std::memcpy(&mine, mail_.code(comm_.rank()).data(), sizeof mine); });
   if (!mail_.reaches_all()) comm_.exchange(std::move(outgoing), std::move(incoming))->finish();
   return mine;
 }
@@ -94,7 +75,9 @@ TwoPhase::Sequence TwoPhase::line_up(const Group& group, int64_t mine, int64_t l
 void TwoPhase::plan_sequence(const Group& group, const Sequence& sequence, int64_t window, int64_t rounds) {
   begin_groups(group);
   first_phase_ = mail_.begin_phases(rounds);
-  domains_ = Domains::of_windows({0, sequence.total, 0, window}, 1, rounds);
+  step_ = window;
+  steps_ = rounds;
+  in_sequence_ = true;
   int64_t offset = 0;
   for (int task = group.first; const int64_t size : sequence.sizes) {
     if (size > 0) senders_.push_back({task, size, layout::TypeMap::indexed({&size, 1}, {&offset, 1}, layout::TypeMap::bytes(1))});

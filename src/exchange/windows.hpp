@@ -1,31 +1,46 @@
-// exchange/windows: the range of a collective transfer cut into windows, and the order in which they are worked on.
+// exchange/windows: the range of a collective transfer cut into windows, and whose they are.
 //
-// Every aggregator has a file domain, a run of consecutive windows; windows begin and end on multiples of the window size,
-// which is one of the block size, so that no block is touched by two requests (Blue Gene/L paper, section 3.4). In round r
-// come the r-th windows of all domains.
+// Windows begin and end on multiples of their size, so that no block is touched by two requests (Blue Gene/L paper, section 3.4).
+// Units, of one or more windows, are dealt out to the owners in turn, the same way in every call: unit u of the file is that of
+// owner u mod owners. Windows are worked on in rounds, one of each owner.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 namespace sheaf::exchange {
 
 struct Windows {
   int64_t low = 0;   // range of the transfer
   int64_t high = 0;
-  int64_t first = 0;  // where window 0 begins, <= low
-  int64_t size = 0;   // bytes of a window
+  int64_t size = 1;  // bytes of a window
+  int64_t per_unit = 1;
+  int64_t owners = 1;
+  int64_t first = 0;  // where the first row of units begins, one of each owner; <= low
 
-  // `aligned`: windows begin on multiples of their size, else at `low`. low < high, size > 0.
-  static Windows over(int64_t low, int64_t high, int64_t size, bool aligned);
+  // 0 <= low < high, size > 0; `unit`, if more than the size, is a multiple of it.
+  static Windows over(int64_t low, int64_t high, int64_t size, int64_t unit = 0, int64_t owners = 1) {
+    Windows windows{low, high, size, std::max<int64_t>(unit / size, 1), owners};
+    windows.first = low - low % windows.row_bytes();
+    return windows;
+  }
 
-  int64_t count() const { return (high - first - 1) / size + 1; }
-  int64_t begin(int64_t window) const { return window == 0 ? low : first + window * size; }
-  int64_t end(int64_t window) const { return window == count() - 1 ? high : first + (window + 1) * size; }
-  int64_t at(int64_t offset) const { return (offset - first) / size; }
+  int64_t row() const { return per_unit * owners; }  // windows
+  int64_t rows() const { return (high - first - 1) / row_bytes() + 1; }
+  // Windows are numbered in the order of work; `place` is that in the file. Those outside the range are empty.
+  int64_t count() const { return row() == 1 ? (high - first - 1) / size + 1 : rows() * row(); }
+  int64_t place(int64_t number) const {
+    const int64_t in_row = number % row();
+    return number - in_row + in_row % owners * per_unit + in_row / owners;
+  }
+  int64_t owner(int64_t number) const { return number % owners; }
+  int64_t begin(int64_t place) const { return std::clamp(first + place * size, low, high); }
+  int64_t end(int64_t place) const { return std::clamp(first + (place + 1) * size, low, high); }
+  int64_t at(int64_t offset) const { return (offset - first) / size; }  // place
+  int64_t rounds() const { return count() / owners; }
+
+ private:
+  int64_t row_bytes() const { return row() * size; }
 };
-
-// The numbers of `count` windows in the order of the rounds of `domains` domains of nearly equal size.
-std::vector<uint32_t> in_rounds_of(int64_t count, int64_t domains);
 
 }  // namespace sheaf::exchange

@@ -1,6 +1,7 @@
 #include "layout/aggregators.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace sheaf::layout {
@@ -11,58 +12,44 @@ constexpr int64_t tasks_per_aggregator = 8;
 
 }  // namespace
 
-std::vector<int> choose_aggregators(std::span<const int64_t> nodes, const AggregatorRules& rules) {
-  const int64_t tasks = std::ssize(nodes);
-  std::vector<int> chosen;
-  if (!rules.by_node) {
-    chosen.resize(static_cast<size_t>(std::clamp<int64_t>(rules.wanted > 0 ? rules.wanted : tasks / tasks_per_aggregator, 1, tasks)));
-    std::iota(chosen.begin(), chosen.end(), 0);
-    return chosen;
+std::vector<int64_t> deal_out(std::span<const int64_t> most, int64_t count) {
+  std::vector<int64_t> dealt(most.size(), 0);
+  std::vector<size_t> open;
+  for (size_t i = 0; i < most.size(); ++i)
+    if (most[i] > 0) open.push_back(i);
+  while (count > 0 && !open.empty()) {
+    const int64_t places = std::ssize(open), now = std::min(count, places);
+    for (int64_t i = 0; i < now; ++i) ++dealt[open[static_cast<size_t>(i * places / now)]];
+    count -= now;
+    std::erase_if(open, [&](size_t i) { return dealt[i] >= most[i]; });
   }
-  // The tasks of each node.
-  std::vector<int64_t> names;
-  std::vector<std::vector<int>> members;
-  for (int64_t task = 0; task < tasks; ++task) {
-    const int64_t name = nodes[static_cast<size_t>(task)];
-    const auto found = std::ranges::find(names.rbegin(), names.rend(), name);
-    size_t place = names.size();
-    if (found == names.rend()) {
-      names.push_back(name);
-      members.emplace_back();
-    } else {
-      place = static_cast<size_t>(names.rend() - found) - 1;
-    }
-    members[place].push_back(static_cast<int>(task));
-  }
-  // One more for every node in turn, as long as more are wanted and the node may have more.
-  const auto most = [&](size_t node) {
-    const int64_t here = std::ssize(members[node]);
-    const int64_t usual = rules.wanted > 0 ? here : (here + tasks_per_aggregator - 1) / tasks_per_aggregator;
-    if (!rules.on_nodes.empty()) return std::min(usual, rules.on_nodes[static_cast<size_t>(members[node].front())]);
-    return rules.per_node > 0 ? std::min(usual, rules.per_node) : usual;
-  };
-  std::vector<int64_t> counts(members.size(), 0);
-  int64_t left = rules.wanted > 0 ? rules.wanted : tasks;
-  for (bool more = true; more && left > 0;) {
-    more = false;
-    for (size_t node = 0; node < members.size() && left > 0; ++node) {
-      if (counts[node] >= most(node)) continue;
-      ++counts[node];
-      --left;
-      more = true;
-    }
-  }
-  for (size_t node = 0; node < members.size(); ++node)
-    for (int64_t i = 0; i < counts[node]; ++i)
-      chosen.push_back(members[node][static_cast<size_t>(i * std::ssize(members[node]) / counts[node])]);
-  if (chosen.empty()) chosen.push_back(0);  // no node may have any
-  return chosen;
+  return dealt;
 }
 
-std::vector<int> subset_of(std::span<const int> aggregators, int64_t count) {
-  std::vector<int> chosen;
-  for (int64_t i = 0; i < count; ++i) chosen.push_back(aggregators[static_cast<size_t>(i * std::ssize(aggregators) / count)]);
-  return chosen;
+std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, int64_t wanted) {
+  std::map<int64_t, std::vector<size_t>> io_nodes;
+  for (size_t i = 0; i < hosts.size(); ++i) io_nodes[hosts[i].io_node].push_back(i);
+  std::vector<int64_t> most;
+  for (const auto& [name, members] : io_nodes) {
+    int64_t allowed = 0, tasks = 0;
+    for (const size_t i : members) {
+      allowed += hosts[i].most;
+      tasks += hosts[i].tasks;
+    }
+    const int64_t usual = (tasks + tasks_per_aggregator - 1) / tasks_per_aggregator;
+    most.push_back(wanted > 0 ? allowed : std::min(allowed, usual));
+  }
+  const auto of_io_nodes = deal_out(most, wanted > 0 ? wanted : std::accumulate(most.begin(), most.end(), int64_t{0}));
+  std::vector<int64_t> result(hosts.size(), 0);
+  size_t next = 0;
+  for (const auto& [name, members] : io_nodes) {
+    std::vector<int64_t> here;
+    for (const size_t i : members) here.push_back(hosts[i].most);
+    const auto dealt = deal_out(here, of_io_nodes[next++]);
+    for (size_t i = 0; i < members.size(); ++i) result[members[i]] = dealt[i];
+  }
+  if (std::ranges::max(result) == 0) result[0] = 1;  // no host may have any
+  return result;
 }
 
 }  // namespace sheaf::layout

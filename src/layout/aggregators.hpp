@@ -1,4 +1,4 @@
-// layout/aggregators: which tasks touch the file for all (Blue Gene/L paper, section 3.3). Pure.
+// layout/aggregators: how many aggregators hosts have, who touch the file for all (Blue Gene/L paper, section 3.3). Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,17 @@
 
 namespace sheaf::layout {
 
-// How aggregators are chosen among tasks.
-struct AggregatorRules {
-  int64_t wanted = 0;    // number; 0: one for every eight tasks of a node
-  int64_t per_node = 0;  // most on a node; 0: any number
-  std::span<const int64_t> on_nodes = {};  // most on the node of each task, 0: none there; wins over per_node; empty: not given
-  bool by_node = true;   // spread evenly over the nodes, those of one node next to each other; else the first tasks
+struct AggregatorHost {
+  int64_t io_node = 0;  // hosts of an I/O node have the same number, any one
+  int64_t tasks = 1;
+  int64_t most = 0;  // aggregators that it may have
 };
 
-// `nodes`: the node of every task, any numbers. Returns ranks: at least one, nobody twice; nodes in the order of their first
-// tasks.
-std::vector<int> choose_aggregators(std::span<const int64_t> nodes, const AggregatorRules& rules);
+// Aggregators of every host, one in all at least. `wanted`: their number, spread evenly over the I/O nodes and in these over the
+// hosts, as far as hosts may have so many; 0: one for every eight tasks of an I/O node.
+std::vector<int64_t> spread_aggregators(std::span<const AggregatorHost> hosts, int64_t wanted);
 
-// `count` of the aggregators, evenly over the list: those who take part in a small operation. 0 < count <= size.
-std::vector<int> subset_of(std::span<const int> aggregators, int64_t count);
+// Deals `count` out over places that take so many at most: evenly spaced if there are more places than `count`, else one to each in turn.
+std::vector<int64_t> deal_out(std::span<const int64_t> most, int64_t count);
 
 }  // namespace sheaf::layout

@@ -147,7 +147,7 @@ std::optional<Error> CollectiveReader::fetch(const Wish& wish, const exchange::T
   exchange::Tally tally;
   const auto unknown = two_phase_.plan_groups(access, wish.code, group_.aggregated(), largest);
   int64_t done = 0;
-  const auto failed = two_phase_.read(file, access, false, {}, done, tally);
+  const auto failed = two_phase_.read(file, access, done, tally);
   return unknown ? unknown : failed;
 }
 

@@ -128,7 +128,7 @@ std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, in
   const exchange::Access access{sequence.begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
   MergedFile merged(stream_, sequence.sizes);
   exchange::Tally tally;
-  return two_phase_.write(merged, access, false, exchange::Sieving::never, {}, tally);
+  return two_phase_.write(merged, access, tally);
 }
 
 // Collective over the file, where a task cannot take part in a round.
@@ -210,7 +210,7 @@ std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const layout
   if (mover_) return exchange::write_moved(file, access, *mover_, group_.tasks(), is_collector(), largest.pieces);
   exchange::Tally tally;
   const auto unknown = two_phase_.plan_groups(access, code, group_.aggregated(), largest);
-  const auto failed = two_phase_.write(file, access, false, exchange::Sieving::never, {}, tally);
+  const auto failed = two_phase_.write(file, access, tally);
   return unknown ? unknown : failed;
 }
 

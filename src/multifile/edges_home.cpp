@@ -99,7 +99,7 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
       const exchange::TwoPhase::Group group{0, comm.size() - 1, leg.writer};
       exchange::Tally tally;
       const auto unknown = two_phase.plan_groups(access, code, group, {load[0], load[1], load[2], step_bytes(comm.size())});
-      const auto failed = two_phase.write(*target, access, false, exchange::Sieving::never, {}, tally);
+      const auto failed = two_phase.write(*target, access, tally);
       if (unknown) throw *unknown;
       if (failed) throw *failed;
     });

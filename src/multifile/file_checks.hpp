@@ -25,9 +25,8 @@ struct DataPlace {
 };
 
 // Compares `data`, whole pieces of a block but for the last one, with their checksums, which begin at offset `sums_at` of
-// `file`. Throws damaged. With `copy_to` the data are copied there in the same pass, past the caches.
-void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place,
-                  std::byte* copy_to = nullptr);
+// `file`. Throws damaged.
+void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place);
 
 // The same for one piece of `bytes` bytes of which `sum` is the CRC32C: for those too large to hold.
 void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);

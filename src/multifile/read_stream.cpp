@@ -13,7 +13,6 @@ namespace sheaf {
 namespace {
 constexpr uint32_t first_read_ahead = 8 << 10;
 constexpr int64_t checked_at_once = 256 << 10;  // so that it is still in the cache when it is checked
-constexpr int64_t walked_at_least = 8 << 20;     // more than a core's caches hold
 }
 
 void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position,
@@ -193,11 +192,7 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
     refill_checked(end);
     return 0;
   }
-  // Memory that the program walks through is in no cache, and would have to come there for the sums.
-  const auto low_bits = [](const std::byte* p) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)); };
-  const bool walks = low_bits(out.data()) == walked_to_ || whole >= walked_at_least;
-  read_checked(fetched_, out.first(static_cast<size_t>(whole)), walks && whole >= checked_at_once && crc32c_copies());
-  walked_to_ = low_bits(out.data() + whole);
+  read_checked(fetched_, out.first(static_cast<size_t>(whole)));
   fetched_ += whole;
   window_.at = window_.end = buffer_.get();
   return static_cast<size_t>(whole);
@@ -223,22 +218,15 @@ size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   return n;
 }
 
-// Bytes of the block from a border of pieces on. `past_caches`: from where they lie in the page cache, else by way of the buffer.
-void ReadStream::read_checked(int64_t offset, std::span<std::byte> out, bool past_caches) {
+// Bytes of the block from a border of pieces on.
+void ReadStream::read_checked(int64_t offset, std::span<std::byte> out) {
   const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
   while (!out.empty()) {
     const int64_t at = geometry_.offset(block_) + offset;
-    auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
-    const MappedRead lying = past_caches ? file_->map(at, part.size()) : MappedRead();
-    std::span<const std::byte> found = lying.bytes();
-    if (!lying) {
-      if (past_caches) make_room(at_once);
-      const auto into = past_caches ? std::span(buffer_.get(), part.size()) : part;
-      const size_t n = file_->read_at(into, at);
-      if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
-      found = into;
-    }
-    check_pieces(*file_, sums_at(block_, offset), piece(), found, {local_rank_, block_, offset}, past_caches ? part.data() : nullptr);
+    const auto part = out.first(std::min(out.size(), static_cast<size_t>(at_once)));
+    const size_t n = file_->read_at(part, at);
+    if (n < part.size()) ends_early(offset + static_cast<int64_t>(n), block_);
+    check_pieces(*file_, sums_at(block_, offset), piece(), part, {local_rank_, block_, offset});
     offset += std::ssize(part);
     out = out.subspan(part.size());
   }
@@ -322,7 +310,7 @@ void ReadStream::refill_checked(int64_t end) {
   const int64_t n = std::min(end - begin, std::max<int64_t>(piece(), next_ahead() / piece() * piece()));
   make_room(n);
   window_.at = window_.end = buffer_.get();
-  read_checked(begin, std::span(buffer_.get(), static_cast<size_t>(n)), false);
+  read_checked(begin, std::span(buffer_.get(), static_cast<size_t>(n)));
   window_.at = buffer_.get() + (at - begin);
   window_.end = buffer_.get() + n;
   fetched_ = begin + n;

@@ -121,7 +121,7 @@ class SHEAF_EXPORT ReadStream {
   uint32_t next_ahead();
   void make_room(int64_t bytes);
   size_t transfer(std::span<std::byte> out);
-  void read_checked(int64_t offset, std::span<std::byte> out, bool past_caches);
+  void read_checked(int64_t offset, std::span<std::byte> out);
   [[noreturn]] void ends_early(int64_t offset, int64_t block) const;
 
   Window window_;
@@ -133,7 +133,6 @@ class SHEAF_EXPORT ReadStream {
   int64_t fetched_ = 0;  // offset in the block of the end of the window
   int64_t sums_at_ = 0;  // offset in the file of the checksums of the block
   int32_t block_ = 0;
-  uint32_t walked_to_ = 0;  // the end of the memory that was read into last; the low bits do
   uint32_t capacity_ = 0;
   uint32_t max_buffer_ = 0;
   int32_t local_rank_ = 0;

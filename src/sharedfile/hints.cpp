@@ -50,9 +50,7 @@ struct Optimisation {
   bool Hints::*used;
 };
 constexpr Optimisation optimisations[] = {
-    {"aligned", &Hints::aligned}, {"allreduce", &Hints::allreduce}, {"pset", &Hints::pset},
-    {"shared", &Hints::shared},   {"overlap", &Hints::overlap},     {"reuse", &Hints::reuse},
-    {"direct", &Hints::direct},   {"place", &Hints::place},     {"ahead", &Hints::ahead}};
+    {"shared", &Hints::shared}, {"overlap", &Hints::overlap}, {"reuse", &Hints::reuse}};
 
 }  // namespace
 
@@ -73,7 +71,6 @@ bool Hints::set(std::string_view key, std::string_view value) {
     config_list = std::string(value);
     return true;
   }
-  if (key == "sheaf_data_exchange") return alltoall = value == "alltoall", alltoall || value == "messages";
   if (key == "sheaf_iotasks") return set_count(io_tasks, value);
   if (key == "sheaf_block_size") return set_bytes(block_size, value);
   return false;
@@ -87,7 +84,6 @@ const char* Hints::expected(std::string_view key) {
   for (const char* const choice : {"romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read"})
     if (key == choice) return "enable, disable or automatic";
   if (key == "romio_no_indep_rw") return "true or false";
-  if (key == "sheaf_data_exchange") return "alltoall or messages";
   return nullptr;
 }
 
@@ -100,12 +96,6 @@ int64_t Hints::allowed_on(std::string_view host) const {
     if (entry.host == "*") others = entry.most;
   }
   return others;
-}
-
-bool Hints::names_hosts() const {
-  for (std::string_view list = config_list; !list.empty();)
-    if (take_entry(list).host != "*") return true;
-  return false;
 }
 
 void Hints::apply_environment() {
@@ -121,7 +111,6 @@ void Hints::apply_environment() {
   apply("SHEAF_DS_READ", "romio_ds_read");
   apply("SHEAF_BLOCK_SIZE", "sheaf_block_size");
   apply("SHEAF_IOTASKS", "sheaf_iotasks");
-  apply("SHEAF_DATA_EXCHANGE", "sheaf_data_exchange");
   const char* const off = setting("SHEAF_MPIIO_OFF");
   std::string_view words = off ? off : "";
   while (!words.empty()) {
@@ -156,7 +145,6 @@ std::vector<std::pair<std::string, std::string>> Hints::words() const {
   all.emplace_back("romio_no_indep_rw", no_independent ? "true" : "false");
   add("sheaf_block_size", block_size);
   add("sheaf_iotasks", io_tasks);
-  all.emplace_back("sheaf_data_exchange", alltoall ? "alltoall" : "messages");
   return all;
 }
 

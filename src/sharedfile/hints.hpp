@@ -8,17 +8,10 @@
 //   SHEAF_BLOCK_SIZE=bytes        file domains begin and end at multiples of it (Blue Gene/L paper,
 //   section 3.4) SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
 //   SHEAF_DS_READ   as the words above SHEAF_IOTASKS=K               at most K tasks of a node read or write
-//   the file at once; the same as hint sheaf_iotasks SHEAF_MPIIO_OFF=word,...      switches single
-//   optimisations off, for measuring: aligned (file domains balanced to the
-//                                 byte), allreduce (ranges by allgather), pset (aggregators are the first
-//                                 tasks), shared (no shared memory within a node), overlap (one round after
-//                                 the other), reuse (a new plan for every call), direct (always exchange),
-//                                 place (tasks put nothing straight into files that are memory), ahead (no
-//                                 task leaves a call before all have come)
-//   SHEAF_DATA_EXCHANGE=alltoall  data between nodes travel by MPI_Alltoallv (paper, section 3.5.1);
-//   messages: by messages
-//                                 between single tasks, as they do anyway. The same as hint
-//                                 sheaf_data_exchange.
+//   the file at once; the same as hint sheaf_iotasks
+//   SHEAF_MPIIO_OFF=word,...      switches off, for measuring: shared (no shared memory: every task counts as a
+//                                 host), overlap (one round after the other, no reading ahead), reuse (a new plan
+//                                 for every call)
 #pragma once
 
 #include <cstdint>
@@ -50,8 +43,7 @@ struct SHEAF_EXPORT Hints {
   bool no_independent = false;      // romio_no_indep_rw, kept for queries only
 
   // Optimisations that may be used.
-  bool aligned = true, allreduce = true, alltoall = false, pset = true, shared = true, overlap = true, reuse = true, direct = true,
-       place = true, ahead = true;
+  bool shared = true, overlap = true, reuse = true;
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);
@@ -62,8 +54,6 @@ struct SHEAF_EXPORT Hints {
   // How many aggregators config_list allows on a host: entries "host", "host:n", "host:*" and the same with * for all hosts
   // that have no entry of their own; no number means 1, no entry 0. Negative: any number.
   int64_t allowed_on(std::string_view host) const;
-  // Whether config_list tells hosts apart.
-  bool names_hosts() const;
   // All that is known here with the values in use, as words and numbers.
   std::vector<std::pair<std::string, std::string>> words() const;
 };

@@ -27,8 +27,7 @@ void for_each_member(H& hints, Use use) {
   static_assert(choices.size() == std::extent_v<decltype(Opening::choices)>);
   for (auto* choice : choices) use.choice(i++, *choice);
   i = 0;
-  const std::array flags{&hints.no_independent, &hints.aligned, &hints.allreduce, &hints.alltoall, &hints.pset, &hints.shared,
-                         &hints.overlap, &hints.reuse, &hints.direct, &hints.place, &hints.ahead};
+  const std::array flags{&hints.no_independent, &hints.shared, &hints.overlap, &hints.reuse};
   static_assert(flags.size() == std::extent_v<decltype(Opening::flags)>);
   for (auto* flag : flags) use.flag(i++, *flag);
 }

@@ -17,7 +17,7 @@ struct Opening {
   int64_t wish;  // length of SHEAF_STATS, which follows if it is set
   int64_t numbers[8];
   uint8_t choices[4];
-  bool flags[11];
+  bool flags[4];
   // Of the file system (storage/traits.hpp).
   uint8_t coherence;
   uint8_t locks;

@@ -27,12 +27,11 @@ using exchange::Tally;
 
 class OpenFile final : public SharedFile {
  public:
-  OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode, Habits* habits)
+  OpenFile(std::unique_ptr<Comm> comm, Store& store, std::string path, const SharedMode& mode)
       : lane_(std::move(comm)),
         store_(store),
         path_(std::move(path)),
         mode_(mode),
-        habit_(habits ? &habits->apart[mode.write] : nullptr),
         view_(std::make_shared<View>()) {}
 
   void open_all(const Hints& wanted) {
@@ -52,7 +51,7 @@ class OpenFile final : public SharedFile {
     comm().broadcast(std::as_writable_bytes(std::span(&opening, 1)), 0);
     hints_ = hints_in(opening);
     across_ = across_hosts(opening, comm());
-    look_at_hosts();
+    per_host_ = hints_.allowed_on(host_name());
     wish_.resize(static_cast<size_t>(opening.wish));
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
@@ -69,8 +68,7 @@ class OpenFile final : public SharedFile {
     expect_company();
     file_->expect_lockers(size());
     block_ = std::max<int64_t>(facts[0], 1);
-    lane_.transfers.take_up_memory(how_together(true, lane_));
-    if (habit_ && *habit_ == size()) lane_.transfers.expect_apart();
+    lane_.transfers.take_up_memory(*file_, how_together(true));
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
@@ -89,11 +87,9 @@ class OpenFile final : public SharedFile {
   }
 
   void close() override {
-    std::optional<Error> problem = lane_.transfers.late();
-    if (const auto closing = attempt([&] { pointer_->close(); }); closing && !problem) problem = closing;
+    std::optional<Error> problem = attempt([&] { pointer_->close(); });
     if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
     Statistics all = statistics();
-    const bool tells = all.collective_writes + all.collective_reads > 0;
     if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); }); reporting && !problem) problem = reporting;
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
@@ -105,7 +101,6 @@ class OpenFile final : public SharedFile {
       if (mode_.delete_on_close)
         if (const auto failed = attempt([&] { store_.remove(path_); })) removing = failed;
     }
-    if (habit_ && tells) *habit_ = !outcome && lane_.transfers.apart() ? size() : 0;
     if (outcome) throw *outcome;
     if (cleans_up) agree_with(comm(), removing, 0);
   }
@@ -126,7 +121,7 @@ class OpenFile final : public SharedFile {
     keep(merged, told);
     comm().broadcast(std::as_writable_bytes(std::span(&told, 1)), 0);
     hints_ = hints_in(told);
-    look_at_hosts();
+    per_host_ = hints_.allowed_on(host_name());
   }
   Statistics statistics() const override {
     const std::lock_guard lock(mutex_);
@@ -141,11 +136,9 @@ class OpenFile final : public SharedFile {
   void resize(int64_t bytes) override { by_task_0(bytes, [&] { file_->resize(bytes); }); }
   void preallocate(int64_t bytes) override { by_task_0(bytes, [&] { file_->allocate(bytes); }); }
   void sync() override {
-    std::optional<Error> problem = lane_.transfers.late();
-    const auto syncing = attempt([&] {
+    agree(comm(), attempt([&] {
       if (mode_.write) file_->sync();
-    });
-    agree(comm(), problem ? problem : syncing);
+    }));
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
   void set_atomic(bool atomic) override {
@@ -197,7 +190,6 @@ class OpenFile final : public SharedFile {
   }
   int64_t claim_ordered(Lane& lane, int64_t bytes) override {
     std::array<int64_t, 1> before{bytes}, total{};
-    lane.transfers.settle();
     lane.comm().prefix_sum_and_total(before, total);
     int64_t base = 0;
     const auto problem = lane.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
@@ -237,7 +229,7 @@ class OpenFile final : public SharedFile {
     exchange::Access access;
     const auto problem = problem_of([&] { access = access_of(view, position, from, true); });
     Tally tally;
-    const auto failed = attempt([&] { lane.transfers.write(*file_, access, how_together(true, lane), problem, tally); });
+    const auto failed = attempt([&] { lane.transfers.write(*file_, access, how_together(true), problem, tally); });
     count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
     if (failed) throw *failed;
     return access.bytes();
@@ -248,7 +240,7 @@ class OpenFile final : public SharedFile {
     const auto problem = problem_of([&] { access = access_of(view, position, to, false); });
     Tally tally;
     int64_t done = 0;
-    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, how_together(false, lane), problem, tally); });
+    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, how_together(false), problem, tally); });
     count(tally, access, &Statistics::collective_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
     return done;
@@ -258,18 +250,15 @@ class OpenFile final : public SharedFile {
     Tally tally;
     take_refused();  // all learn of this one
     if (writes) {
-      lane.transfers.write(*file_, {}, how_together(true, lane), problem, tally);
+      lane.transfers.write(*file_, {}, how_together(true), problem, tally);
     } else {
-      lane.transfers.read(*file_, {}, how_together(false, lane), problem, tally);
+      lane.transfers.read(*file_, {}, how_together(false), problem, tally);
     }
   }
 
  private:
   // For collective calls.
-  Comm& comm() const {
-    lane_.transfers.settle();
-    return lane_.comm();
-  }
+  Comm& comm() const { return lane_.comm(); }
 
   std::optional<Error> take_refused() {
     const std::lock_guard lock(mutex_);
@@ -284,17 +273,6 @@ class OpenFile final : public SharedFile {
 
   int64_t block() const {
     return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
-  }
-
-  // Collective: how many aggregators may be on the nodes.
-  void look_at_hosts() {
-    per_node_ = hints_.allowed_on(host_name());
-    on_nodes_.reset();
-    if (!hints_.names_hosts()) return;
-    std::vector<int64_t> all(static_cast<size_t>(size()), INT64_MIN);
-    all[static_cast<size_t>(rank())] = per_node_ < 0 ? INT64_MAX : per_node_;
-    comm().all_max(all);
-    on_nodes_ = std::make_shared<const std::vector<int64_t>>(std::move(all));
   }
 
   // Calls are short, and programs compute in between: who waits for its turn does not sleep (docs/tuning.md, "Shared files").
@@ -353,20 +331,16 @@ class OpenFile final : public SharedFile {
   exchange::Alone how_alone(bool writes) const {
     exchange::Alone how = alone(hints_, writes);
     how.locked = atomic_;
-    how.walked_to = &walked_to_;
     across_.apply(how, writes);
     return how;
   }
 
-  exchange::Together how_together(bool writes, const Lane& lane) const {
+  exchange::Together how_together(bool writes) const {
     exchange::Together how = together(hints_, writes);
-    how.alone.walked_to = &walked_to_;
     across_.apply(how, writes);
     how.serial = atomic_;
-    how.per_node = per_node_;
-    how.on_nodes = on_nodes_;
+    how.per_host = per_host_;
     how.block = block();
-    how.ahead = how.ahead && &lane == &lane_;  // close() asks no other lane what went wrong
     return how;
   }
 
@@ -382,16 +356,13 @@ class OpenFile final : public SharedFile {
   Store& store_;
   const std::string path_;
   const SharedMode mode_;
-  std::atomic<int>* const habit_;  // of files opened for the same; may be null
   Hints hints_;
   std::string wish_;
   std::shared_ptr<File> file_;
   int64_t block_ = 4096;
   bool atomic_ = false;
   AcrossHosts across_;
-  mutable exchange::WalkedTo walked_to_ = nullptr;
-  int64_t per_node_ = -1;  // aggregators that cb_config_list allows on this node; negative: any number
-  std::shared_ptr<const std::vector<int64_t>> on_nodes_;  // and on those of all tasks, if it names hosts
+  int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
   std::unique_ptr<SharedPointer> pointer_;
   int64_t shared_base_ = 0;  // where the shared pointer began
   mutable std::mutex mutex_;  // guards what follows
@@ -404,8 +375,8 @@ class OpenFile final : public SharedFile {
 }  // namespace
 
 std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
-                                             const SharedMode& mode, const Hints& hints, Habits* habits) {
-  auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode, habits);
+                                             const SharedMode& mode, const Hints& hints) {
+  auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode);
   file->open_all(hints);
   return file;
 }

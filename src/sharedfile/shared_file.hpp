@@ -18,8 +18,6 @@
 // write is undefined.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -42,23 +40,16 @@ struct SharedMode {
   bool sequential = false;  // kept; callers refuse what MPI forbids in this mode
 };
 
-// How the files of a process were used so far, which the next ones are likely to be like: whether tasks may leave the first collective
-// transfer before the others have come (docs/sharedfile.md, "Ahead of the others"). Threads: any.
-struct Habits {
-  // By whether the file was open for writing: the tasks of the last one, if none needed the others in its last transfer; else 0.
-  std::array<std::atomic<int>, 2> apart{};
-};
-
 // What collective transfers need of their own: a group to talk in, memory that the tasks of a node share, the plan of the
 // last call. Destroyed on all tasks in the same order.
 class Lane;
 
 class SHEAF_EXPORT SharedFile {
  public:
-  // Collective over `comm`, which the file keeps. `store` and `habits` (may be null) outlive it. Task 0 creates the file. Throws on
+  // Collective over `comm`, which the file keeps. `store` outlives it. Task 0 creates the file. Throws on
   // all tasks what the first failing one met; io with EEXIST for an exclusive create of something that exists.
   static std::unique_ptr<SharedFile> open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
-                                          const SharedMode& mode, const Hints& hints = {}, Habits* habits = nullptr);
+                                          const SharedMode& mode, const Hints& hints = {});
   virtual ~SharedFile() = default;
 
   // Collective. The file is closed also when this throws. Statistics are reported (SHEAF_STATS), the file is deleted if it

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* names[] = {
     "independent_writes", "independent_reads", "collective_writes", "collective_reads", "bytes_written", "bytes_read", "pieces",
     "requests", "file_bytes_written", "file_bytes_read", "zero_bytes", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls",
-    "place_calls", "ahead_calls", "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
+    "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
 static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
 
 std::string escaped(const std::string& text) {
@@ -48,8 +48,6 @@ void add(Statistics& to, const exchange::Tally& from) {
   to.direct_calls += from.direct_calls;
   to.exchange_calls += from.exchange_calls;
   to.sieve_calls += from.sieve_calls;
-  to.place_calls += from.place_calls;
-  to.ahead_calls += from.ahead_calls;
   to.plans_made += from.plans_made;
   to.plans_reused += from.plans_reused;
   to.aggregators = std::max(to.aggregators, from.aggregators);
@@ -65,8 +63,7 @@ std::string Statistics::text(const std::string& path, int tasks) const {
   out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" + n(file_bytes_written) +
          " bytes written, of which " + n(zero_bytes) + " zeros by making room; " + n(file_bytes_read) + " read)\n";
   out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " + n(sieve_calls) +
-         " sieved, " + n(place_calls) + " in place; left before the others: " + n(ahead_calls) +
-         "; aggregators: " + n(aggregators) + "\n";
+         " sieved; aggregators: " + n(aggregators) + "\n";
   out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) + "; file: " + milliseconds(file_ns) +
          " (summed over tasks)\n";
   out += "  plans: " + n(plans_made) + " made, " + n(plans_reused) + " reused\n";

@@ -20,7 +20,7 @@ struct Statistics {
   int64_t file_bytes_written = 0, file_bytes_read = 0;    // by these requests
   int64_t zero_bytes = 0;           // of those written: zeros for which the file made room instead of taking them
   int64_t exchanged_bytes = 0;      // that went to another task, through memory or messages
-  int64_t direct_calls = 0, exchange_calls = 0, sieve_calls = 0, place_calls = 0, ahead_calls = 0;  // how operations were carried out
+  int64_t direct_calls = 0, exchange_calls = 0, sieve_calls = 0;  // how operations were carried out
   int64_t plans_made = 0, plans_reused = 0;
   int64_t aggregators = 0;          // largest number in one call (a maximum, not a sum)
   int64_t exchange_ns = 0, file_ns = 0;  // time in tasks, summed: moving bytes between tasks, and in calls of the file

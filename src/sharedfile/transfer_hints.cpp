@@ -32,16 +32,9 @@ exchange::Together together(const Hints& hints, bool writes) {
   how.aggregators = hints.aggregators;
   how.stripes = hints.striping_factor;
   how.buffer = hints.buffer_size;
-  how.aligned = hints.aligned;
-  how.allreduce = hints.allreduce;
-  how.alltoall = hints.alltoall;
-  how.pset = hints.pset;
   how.shared = hints.shared;
   how.overlap = hints.overlap;
   how.reuse = hints.reuse;
-  how.direct = hints.direct;
-  how.place = hints.place;
-  how.ahead = hints.ahead;
   return how;
 }
 

@@ -72,7 +72,6 @@ class OneOfMany final : public ForwardingFile {
 
   void write_at(std::span<const std::byte> data, int64_t offset) override { use()->write_at(data, offset); }
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return use()->read_at(data, offset); }
-  MappedRead map(int64_t offset, size_t length) override { return use()->map(offset, length); }
   FileStatus status() override { return use()->status(); }
   void resize(int64_t size) override { use()->resize(size); }
   void sync() override { use()->sync(); }

@@ -50,7 +50,6 @@ class PosixFile final : public File, public RestingFile {
   void write_at(std::span<const std::byte> data, int64_t offset) override;
   void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
-  MappedRead map(int64_t offset, size_t length) override;
   int64_t memory_page() override;
   int64_t room_left() override;
   std::unique_ptr<FileMemory> memory(int64_t low, int64_t high) override;
@@ -109,6 +108,7 @@ class PosixFile final : public File, public RestingFile {
 
   // Takes the turn if that pays. Where another has it and tmpfs lets a mapping go beside it, or the bytes lie in large pages: writes
   // that way, and true.
+  void close_another();
   bool written_beside(std::optional<Turn>& turn, std::span<const std::span<const std::byte>> parts, size_t bytes,
                       int64_t offset);
   FileSystem file_system();

@@ -59,7 +59,6 @@ class SharedHandles::Handle final : public ForwardingFile {
   void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
     inner().write_vector_at(parts, offset);
   }
-  MappedRead map(int64_t offset, size_t length) override { return inner().map(offset, length); }
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
     auto* const shared = dynamic_cast<Handle*>(&target);
     inner().copy_to(shared != nullptr ? shared->inner() : target, offset, target_offset, length);

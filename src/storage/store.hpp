@@ -21,7 +21,6 @@
 #include "base/export.hpp"
 #include "storage/file_memory.hpp"
 #include "storage/futex.hpp"
-#include "storage/mapped_read.hpp"
 #include "storage/range_lock.hpp"
 #include "storage/traits.hpp"
 
@@ -78,9 +77,6 @@ class File {
   // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the
   // file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
-
-  // Bytes where they lie in memory, if all of them do and the store can show them; empty otherwise, then read_at() reads them.
-  virtual MappedRead map(int64_t /*offset*/, size_t /*length*/) { return {}; }
 
   // Where the file is memory, into which tasks that expect company may put bytes themselves: bytes of its large pages. Else 0.
   virtual int64_t memory_page() { return 0; }

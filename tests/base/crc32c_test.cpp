@@ -49,19 +49,4 @@ TEST(Crc32c, GoesOnWhereItStopped) {
 }
 
 }  // namespace
-// Every alignment and length around the steps that it goes by; nothing in front of the target or behind it is touched.
-TEST(Crc32c, CopiesWhatItSums) {
-  std::vector<std::byte> from(3000);
-  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * i >> 3);
-  for (size_t bytes = 0; bytes < 1100; bytes += bytes < 70 ? 1 : 37)
-    for (size_t shift = 0; shift < 64; shift += 5) {
-      std::vector<std::byte> to(1300, std::byte{0x5a});
-      const auto source = std::span(from).subspan(shift % 7, bytes);
-      ASSERT_EQ(crc32c_copy(77, to.data() + shift, source), crc32c(77, source)) << bytes << " bytes to " << shift;
-      std::vector<std::byte> expected(1300, std::byte{0x5a});
-      std::ranges::copy(source, expected.begin() + static_cast<ptrdiff_t>(shift));
-      ASSERT_EQ(to, expected) << bytes << " bytes to " << shift;
-    }
-}
-
 }  // namespace sheaf::crc32c_test

@@ -19,14 +19,28 @@ using test::PthreadGroup;
 const CommCallbacks callbacks{test::pt_barrier,  test::pt_bcastr,    test::pt_gatherr, test::pt_gathervr,
                               test::pt_scatterr, test::pt_scattervr, test::pt_create,  test::pt_free};
 
-// body(comm, end) on `tasks` tasks.
-void on_callbacks(int tasks, const std::function<void(Comm&, PthreadEnd&)>& body) {
+CommCallbacks with_allgather() {
+  CommCallbacks all = callbacks;
+  all.barrier = [](void*) -> int { std::abort(); };
+  all.bcastr = [](void*, void*, int, int, int) -> int { std::abort(); };
+  all.gatherr = all.scatterr = [](void*, void*, void*, int, int, int) -> int { std::abort(); };
+  all.allgather = test::pt_allgather;
+  return all;
+}
+
+void on(const CommCallbacks& these, int tasks, const std::function<void(Comm&, PthreadEnd&)>& body) {
   const auto group = std::make_shared<PthreadGroup>(tasks);
   test::on_threads(tasks, [&](int rank) {
     PthreadEnd end{group, rank};
-    const auto comm = callback_comm(callbacks, &end, rank, tasks);
+    const auto comm = callback_comm(these, &end, rank, tasks);
     body(*comm, end);
   });
+}
+
+// body(comm, end) on `tasks` tasks, without and with an allgather.
+void on_callbacks(int tasks, const std::function<void(Comm&, PthreadEnd&)>& body) {
+  on(callbacks, tasks, body);
+  on(with_allgather(), tasks, body);
 }
 
 class Callbacks : public testing::TestWithParam<int> {};
@@ -64,10 +78,10 @@ TEST(CallbackComm, TopologyMakesNodesOfConsecutiveTasks) {
 
 // Whichever callback fails on whichever task: all tasks get the error in the same call, or in the next.
 TEST(CallbackComm, AFailingCallbackIsAnErrorOfAll) {
-  for (const char* callback : {"bcastr", "gatherr", "scatterr"})
+  for (const char* callback : {"bcastr", "gatherr", "scatterr", "allgather"})
     for (int failing = 0; failing < 3; ++failing)
       for (int at = 0; at < 4; ++at)
-        on_callbacks(3, [&](Comm& comm, PthreadEnd& end) {
+        on(std::string(callback) == "allgather" ? with_allgather() : callbacks, 3, [&](Comm& comm, PthreadEnd& end) {
           if (comm.rank() == failing) {
             end.fail_at = at;
             end.fail_in = callback;
@@ -93,6 +107,19 @@ TEST(CallbackComm, AFailingCallbackIsAnErrorOfAll) {
         });
 }
 
+void move_long_messages(Comm& comm, PthreadEnd&) {
+  const int rank = comm.rank();
+  for (const size_t bytes : {size_t{1}, size_t{65'000}, size_t{65'536}, size_t{300'001}}) {
+    const std::vector<std::byte> mine(bytes / static_cast<size_t>(rank + 1), static_cast<std::byte>(rank + 1));
+    const Gathered all = comm.gather(mine, 0);
+    if (rank == 0) {
+      EXPECT_EQ(all.bytes.size(), static_cast<size_t>(all.offsets().back()));
+      EXPECT_EQ(all.bytes.back(), all.sizes.back() > 0 ? static_cast<std::byte>(comm.size()) : all.bytes.back());
+    }
+    EXPECT_EQ(comm.scatter(all, 0), mine);
+  }
+}
+
 // Callbacks that abort on any call that programs in circulation have never seen, over messages of many rounds.
 int never_v(void*, void*, void*, int, int*, int, int) { std::abort(); }
 int only_numbers(void* in, void* out, void* group, int dtype, int n, int root, decltype(test::pt_gatherr)* pass_on) {
@@ -106,22 +133,36 @@ TEST(CallbackComm, MakesNoCallThatProgramsHaveNeverSeen) {
   strict.gathervr = strict.scattervr = never_v;
   strict.gatherr = [](void* in, void* out, void* g, int t, int n, int r) { return only_numbers(in, out, g, t, n, r, test::pt_gatherr); };
   strict.scatterr = [](void* in, void* out, void* g, int t, int n, int r) { return only_numbers(in, out, g, t, n, r, test::pt_scatterr); };
-  for (const int tasks : {2, 3}) {
-    const auto group = std::make_shared<PthreadGroup>(tasks);
-    test::on_threads(tasks, [&](int rank) {
-      PthreadEnd end{group, rank};
-      const auto comm = callback_comm(strict, &end, rank, tasks);
-      for (const size_t bytes : {size_t{1}, size_t{65'000}, size_t{65'536}, size_t{300'001}}) {
-        const std::vector<std::byte> mine(bytes / static_cast<size_t>(rank + 1), static_cast<std::byte>(rank + 1));
-        const Gathered all = comm->gather(mine, 0);
-        if (rank == 0) {
-          EXPECT_EQ(all.bytes.size(), static_cast<size_t>(all.offsets().back()));
-          EXPECT_EQ(all.bytes.back(), all.sizes.back() > 0 ? static_cast<std::byte>(tasks) : all.bytes.back());
-        }
-        EXPECT_EQ(comm->scatter(all, 0), mine);
-      }
-    });
-  }
+  for (const int tasks : {2, 3}) on(strict, tasks, move_long_messages);
+}
+
+TEST(CallbackComm, AnAllgatherMovesMessagesOfAnyLength) {
+  for (const int tasks : {2, 3}) on(with_allgather(), tasks, move_long_messages);
+}
+
+// Small collectives take two calls, whatever they are.
+TEST(CallbackComm, AnAllgatherIsCalledTwiceForACollective) {
+  on(with_allgather(), 3, [](Comm& comm, PthreadEnd& end) {
+    std::array<int64_t, 2> values{comm.rank(), 1};
+    comm.all_sum(values);
+    comm.barrier();
+    const auto part = comm.split(comm.rank() % 2, 0);
+    EXPECT_EQ(end.count["allgather"], 6);
+  });
+}
+
+// What one task gets of the others is not what they sent: all are told.
+TEST(CallbackComm, AnAllgatherThatChangesBytesIsAnErrorOfAll) {
+  CommCallbacks changing = with_allgather();
+  changing.allgather = [](const void* mine, void* all, void* cg, long long nbytes) {
+    const int outcome = test::pt_allgather(mine, all, cg, nbytes);
+    if (static_cast<PthreadEnd*>(cg)->rank == 1 && nbytes > 100) static_cast<char*>(all)[40] ^= 1;
+    return outcome;
+  };
+  on(changing, 3, [](Comm& comm, PthreadEnd&) {
+    std::array<int64_t, 2> values{comm.rank(), 1};
+    EXPECT_THROW(comm.all_sum(values), Error);
+  });
 }
 
 // No callback of a group of one is for its own data.
@@ -161,7 +202,7 @@ TEST(CallbackComm, MakesAndFreesTheLocalGroup) {
     EXPECT_EQ(local->rank, comm.rank() % 2);
     EXPECT_EQ(local->group->size, 2);
   });
-  EXPECT_EQ(freed, (std::array<int, 4>{1, 1, 1, 1}));
+  EXPECT_EQ(freed, (std::array<int, 4>{2, 2, 2, 2})) << "once for each kind of callbacks";
 }
 
 TEST(CallbackComm, AGroupThatCannotBeMadeIsAnErrorOfAll) {

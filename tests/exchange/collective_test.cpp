@@ -6,7 +6,6 @@
 
 #include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/forwarding_file.hpp"
 #include "storage/memory_store.hpp"
 
 namespace sheaf::exchange::collective_test {
@@ -49,49 +48,6 @@ TEST(Collective, SmallPiecesAfterLargeOnesInAnyOrderOfTasks) {
         EXPECT_EQ(bytes[2], bytes[0]) << "seed " << seed;
       }
   }
-}
-
-// Lets one task write at a time, and the others run meanwhile; notes who has written.
-class OneWriterFile final : public ForwardingFile {
- public:
-  OneWriterFile(std::shared_ptr<File> file, int rank, std::vector<int>& writers) : ForwardingFile(std::move(file)), rank_(rank), writers_(writers) {}
-  int writers_at_once() override { return 1; }
-  void write_at(std::span<const std::byte> data, int64_t offset) override {
-    writers_.push_back(rank_);
-    for (int i = 0; i < 100; ++i) yield();
-    ForwardingFile::write_at(data, offset);
-  }
-
- private:
-  const int rank_;
-  std::vector<int>& writers_;
-};
-
-// Windows need pieces of the one that writes as well: it leaves the last ones that are ready to others, so that the file never waits.
-TEST(Collective, WhoWritesLeavesTheLastReadyWindowsToOthers) {
-  constexpr int tasks = 4;
-  constexpr int64_t record = 4 << 10, windows = 96, window = 256 << 10;
-  constexpr int64_t slots = 16;  // of windows that can be ready
-  int64_t turns = 0;
-  for (uint64_t seed = 0; seed < 10; ++seed) {
-    MemoryStore store;
-    store.open("a", sheaf::Access::fresh);
-    std::vector<int> writers;
-    run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
-      OneWriterFile file(store.open("a", sheaf::Access::write), comm.rank(), writers);
-      Collective transfers(comm);
-      Tally tally;
-      const TypeMap type = TypeMap::bytes(record).resized(0, tasks * record);
-      std::vector<std::byte> data(static_cast<size_t>(windows * window / tasks), static_cast<std::byte>(comm.rank() + 1));
-      transfers.write(file, {comm.rank() * record, &type, 0, std::ssize(data), data.data(), &contiguous_bytes()}, {}, std::nullopt, tally);
-    });
-    ASSERT_GE(std::ssize(writers), windows);
-    for (size_t i = 1; i < writers.size(); ++i) turns += writers[i] != writers[i - 1];
-    std::vector<std::byte> found(static_cast<size_t>(windows * window));
-    ASSERT_EQ(store.open("a", sheaf::Access::read)->read_at(found, 0), found.size());
-    for (size_t i = 0; i < found.size(); i += record) ASSERT_EQ(found[i], static_cast<std::byte>(1 + i / record % tasks)) << "at " << i;
-  }
-  EXPECT_GT(turns, 10 * windows / (slots - 1)) << "of all that are ready it would take as many windows as there are slots";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
 #include <random>
 
 #include "base/error.hpp"
@@ -54,18 +56,36 @@ TEST(CoverageMap, FindsRunsAndGaps) {
 }
 
 TEST(Windows, BeginOnMultiplesOfTheirSize) {
-  const Windows windows = Windows::over(1000, 5000, 1024, true);
+  const Windows windows = Windows::over(1000, 5000, 1024);
   EXPECT_EQ(windows.count(), 5);
   EXPECT_EQ(windows.begin(0), 1000);
   EXPECT_EQ(windows.end(0), 1024);
   EXPECT_EQ(windows.begin(4), 4096);
   EXPECT_EQ(windows.end(4), 5000);
-  EXPECT_EQ(Windows::over(1000, 5000, 1024, false).end(0), 2024);
 }
 
-TEST(Windows, OfAllDomainsComeInRounds) {
-  EXPECT_EQ(in_rounds_of(7, 3), (std::vector<uint32_t>{0, 3, 5, 1, 4, 6, 2}));
-  EXPECT_EQ(in_rounds_of(2, 5), (std::vector<uint32_t>{0, 1}));
+// Windows of one unit have one owner, in every call; all are there once, and a round has one of each owner.
+TEST(Windows, GiveEveryUnitToOneOwner) {
+  std::map<std::array<int64_t, 3>, int64_t> owners;
+  for (const int64_t low : {0, 1, 63, 64, 100, 130, 1000})
+    for (const int64_t length : {1, 64, 200, 257, 5000})
+      for (const int64_t size : {8, 16, 64})
+        for (const int64_t unit : {16, 64, 128, 1024})
+          for (const int64_t all : {1, 2, 3, 7}) {
+            if (unit % size != 0) continue;
+            const Windows windows = Windows::over(low, low + length, size, unit, all);
+            int64_t bytes = 0;
+            for (int64_t number = 0; number < windows.count(); ++number) {
+              const int64_t place = windows.place(number), begin = windows.begin(place), end = windows.end(place);
+              bytes += end - begin;
+              if (begin == end) continue;
+              ASSERT_EQ(windows.at(begin), place);
+              const auto known = owners.try_emplace({begin / unit, unit, all}, windows.owner(number));
+              ASSERT_EQ(known.first->second, windows.owner(number));
+            }
+            ASSERT_EQ(bytes, length);
+            ASSERT_EQ(windows.rounds() * all, windows.count());
+          }
 }
 
 std::vector<int64_t> bytes_of(const TypeMap& type, int64_t base, int64_t from, int64_t to) {

@@ -5,43 +5,43 @@
 namespace sheaf::layout::aggregators_test {
 namespace {
 
-using Ranks = std::vector<int>;
+using Counts = std::vector<int64_t>;
 
-const std::vector<int64_t> two_by_four{0, 0, 0, 0, 4, 4, 4, 4};
-const std::vector<int64_t> round_robin{0, 1, 2, 0, 1, 2};
-
-TEST(Aggregators, AreSpreadEvenlyAndThoseOfANodeAreNeighbours) {
-  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 4}), (Ranks{0, 2, 4, 6}));
-  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 3}), (Ranks{0, 2, 4}));
-  EXPECT_EQ(choose_aggregators(round_robin, {.wanted = 6}), (Ranks{0, 3, 1, 4, 2, 5}));
-  EXPECT_EQ(choose_aggregators(round_robin, {.wanted = 100}), (Ranks{0, 3, 1, 4, 2, 5}));
+// Hosts with I/O nodes of their own, of eight tasks each, that may have so many aggregators.
+std::vector<AggregatorHost> hosts(const Counts& most) {
+  std::vector<AggregatorHost> all;
+  for (const int64_t one : most) all.push_back({std::ssize(all), 8, one});
+  return all;
 }
 
-TEST(Aggregators, AreOneForEightTasksOfANodeUnlessGiven) {
-  EXPECT_EQ(choose_aggregators(two_by_four, {}), (Ranks{0, 4}));
-  EXPECT_EQ(choose_aggregators(std::vector<int64_t>(17, 3), {}), (Ranks{0, 5, 11}));
+TEST(Aggregators, AreSpreadEvenlyOverTheHosts) {
+  EXPECT_EQ(spread_aggregators(hosts({4, 4}), 4), (Counts{2, 2}));
+  EXPECT_EQ(spread_aggregators(hosts({4, 4}), 3), (Counts{2, 1}));
+  EXPECT_EQ(spread_aggregators(hosts({4, 4}), 100), (Counts{4, 4}));
+  EXPECT_EQ(spread_aggregators(hosts({4, 4, 4}), 0), (Counts{1, 1, 1}));
 }
 
-TEST(Aggregators, OfANodeCanBeLimited) {
-  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 8, .per_node = 2}), (Ranks{0, 2, 4, 6}));
+TEST(Aggregators, FewerThanHostsAreSpreadToo) {
+  EXPECT_EQ(spread_aggregators(hosts({4, 4, 4, 4}), 2), (Counts{1, 0, 1, 0}));
+  EXPECT_EQ(spread_aggregators(hosts({4, 4, 4, 4, 4, 4}), 3), (Counts{1, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(spread_aggregators(hosts({1, 0, 0, 1, 1, 0}), 2), (Counts{1, 0, 0, 1, 0, 0}));
 }
 
-TEST(Aggregators, OfSingleNodesCanBeLimited) {
-  const std::vector<int64_t> second_only{0, 0, 0, 0, 3, 3, 3, 3};
-  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 8, .on_nodes = second_only}), (Ranks{4, 5, 6}));
-  EXPECT_EQ(choose_aggregators(two_by_four, {.on_nodes = second_only}), (Ranks{4}));
-  const std::vector<int64_t> nowhere(8, 0);
-  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 2, .on_nodes = nowhere}), (Ranks{0}));
+TEST(Aggregators, StayWithinWhatHostsMayHave) {
+  EXPECT_EQ(spread_aggregators(hosts({1, 4}), 4), (Counts{1, 3}));
+  EXPECT_EQ(spread_aggregators(hosts({0, 3}), 8), (Counts{0, 3}));
+  EXPECT_EQ(spread_aggregators(hosts({0, 3}), 0), (Counts{0, 1}));
+  EXPECT_EQ(spread_aggregators(hosts({0, 0}), 2), (Counts{1, 0})) << "somebody has to";
 }
 
-TEST(Aggregators, AreTheFirstTasksIfNodesDoNotCount) {
-  EXPECT_EQ(choose_aggregators(two_by_four, {.wanted = 3, .by_node = false}), (Ranks{0, 1, 2}));
-}
-
-TEST(Aggregators, ForSmallOperationsAreSpreadOverTheList) {
-  const Ranks all{0, 2, 4, 6};
-  EXPECT_EQ(subset_of(all, 2), (Ranks{0, 4}));
-  EXPECT_EQ(subset_of(all, 4), all);
+TEST(Aggregators, OfAnIoNodeAreOnItsHosts) {
+  // Two I/O nodes of two hosts with sixteen tasks each.
+  const std::vector<AggregatorHost> all{{0, 16, 4}, {0, 16, 4}, {1, 16, 4}, {1, 16, 4}};
+  EXPECT_EQ(spread_aggregators(all, 2), (Counts{1, 0, 1, 0}));
+  EXPECT_EQ(spread_aggregators(all, 0), (Counts{2, 2, 2, 2}));
+  // One set for the I/O node: small hosts have none of their own.
+  const std::vector<AggregatorHost> small{{5, 2, 2}, {5, 2, 2}, {5, 2, 2}, {5, 2, 2}};
+  EXPECT_EQ(spread_aggregators(small, 0), (Counts{1, 0, 0, 0}));
 }
 
 }  // namespace

@@ -50,6 +50,23 @@ class ThreadGroup:
         return self._shared["splits"][color][[rank for _, rank in members].index(self.rank)]
 
 
+class GatheringGroup(ThreadGroup):
+    """With all_gather, where nothing else is asked for."""
+
+    def all_gather(self, data):
+        return b"".join(self._exchange(data))
+
+    def bcast(self, data, root):
+        raise AssertionError("bcast beside all_gather")
+
+    gather = scatter = bcast
+
+    def split(self, color, key):
+        made = super().split(color, key)
+        made.__class__ = GatheringGroup
+        return made
+
+
 class SocketGroup:
     """Processes that were forked: everything goes through rank 0."""
 

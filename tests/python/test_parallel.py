@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 import sheaf
-from groups import SocketGroup, ThreadGroup
+from groups import GatheringGroup, SocketGroup, ThreadGroup
 from sheaf.group import Group
 
 
@@ -34,9 +34,10 @@ def together(groups, work):
     return found
 
 
+@pytest.mark.parametrize("kind", [ThreadGroup, GatheringGroup])
 @pytest.mark.parametrize("files", [1, 3])
 @pytest.mark.parametrize("size", [1, 3, 7])
-def test_threads_write_and_read_together(path, size, files):
+def test_threads_write_and_read_together(path, size, files, kind):
     files = min(files, size)
 
     def work(group):
@@ -49,7 +50,7 @@ def test_threads_write_and_read_together(path, size, files):
             return f.array("u1", copy=True), f.info.files
 
     assert isinstance(ThreadGroup.of(1)[0], Group)
-    for rank, (array, nfiles) in enumerate(together(ThreadGroup.of(size), work)):
+    for rank, (array, nfiles) in enumerate(together(kind.of(size), work)):
         assert (array[:3000] == rank).all() and array[3000:].tobytes() == b"end" and nfiles == files
     with sheaf.open(path) as f:
         assert len(f) == size and [task.bytes for task in f.tasks] == [3003] * size

@@ -202,48 +202,6 @@ class RoomyStore final : public Store {
   Store& inner_;
 };
 
-// Tasks leave calls there before all have come: what fails in the last of them is told to all when they sync or close.
-TEST(SharedFile, TellsAtSyncAndCloseWhatATaskHasMetThatOthersDidNotWaitFor) {
-  constexpr int64_t large = 64 << 10;
-  for (const bool syncs : {true, false}) {
-    MemoryStore memory;
-    FaultyStore faulty(memory);
-    RoomyStore store(faulty);
-    int failed = 0;
-    run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = 3, .ranks_per_node = tasks}, [&](Comm& comm) {
-      const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
-      const std::vector<std::byte> data(large, std::byte{1});
-      const auto write = [&](int64_t call) {
-        file->write_at_all(file->lane(), {}, (call * tasks + comm.rank()) * large, {data.data(), TypeMap::bytes(1), large});
-      };
-      for (int64_t call = 0; call < 4; ++call) write(call);
-      EXPECT_EQ(file->statistics().ahead_calls, 3);
-      comm.barrier();
-      if (comm.rank() == 0) {
-        FaultPlan plan;
-        plan.fail_at = 2;
-        plan.kind = Operation::write;
-        plan.errno_value = EDQUOT;
-        faulty.set_plan(plan);
-      }
-      comm.barrier();
-      failed += attempt([&] { write(4); }).has_value();
-      if (syncs) {
-        const auto outcome = attempt([&] { file->sync(); });
-        ASSERT_TRUE(outcome);
-        EXPECT_EQ(outcome->errno_value(), EDQUOT) << outcome->what();
-        EXPECT_NO_THROW(write(5));
-        EXPECT_NO_THROW(file->close());
-      } else {
-        const auto outcome = attempt([&] { file->close(); });
-        ASSERT_TRUE(outcome);
-        EXPECT_EQ(outcome->errno_value(), EDQUOT) << outcome->what();
-      }
-    });
-    EXPECT_EQ(failed, 1) << "the others had left";
-  }
-}
-
 TEST(SharedFile, OpensOnAllTasksOrOnNone) {
   MemoryStore store;
   store.set_contents("there", {});

@@ -107,6 +107,15 @@ inline int pt_scatterr(void* in, void* out, void* cg, int dtype, int n, int root
   pt_move(end, out, in, dtype, n, root, false);
   return outcome_of(end, "scatterr");
 }
+inline int pt_allgather(const void* mine, void* all, void* cg, long long nbytes) {
+  auto* end = static_cast<PthreadEnd*>(cg);
+  end->group->places[static_cast<size_t>(end->rank)] = const_cast<void*>(mine);
+  wait_for_all(end);
+  for (int r = 0; r < end->group->size; ++r)
+    copy(static_cast<char*>(all) + r * nbytes, end->group->places[static_cast<size_t>(r)], static_cast<size_t>(nbytes));
+  wait_for_all(end);
+  return outcome_of(end, "allgather");
+}
 inline int pt_create(void** lcg, void* gcg, int, int, int lrank, int lsize, int filenumber, int) {
   auto* end = static_cast<PthreadEnd*>(gcg);
   {

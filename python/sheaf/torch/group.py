@@ -62,6 +62,14 @@ class TorchGroup:
         dist.scatter(part, given, src=self._global(root), group=self._group)
         return _bytes(part)
 
+    def all_gather(self, data: bytes) -> bytes:
+        if self.size == 1 or not data:
+            return data * self.size
+        given = _tensor(data)
+        parts = torch.empty(self.size * len(data), dtype=torch.uint8)
+        dist.all_gather(list(parts.chunk(self.size)), given, group=self._group)
+        return _bytes(parts)
+
     def split(self, color: int, key: int) -> "TorchGroup":
         mine = torch.tensor([color, key], dtype=torch.int64)
         all_of_them = [torch.empty_like(mine) for _ in range(self.size)]

@@ -16,8 +16,8 @@ from .._library import library
 from ..checkpoint import INDEX_TASK, Index, Place
 from ..errors import Error, InvalidArgumentError
 from ..multifile import serial_writer
-from ..mapped import MappedWriter
 from ..parallel import Opener
+from ..tasks_of_process import MappedWriter
 from ..words import words_of
 from .group import TorchGroup
 from .layout import StreamLayout, buffers_of, lay_out

@@ -16,7 +16,6 @@
 namespace sheaf::mpiio {
 namespace {
 
-Habits habits;  // of this program
 
 // Names may begin with the kind of file system, as other implementations allow ("ufs:/data/x").
 std::string path_of(const char* name) {
@@ -78,7 +77,7 @@ FilePointer open_file(MPI_Comm program_comm, const char* name, int amode, MPI_In
   take_hints(info, hints, comm->rank() == 0);
   auto result = std::make_shared<OpenFile>();
   result->store = any_store_here();
-  result->file = SharedFile::open(std::move(comm), *result->store, path, mode, hints, &habits);
+  result->file = SharedFile::open(std::move(comm), *result->store, path, mode, hints);
   if (threads) result->later = result->file->make_lane();
   result->amode = amode;
   PMPI_Comm_group(program_comm, &result->group);

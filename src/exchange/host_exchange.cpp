@@ -1,0 +1,263 @@
+#include "exchange/host_exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/byte_order.hpp"
+#include "exchange/write_covered.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+template <class Step>
+void run(const StageCall& call, Step step) {
+  for (;;) {
+    const Act<SharedWord> act = step();
+    if (act.what == Do::leave) return;
+    call.carry_out(act);
+  }
+}
+
+// Bytes of runs between a window and a message; at most `bytes` of the message. Returns the first byte of a run that is left, or
+// the window's length.
+template <class Move>
+int64_t for_each_part(const Runs& runs, int64_t bytes, int64_t length, Move move) {
+  int64_t done = 0, missing = length;
+  for_each_run(runs.code, [&](int64_t begin, int64_t run) {
+    const int64_t part = std::min(run, bytes - done);
+    if (part > 0) move(begin, done, static_cast<size_t>(part));
+    if (part < run) missing = std::min(missing, begin + part);
+    done += part;
+  });
+  return missing;
+}
+
+void pack_runs(const Runs& runs, const std::byte* window, std::byte* message, int64_t bytes) {
+  for_each_part(runs, bytes, 0, [&](int64_t at, int64_t in, size_t length) { std::memcpy(message + in, window + at, length); });
+}
+
+int64_t unpack_runs(const Runs& runs, std::byte* window, const std::byte* message, int64_t bytes, int64_t length) {
+  return for_each_part(runs, bytes, length, [&](int64_t at, int64_t in, size_t part) { std::memcpy(window + at, message + in, part); });
+}
+
+// Bytes of runs that lie below `end` of the window.
+int64_t bytes_below(const Runs& runs, int64_t end) {
+  if (end >= runs.end) return runs.bytes;
+  int64_t bytes = 0;
+  for_each_run(runs.code, [&](int64_t begin, int64_t length) { bytes += std::clamp<int64_t>(end - begin, 0, length); });
+  return bytes;
+}
+
+}  // namespace
+
+uint64_t HostExchange::number_of(const StageCall& call, int64_t round, size_t owner) const {
+  return call.begin() + static_cast<uint64_t>(round * call.windows().owners + hosts_.first_owner()) + owner;
+}
+
+HostExchange::Window& HostExchange::window_of(int64_t round, size_t owner) {
+  static Window none;
+  return windows_.empty() ? none : windows_[static_cast<size_t>(round) * owners() + owner];
+}
+
+void HostExchange::await_free(const StageCall& call, uint64_t number) {
+  KeeperSteps<SharedWord> keeper;
+  run(call, [&] { return keeper.await_free(call, number); });
+}
+
+void HostExchange::await_full(const StageCall& call, uint64_t number) {
+  await_free(call, number);
+  KeeperSteps<SharedWord> keeper;
+  run(call, [&] { return keeper.await_full(call, number); });
+}
+
+void HostExchange::empty(const StageCall& call, uint64_t number) {
+  KeeperSteps<SharedWord> keeper;
+  run(call, [&] { return keeper.empty(call, number); });
+}
+
+void HostExchange::offer(const StageCall& call, uint64_t number) {
+  KeeperSteps<SharedWord> keeper;
+  run(call, [&] { return keeper.offer(call, number); });
+}
+
+// What the tasks of the host have marked in the round.
+void HostExchange::collect_runs(const StageCall& call, int64_t round) {
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    const uint64_t number = number_of(call, round, owner);
+    await_full(call, number);
+    if (call.due(number) > 0) {
+      const CoverageMap map(call.stage().map(number));
+      attempt_part([&] {
+        if (windows_.empty()) return;
+        Runs& ours = window_of(round, owner).ours;
+        ours = encode_runs(map, call.length(number));
+        if (is_mine(owner) || ours.bytes == 0) return;
+        append_number(codes_[owner], static_cast<uint64_t>(round));
+        append_number(codes_[owner], ours.code.size());
+        codes_[owner].insert(codes_[owner].end(), ours.code.begin(), ours.code.end());
+      });
+      map.clear();
+    }
+    empty(call, number);
+  }
+}
+
+// How long the codes are, then the codes, to the owners of the lane from all its hosts.
+void HostExchange::tell_owners(const StageCall& call) {
+  const bool owns = std::ranges::find(hosts_.owner_hosts(), hosts_.me()) != hosts_.owner_hosts().end();
+  std::vector<int64_t> lengths, coming(owns ? static_cast<size_t>(lane_.size()) : 0);
+  for (const auto& code : codes_) lengths.push_back(problem_ ? 0 : std::ssize(code));
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  for (size_t owner = 0; owner < owners(); ++owner)
+    if (!is_mine(owner)) outgoing.push_back({hosts_.owner_hosts()[owner], std::as_bytes(std::span(lengths).subspan(owner, 1))});
+  for (size_t host = 0; host < coming.size(); ++host)
+    if (static_cast<int>(host) != hosts_.me())
+      incoming.push_back({static_cast<int>(host), std::as_writable_bytes(std::span(coming).subspan(host, 1))});
+  lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
+
+  outgoing.clear();
+  incoming.clear();
+  for (size_t owner = 0; owner < owners(); ++owner)
+    if (lengths[owner] > 0) outgoing.push_back({hosts_.owner_hosts()[owner], codes_[owner]});
+  std::vector<std::vector<std::byte>> arrived(coming.size());
+  for (size_t host = 0; host < coming.size(); ++host) {
+    arrived[host].resize(static_cast<size_t>(coming[host]));
+    if (coming[host] > 0) incoming.push_back({static_cast<int>(host), arrived[host]});
+  }
+  lane_.exchange(std::move(outgoing), std::move(incoming))->finish();
+  codes_.clear();
+  for (size_t host = 0; host < arrived.size() && !windows_.empty(); ++host) learn(call, arrived[host], static_cast<int>(host));
+}
+
+void HostExchange::learn(const StageCall& call, std::span<const std::byte> code, int host) {
+  size_t owner = 0;
+  while (!is_mine(owner)) ++owner;
+  while (!code.empty()) {
+    const auto round = static_cast<int64_t>(take_number(code));
+    const size_t length = take_number(code);
+    if (round >= call.windows().rounds() || length > code.size())
+      throw Error(Code::damaged, "a list of runs between hosts makes no sense");
+    window_of(round, owner).theirs.push_back({host, check_runs(code.first(length), call.length(number_of(call, round, owner)))});
+    code = code.subspan(length);
+  }
+}
+
+// Windows of other owners are packed, and their slots free; messages to this one come.
+void HostExchange::start_write(const StageCall& call, int64_t round, Round& r, Tally& tally) {
+  const Clock clock(tally.exchange_ns);
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    const uint64_t number = number_of(call, round, owner);
+    const Window& window = window_of(round, owner);
+    if (is_mine(owner)) {
+      for (const auto& [host, runs] : window.theirs) incoming.push_back({host, r.add(r.came, number, runs)});
+      continue;
+    }
+    await_full(call, number);
+    if (window.ours.bytes > 0) {
+      const auto message = r.add(r.sent, number, window.ours);
+      pack_runs(window.ours, call.memory(number), message.data(), window.ours.bytes);
+      outgoing.push_back({hosts_.owner_hosts()[owner], message});
+    }
+    empty(call, number);
+  }
+  attempt_part([&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+}
+
+void HostExchange::finish_write(const StageCall& call, Round& r) {
+  attempt_part([&] {
+    if (r.exchange) r.exchange->finish();
+    for (const Message& message : r.came) {
+      await_free(call, message.number);
+      unpack_runs(*message.runs, call.memory(message.number), message.memory.get(), message.runs->bytes, 0);
+    }
+  });
+}
+
+// What all hosts have in the window.
+void HostExchange::write_out(const StageCall& call, int64_t round, File& file, Sieving sieving, Tally& tally) {
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    if (!is_mine(owner)) continue;
+    const uint64_t number = number_of(call, round, owner);
+    await_full(call, number);
+    const Window& window = window_of(round, owner);
+    const CoverageMap map(call.stage().map(number));
+    const auto mark = [&](int64_t begin, int64_t length) { map.set(begin, begin + length); };
+    for_each_run(window.ours.code, mark);
+    for (const auto& their : window.theirs) for_each_run(their.runs.code, mark);
+    attempt_part([&] { write_covered(file, call.bytes(number), map, call.low(number), sieving, tally); });
+    map.clear();
+    empty(call, number);
+  }
+}
+
+void HostExchange::read_in(const StageCall& call, int64_t round, File& file, Tally& tally) {
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    if (!is_mine(owner)) continue;
+    const uint64_t number = number_of(call, round, owner);
+    await_free(call, number);
+    const Window& window = window_of(round, owner);
+    int64_t begin = window.ours.bytes > 0 ? window.ours.begin : call.length(number), end = window.ours.end;
+    for (const auto& their : window.theirs) {
+      begin = std::min(begin, their.runs.begin);
+      end = std::max(end, their.runs.end);
+    }
+    size_t got = 0;
+    if (begin < end)
+      attempt_part([&] {
+        const auto wanted = call.bytes(number).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+        got = get(file, wanted, call.low(number) + begin, tally);
+      });
+    const bool whole = static_cast<int64_t>(got) == end - begin;
+    call.stage().slot(number).got.store(whole ? call.length(number) : begin + static_cast<int64_t>(got));
+    offer(call, number);
+  }
+}
+
+// A message is shorter where the file ends.
+void HostExchange::start_read(const StageCall& call, int64_t round, Round& r, Tally& tally) {
+  const Clock clock(tally.exchange_ns);
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    const uint64_t number = number_of(call, round, owner);
+    const Window& window = window_of(round, owner);
+    if (!is_mine(owner)) {
+      if (window.ours.bytes > 0) incoming.push_back({hosts_.owner_hosts()[owner], r.add(r.came, number, window.ours)});
+      continue;
+    }
+    const int64_t there = call.stage().slot(number).got.load();
+    for (const auto& [host, runs] : window.theirs) {
+      const int64_t bytes = bytes_below(runs, there);
+      const auto message = r.add(r.sent, number, runs);
+      pack_runs(runs, call.memory(number), message.data(), bytes);
+      outgoing.push_back({host, message.first(static_cast<size_t>(bytes))});
+    }
+  }
+  attempt_part([&] { r.exchange = lane_.exchange(std::move(outgoing), std::move(incoming)); });
+}
+
+void HostExchange::finish_read(const StageCall& call, int64_t round, Round& r) {
+  std::vector<int64_t> received(r.came.size(), 0);
+  attempt_part([&] {
+    if (r.exchange) received = r.exchange->finish();
+  });
+  size_t next = 0;
+  for (size_t owner = 0; owner < owners(); ++owner) {
+    if (is_mine(owner)) continue;
+    const uint64_t number = number_of(call, round, owner);
+    await_free(call, number);
+    int64_t there = call.length(number);
+    if (next < r.came.size() && r.came[next].number == number) {
+      const Message& message = r.came[next];
+      there = unpack_runs(*message.runs, call.memory(number), message.memory.get(), received[next++], there);
+    }
+    call.stage().slot(number).got.store(there);
+    offer(call, number);
+  }
+}
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,155 @@
+// exchange/host_exchange: what an aggregator does for its host in a collective transfer of several hosts, between the stage and the
+// other hosts.
+//
+// A plan holds, for every window of the aggregator's lane, the runs of bytes that this host has there, and, for those that it
+// owns, the runs of all hosts. It stays as long as no task wants anything else. Data then travel in rounds of one window of each owner: to
+// the owner in writing, from there in reading, only bytes of runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "comm/comm.hpp"
+#include "exchange/hosts.hpp"
+#include "exchange/hosts_file.hpp"
+#include "exchange/independent.hpp"
+#include "exchange/run_code.hpp"
+#include "exchange/stage_call.hpp"
+#include "exchange/tally.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::exchange {
+
+class HostExchange {
+ public:
+  explicit HostExchange(Hosts& hosts) : hosts_(hosts), lane_(hosts.lane()) {}
+
+  // Collective over the aggregators. Tasks of the host mark in the maps of `call`, whose windows are those of the transfers to come,
+  // what they have; `marks` is this task's pass. Nothing is thrown; returns what went wrong in this lane: nothing is transferred then.
+  template <class Mark>
+  std::optional<Error> plan(const StageCall& call, PutPass& marks, Mark mark);
+
+  // Collective over the aggregators, by the plan. `own`: this task's pass, which copies by `copy`. Nothing is thrown; returns what
+  // went wrong here. `overlap`: the file works while messages travel.
+  template <class Copy>
+  std::optional<Error> write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving, bool overlap, Tally& tally);
+  template <class Copy>
+  std::optional<Error> read(const StageCall& call, TakePass& own, Copy copy, File& file, bool overlap, Tally& tally);
+
+ private:
+  // Of a window of this lane.
+  struct Window {
+    struct Theirs {
+      int host = 0;
+      Runs runs;
+    };
+    Runs ours;
+    std::vector<Theirs> theirs;  // at the owner
+  };
+  // Bytes of runs on their way, from or for the window `number`.
+  struct Message {
+    uint64_t number = 0;
+    const Runs* runs = nullptr;
+    std::unique_ptr<std::byte[]> memory;
+  };
+  struct Round {
+    std::vector<Message> came, sent;
+    std::unique_ptr<Exchange> exchange;
+
+    // Adds a message, with memory for it.
+    static std::span<std::byte> add(std::vector<Message>& to, uint64_t number, const Runs& runs) {
+      const auto bytes = static_cast<size_t>(runs.bytes);
+      return {to.emplace_back(Message{number, &runs, std::make_unique_for_overwrite<std::byte[]>(bytes)}).memory.get(), bytes};
+    }
+  };
+  // Owners of the lane are counted from 0 on.
+  uint64_t number_of(const StageCall& call, int64_t round, size_t owner) const;
+  Window& window_of(int64_t round, size_t owner);
+  bool is_mine(size_t owner) const { return hosts_.owner_hosts()[owner] == hosts_.me(); }
+  size_t owners() const { return hosts_.owner_hosts().size(); }
+  uint64_t end_of(const StageCall& call, int64_t round) const {
+    return call.begin() + static_cast<uint64_t>((round + 1) * call.windows().owners);
+  }
+
+  void await_full(const StageCall& call, uint64_t number);
+  void await_free(const StageCall& call, uint64_t number);
+  void empty(const StageCall& call, uint64_t number);
+  void offer(const StageCall& call, uint64_t number);
+
+  void collect_runs(const StageCall& call, int64_t round);
+  void tell_owners(const StageCall& call);
+  void learn(const StageCall& call, std::span<const std::byte> code, int host);
+  void start_write(const StageCall& call, int64_t round, Round& r, Tally& tally);
+  void finish_write(const StageCall& call, Round& r);
+  void write_out(const StageCall& call, int64_t round, File& file, Sieving sieving, Tally& tally);
+  void read_in(const StageCall& call, int64_t round, File& file, Tally& tally);
+  void start_read(const StageCall& call, int64_t round, Round& r, Tally& tally);
+  void finish_read(const StageCall& call, int64_t round, Round& r);
+  template <class Part>
+  void attempt_part(Part part) {
+    const auto failed = attempt(part);
+    if (failed && !problem_) problem_ = failed;
+  }
+
+  Hosts& hosts_;
+  Comm& lane_;
+  std::vector<Window> windows_;  // round by round, in a round by owner
+  std::vector<std::vector<std::byte>> codes_;  // of a plan that is being made, for the owners of the lane
+  std::optional<Error> problem_;  // of the transfer
+};
+
+template <class Mark>
+std::optional<Error> HostExchange::plan(const StageCall& call, PutPass& marks, Mark mark) {
+  const int64_t rounds = call.windows().rounds();
+  problem_.reset();
+  windows_.clear();
+  attempt_part([&] { windows_.resize(static_cast<size_t>(rounds) * hosts_.owner_hosts().size()); });
+  codes_.assign(hosts_.owner_hosts().size(), {});
+  for (int64_t round = 0; round < rounds; ++round) {
+    marks.go(end_of(call, round), mark, [](uint64_t) {});
+    collect_runs(call, round);
+  }
+  attempt_part([&] { tell_owners(call); });
+  attempt_part([&] { agree(lane_, problem_); });
+  if (problem_) windows_.clear();
+  return problem_;
+}
+
+template <class Copy>
+std::optional<Error> HostExchange::write(const StageCall& call, PutPass& own, Copy copy, File& file, Sieving sieving, bool overlap,
+                                         Tally& tally) {
+  problem_.reset();
+  for (int64_t round = 0; round < call.windows().rounds(); ++round) {
+    own.go(end_of(call, round), copy, [](uint64_t) {});
+    Round r;
+    start_write(call, round, r, tally);
+    if (overlap && round > 0) write_out(call, round - 1, file, sieving, tally);
+    finish_write(call, r);
+    if (!overlap) write_out(call, round, file, sieving, tally);
+  }
+  if (overlap) write_out(call, call.windows().rounds() - 1, file, sieving, tally);
+  attempt_part([&] { to_server(file); });
+  return problem_;
+}
+
+template <class Copy>
+std::optional<Error> HostExchange::read(const StageCall& call, TakePass& own, Copy copy, File& file, bool overlap, Tally& tally) {
+  problem_.reset();
+  attempt_part([&] { from_server(file); });
+  const int64_t rounds = call.windows().rounds();
+  read_in(call, 0, file, tally);
+  for (int64_t round = 0; round < rounds; ++round) {
+    Round r;
+    start_read(call, round, r, tally);
+    if (overlap && round + 1 < rounds) read_in(call, round + 1, file, tally);
+    finish_read(call, round, r);
+    own.go(end_of(call, round), copy, [](uint64_t) {}, uint64_t{0});
+    if (!overlap && round + 1 < rounds) read_in(call, round + 1, file, tally);
+  }
+  return problem_;
+}
+
+}  // namespace sheaf::exchange

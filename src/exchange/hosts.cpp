@@ -1,0 +1,79 @@
+#include "exchange/hosts.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "comm/agree.hpp"
+#include "exchange/topology.hpp"
+#include "layout/aggregators.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+// More writers gain nothing, and the stage of each host has room for a window of each.
+constexpr int64_t most_owners = 1024;
+
+std::span<std::byte> bytes_of(std::span<int64_t> numbers) { return std::as_writable_bytes(numbers); }
+
+}  // namespace
+
+std::unique_ptr<Hosts> Hosts::find(Comm& all, const Rules& rules) {
+  const auto io_node = find_io_node(all);
+  std::unique_ptr<Hosts> hosts(new Hosts(all, rules));
+  hosts->find_hosts(io_node.value_or(-1));
+  hosts->find_owners();
+  return hosts;
+}
+
+void Hosts::find_hosts(int64_t io_node) {
+  host_ = rules_.shared ? all_.split_by_node() : self_comm();
+  int64_t fewest = -std::min<int64_t>(host_->size(), most_lanes);
+  all_.all_max(std::span(&fewest, 1));
+  lanes_ = -fewest;
+  const int64_t number = host_->rank();
+  // Members of all lanes are in the order of the hosts' first tasks, whose I/O nodes count.
+  std::array<int64_t, 2> first{all_.rank(), io_node};
+  host_->broadcast(bytes_of(first), 0);
+  io_node_ = first[1];
+  auto lane = all_.split(static_cast<int>(std::min(number, lanes_)), static_cast<int>(first[0]));
+  if (number >= lanes_) return;
+  my_lane_ = static_cast<int>(number);
+  lane_ = std::move(lane);
+}
+
+void Hosts::find_owners() {
+  if (my_lane_ >= 0) {
+    const auto count = static_cast<size_t>(lane_->size());
+    const int64_t allowed = rules_.most_here < 0 ? lanes_ : std::min(rules_.most_here, lanes_);
+    std::array<int64_t, 3> mine{io_node_ < 0 ? lane_->rank() : io_node_, host_->size(), allowed};
+    Gathered gathered = lane_->gather(std::as_bytes(std::span(mine)), 0);
+    std::vector<int64_t> all(count * mine.size());
+    if (lane_->rank() == 0) std::ranges::copy(gathered.bytes, std::as_writable_bytes(std::span(all)).begin());
+    lane_->broadcast(bytes_of(all), 0);
+    std::vector<layout::AggregatorHost> hosts;
+    for (size_t i = 0; i < all.size(); i += mine.size()) hosts.push_back({all[i], all[i + 1], all[i + 2]});
+    const auto counts = layout::spread_aggregators(hosts, std::min(rules_.aggregators, most_owners));
+    int64_t next = 0;
+    for (int64_t lane = 0; lane < most_lanes; ++lane) {
+      own_[static_cast<size_t>(lane)] = -1;
+      for (size_t host = 0; host < count && next < most_owners; ++host) {
+        if (counts[host] <= lane) continue;
+        if (static_cast<int>(host) == lane_->rank()) own_[static_cast<size_t>(lane)] = next;
+        if (lane == my_lane_) owner_hosts_.push_back(static_cast<int>(host));
+        ++next;
+      }
+      ends_[static_cast<size_t>(lane)] = next;
+    }
+  }
+  host_->broadcast(bytes_of(ends_), 0);
+  host_->broadcast(bytes_of(own_), 0);
+}
+
+int Hosts::lane_of(int64_t owner) const {
+  return static_cast<int>(std::ranges::upper_bound(ends_, owner) - ends_.begin());
+}
+
+bool Hosts::is_here(int64_t owner) const { return std::ranges::find(own_, owner) != own_.end(); }
+
+}  // namespace sheaf::exchange

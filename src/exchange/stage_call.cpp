@@ -1,0 +1,76 @@
+#include "exchange/stage_call.hpp"
+
+#include <algorithm>
+
+namespace sheaf::exchange {
+
+StageCall::StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges, int pens)
+    : stage_(stage), windows_(windows), begin_(begin), end_(begin), pens_(pens) {
+  for (const Range& range : ranges) {
+    firsts_.push_back(windows_.at(range.low));
+    lasts_.push_back(windows_.at(range.high - 1));
+  }
+  if (kept()) {
+    runs_.push_back({begin, 0});
+    end_ += static_cast<uint64_t>(windows_.count());
+  }
+  for (auto* places : {&firsts_, &lasts_})  // mostly they are in the order of the tasks
+    if (!std::ranges::is_sorted(*places)) std::ranges::sort(*places);
+  // Where ranges begin, and none is left that has not ended, a run begins.
+  for (size_t i = 0; !kept() && i < firsts_.size(); ++i) {
+    const int64_t before = i == 0 ? -1 : lasts_[i - 1];  // the last window of the ranges that begin before, if they end there
+    if (i == 0 || firsts_[i] > before + 1) {
+      if (i > 0) end_ = runs_.back().number + static_cast<uint64_t>(before + 1 - runs_.back().place);
+      runs_.push_back({end_, firsts_[i]});
+    }
+  }
+  if (!kept() && !runs_.empty()) end_ = runs_.back().number + static_cast<uint64_t>(lasts_.back() + 1 - runs_.back().place);
+}
+
+int64_t StageCall::place(uint64_t number) const {
+  if (kept()) return windows_.place(static_cast<int64_t>(number - begin_));
+  const auto behind = std::ranges::upper_bound(runs_, number, {}, &Run::number);
+  const Run& run = *(behind - 1);
+  return run.place + static_cast<int64_t>(number - run.number);
+}
+
+uint64_t StageCall::next(uint64_t number, const Range& range) const {
+  if (range.low >= range.high) return end_;
+  const int64_t first = windows_.at(range.low), last = windows_.at(range.high - 1);
+  if (!kept()) {
+    const auto behind = std::ranges::upper_bound(runs_, first, {}, &Run::place);
+    const Run& run = *(behind - 1);
+    const uint64_t from = run.number + static_cast<uint64_t>(first - run.place), to = run.number + static_cast<uint64_t>(last - run.place);
+    return number > to ? end_ : std::max(number, from);
+  }
+  // Windows of a row are not in the order of the file.
+  const auto row = static_cast<uint64_t>(windows_.row());
+  number = std::max(number, begin_ + static_cast<uint64_t>(first) / row * row);
+  const uint64_t end = std::min(end_, begin_ + (static_cast<uint64_t>(last) / row + 1) * row);
+  while (number < end && (place(number) < first || place(number) > last)) ++number;
+  return number < end ? number : end_;
+}
+
+uint32_t StageCall::due(uint64_t number) const {
+  const int64_t at = place(number);
+  const auto begun = std::ranges::upper_bound(firsts_, at) - firsts_.begin();
+  const auto ended = std::ranges::lower_bound(lasts_, at) - lasts_.begin();
+  return static_cast<uint32_t>(begun - ended);
+}
+
+// The next window of a pen is full: a task that waits can write it.
+bool StageCall::has_work() const {
+  for (int i = 0; i < pens_; ++i) {
+    const uint32_t word = pen(i).load();
+    const uint64_t next = Pen::next(*this, i, word);
+    if (!Pen::is_held(word) && next < end_ && turn(next).load() == free_for(next) && arrived(next).load() == due(next)) return true;
+  }
+  return false;
+}
+
+void StageCall::carry_out(const Act<SharedWord>& act) const {
+  if (act.what == Do::wake) stage_.wake(*act.word);
+  if (act.what == Do::sleep) stage_.sleep(*act.word, act.value, [this] { return has_work(); });
+}
+
+}  // namespace sheaf::exchange

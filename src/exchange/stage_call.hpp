@@ -1,0 +1,124 @@
+// exchange/stage_call: one pass of a task over the windows of a transfer, through the stage of its host.
+//
+// What a pass does with its part of a window, and with a whole one, is up to the caller: copy bytes, or mark them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "exchange/access.hpp"
+#include "exchange/stage.hpp"
+#include "exchange/stage_steps.hpp"
+#include "exchange/windows.hpp"
+
+namespace sheaf::exchange {
+
+// Windows of a call, numbered from `begin` on, as the steps ask for them.
+class StageCall {
+ public:
+  struct Range {
+    int64_t low = 0;
+    int64_t high = 0;
+  };
+  // `ranges` of the tasks of the host that have any. `pens` > 0: only windows in which a task has its range are numbered; 0: windows
+  // are kept for aggregators, and all are numbered.
+  StageCall(Stage& stage, uint64_t begin, const Windows& windows, std::span<const Range> ranges, int pens);
+
+  const Windows& windows() const { return windows_; }
+  Stage& stage() const { return stage_; }
+
+  int64_t place(uint64_t number) const;
+  int64_t low(uint64_t number) const { return windows_.begin(place(number)); }
+  int64_t high(uint64_t number) const { return windows_.end(place(number)); }
+  int64_t length(uint64_t number) const { return high(number) - low(number); }
+  std::byte* memory(uint64_t number) const { return stage_.memory(number); }
+  std::span<std::byte> bytes(uint64_t number) const { return {memory(number), static_cast<size_t>(length(number))}; }
+
+  // The first window from `number` on that `range` touches; end() if none.
+  uint64_t next(uint64_t number, const Range& range) const;
+
+  // For exchange/stage_steps.
+  uint64_t begin() const { return begin_; }
+  uint64_t end() const { return end_; }
+  uint64_t slots() const { return static_cast<uint64_t>(stage_.shape().slots); }
+  bool kept() const { return pens_ == 0; }
+  int pens() const { return pens_; }
+  int pen_of(uint64_t number) const { return static_cast<int>((number - begin_) % static_cast<uint64_t>(pens_)); }
+  uint32_t due(uint64_t number) const;
+  uint32_t free_for(uint64_t number) const { return Turn::free_for(number, stage_.shape().slots); }
+  SharedWord& turn(uint64_t number) const { return stage_.slot(number).turn; }
+  SharedWord& arrived(uint64_t number) const { return stage_.slot(number).arrived; }
+  SharedWord& pen(int number) const { return stage_.pen(number); }
+
+  // Does what an act asks for, beside copies and transfers.
+  void carry_out(const Act<SharedWord>& act) const;
+
+ private:
+  struct Run {  // of windows with consecutive numbers
+    uint64_t number;
+    int64_t place;
+  };
+  bool has_work() const;
+
+  Stage& stage_;
+  const Windows windows_;
+  const uint64_t begin_;
+  uint64_t end_;
+  const int pens_;
+  std::vector<int64_t> firsts_, lasts_;  // places of windows where ranges begin and end, in order
+  std::vector<Run> runs_;
+};
+
+// A task's part of a window: bytes [from, to) of its stream, maybe none.
+struct WindowPart {
+  uint64_t number = 0;
+  int64_t from = 0;
+  int64_t to = 0;
+};
+
+// How a task goes through the windows that its access touches; `Steps` are PutSteps or TakeSteps.
+template <class Steps>
+class StagePass {
+ public:
+  StagePass(const StageCall& call, const Access& access)
+      : call_(call), access_(access), own_(range_of(access)), steps_(call.next(call.begin(), own_)) {}
+
+  // Up to the first own window from `until` on. copy(part), transfer(number). `ahead`: as TakeSteps::step() wants it.
+  template <class Copy, class Transfer, class... Ahead>
+  void go(uint64_t until, Copy copy, Transfer transfer, Ahead... ahead) {
+    const auto next_own = [this](uint64_t number) { return call_.next(number, own_); };
+    for (;;) {
+      const Act<SharedWord> act = steps_.step(call_, next_own, until, ahead...);
+      switch (act.what) {
+        case Do::copy: copy(part(act.number)); break;
+        case Do::transfer: transfer(act.number); break;
+        case Do::leave: return;
+        default: call_.carry_out(act);
+      }
+    }
+  }
+
+ private:
+  static StageCall::Range range_of(const Access& access) {
+    return access.bytes() > 0 ? StageCall::Range{access.low(), access.high()} : StageCall::Range{};
+  }
+  WindowPart part(uint64_t number) {
+    const int64_t low = call_.low(number);
+    const int64_t from = low == behind_ ? to_ : access_.position_at(low);
+    behind_ = call_.high(number);
+    to_ = access_.position_at(behind_);
+    return {number, from, to_};
+  }
+
+  const StageCall& call_;
+  const Access& access_;
+  const StageCall::Range own_;
+  Steps steps_;
+  int64_t behind_ = -1;  // where the last window ended
+  int64_t to_ = 0;       // and the position in the stream there
+};
+
+using PutPass = StagePass<PutSteps<SharedWord>>;
+using TakePass = StagePass<TakeSteps<SharedWord>>;
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,235 @@
+// The protocol of the stage in all interleavings of three tasks: nobody sleeps for ever, and no slot is used by two windows at a time.
+#include "exchange/stage_steps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "support/explorer.hpp"
+
+namespace sheaf::exchange::stage_steps_test {
+namespace {
+
+using Word = test::ModelWord;
+
+constexpr int tasks = 3;
+constexpr int most_windows = 6;
+constexpr int most_slots = 3;
+constexpr uint64_t begin_at = 6;  // calls before have used these numbers; a multiple of all numbers of slots
+
+struct Program {
+  int windows = 4;
+  int slots = 2;
+  int pens = 1;      // 0: task 0 is an aggregator, and keeps all windows
+  bool writes = true;
+  std::array<uint8_t, most_windows> parts{};  // tasks that have a part, as bits
+};
+
+// A slot as what uses it sees it.
+struct Memory {
+  uint8_t window = 0;  // its number in the call + 1; 0: nobody uses the slot
+  uint8_t parts = 0;   // that were put or taken
+  uint8_t copying = 0;
+  uint8_t moving = 0;  // to or from the file
+};
+
+struct Model {
+  const Program* program;
+  std::array<Word, most_slots> turns{}, arrivals{};
+  std::array<Word, 2> pens_{};
+  std::array<Memory, most_slots> memory{};
+  std::array<uint8_t, most_windows> transferred{};
+
+  // As exchange/stage_steps wants it.
+  uint64_t begin() const { return begin_at; }
+  uint64_t end() const { return begin_at + static_cast<uint64_t>(program->windows); }
+  uint64_t slots() const { return static_cast<uint64_t>(program->slots); }
+  bool kept() const { return program->pens == 0; }
+  int pens() const { return program->pens; }
+  int pen_of(uint64_t number) const { return static_cast<int>(number % static_cast<uint64_t>(program->pens)); }
+  uint8_t mask(uint64_t number) const { return program->parts[number - begin_at]; }
+  uint32_t due(uint64_t number) const { return static_cast<uint32_t>(std::popcount(mask(number))); }
+  uint32_t free_for(uint64_t number) const { return Turn::free_for(number, program->slots); }
+  size_t slot(uint64_t number) const { return number % static_cast<uint64_t>(program->slots); }
+  Word& turn(uint64_t number) { return turns[slot(number)]; }
+  Word& arrived(uint64_t number) { return arrivals[slot(number)]; }
+  Word& pen(int number) { return pens_[static_cast<size_t>(number)]; }
+
+  uint64_t next_own(int task, uint64_t number) const {
+    while (number < end() && (mask(number) >> task & 1) == 0) ++number;
+    return number;
+  }
+
+  std::string use(int task, uint64_t number, bool transfers, bool begins) {
+    Memory& own = memory[slot(number)];
+    const auto window = static_cast<uint8_t>(number - begin_at + 1);
+    const bool fills = transfers != program->writes;  // the slot: by a task that writes, or from the file
+    const auto bit = static_cast<uint8_t>(1 << task);
+    if (begins) {
+      if ((fills || mask(number) == 0) && own.window == 0) own = {window, 0, 0, 0};
+      if (own.window != window) return "a slot is used for two windows";
+      if (transfers && own.copying != 0) return "a window is moved while tasks copy";
+      if (!transfers && own.moving != 0) return "a task copies while the window is moved";
+      if (transfers && program->writes && own.parts != mask(number)) return "a window is written that is not full";
+      if (transfers && transferred[number - begin_at]++ != 0) return "a window is moved twice";
+      if (!transfers && !program->writes && transferred[number - begin_at] == 0) return "a task takes what was not read";
+      (transfers ? own.moving : own.copying) |= bit;
+      return "";
+    }
+    if (own.window != window) return "a slot was taken away from who uses it";
+    (transfers ? own.moving : own.copying) &= static_cast<uint8_t>(~bit);
+    if (!transfers) own.parts |= bit;
+    const bool over = program->writes ? transfers : own.parts == mask(number);
+    if (over) own = {};
+    return "";
+  }
+};
+
+struct Using {
+  uint64_t number = 0;
+  uint8_t what = 0;  // 1: copies, 2: moves the window
+};
+
+// What an aggregator does window by window.
+enum class Phase : uint8_t { own, await_free, await_full, move, moved, done };
+
+struct Task {
+  PutSteps<Word> puts{0};
+  TakeSteps<Word> takes{0};
+  KeeperSteps<Word> keeper;
+  uint64_t window = begin_at;  // of the keeper
+  Using uses;
+  int64_t sleeps_on = -1;  // word, counted from the first of the model
+  Phase phase = Phase::own;
+  bool left = false;
+};
+
+struct State {
+  Model model;
+  std::array<Task, tasks> task{};
+
+  bool can_go(int t) const { return !task[static_cast<size_t>(t)].left && task[static_cast<size_t>(t)].sleeps_on < 0; }
+  bool has_left(int t) const { return task[static_cast<size_t>(t)].left; }
+
+  int64_t place_of(const Word* word) const { return word - model.turns.data(); }
+  Word& word_at(int64_t place) { return model.turns.data()[place]; }
+
+  std::string step(int t) {
+    Task& own = task[static_cast<size_t>(t)];
+    if (const Using used = std::exchange(own.uses, {}); used.what != 0)
+      if (auto wrong = model.use(t, used.number, used.what == 2, false); !wrong.empty()) return wrong;
+    const Act<Word> act = model.kept() && t == 0 ? keep(own) : go(t, own, model.end());
+    switch (act.what) {
+      case Do::leave: own.left = true; return "";
+      case Do::sleep:
+        if (act.word->value == act.value) own.sleeps_on = place_of(act.word);
+        return "";
+      case Do::wake:
+        for (Task& other : task)
+          if (other.sleeps_on == place_of(act.word)) other.sleeps_on = -1;
+        return "";
+      case Do::copy:
+      case Do::transfer:
+        own.uses = {act.number, static_cast<uint8_t>(act.what == Do::copy ? 1 : 2)};
+        return model.use(t, act.number, act.what == Do::transfer, true);
+      default: return "";
+    }
+  }
+
+  Act<Word> go(int t, Task& own, uint64_t until) {
+    const auto next_own = [&](uint64_t number) { return model.next_own(t, number); };
+    return model.program->writes ? own.puts.step(model, next_own, until) : own.takes.step(model, next_own, until, 1);
+  }
+
+  // Writing: own parts up to the window, then the window, when it is full. Reading: the window first.
+  Act<Word> keep(Task& own) {
+    if (own.window == model.end()) return model.program->writes ? Act<Word>{Do::leave} : go(0, own, model.end());
+    const auto then = [&](Act<Word> act, Phase next) {
+      if (act.what != Do::leave) return act;
+      own.phase = next;
+      return Act<Word>{};
+    };
+    switch (own.phase) {
+      case Phase::own:
+        // Two windows are read before the own parts of the first are taken.
+        if (model.program->writes) return then(go(0, own, own.window + 1), Phase::await_free);
+        if (own.window < begin_at + 2) return then({Do::leave}, Phase::await_free);
+        return then(go(0, own, own.window - 1), Phase::await_free);
+      case Phase::await_free: return then(own.keeper.await_free(model, own.window), model.program->writes ? Phase::await_full : Phase::move);
+      case Phase::await_full: return then(own.keeper.await_full(model, own.window), Phase::move);
+      case Phase::move: own.phase = Phase::moved; return {Do::transfer, nullptr, 0, own.window};
+      default: {
+        const auto act = model.program->writes ? own.keeper.empty(model, own.window) : own.keeper.offer(model, own.window);
+        if (act.what != Do::leave) return act;
+        own.phase = Phase::own;
+        ++own.window;
+        return {};
+      }
+    }
+  }
+
+  std::string text() const {
+    std::string out = "; words";
+    for (const Word* word = model.turns.data(); word != model.pens_.data() + model.pens_.size(); ++word) out += " " + std::to_string(word->value);
+    for (const Task& one : task)
+      out += "; " + (one.left ? "left" : "at " + std::to_string(model.program->writes ? one.puts.number() : one.takes.number()) + ", sleeps on word " + std::to_string(one.sleeps_on));
+    return out;
+  }
+
+  std::string at_end() const {
+    for (int w = 0; w < model.program->windows; ++w)
+      if (model.transferred[static_cast<size_t>(w)] != 1) return "a window was left";
+    for (const Word& word : model.arrivals)
+      if (word.value != 0) return "a count was left";
+    for (uint64_t number = model.end(); number < model.end() + static_cast<uint64_t>(model.program->slots); ++number)
+      if (model.turns[model.slot(number)].value != model.free_for(number)) return "a slot is not free for the next call";
+    return "";
+  }
+};
+
+size_t explore(const Program& program) {
+  State first;
+  std::memset(static_cast<void*>(&first), 0, sizeof first);
+  first.model.program = &program;
+  for (uint64_t number = begin_at; number < begin_at + static_cast<uint64_t>(program.slots); ++number)
+    first.model.turns[first.model.slot(number)].value = first.model.free_for(number);
+  for (int t = 0; t < tasks; ++t) {
+    Task& task = first.task[static_cast<size_t>(t)];
+    const uint64_t own = first.model.next_own(t, begin_at);
+    task.puts = PutSteps<Word>(own);
+    task.takes = TakeSteps<Word>(own);
+    task.window = begin_at;
+    task.sleeps_on = -1;
+  }
+  return test::explore(first, tasks);
+}
+
+constexpr std::array<uint8_t, most_windows> all_have_all{7, 7, 7, 7, 7, 7};
+constexpr std::array<uint8_t, most_windows> mixed{3, 7, 4, 5, 6, 1};
+constexpr std::array<uint8_t, most_windows> last_alone{7, 4, 3, 4, 7, 4};
+
+TEST(StageSteps, WritingGoesThroughInEveryOrder) {
+  for (const Program& program : {Program{.windows = 3, .slots = 2, .pens = 1, .parts = all_have_all},
+                                 {.windows = 4, .slots = 2, .pens = 1, .parts = mixed},
+                                 {.windows = 3, .slots = 2, .pens = 2, .parts = last_alone}})
+    EXPECT_GT(explore(program), 1000U);
+}
+
+TEST(StageSteps, ReadingGoesThroughInEveryOrder) {
+  for (const auto& parts : {all_have_all, mixed, last_alone})
+    for (const int pens : {1, 2})
+      EXPECT_GT(explore({.windows = 4, .slots = 2, .pens = pens, .writes = false, .parts = parts}), 1000U);
+}
+
+// An aggregator needs slots for three rounds, here of one window each; nobody of its host may have a part of some.
+TEST(StageSteps, AggregatorsGoThroughInEveryOrder) {
+  constexpr std::array<uint8_t, most_windows> some{7, 0, 6, 1, 0, 3};
+  for (const bool writes : {true, false})
+    for (const auto& parts : {all_have_all, mixed, some}) {
+      const size_t states = explore({.windows = 5, .slots = 3, .pens = 0, .writes = writes, .parts = parts});
+      EXPECT_GT(states, 500U);
+    }
+}
+
+}  // namespace
+}  // namespace sheaf::exchange::stage_steps_test

@@ -1,0 +1,141 @@
+// Collective transfers of very many tasks on a hundred hosts: what travels between hosts, and what a task holds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "comm/fiber_comm.hpp"
+#include "comm/shared_memory.hpp"
+#include "exchange/collective.hpp"
+#include "scale/counting_heap.hpp"
+#include "storage/memory_store.hpp"
+
+namespace sheaf::collective_scale_test {
+namespace {
+
+using exchange::Collective;
+using exchange::Tally;
+using exchange::Together;
+using layout::TypeMap;
+
+constexpr int hosts = 100;
+constexpr int64_t record = 64;
+
+struct Sent {  // by a task, in messages to others, and what came
+  int64_t messages = 0;
+  int64_t bytes = 0;
+};
+
+// Counts single messages; all groups that are made of it count together.
+class CountedComm final : public Comm {
+ public:
+  CountedComm(std::unique_ptr<Comm> comm, Sent& sent) : comm_(std::move(comm)), sent_(sent) {}
+  int rank() const override { return comm_->rank(); }
+  int size() const override { return comm_->size(); }
+  void barrier() override { comm_->barrier(); }
+  void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
+  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
+  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
+  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
+  Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override { return comm_->scatter(pieces, root); }
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    comm_->scatter_equal(pieces, mine, root);
+  }
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+    sent_.messages += std::ssize(outgoing) + std::ssize(incoming);
+    for (const Outgoing& message : outgoing) sent_.bytes += std::ssize(message.bytes);
+    return comm_->exchange(std::move(outgoing), std::move(incoming));
+  }
+  std::unique_ptr<Comm> split(int color, int key) override { return counted(comm_->split(color, key)); }
+  std::unique_ptr<Comm> duplicate() override { return counted(comm_->duplicate()); }
+  std::unique_ptr<Comm> split_by_node() override { return counted(comm_->split_by_node()); }
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
+  int node_count() override { return comm_->node_count(); }
+  Traffic traffic() const override { return comm_->traffic(); }
+
+ private:
+  std::unique_ptr<Comm> counted(std::unique_ptr<Comm> comm) const { return std::make_unique<CountedComm>(std::move(comm), sent_); }
+
+  const std::unique_ptr<Comm> comm_;
+  Sent& sent_;
+};
+
+// Tasks of the same number on all hosts have `records` in turn, one such range behind the other.
+void check(int tasks, int64_t records, bool reads) {
+  const int per_host = tasks / hosts;
+  MemoryStore store;
+  store.open("a", Access::fresh);
+  const auto count = static_cast<size_t>(tasks);
+  std::vector<Sent> sent(count), planned(count), repeated(count);
+  const TypeMap type = TypeMap::bytes(record).resized(0, hosts * record);
+  std::vector<int64_t> most(count);  // bytes that tasks have held
+  int64_t owners = 0, wrong = 0;
+  run_fibers({.ranks = tasks, .stack_bytes = 64 << 10, .ranks_per_node = per_host}, [&](Comm& comm) {
+    const int rank = comm.rank();
+    CountedComm counted(comm.duplicate(), sent[static_cast<size_t>(rank)]);
+    const auto file = store.open("a", Access::write);
+    Collective transfers(counted);
+    Together how;
+    how.exchange = Together::Way::always;
+    how.aggregators = hosts;
+    how.buffer = 64 << 10;
+    Tally tally;
+    std::vector<std::byte> data(record * records, static_cast<std::byte>(rank % 251 + 1));
+    const exchange::Access access{rank % per_host * hosts * record * records + rank / per_host * record, &type, 0, std::ssize(data), data.data(),
+                                  &exchange::contiguous_bytes()};
+    transfers.write(*file, access, how, std::nullopt, tally);
+    comm.barrier();
+    planned[static_cast<size_t>(rank)] = std::exchange(sent[static_cast<size_t>(rank)], Sent{});
+    if (rank == 0) counting_heap::start(tasks);
+    comm.barrier();
+    transfers.write(*file, access, how, std::nullopt, tally);
+    comm.barrier();
+    repeated[static_cast<size_t>(rank)] = sent[static_cast<size_t>(rank)];
+    if (rank == 0) {
+      for (int task = 0; task < tasks; ++task) most[static_cast<size_t>(task)] = counting_heap::most_held(task);
+      counting_heap::stop();
+      owners = tally.aggregators;
+    }
+    if (!reads) return;
+    const std::vector<std::byte> expected = std::exchange(data, std::vector<std::byte>(data.size()));
+    exchange::Access into = access;
+    into.address = data.data();
+    const int64_t got = transfers.read(*file, into, how, std::nullopt, tally);
+    wrong += got != into.bytes() || data != expected;
+  });
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(owners, hosts);
+  const auto bytes = store.contents("a");
+  ASSERT_EQ(std::ssize(bytes), tasks * record * records);
+  for (int64_t i = 0; i < std::ssize(bytes) / record; ++i) {
+    const int64_t rank = i % hosts * per_host + i / hosts / records;
+    ASSERT_EQ(bytes[static_cast<size_t>(i * record)], static_cast<std::byte>(rank % 251 + 1)) << "record " << i;
+  }
+
+  Sent all_planned, all_repeated;
+  int64_t busiest = 0, held = 0, held_by_aggregator = 0;
+  for (size_t i = 0; i < planned.size(); ++i) {
+    busiest = std::max(busiest, planned[i].messages - repeated[i].messages);
+    all_planned.bytes += planned[i].bytes;
+    all_repeated.bytes += repeated[i].bytes;
+    const bool aggregates = repeated[i].messages > 0;
+    (aggregates ? held_by_aggregator : held) = std::max(aggregates ? held_by_aggregator : held, most[i]);
+  }
+  const int64_t changing = tasks * record * records / hosts * (hosts - 1);  // bytes that change host
+  std::printf("%d tasks: %ld messages of a plan at the busiest task, %.3f bytes per byte that changes host with it, %.3f without; held %ld, by aggregators %ld\n",
+              tasks, static_cast<long>(busiest), static_cast<double>(all_planned.bytes) / static_cast<double>(changing),
+              static_cast<double>(all_repeated.bytes) / static_cast<double>(changing), static_cast<long>(held), static_cast<long>(held_by_aggregator));
+  EXPECT_LE(busiest, 2 * (hosts + owners));
+  EXPECT_LE(static_cast<double>(all_planned.bytes), 1.05 * static_cast<double>(changing));
+  EXPECT_LE(held, 64 * per_host + 4096) << "a task knows the ranges of its host";
+  EXPECT_LE(held_by_aggregator, 4 << 20);
+}
+
+TEST(CollectiveScale, TenThousandTasks) { check(10'000, 48, true); }
+TEST(CollectiveScale, AHundredThousandTasks) { check(100'000, 2, false); }
+
+}  // namespace
+}  // namespace sheaf::collective_scale_test
