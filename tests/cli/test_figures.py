@@ -62,16 +62,9 @@ class Machine(unittest.TestCase):
         self.assertGreaterEqual(found["bytes_written"], 64 << 20)
         self.assertLess(found["bytes_written"], 65 << 20)
 
-    def test_messages_and_gathers_cost_what_the_machine_says(self):
-        words = ["strided", "tasks=8", "bytes=1M", "piece=128k", "reads=0", "aggregators=8", "latency=0.1"]
-
-        def write(*more: str) -> float:
-            return simulate(*words, *more)["seconds"]["write"]
-
-        self.assertAlmostEqual(write("off=messages"), write(), places=6)
-        self.assertGreater(write("off=messages", "message=0.1"), write("message=0.1") + 0.5)
-        gathered = write("off=allreduce", "gather_in_turn=1") - write("off=allreduce")
-        self.assertAlmostEqual(gathered, 7 * 3 * 0.1, places=6, msg="seven more broadcasts of three levels")
+    def test_messages_cost_their_tasks_time(self):
+        words = ["strided", "tasks=8", "bytes=1M", "piece=128k", "reads=0", "aggregators=8"]
+        self.assertGreater(simulate(*words, "message=0.1")["seconds"]["write"], simulate(*words)["seconds"]["write"] + 0.5)
 
     def test_mistakes_are_named(self):
         for words in (["nonsense"], ["multifile", "tasks=0"], ["multifile", "colour=1"], ["bt", "tasks=3"]):
