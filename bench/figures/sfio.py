@@ -74,7 +74,7 @@ def sfio_here(run: Runner, rows: list[int], words: list) -> dict[int, dict[str, 
     for value in rows:
         tasks, more = (2 * value, words) if not words else (4, [*words, value])
         text = run.mpirun(tasks, [run.programs.program("mpi_bench_sfio_openmpi"), "--dir", run.directory, "--pairs", 2 if run.quick else 5,
-                                  "--bytes", "2M" if run.quick else "16M", "--only", "unoptimised" if words else "limit", *more])
+                                  "--bytes", "2M" if run.quick else "16M", "--simple", "64K" if run.quick else "256K", "--only", "unoptimised" if words else "limit", *more])
         for line in text.splitlines():
             if line.startswith("RESULT "):
                 one = dict(word.split("=", 1) for word in line.split()[1:])
