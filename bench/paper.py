@@ -16,8 +16,10 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -66,15 +68,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("figures"), help="where results and pictures go [figures]")
     parser.add_argument("--simulated", action="store_true", help="only what modelled machines show: nothing is measured here")
     parser.add_argument("--hosts", action="store_true", help="measure on the three hosts of make cluster-test (root, source tree)")
+    parser.add_argument("--fs", default="ext4", help="the file system of these: ext4, fuse2, ... (cluster_test.py --fs) [ext4]")
     parser.add_argument("--build", type=pathlib.Path, help="a build of Sheaf with its tests [build of the source tree, or the installation]")
     parser.add_argument("--no-pictures", action="store_true", help="results as JSON only")
     return parser.parse_args()
 
 
 def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
-    """False if something of the figure is missing or failed, or a statement does not hold."""
+    """False if something of the figure is missing or failed, or a statement does not hold and it is not known why."""
     figure = FIGURES[name]
     run.figure = name
+    began = time.monotonic()
     try:
         result = {"name": name, "paper": figure.paper, "title": figure.title, **about, **figure.make(run)}
         (args.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -87,11 +91,12 @@ def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
     run.say("")
     if sys.stderr.isatty():
         sys.stderr.write("\r")
-    print(f"{name}: {figure.paper}, {figure.title}", flush=True)
+    print(f"{name}: {figure.paper}, {figure.title} ({time.monotonic() - began:.0f} s)", flush=True)
     for one in result["claims"]:
-        verdict = {True: "holds", False: "DOES NOT HOLD", None: "too small a form to tell"}[one["holds"]]
-        print(f"  {verdict}: {one['what']}\n    paper: {one['paper']}\n    here:  {one['here']}", flush=True)
-    return not any(one["holds"] is False for one in result["claims"])
+        verdict = "holds" if one["holds"] else "DOES NOT HOLD"
+        why = f"\n    why:   {one['why']}" if one["why"] else ""
+        print(f"  {verdict}: {one['what']}\n    paper: {one['paper']}\n    here:  {one['here']}{why}", flush=True)
+    return all(one["holds"] or one["why"] for one in result["claims"])
 
 
 def main() -> int:
@@ -106,9 +111,10 @@ def main() -> int:
     args.dir, args.out = args.dir.resolve(), args.out.resolve()
     about = {"form": "quick" if args.quick else "full", "date": datetime.date.today().isoformat(),
              "command": " ".join(sys.argv), "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
-             "file_system": file_system_of(args.dir), "hosts": 3 if args.hosts else 1}
+             "file_system": args.fs if args.hosts else file_system_of(args.dir), "hosts": 3 if args.hosts else 1}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left
     try:
-        run = Runner(Programs(args.build), args.dir, args.quick, args.hosts, not args.simulated)
+        run = Runner(Programs(args.build), args.dir, args.quick, args.fs if args.hosts else "", not args.simulated)
     except Missing as problem:
         sys.exit(f"paper.py: {problem}")
     try:

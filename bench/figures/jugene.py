@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .registry import figure, measured, result
 from .running import PRINTED, Runner, claim, curve, panel, table
-from .sc09 import bandwidth, open_seconds
+from .sc09 import bandwidth, IN_DIRECTORIES, open_seconds
 
 PAPER = "JUGENE"
 P = PRINTED["jugene"]
@@ -39,7 +39,7 @@ def tasks_of_a_node_here(run: Runner, organisations: list[tuple[str, list]]) -> 
         found = [(tasks, run.rates(tasks, "-s", size, "-b", "4M", "-r", "64M", "-q", -1, "-Z", 1, *words)) for tasks in counts]
         for operation in ("write", "read"):
             curves.append(curve(f"{name}, {operation}", [(tasks, one[words[1], operation]) for tasks, one in found], "measured"))
-    return panel("this machine", "tasks of the node", "MB/s", curves)
+    return panel(run.here(), "tasks of the node", "MB/s", curves)
 
 
 @measured
@@ -47,7 +47,7 @@ def limits_here(run: Runner) -> dict:
     size = "8M" if run.quick else "64M"
     found = [(limit, run.rates(8, "-s", size, "-b", "4M", "-r", "64M", "-q", -1, "-Z", 1, "--iotasks", limit)) for limit in (1, 2, 4, 8)]
     curves = [curve(operation, [(limit, one[0, operation]) for limit, one in found], "measured") for operation in ("write", "read")]
-    return panel("this machine, 8 tasks, a multifile", "tasks at work (iotasks=K)", "MB/s", curves)
+    return panel(f"{run.here()}, 8 tasks, a multifile", "tasks at work (iotasks=K)", "MB/s", curves)
 
 
 @figure("jugene-4", PAPER, "bandwidth of an I/O node against its tasks")
@@ -73,7 +73,7 @@ def figure_4(run: Runner) -> dict:
 @figure("jugene-5", PAPER, "creating files: one per task, one per I/O node")
 def figure_5(run: Runner) -> dict:
     counts = [4096, 32768, 262144] if run.quick else [1024, 4096, 16384, 65536, 131072, 262144]
-    ways = [("a file per task", "task-files", {}), ("a file and a directory per task", "task-files", {"directories": 1}),
+    ways = [("a file per task", "task-files", {}), (IN_DIRECTORIES, "task-files", {"directories": 1}),
             ("a file per I/O node", "multifile", {"files": 0})]
     curves = [curve(name, [(n, open_seconds("jugene-2012", program, run, n, **more)) for n in counts], "simulated") for name, program, more in ways]
     curves += [curve(name, [(one["tasks"], one["seconds"])], "paper") for name, one in P["figure 5"].items()]
@@ -121,4 +121,4 @@ def figure_7(run: Runner) -> dict:
         panels.append(panel(f"simulated, {phase}", "tasks", "MB/s", curves))
     top = max(max(one["y"]) for one in panels[0]["curves"][:-1])
     return result([*panels, limits_here(run)], claims=[claim("linear up to the limit of the file system, then flat", "33 GB/s from 48 to 64 Ki tasks on",
-                                        f"at most {top / 1000:.1f} GB/s with {counts[-1]} tasks", None if run.quick else top > 28000)])
+                                        f"at most {top / 1000:.1f} GB/s with {counts[-1]} tasks", top > 28000)])

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from .hosts import Hosts
+
 HERE = pathlib.Path(__file__).resolve().parent
 MACHINES = json.loads((HERE / "machines.json").read_text())
 PRINTED = json.loads((HERE / "printed.json").read_text())
@@ -51,26 +53,27 @@ class Programs:
 
 
 class Runner:
-    """What figures ask for. `quick`: less of everything, to see that it works."""
+    """What figures ask for. `quick`: less of everything, to see that it works. `hosts`: the file system that three hosts share, on
+    which programs with MPI run; empty: they run here."""
 
-    def __init__(self, programs: Programs, directory: pathlib.Path, quick: bool, hosts: bool, measures: bool):
-        self.programs, self.quick, self.hosts, self.measures = programs, quick, hosts, measures
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-figures.", dir=directory))
+    def __init__(self, programs: Programs, directory: pathlib.Path, quick: bool, hosts: str, measures: bool):
+        self.programs, self.quick, self.file_system, self.measures = programs, quick, hosts, measures
+        self.local = pathlib.Path(tempfile.mkdtemp(prefix="sheaf-figures.", dir=directory))  # of this machine
+        self.hosts: Hosts | None = None
         self.environment = dict(os.environ)
         mpi = self.programs.build / "mpi"
         if not self.programs.installed and mpi.is_dir():
             self.environment["PATH"] = f"{mpi}:{self.environment['PATH']}"
         elif measures and shutil.which("mpirun.openmpi") is None and shutil.which("mpirun") is None:
             raise Missing("no mpirun in PATH: figures are measured with Open MPI")
-        self.cluster = None
         self.known: dict[tuple[str, ...], dict] = {}
         self.figure = ""
         self.began = time.monotonic()
 
     def close(self) -> None:
-        if self.cluster:
-            subprocess.run([*self.cluster, "down", "figures"], capture_output=True, env=self.environment)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        if self.hosts:
+            self.hosts.down()
+        shutil.rmtree(self.local, ignore_errors=True)
 
     def say(self, what: str) -> None:
         """On a terminal one line that is written over; nothing elsewhere."""
@@ -103,21 +106,35 @@ class Runner:
     def mpirun(self, tasks: int, command: list, more: dict | None = None) -> str:
         self.say(f"{tasks} tasks: {pathlib.Path(str(command[0])).name} " + " ".join(map(str, command[1:])))
         words = [f"{name}={value}" for name, value in (more or {}).items()]
-        launch = [*self.cluster_up(), tasks] if self.hosts else [*self.programs.launcher(), tasks]
-        return self.output_of([*launch, *(["env", *words] if words else []), *command])
+        hosts = self.several_hosts()
+        launch = hosts.launcher() if hosts else self.programs.launcher()
+        return self.output_of([*launch, tasks, *(["env", *words] if words else []), *command])
 
-    def cluster_up(self) -> list[str]:
-        """The three hosts of `make cluster-test`, which share a directory; made when they are first needed."""
-        script = self.programs.root / "tests/cluster/cluster_test.py"
-        if not script.exists():
-            raise Missing("--hosts needs the source tree: the hosts are those of tests/cluster")
-        if not self.cluster:
-            self.environment["SHEAF_BIN"] = str(self.programs.build / "bin")
-            self.cluster = [sys.executable, "-B", str(script)]
+    def several_hosts(self) -> Hosts | None:
+        """Made when they are first needed, if they are wanted."""
+        if self.file_system and not self.hosts:
+            if self.programs.installed:
+                raise Missing("--hosts needs the source tree: the hosts are those of tests/cluster")
             self.say("making three hosts")
-            told = self.output_of([*self.cluster, "up", "ext4", "figures"])
-            self.shared = next((word for word in told.split() if word.startswith("/")), None)
-        return [*self.cluster, "run", "figures", "mpirun"]
+            self.hosts = Hosts(self.programs.root, self.programs.build, self.file_system, self.environment)
+        return self.hosts
+
+    @property
+    def directory(self) -> pathlib.Path:
+        """Where programs with MPI have their files."""
+        hosts = self.several_hosts()
+        return hosts.directory if hosts else self.local
+
+    def remove(self, pattern: str) -> None:
+        """What programs have left there."""
+        if self.hosts:
+            return self.hosts.remove(pattern)
+        for path in self.local.glob(pattern):
+            path.unlink()
+
+    def here(self) -> str:
+        """What titles of panels call the place where programs with MPI run."""
+        return f"three hosts on {self.file_system}" if self.file_system else "this machine"
 
     def partest(self, tasks: int, *words, more: dict | None = None) -> list[dict]:
         """Phases of sheaf-partest, whose files are removed."""
@@ -157,9 +174,10 @@ def panel(title: str, x: str, y: str, curves: list[dict], log_x: bool = True, lo
     return {"title": title, "x": x, "y": y, "log_x": log_x, "log_y": log_y, "curves": curves}
 
 
-def claim(what: str, paper: str, here: str, holds: bool | None) -> dict:
-    """A statement of the paper, and what the modelled machine says to it; None: the quick form is too small to tell."""
-    return {"what": what, "paper": paper, "here": here, "holds": holds}
+def claim(what: str, paper: str, here: str, holds: bool, why: str = "") -> dict:
+    """A statement of the paper, and what the modelled machine says to it. `why`: the reason why it does not hold, where that is
+    known."""
+    return {"what": what, "paper": paper, "here": here, "holds": holds, "why": "" if holds else why}
 
 
 def table(title: str, columns: list[str], rows: list[list]) -> dict:

@@ -25,37 +25,50 @@ def spread(one: dict) -> dict:
 
 
 def network_alone(run: Runner, network: str) -> dict:
-    nodes = [2, 4, 8, 16, 32] if run.quick else list(range(2, 33, 2))
-    runs = 5 if run.quick else P["runs"]
-    points = [(n, spread(simulate(run, network, "network", nodes=n, bytes=1 << 20, runs=runs if network == "tnet" else 1)["MB/s"])) for n in nodes]
-    return panel(f"simulated, {NETWORKS[network]}", "nodes, half of them sending", "MB/s in all", [curve("all to all", points, "simulated")], log_x=False)
+    nodes = list(range(2, 33, 2))
+    ways = {"nodes one after the other": 1} | ({"nodes by chance": 5 if run.quick else P["runs"]} if network == "tnet" else {})
+    curves = []
+    for name, runs in ways.items():
+        points = [(n, spread(simulate(run, network, "network", nodes=n, bytes=1 << 20, runs=runs)["MB/s"])) for n in nodes]
+        curves.append(curve(name, points, "simulated"))
+    return panel(f"simulated, {NETWORKS[network]}", "nodes, half of them sending", "MB/s in all", curves, log_x=False)
 
 
 @figure("sfio-6", PAPER, "the network alone: Fast Ethernet")
 def figure_6(run: Runner) -> dict:
-    return result([network_alone(run, "ethernet")])
+    alone = network_alone(run, "ethernet")
+    last = alone["curves"][0]["y"][-1]
+    return result([alone], claims=[claim("a full crossbar", "throughput grows with the nodes", f"{last:.0f} MB/s with 32 nodes, of which 16 send 12.5", last > 180)])
 
 
 @figure("sfio-9", PAPER, "the network alone: TNET")
 def figure_9(run: Runner) -> dict:
-    return result([network_alone(run, "tnet")])
+    alone = network_alone(run, "tnet")
+    rates = dict(zip(alone["curves"][0]["x"], alone["curves"][0]["y"]))
+    steps = {n: rates[n + 2] / rates[n] for n in (8, 16, 24)}
+    told = ", ".join(f"{n} to {n + 2}: {one:.2f} times" for n, one in steps.items())
+    return result([alone], claims=[claim("the network of crossbars does not grow smoothly", "a significant increase from 8 to 10, 16 to 18, 24 to 26 nodes",
+                                         told, min(steps.values()) > 1.1)])
 
 
 def striped(run: Runner, network: str) -> tuple[list[dict], list[dict]]:
     nodes = [1, 2, 4, 8, 16, 31] if run.quick else [1, 2, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31]
-    runs = 3 if run.quick else (P["runs"] if network == "tnet" else 1)
+    # In a crossbar all places are alike.
+    runs = 1 if network == "ethernet" else 3 if run.quick else P["runs"]
     curves = []
     # turns: every task begins with another listener, as local calls do; flow: the schedule of collective calls; none: all
     # begin with the first one.
     for operation, schedule, name in (("write", "turns", "write"), ("read", "turns", "read"), ("write", "none", "write, no schedule"),
                                       ("write", "flow", "collective write"), ("read", "flow", "collective read")):
-        found = [(n, simulate(run, network, operation, nodes=n, bytes=1 << 20, unit=P["unit"], runs=runs, schedule=schedule)["MB/s"]) for n in nodes]
-        curves.append(curve(f"{name}, average", [(n, spread(one)) for n, one in found], "simulated"))
-        curves.append(curve(f"{name}, maximum", [(n, one["most"]) for n, one in found], "simulated"))
+        found = [(n, simulate(run, network, operation, nodes=n, bytes=8 << 20, unit=P["unit"], runs=runs, schedule=schedule)["MB/s"]) for n in nodes]
+        curves.append(curve(f"{name}, average" if runs > 1 else name, [(n, spread(one)) for n, one in found], "simulated"))
+        if runs > 1:
+            curves.append(curve(f"{name}, maximum", [(n, one["most"]) for n, one in found], "simulated"))
     last = curves[0]["y"][-1] / curves[0]["y"][0] / nodes[-1]
-    return ([panel(f"simulated, units of {P['unit']} bytes, {runs} placements by chance", "compute and I/O nodes", "MB/s in all", curves, log_x=False)],
+    places = f", {runs} placements by chance" if runs > 1 else ""
+    return ([panel(f"simulated, units of {P['unit']} bytes{places}", "compute and I/O nodes", "MB/s in all", curves, log_x=False)],
             [claim(f"throughput grows with the listeners ({network})", "scales well; Fast Ethernet falls for reasons unknown to the authors",
-                   f"{nodes[-1]} nodes reach {100 * last:.0f} % of {nodes[-1]} times one node", last > (0.4 if network == "tnet" else 0.6))])
+                   f"{nodes[-1]} nodes reach {100 * last:.0f} % of {nodes[-1]} times one node", last > 0.9)])
 
 
 def sfio_here(run: Runner, rows: list[int], words: list) -> dict[int, dict[str, list[float]]]:
@@ -63,7 +76,7 @@ def sfio_here(run: Runner, rows: list[int], words: list) -> dict[int, dict[str, 
     for value in rows:
         tasks, more = (2 * value, words) if not words else (4, [*words, value])
         text = run.mpirun(tasks, [run.programs.program("mpi_bench_sfio_openmpi"), "--dir", run.directory, "--pairs", 2 if run.quick else 5,
-                                  "--bytes", "2M" if run.quick else "16M", "--only", "unoptimised" if words else "limit", *more])
+                                  "--bytes", "2M" if run.quick else "16M", "--simple", "64K" if run.quick else "256K", "--only", "unoptimised" if words else "limit", *more])
         for line in text.splitlines():
             if line.startswith("RESULT "):
                 one = dict(word.split("=", 1) for word in line.split()[1:])
@@ -73,15 +86,18 @@ def sfio_here(run: Runner, rows: list[int], words: list) -> dict[int, dict[str, 
 
 @measured
 def listeners_here(run: Runner) -> dict:
+    """Writing, against plain messages of the same size that the receivers write to files."""
     size = (2 if run.quick else 16) * (1 << 20)
     found = sfio_here(run, [1, 2, 4], [])
     curves: dict[str, list] = {}
     for nodes, rows in found.items():
-        for name, (ours, peer) in ((name, values[:2]) for name, values in rows.items()):
-            operation = "read" if "read" in name else "write"
-            curves.setdefault(f"{operation}, striped", []).append((nodes, nodes * size / 1e6 / ours))
-            curves.setdefault(f"{operation}, plain messages", []).append((nodes, nodes * size / 1e6 / peer))
-    return panel("this machine", "compute tasks and listeners", "MB/s in all", [curve(name, points, "measured") for name, points in curves.items()], log_x=False)
+        for name, (ours, peer) in rows.items():
+            unit = "64 KiB" if "-64K-" in name else "200 bytes"
+            curves.setdefault(f"units of {unit}", []).append((nodes, nodes * size / 1e6 / ours))
+            if unit == "64 KiB":
+                curves.setdefault("plain messages", []).append((nodes, nodes * size / 1e6 / peer))
+    return panel(f"{run.here()}, write", "compute tasks and listeners", "MB/s in all",
+                 [curve(name, points, "measured") for name, points in curves.items()], log_x=False)
 
 
 @figure("sfio-8", PAPER, "striped files over Fast Ethernet, average and maximum")
@@ -105,7 +121,7 @@ def units_here(run: Runner, sizes: list[int]) -> dict:
             operation = "read" if "read" in name else "write"
             here.setdefault(f"{operation}c", []).append((unit, size / 1e6 / values[0]))
             here.setdefault(operation, []).append((unit, size / 1e6 / values[1]))
-    return panel("this machine, 2 tasks and 2 listeners", "stripe unit (bytes)", "MB/s in all", [curve(f"m{name}", points, "measured") for name, points in here.items()], log_y=True)
+    return panel(f"{run.here()}, 2 tasks and 2 listeners", "stripe unit (bytes)", "MB/s in all", [curve(f"m{name}", points, "measured") for name, points in here.items()], log_y=True)
 
 
 @figure("sfio-units", PAPER, "the stripe unit, from a byte to a megabyte")

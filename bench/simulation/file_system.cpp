@@ -79,7 +79,9 @@ ModelledFiles::Resource& ModelledFiles::server_of(Key key) {
   const auto servers = static_cast<uint64_t>(machine_.servers);
   const uint64_t stripes =
       machine_.stripes > 0 ? std::min<uint64_t>(static_cast<uint64_t>(machine_.stripes), servers) : servers;
-  const uint64_t first = static_cast<uint64_t>(file_of(key)) * stripes % servers;
+  // A file begins behind the one before it; where that is where another one begins, one server further.
+  const uint64_t given = static_cast<uint64_t>(file_of(key)) * stripes;
+  const uint64_t first = (given + given / servers) % servers;
   uint64_t block = key & ((uint64_t{1} << 40) - 1);
   if (machine_.stripes == 0)
     block += ((block / stripes + static_cast<uint64_t>(file_of(key)) * 1000003) * 0x9E3779B97F4A7C15u) >> 40;

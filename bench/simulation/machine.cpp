@@ -22,6 +22,8 @@ constexpr Named members[] = {
     {"in_turn", &Machine::in_turn},
     {"latency", &Machine::latency},
     {"port", &Machine::port},
+    {"message", &Machine::message},
+    {"gather_in_turn", &Machine::gather_in_turn},
     {"task", &Machine::task},
     {"client_write", &Machine::client_write},
     {"client_read", &Machine::client_read},

@@ -76,6 +76,7 @@ class Replay {
         return transfer(task, cursor, step, client, now);
       case Kind::meet:
       case Kind::exchange:
+      case Kind::gather:
       case Kind::phase:
         return meet(task, cursor, step, now);
       case Kind::begin:
@@ -124,24 +125,30 @@ class Replay {
     int begun = 0;
     double last = 0;
     int64_t bytes = 0;
-    std::vector<std::pair<int, int64_t>> waiting;  // tasks, and what comes to them
+    std::vector<std::pair<int, const Step*>> waiting;  // tasks, and what comes to them
     int finished = 0;
   };
 
-  double arrival(const Exchanged& one, int group, int64_t bytes) const {
-    const int size = tape_.groups()[static_cast<size_t>(group)];
-    return one.last + machine_.latency * std::ceil(std::log2(std::max(size, 1))) +
-           static_cast<double>(std::max(one.bytes, bytes)) / machine_.port;
+  double levels(int size) const { return machine_.latency * std::ceil(std::log2(std::max(size, 1))); }
+
+  double messages(const Step& step) const { return machine_.message * static_cast<double>(step.offset); }
+
+  // When what a task asked for at `now` is there, and taken.
+  double arrival(const Exchanged& one, const Step& step, double now) const {
+    const double there = one.last + levels(tape_.groups()[static_cast<size_t>(step.file)]) +
+                         static_cast<double>(std::max(one.bytes, step.length)) / machine_.port;
+    return std::max(now, there) + messages(step);
   }
 
   void begin(int task, Cursor& cursor, const Step& step, double now) {
     Exchanged& one = exchanges_[{step.file, step.place}];
+    now += messages(step);
     one.last = std::max(one.last, now);
     one.bytes = std::max(one.bytes, step.length);
     ++cursor.step;
     if (++one.begun == tape_.groups()[static_cast<size_t>(step.file)]) {
       ++outcome_.counts.meetings;
-      for (const auto& [other, bytes] : one.waiting) go_on(other, arrival(one, step.file, bytes));
+      for (const auto& [other, asked] : one.waiting) go_on(other, arrival(one, *asked, 0));
       one.waiting.clear();
     }
     go_on(task, now);
@@ -153,9 +160,9 @@ class Replay {
     ++cursor.step;
     const int size = tape_.groups()[static_cast<size_t>(step.file)];
     if (one.begun < size) {
-      one.waiting.push_back({task, step.length});
+      one.waiting.push_back({task, &step});
     } else {
-      go_on(task, std::max(now, arrival(one, step.file, step.length)));
+      go_on(task, arrival(one, step, now));
     }
     if (++one.finished == size && one.begun == size) exchanges_.erase(key);
   }
@@ -175,8 +182,8 @@ class Replay {
       outcome_.phases[static_cast<size_t>(step.place)] = end;
     } else {
       ++outcome_.counts.meetings;
-      end += machine_.latency * std::ceil(std::log2(std::max(size, 1))) +
-             static_cast<double>(group.bytes) / machine_.port;
+      const bool in_turn = step.kind == Kind::gather && machine_.gather_in_turn;
+      end += levels(size) * (in_turn ? size : 1) + static_cast<double>(group.bytes) / machine_.port;
     }
     std::vector<int> tasks;
     tasks.swap(group.waiting);

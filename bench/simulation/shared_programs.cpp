@@ -1,6 +1,6 @@
 // Programs whose tasks share a file: the access patterns of the Blue Gene/L paper. Each writes in one
 // collective call per dump, or where its name is asked for with "independent" in `off`, with a call of its
-// own; "loop": with one for every piece.
+// own; "loop": with one for every piece; "automatic": the library decides whether tasks transfer together.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -30,7 +30,8 @@ Hints hints_of(const Part& part) {
   hints.aggregators = part.options.aggregators;
   hints.buffer_size = part.options.buffer;
   hints.block_size = part.machine.block;
-  hints.collective_write = hints.collective_read = Choice::enable;
+  hints.collective_write = hints.collective_read =
+      has_word(off, "automatic") ? Choice::automatic : Choice::enable;
   hints.reuse = !has_word(off, "reuse");
   hints.overlap = !has_word(off, "overlap");
   hints.shared = false;  // tasks of a node of the model have an I/O node in common, no memory

@@ -20,16 +20,17 @@ enum class Kind : uint8_t {
   read,
   meet,      // a collective call of a group: nobody goes on before all have come
   exchange,  // the same, with `length` bytes at the port of this task
-  begin,  // of messages between the tasks of a group, number `place` of that group: `length` bytes leave this
-          // task
-  finish,  // they have come: `length` bytes
-  sync,    // what was written is at the servers
-  rest,    // `length` nanoseconds of something else
-  phase,   // the end of phase `place`; all tasks meet, at no cost
+  gather,    // the same, with something of every task
+  begin,     // of messages between the tasks of a group, number `place` of that group: `length` bytes in
+             // `offset` messages leave this task
+  finish,    // they have come: `length` bytes in `offset` messages
+  sync,      // what was written is at the servers
+  rest,      // `length` nanoseconds of something else
+  phase,     // the end of phase `place`; all tasks meet, at no cost
 };
 
 struct Step {
-  int64_t offset = 0;  // bytes
+  int64_t offset = 0;  // bytes; or messages
   int64_t length = 0;  // bytes
   int32_t file = -1;   // or the number of a group
   int32_t place = 0;   // a directory or a phase

@@ -18,14 +18,23 @@ int64_t bytes_of(const std::vector<Outgoing>& outgoing) {
 
 class TapingExchange final : public Exchange {
  public:
-  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number)
-      : exchange_(std::move(exchange)), tape_(tape), task_(task), group_(group), number_(number) {}
+  // `messages`: that come to this task one by one.
+  TapingExchange(std::unique_ptr<Exchange> exchange, Tape& tape, int task, int32_t group, int32_t number,
+                 int64_t messages)
+      : exchange_(std::move(exchange)),
+        tape_(tape),
+        task_(task),
+        group_(group),
+        number_(number),
+        messages_(messages) {}
 
   std::vector<int64_t> finish() override {
     std::vector<int64_t> received = exchange_->finish();
     int64_t bytes = 0;
     for (const int64_t one : received) bytes += one;
-    tape_.note(task_, {.length = bytes, .file = group_, .place = number_, .kind = Kind::finish});
+    tape_.note(
+        task_,
+        {.offset = messages_, .length = bytes, .file = group_, .place = number_, .kind = Kind::finish});
     return received;
   }
 
@@ -35,6 +44,7 @@ class TapingExchange final : public Exchange {
   int task_;
   int32_t group_;
   int32_t number_;
+  int64_t messages_;
 };
 
 class TapingComm final : public Comm {
@@ -76,7 +86,7 @@ class TapingComm final : public Comm {
   // What goes to the root passes its port.
   Gathered gather(std::span<const std::byte> mine, int root) override {
     Gathered all = comm_->gather(mine, root);
-    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine));
+    exchanged(rank() == root ? std::ssize(all.bytes) : std::ssize(mine), Kind::gather);
     return all;
   }
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
@@ -91,9 +101,14 @@ class TapingComm final : public Comm {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     const int32_t number = exchanges_++;
-    tape_.note(task_, {.length = bytes_of(outgoing), .file = group_, .place = number, .kind = Kind::begin});
+    const int64_t in = std::ssize(incoming);
+    tape_.note(task_, {.offset = std::ssize(outgoing),
+                       .length = bytes_of(outgoing),
+                       .file = group_,
+                       .place = number,
+                       .kind = Kind::begin});
     return std::make_unique<TapingExchange>(comm_->exchange(std::move(outgoing), std::move(incoming)), tape_,
-                                            task_, group_, number);
+                                            task_, group_, number, in);
   }
   std::unique_ptr<Comm> split(int color, int key) override {
     meet(8);
@@ -114,8 +129,8 @@ class TapingComm final : public Comm {
 
  private:
   void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }
-  void exchanged(int64_t bytes) {
-    tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::exchange});
+  void exchanged(int64_t bytes, Kind kind = Kind::exchange) {
+    tape_.note(task_, {.length = bytes, .file = group_, .kind = kind});
   }
 
   std::unique_ptr<Comm> comm_;

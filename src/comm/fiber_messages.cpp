@@ -23,6 +23,13 @@ struct FiberNetwork::Mail {
   std::vector<std::byte> bytes;
 };
 
+struct FiberNetwork::Crossing {
+  Mail mail;
+  int to = 0;
+  std::vector<int> links;
+  size_t passed = 0;  // of them
+};
+
 struct FiberNetwork::Post {
   int from = 0;
   int tag = 0;
@@ -48,6 +55,25 @@ void FiberNetwork::kill(int task) {
 }
 
 void FiberNetwork::kill_at_message(int task, int count) { ports_[static_cast<size_t>(task)].dies_in = count; }
+
+// A link takes messages in the order in which they reach it, not in that in which they were sent.
+void FiberNetwork::cross() {
+  while (!crossings_.empty() && crossings_.begin()->first.first <= now_) {
+    auto node = crossings_.extract(crossings_.begin());
+    Crossing& one = node.mapped();
+    double& free = links_[static_cast<size_t>(one.links[one.passed])];
+    const double passed = std::max(node.key().first, free);
+    free = passed + one.mail.wire;
+    if (++one.passed < one.links.size()) {
+      node.key().first = passed;
+      crossings_.insert(std::move(node));
+      continue;
+    }
+    one.mail.start = passed + model_.latency;
+    Port& port = ports_[static_cast<size_t>(one.to)];
+    if (!port.dead) port.mail.push_back(std::move(one.mail));
+  }
+}
 
 // Messages that have arrived, in the order of their arrival, to the oldest receives that fit.
 void FiberNetwork::deliver(Port& port) {
@@ -79,7 +105,8 @@ void FiberNetwork::deliver(Port& port) {
   }
 }
 
-// A port takes messages in the order in which they reach it.
+// A port takes messages in the order in which they reach it, and keeps them in that order in front of the
+// others.
 void FiberNetwork::take_in(Port& port) {
   for (;;) {
     const auto due = [&](const Mail& mail) { return mail.arrival == never && mail.start <= now_; };
@@ -88,6 +115,9 @@ void FiberNetwork::take_in(Port& port) {
     for (auto mail = first; mail != port.mail.end(); ++mail)
       if (due(*mail) && mail->start < first->start) first = mail;
     first->arrival = port.free_in = std::max(first->start, port.free_in) + first->wire;
+    const auto behind =
+        std::ranges::find_if(port.mail, [](const Mail& mail) { return mail.arrival == never; });
+    port.mail.splice(behind, port.mail, first);
   }
 }
 
@@ -105,7 +135,9 @@ void FiberNetwork::advance_clock() {
   double next = never;
   for (const Port& port : ports_) next = std::min(next, next_event(port));
   for (const double wake : wakes_) next = std::min(next, wake);
+  if (!crossings_.empty()) next = std::min(next, crossings_.begin()->first.first);
   if (next > now_ && next < never) now_ = next;
+  cross();
   for (Port& port : ports_) take_in(port);
   ++epoch_;
 }
@@ -198,26 +230,25 @@ class FiberNetwork::Endpoint final : public Messages {
     const double wire = static_cast<double>(bytes) / network_.model_.bandwidth;
     const double begin = std::max(network_.now_, from.free_out);
     from.free_out = begin + wire;
-    // Switches keep what a link cannot take yet.
-    double passed = begin;
-    if (network_.model_.route) {
-      for (const int link : network_.model_.route(task_, peer)) {
-        double& free = network_.links_[static_cast<size_t>(link)];
-        passed = std::max(passed, free);
-        free = passed + wire;
-      }
-    }
     ++network_.messages_;
     ++network_.epoch_;
     if (to.dies_in >= 0 && to.dies_in-- == 0) network_.kill(peer);
     // What goes to the dead never arrives: a long message keeps waiting for its receiver, as with MPI.
     if (to.dead) return std::make_unique<Sending>(network_, never, bytes, peer);
     if (!from.dead) {
-      Mail mail{task_, tag, passed + network_.model_.latency, wire, never, {}};
+      Mail mail{task_, tag, begin + network_.model_.latency, wire, never, {}};
       mail.bytes.reserve(static_cast<size_t>(bytes));
       for_each_piece(pieces, [&](const std::byte* at, size_t length) { mail.bytes.insert(mail.bytes.end(), at, at + length); });
-      to.mail.push_back(std::move(mail));
-      network_.take_in(to);
+      std::vector<int> links;
+      if (network_.model_.route) links = network_.model_.route(task_, peer);
+      if (links.empty()) {
+        to.mail.push_back(std::move(mail));
+        network_.take_in(to);
+      } else {
+        network_.crossings_.emplace(std::pair{begin, network_.messages_},
+                                    Crossing{std::move(mail), peer, std::move(links), 0});
+        network_.cross();
+      }
     }
     return std::make_unique<Sending>(network_, from.free_out, bytes, peer);
   }

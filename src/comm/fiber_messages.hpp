@@ -12,6 +12,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/messages.hpp"
@@ -52,6 +53,7 @@ class FiberNetwork {
  private:
   struct Post;  // a receive that waits
   struct Mail;  // a message on its way or not yet asked for
+  struct Crossing;  // one that has links in front of it
   class Endpoint;
   class Receipt;
   class Sending;
@@ -64,6 +66,7 @@ class FiberNetwork {
     std::list<Post*> posts;
   };
 
+  void cross();
   void deliver(Port& port);
   void take_in(Port& port);
   double next_event(const Port& port) const;
@@ -73,6 +76,8 @@ class FiberNetwork {
   NetworkModel model_;
   std::vector<Port> ports_;
   std::vector<double> links_;  // when each is free
+  std::map<std::pair<double, int64_t>, Crossing>
+      crossings_;              // by when they reach the next link, and by their numbers
   std::vector<double> wakes_;  // of tasks that rest; infinity: those that do not
   double now_ = 0;
   int64_t epoch_ = 0;  // changes when anything happens

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "comm/agree.hpp"
 
@@ -16,7 +17,21 @@ constexpr size_t most_flights = 8;
 constexpr size_t steps_at_once = 3;
 // With fewer bytes under way the network waits for the answers of a step more than it moves.
 constexpr int64_t few_bytes = 64 << 10;
+
+// By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's
+// bytes: where ranges of equal length begin with stripe units of one listener, all tasks would begin with
+// that.
+std::vector<size_t> visits_of(const std::vector<int>& listeners, int task) {
+  std::vector<size_t> visits(listeners.size());
+  std::iota(visits.begin(), visits.end(), size_t{0});
+  std::ranges::sort(visits, {}, [&](size_t lane) { return listeners[lane]; });
+  if (!visits.empty()) {
+    const auto first = static_cast<std::ptrdiff_t>(static_cast<size_t>(task) % visits.size());
+    std::rotate(visits.begin(), visits.begin() + first, visits.end());
+  }
+  return visits;
 }
+}  // namespace
 
 Operation::Operation(Link& link, Direction direction, const layout::Stripes& stripes,
                      std::span<const SubfileHandle> subfiles, std::span<const Block> blocks, const Flow& flow)
@@ -24,7 +39,8 @@ Operation::Operation(Link& link, Direction direction, const layout::Stripes& str
       direction_(direction),
       streams_(stripes, subfiles,
                direction == Direction::write ? sorted_writes(blocks) : sorted_reads(blocks, copies_)),
-      lanes_(streams_.listeners().size()) {
+      lanes_(streams_.listeners().size()),
+      visits_(visits_of(streams_.listeners(), link.number())) {
   put_in_order(flow);
   advance();
 }
@@ -72,10 +88,14 @@ bool Operation::advance_lanes(std::span<const size_t> lanes) {
 bool Operation::advance_all() {
   // One message to everybody before anybody gets a second one.
   bool all = true;
-  const auto first = static_cast<size_t>(link_.number());
-  for (size_t most = 1; most <= most_flights; ++most) {
+  bool more = true;  // to send
+  for (size_t most = 1; more && most <= most_flights; ++most) {
     all = true;
-    for (size_t i = 0; i < lanes_.size(); ++i) all = advance((first + i) % lanes_.size(), most) && all;
+    more = false;
+    for (const size_t lane : visits_) {
+      all = advance(lane, most) && all;
+      more = more || !lanes_[lane].empty;
+    }
   }
   return all;
 }

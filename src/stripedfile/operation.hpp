@@ -53,10 +53,11 @@ class SHEAF_EXPORT Operation {
   Direction direction_;
   std::vector<Copy> copies_;
   RequestStreams streams_;
-  std::vector<Lane> lanes_;
-  std::vector<size_t> turn_;  // lanes that are not at their ends, in the order of the schedule
-  size_t at_once_ = 0;        // of them; 0: there is no schedule
-  int64_t under_way_ = 0;     // bytes
+  std::vector<Lane> lanes_;     // as streams_.listeners()
+  std::vector<size_t> visits_;  // lanes in the order in which this task goes round them
+  std::vector<size_t> turn_;    // lanes that are not at their ends, in the order of the schedule
+  size_t at_once_ = 0;          // of them; 0: there is no schedule
+  int64_t under_way_ = 0;       // bytes
   std::optional<Error> failed_;
   bool done_ = false;
   int64_t ended_calls_ = 0;

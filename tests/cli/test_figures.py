@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,10 @@ class Machine(unittest.TestCase):
         self.assertGreaterEqual(found["bytes_written"], 64 << 20)
         self.assertLess(found["bytes_written"], 65 << 20)
 
+    def test_messages_cost_their_tasks_time(self):
+        words = ["strided", "tasks=8", "bytes=1M", "piece=128k", "reads=0", "aggregators=8"]
+        self.assertGreater(simulate(*words, "message=0.1")["seconds"]["write"], simulate(*words)["seconds"]["write"] + 0.5)
+
     def test_mistakes_are_named(self):
         for words in (["nonsense"], ["multifile", "tasks=0"], ["multifile", "colour=1"], ["bt", "tasks=3"]):
             done = subprocess.run([BIN / "sheaf_simulate", *words], capture_output=True, text=True, timeout=60)
@@ -103,6 +108,16 @@ class Driver(unittest.TestCase):
         self.assertEqual([row[0] for row in result["tables"][0]["rows"]], [1, 2, 4])
         self.assertTrue((self.dir / "out/jugene-table1.png").read_bytes().startswith(b"\x89PNG"))
         self.assertEqual([path.name for path in self.dir.iterdir()], ["out"], "nothing else is left")
+
+    def test_every_figure_is_told_of(self):
+        names = {line.split()[0] for line in self.start("list").stdout.splitlines()}
+        rows = [line.strip("|\n ").split("|") for line in (ROOT / "docs/experiments.md").read_text().splitlines()]
+        told = {name: row for row in rows for name in re.findall(r"`([a-z0-9-]+)`", row[0])
+                if len(row) == 5 and name.startswith(("sc09-", "jugene-", "bluegene-", "sfio-"))}
+        self.assertEqual(names - set(told), set(), "docs/experiments.md has no row with these")
+        self.assertEqual(set(told) - names, set(), "docs/experiments.md tells of these, which are none")
+        for name, row in told.items():
+            self.assertTrue(all(cell.strip() for cell in row), f"{name}: an empty cell")
 
     def test_what_there_is_and_what_there_is_not(self):
         names = self.start("list").stdout.split("\n")

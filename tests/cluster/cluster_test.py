@@ -176,10 +176,15 @@ def run(arguments: argparse.Namespace) -> int:
 def by_hand(words: list[str]) -> int:
     """up, run and down."""
     if words[0] == "up":
+        kind = ALL.get(words[1])
+        problem = kind.missing() if kind else f"it is none of {', '.join(ALL)}"
+        if problem:
+            print(f"{words[1]}: {problem}", file=sys.stderr)
+            return 77
         name = words[2] if len(words) > 2 else "kept"
         rack = Rack(3, True, name)
         rack.up()
-        ALL[words[1]](rack).up()
+        kind(rack).up()
         rack.ready()
         (rack.state / "kept").touch()
         print(f"hosts {' '.join(rack.hosts)} share {rack.shared}")

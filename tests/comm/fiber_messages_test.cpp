@@ -75,6 +75,26 @@ TEST(FiberMessages, TagsAndSendersAreKeptApart) {
   });
 }
 
+// Whatever the order in which they were sent: one that waits behind another at its sender comes later.
+TEST(FiberMessages, AreTakenInTheOrderInWhichTheyArrive) {
+  FiberNetwork network(4, model);
+  std::vector<int> peers;
+  run(4, network, [&](int rank, Messages& messages) {
+    std::string text(10, 'x'), more(100, 'x');
+    const MemoryRun run = run_of_text(text), much = run_of_text(more);
+    if (rank == 3) return wait(messages, *messages.receive(1, 1, {&much, 1}));
+    if (rank == 1) wait(messages, *messages.send(3, 1, {&much, 1}));
+    if (rank > 0) return wait(messages, *messages.send(0, 1, {&run, 1}));
+    network.spend(20);
+    for (int i = 0; i < 2; ++i) {
+      const auto received = messages.receive(Messages::any_task, 1, {&run, 1});
+      wait(messages, *received);
+      peers.push_back(received->peer());
+    }
+  });
+  EXPECT_EQ(peers, (std::vector<int>{2, 1}));
+}
+
 TEST(FiberMessages, TooLongForItsRoom) {
   FiberNetwork network(2, model);
   run(2, network, [&](int rank, Messages& messages) {

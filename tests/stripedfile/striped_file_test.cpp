@@ -123,6 +123,56 @@ TEST(StripedFile, OneMessageAndOneDiskRequestPerListener) {
   }
 }
 
+// Notes which listener gets a message.
+class NotingLink final : public Link {
+ public:
+  NotingLink(std::shared_ptr<Link> link, std::vector<int>& noted) : link_(std::move(link)), noted_(noted) {}
+  const std::vector<sfio::ListenerFacts>& listeners() const override { return link_->listeners(); }
+  int find(const std::string& name, int occurrence) override { return link_->find(name, occurrence); }
+  std::unique_ptr<sfio::Call> start(int listener, Request request, std::vector<MemoryRun> out,
+                                    std::vector<MemoryRun> in) override {
+    noted_.push_back(listener);
+    return link_->start(listener, std::move(request), std::move(out), std::move(in));
+  }
+  void rest(double idle) override { link_->rest(idle); }
+  double now() override { return link_->now(); }
+  LinkCounts counts() const override { return link_->counts(); }
+  int number() const override { return link_->number(); }
+
+ private:
+  std::shared_ptr<Link> link_;
+  std::vector<int>& noted_;
+};
+
+// Task t begins with subfile 3 t of four: what it writes first must not decide whom it turns to first.
+TEST(StripedFile, TasksBeginWithDifferentListenersWhereverTheirBytesBegin) {
+  Cluster cluster(4, 4);
+  std::vector<std::vector<int>> noted(4);
+  cluster.run([&](Cluster::Task& task) {
+    const int rank = task.comm.rank();
+    std::vector<int64_t> token(10);
+    std::unique_ptr<StripedFile> file;
+    std::vector<int>& mine = noted[static_cast<size_t>(rank)];
+    const auto link = std::make_shared<NotingLink>(task.link, mine);
+    if (rank == 0) {
+      auto wanted = parse_stripe_name(name_on(4, 4));
+      wanted.unit = 10;
+      file = StripedFile::open(link, wanted, sfio::OpenMode::make);
+      token = file->token();
+    }
+    task.comm.broadcast(std::as_writable_bytes(std::span(token)), 0);
+    if (!file) file = StripedFile::adopt(link, "f", token);
+    mine.clear();
+    std::vector<std::byte> data(40);
+    const Block block{30 * rank, data.data(), 40};
+    file->write({&block, 1});
+    task.comm.barrier();
+  });
+  for (int rank = 0; rank < 4; ++rank)
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(noted[static_cast<size_t>(rank)][static_cast<size_t>(i)], (rank + i) % 4);
+}
+
 TEST(StripedFile, MessagesAreCutAtTheListenersBuffer) {
   Cluster cluster(1, 2);
   cluster.room = 1000;

@@ -8,14 +8,15 @@
 //   --nodes N        [8]
 //   --bytes B        of every sending or computing task [1 MiB]
 //   --unit U         stripe unit [200]
-//   --runs R         placements of the tasks on the nodes, by chance [1]
+//   --runs R         placements of the tasks on the nodes, by chance; 1: one after the other [1]
 //   --schedule turns|none|flow   every task begins with another listener, as the local calls do, or all with
 //   the first; flow: the schedule of the collective calls
 //   --calls optimised|single   mwritec and mreadc, or a message for every piece (mwrite, mread)
 //
 // TNET has eight crossbars with four nodes each. The paper's picture does not say which of them are
 // connected: here each is with the next ones and those three further, and messages to others pass one in
-// between.
+// between. Which one that is does not change (the paper: routing is static); the pairs of nodes are spread
+// evenly over the four ways that there are.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -79,15 +80,17 @@ NetworkModel model_of(const Setting& setting, std::vector<int> node_of) {
   model.bandwidth = 50e6;
   model.links = switches * 4;
   model.route = [node_of = std::move(node_of)](int from, int to) {
-    const int a = node_of[static_cast<size_t>(from)] / nodes_of_switch;
-    const int b = node_of[static_cast<size_t>(to)] / nodes_of_switch;
-    std::vector<int> links;
-    if (a == b) return links;
-    if (const int direct = link_between(a, b); direct >= 0) return links = {direct};
-    for (int middle = 0; middle < switches && links.empty(); ++middle)
+    const int sender = node_of[static_cast<size_t>(from)];
+    const int receiver = node_of[static_cast<size_t>(to)];
+    const int a = sender / nodes_of_switch;
+    const int b = receiver / nodes_of_switch;
+    if (a == b) return std::vector<int>{};
+    if (const int direct = link_between(a, b); direct >= 0) return std::vector<int>{direct};
+    std::vector<std::vector<int>> ways;
+    for (int middle = 0; middle < switches; ++middle)
       if (link_between(a, middle) >= 0 && link_between(middle, b) >= 0)
-        links = {link_between(a, middle), link_between(middle, b)};
-    return links;
+        ways.push_back({link_between(a, middle), link_between(middle, b)});
+    return ways[static_cast<size_t>(sender + receiver) % ways.size()];
   };
   return model;
 }
@@ -175,8 +178,8 @@ double network_alone(const Setting& setting, int run) {
     const int64_t share = setting.bytes / half;
     const int64_t rounds = (share + message - 1) / message;
     std::vector<std::byte> memory(static_cast<size_t>(std::min(message, share)));
-    const MemoryRun run_of_bytes{memory.data(), std::ssize(memory), 0, 1};
-    for (int64_t round = 0; round < rounds; ++round)
+    for (int64_t round = 0; round < rounds; ++round) {
+      const MemoryRun run_of_bytes{memory.data(), std::min(message, share - round * message), 0, 1};
       for (int step = 0; step < half; ++step) {
         const bool sends = all.rank() < half;
         const int peer = sends ? half + (all.rank() + step) % half : (all.rank() - half - step + half) % half;
@@ -184,6 +187,7 @@ double network_alone(const Setting& setting, int run) {
                                     : endpoint->receive(peer, 1, {&run_of_bytes, 1});
         wait(*endpoint, *transfer);
       }
+    }
     end = std::max(end, network.now());
   });
   return end;
