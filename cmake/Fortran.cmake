@@ -25,6 +25,7 @@ function(sheaf_fortran_objects name)
       -frecursive>  # threads call the modules
     $<$<BOOL:${SHEAF_DEVELOPER}>:-Werror>)
   set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
+  sheaf_for_size(${name})
   foreach(source ${ARGN})
     sheaf_abi_types(${source} ${source})
   endforeach()
