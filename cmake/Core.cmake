@@ -7,7 +7,7 @@ list(FILTER core_sources EXCLUDE REGEX "/mpi_|/fiber|_mpi\\.cpp$|/omp\\.cpp$|/(f
 sheaf_part(calls multifile/keyval_.* api/sion/dup api/sion/generic.* api/sion/info api/sion/io_info api/sion/keyval
            api/sion/mapped api/sion/printing api/sion/streams api/sion/collective)
 sheaf_part(teams comm/callback_comm comm/funneled_comm comm/hybrid_comm comm/star_.* comm/thread_comm comm/shared_meeting)
-sheaf_part(listeners stripedfile/listener stripedfile/message_link stripedfile/session)
+sheaf_part(listeners stripedfile/collective stripedfile/flow stripedfile/listener stripedfile/message_link stripedfile/session)
 sheaf_part(tools multifile/compress_streams multifile/defrag multifile/hole_table multifile/leftovers multifile/repair
            multifile/split.* multifile/usage multifile/verify.* stripedfile/check storage/directory storage/probes api/sion/tools api/sion/abandon)
 

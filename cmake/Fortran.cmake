@@ -25,6 +25,7 @@ function(sheaf_fortran_objects name)
       -frecursive>  # threads call the modules
     $<$<BOOL:${SHEAF_DEVELOPER}>:-Werror>)
   set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY ${SHEAF_FORTRAN_MODULES})
+  sheaf_for_size(${name})
   foreach(source ${ARGN})
     sheaf_abi_types(${source} ${source})
   endforeach()
@@ -35,6 +36,7 @@ function(sheaf_fortran_library name output)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME ${output} LINKER_LANGUAGE CXX
     VERSION ${PROJECT_VERSION} SOVERSION 1)
   target_include_directories(${name} INTERFACE ${SHEAF_FORTRAN_MODULES} ${PROJECT_SOURCE_DIR}/include)
+  target_link_options(${name} PRIVATE -Wl,-z,noseparate-code)  # these are small: pages of their own would be half of them
 endfunction()
 
 sheaf_fortran_objects(sheaf_fortran_objects ${fortran}/sion_f90.F90 ${fortran}/fsion.cpp ${fortran}/fsion_data.cpp

@@ -88,6 +88,11 @@ class SwissT1(unittest.TestCase):
         self.assertGreater(four, 2 * one)
         self.assertLess(self.simulate(*words, "--nodes", 4, "--calls", "single")["mean"], 0.3 * four)
 
+    def test_collective_calls_are_faster_by_their_schedule(self):
+        for words in (["read", "--network", "ethernet", "--nodes", 16], ["write", "--network", "tnet", "--nodes", 16, "--runs", 5]):
+            local, collective = (self.simulate(*words, "--bytes", 4 << 20, "--schedule", schedule)["mean"] for schedule in ("turns", "flow"))
+            self.assertGreater(collective, 1.1 * local, words)
+
 
 class Driver(unittest.TestCase):
     def setUp(self) -> None:
