@@ -25,7 +25,7 @@ set(swift_sources ${core_sources})
 list(FILTER swift_sources INCLUDE REGEX
      "/src/(exchange|layout)/|/base/(crc|hash|byte)|/codec/(shuffle|frame_queue)|/multifile/(write|read)_stream|/api/sion/(transfer|handle)\\.cpp$")
 list(FILTER swift_sources EXCLUDE REGEX
-     "/exchange/(topology|throttle|hosts_file|two_phase|node_mail|piece_code|access_list|shared_range|coverage|access)|/layout/(regions|edge_map|collective|aggregators|stripes|type_map|type_node)\\.cpp$")
+     "/exchange/(topology|throttle|hosts_file|write_covered|two_phase|node_mail|piece_code|access_list|shared_range|coverage|access)|/layout/(regions|edge_map|collective|aggregators|stripes|type_map|type_node)\\.cpp$")
 list(REMOVE_ITEM core_sources ${swift_sources})
 add_library(sheaf_swift_objects OBJECT ${swift_sources})
 add_library(sheaf_objects OBJECT ${core_sources})

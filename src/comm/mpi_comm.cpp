@@ -24,13 +24,12 @@ struct Family {
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
   ~Family() {
-    if (met) spares->give_back(spare);
+    if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
   }
 
   const MPI_Comm program;  // what mpi_comm() was given
   std::shared_ptr<mpi::Spares> spares;
-  mpi::Spares::Spare spare;  // what the first of them talks on, from their first meeting on
-  bool met = false;
+  mpi::Spares::Spare spare;  // what the first of them talks on; null before their first meeting
   Traffic traffic;
   int number = 0;    // rank in `program`
   int largest = 0;   // bytes per message
@@ -70,7 +69,7 @@ class MpiComm final : public Comm {
     check(MPI_Comm_size(own_.get(), &size_), "MPI_Comm_size");
   }
 
-  // The first of a family, which finds where it meets at its first collective call, and its communicator when it sends messages.
+  // The first of a family, which finds its communicator at its first collective call.
   explicit MpiComm(std::shared_ptr<Family> family)
       : own_(MPI_COMM_NULL, Handle::End::keep), first_(true), family_(std::move(family)) {
     check(MPI_Comm_rank(family_->program, &rank_), "MPI_Comm_rank");
@@ -96,7 +95,7 @@ class MpiComm final : public Comm {
 
   void all_max(std::span<int64_t> values) override {
     count(values.size_bytes());
-    if (is_first() && !family_->met && values.size() <= most_on_meeting) return meet_first(values);
+    if (own_.get() == MPI_COMM_NULL && values.size() <= most_on_meeting) return meet_first(values);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_max(values)) return;
     all_reduce(comm(), values, MPI_MAX);
   }
@@ -247,12 +246,9 @@ class MpiComm final : public Comm {
  private:
   void count(size_t bytes) { count_collective(family_->traffic, size_, static_cast<int64_t>(bytes)); }
 
-  // What the group sends messages on.
+  // What the group talks on.
   MPI_Comm comm() {
-    if (own_.get() != MPI_COMM_NULL) return own_.get();
     meet_once();
-    if (family_->spare.comm == MPI_COMM_NULL) family_->spares->complete(family_->spare, family_->program);
-    own_ = Handle(family_->spare.comm, Handle::End::keep);
     return own_.get();
   }
 
@@ -267,12 +263,12 @@ class MpiComm final : public Comm {
   bool is_first() const { return first_; }
 
   void meet_once() {
-    if (!family_->met) meet_first({});
+    if (own_.get() == MPI_COMM_NULL) meet_first({});
   }
 
   mpi::Group group() { return {comm(), rank_, size_, family_->largest}; }
 
-  // The only meeting on the program's communicator: which of its duplicates or meetings is free everywhere, whether those kept for all tasks
+  // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those kept for all tasks
   // of the program can be had, what topology rank 0 asks for, and, as this takes a reduction anyway, the maxima that the caller
   // needs.
   void meet_first(std::span<int64_t> values) {
@@ -296,7 +292,7 @@ class MpiComm final : public Comm {
       std::fill_n(all.begin(), offered, 1);  // what some have offered is not this communicator's
     }
     family_->spare = family_->spares->take(family_->program, std::span(all).first<offered>());
-    family_->met = true;
+    own_ = Handle(family_->spare.comm, Handle::End::keep);
   }
 
   template <typename Call>
@@ -341,7 +337,7 @@ class MpiComm final : public Comm {
 
   static constexpr size_t most_on_meeting = 16;
 
-  Handle own_;  // null for the first of a family before it sends messages
+  Handle own_;  // null before the first meeting
   const bool first_ = false;
   std::shared_ptr<Family> family_;
   int rank_ = 0;

@@ -42,7 +42,7 @@ MPI_Comm duplicate_of(MPI_Comm comm) {
 
 void free_communicator(MPI_Comm comm) {
   int finalized = 0;
-  if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
+  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
 }
 
 // Guards the attributes.
@@ -98,29 +98,19 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
     return duplicates_[i];
   }
   const size_t number = duplicates_.size();
-  if (number == most) return {duplicate_of(comm)};
-  Spare made{MPI_COMM_NULL, static_cast<int>(number)};
+  Spare made{duplicate_of(comm)};
+  if (number == most) return made;
+  made.number = static_cast<int>(number);
   if (number == 0) {
-    const auto meetings = Meeting::several(comm, 2);
+    const auto meetings = Meeting::several(made.comm, 2);
     meeting = meetings.front();
     made.meeting = meetings.back();
-    if (meeting) {
-      nodes = 1;
-    } else {
-      made.comm = duplicate_of(comm);
-      nodes = count_nodes(made.comm);
-    }
+    nodes = meeting ? 1 : count_nodes(made.comm);
   } else if (meeting) {
-    made.meeting = Meeting::several(comm, 1).front();
+    made.meeting = Meeting::several(made.comm, 1).front();
   }
   const std::lock_guard lock(mutex_);
   return duplicates_.emplace_back(made);
-}
-
-void Spares::complete(Spare& spare, MPI_Comm comm) {
-  spare.comm = duplicate_of(comm);
-  const std::lock_guard lock(mutex_);
-  if (spare.number >= 0) duplicates_[static_cast<size_t>(spare.number)].comm = spare.comm;
 }
 
 void Spares::give_back(const Spare& spare) {

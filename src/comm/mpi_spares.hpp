@@ -1,7 +1,7 @@
 // comm/mpi_spares: duplicates of a program's communicator, kept with it for the next open.
 //
 // Every open multifile talks on a communicator of its own. Making one costs several rounds of messages among all
-// tasks, and tasks that share memory need none until they send messages; programs open on the same communicator again and again: one that is no longer in use waits as an
+// tasks, and programs open on the same communicator again and again: a duplicate that is no longer in use waits as an
 // attribute of the communicator it was made from, and is freed with that; or of MPI_COMM_WORLD, if that has the same tasks.
 #pragma once
 
@@ -36,7 +36,7 @@ class Spares {
   bool in_use() const { return !duplicates_.empty(); }
 
   struct Spare {
-    MPI_Comm comm = MPI_COMM_NULL;  // null: none yet
+    MPI_Comm comm = MPI_COMM_NULL;
     int number = -1;  // -1: one too many to be kept
     std::shared_ptr<Meeting> meeting = nullptr;  // of its tasks; may be null
     std::shared_ptr<SharedMemory> memory = nullptr;  // that they have shared before
@@ -46,11 +46,8 @@ class Spares {
   // combined by the maximum, by the caller, who may have other numbers to combine; the second takes the result.
   static constexpr int numbers = 8;
   std::array<int64_t, numbers> offer();
-  // One that no open multifile uses on any task; a new one if there is none. Where all tasks share memory that is a meeting, whose
-  // communicator is null until messages are needed.
+  // A duplicate that no open multifile uses on any task; a new one, at the price of a duplication, if there is none.
   Spare take(MPI_Comm comm, std::span<const int64_t, numbers> largest);
-  // Collective over `comm`, as take(): gives it its communicator, at the price of a duplication.
-  void complete(Spare& spare, MPI_Comm comm);
 
   // Local. Frees it if it cannot be kept or the program has freed its communicator meanwhile.
   void give_back(const Spare& spare);
