@@ -3,6 +3,7 @@ one outcome."""
 
 from __future__ import annotations
 
+import struct
 from typing import Any, List, Optional
 
 import torch
@@ -65,9 +66,15 @@ class TorchGroup:
     def all_gather(self, data: bytes) -> bytes:
         if self.size == 1 or not data:
             return data * self.size
-        given = _tensor(data)
+        # By way of one rank: where ranks share cores, gloo's own ring takes six times as long.
         parts = torch.empty(self.size * len(data), dtype=torch.uint8)
-        dist.all_gather(list(parts.chunk(self.size)), given, group=self._group)
+        dist.gather(
+            _tensor(data),
+            list(parts.chunk(self.size)) if self.rank == 0 else None,
+            dst=self._global(0),
+            group=self._group,
+        )
+        dist.broadcast(parts, self._global(0), group=self._group)
         return _bytes(parts)
 
     def split(self, color: int, key: int) -> "TorchGroup":
@@ -88,9 +95,9 @@ class TorchGroup:
         """For each place of the list, the largest value that a member has given."""
         if self.size == 1:
             return values
-        moved = torch.tensor(values, dtype=torch.int64)
-        dist.all_reduce(moved, op=dist.ReduceOp.MAX, group=self._group)
-        return [int(value) for value in moved]
+        mine = struct.pack(f"{len(values)}q", *values)
+        every = struct.iter_unpack(f"{len(values)}q", self.all_gather(mine))
+        return [max(of_place) for of_place in zip(*every)]
 
 
 def _tensor(data: bytes) -> "torch.Tensor":
