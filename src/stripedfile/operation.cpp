@@ -12,11 +12,6 @@ namespace {
 // Under way to one listener. A task that shares its core with a listener may not come to send for a while: with two, listeners on
 // other cores ran out of work (docs/api-sfio.md, "Measured").
 constexpr size_t most_flights = 8;
-// Steps of a schedule under way. In the models of the SFIO paper's networks two cost TNET a tenth of its
-// bandwidth, four Fast Ethernet as much in reading (bench/simulation/sfio).
-constexpr size_t steps_at_once = 3;
-// With fewer bytes under way the network waits for the answers of a step more than it moves.
-constexpr int64_t few_bytes = 64 << 10;
 
 // By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's
 // bytes: where ranges of equal length begin with stripe units of one listener, all tasks would begin with
@@ -45,44 +40,26 @@ Operation::Operation(Link& link, Direction direction, const layout::Stripes& str
   advance();
 }
 
-// While the listeners of a step write, messages to those of the next ones travel.
+// As the schedule of a collective call says.
 void Operation::put_in_order(const Flow& flow) {
   if (flow.order.empty()) return;
   const std::vector<int>& listeners = streams_.listeners();
+  std::vector<size_t> order;
   for (const int listener : flow.order) {
     const auto lane = std::ranges::find(listeners, listener);
-    if (lane != listeners.end()) turn_.push_back(static_cast<size_t>(lane - listeners.begin()));
+    if (lane != listeners.end()) order.push_back(static_cast<size_t>(lane - listeners.begin()));
   }
-  for (size_t lane = 0; lane < lanes_.size(); ++lane)  // those it does not know come last
-    if (std::ranges::find(turn_, lane) == turn_.end()) turn_.push_back(lane);
-  at_once_ = steps_at_once * static_cast<size_t>(flow.width);
+  for (const size_t lane : visits_)  // those it does not know come last
+    if (std::ranges::find(order, lane) == order.end()) order.push_back(lane);
+  visits_ = std::move(order);
 }
 
 bool Operation::advance() {
   if (done_) return true;
-  if (!(at_once_ == 0 ? advance_all() : advance_in_order())) return false;
+  if (!advance_all()) return false;
   done_ = true;
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.length));
   return true;
-}
-
-bool Operation::advance_in_order() {
-  for (;;) {
-    std::erase_if(turn_, [&](size_t lane) { return lanes_[lane].empty && lanes_[lane].flights.empty(); });
-    if (turn_.empty()) return true;
-    const auto open = std::span(turn_).first(std::min(turn_.size(), at_once_));
-    if (advance_lanes(open)) continue;
-    if (under_way_ >= few_bytes || open.size() == turn_.size()) return false;
-    ++at_once_;
-  }
-}
-
-// Whether one of these is at its end now. One message to each before any gets a second one.
-bool Operation::advance_lanes(std::span<const size_t> lanes) {
-  bool ended = false;
-  for (size_t most = 1; most <= most_flights; ++most)
-    for (const size_t lane : lanes) ended = advance(lane, most) || ended;
-  return ended;
 }
 
 bool Operation::advance_all() {
@@ -118,7 +95,6 @@ bool Operation::advance(size_t number, size_t most) {
     ++ended_calls_;
     note(lost ? lost : error_of(link_, listener, flight->call->answer()));
     if (!lost && direction_ == Direction::read) missing_ += flight->call->answer().values[0];
-    under_way_ -= flight->bytes;
     flight = lane.flights.erase(flight);
   }
   while (!lane.empty && lane.flights.size() < most) {
@@ -136,8 +112,7 @@ bool Operation::advance(size_t number, size_t most) {
       auto runs = std::move(batch.runs);
       auto call = writes ? link_.start(listener, std::move(request), std::move(runs), {})
                          : link_.start(listener, std::move(request), {}, std::move(runs));
-      lane.flights.push_back({std::move(call), listener, batch.bytes});
-      under_way_ += batch.bytes;
+      lane.flights.push_back({std::move(call), listener});
     }));
   }
   return lane.empty && lane.flights.empty();

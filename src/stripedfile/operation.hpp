@@ -36,7 +36,6 @@ class SHEAF_EXPORT Operation {
   struct Flight {
     std::unique_ptr<Call> call;
     int listener = 0;
-    int64_t bytes = 0;
   };
   struct Lane {
     std::deque<Flight> flights;
@@ -45,8 +44,6 @@ class SHEAF_EXPORT Operation {
 
   void put_in_order(const Flow& flow);
   bool advance_all();
-  bool advance_lanes(std::span<const size_t> lanes);
-  bool advance_in_order();
   bool advance(size_t lane, size_t most_flights);
 
   Link& link_;
@@ -55,9 +52,6 @@ class SHEAF_EXPORT Operation {
   RequestStreams streams_;
   std::vector<Lane> lanes_;     // as streams_.listeners()
   std::vector<size_t> visits_;  // lanes in the order in which this task goes round them
-  std::vector<size_t> turn_;    // lanes that are not at their ends, in the order of the schedule
-  size_t at_once_ = 0;          // of them; 0: there is no schedule
-  int64_t under_way_ = 0;       // bytes
   std::optional<Error> failed_;
   bool done_ = false;
   int64_t ended_calls_ = 0;
