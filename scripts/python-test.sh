@@ -29,7 +29,7 @@ echo "== doctests"
 site=$(python -c 'import sheaf, os; print(os.path.dirname(sheaf.__file__))')
 python -B -m pytest -q -p no:cacheprovider -o testpaths= --rootdir "$site" --doctest-modules --ignore="$site/torch" "$site"
 echo "== types"
-mypy
+mypy python/sheaf/*.py python/sheaf/plot  # sheaf.torch: test-torch.sh
 pyright
 echo "== other Pythons"
 for other in $(tests/python/pythons.sh); do
