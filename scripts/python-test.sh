@@ -11,7 +11,7 @@ wheel=$(ls dist/sheaf_io-*manylinux*.whl 2>/dev/null || true)
 if [ ! -x "$work/venv/bin/ratarmount" ]; then
   "$python" -m venv "$work/venv"
   "$work/venv/bin/pip" install -q numpy pytest pytest-asyncio tqdm mpi4py matplotlib fsspec 'zarr>=3' kerchunk xarray 'dask[array]' \
-    ratarmount aiohttp requests nbclient ipykernel mypy pyright auditwheel hypothesis typing_extensions
+    ratarmount aiohttp requests nbclient ipykernel mypy pyright auditwheel hypothesis typing_extensions safetensors
 fi
 PATH=$work/venv/bin:$PATH
 export PATH SHEAF_INSTALLED=1 SHEAF_PYTHON_ALL=1

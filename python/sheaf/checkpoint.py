@@ -16,7 +16,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple, Union, cast
 
 from .errors import DamagedError, UnsupportedError
 from .multifile import MultifileReader
@@ -73,8 +73,8 @@ class TensorEntry:
 
     dtype: str
     shape: Tuple[int, ...]
-    properties: Dict[str, Any] = field(default_factory=dict)
-    chunks: List[Place] = field(default_factory=list)
+    properties: Dict[str, Any] = field(default_factory=lambda: {})
+    chunks: List[Place] = field(default_factory=lambda: [])
 
 
 @dataclass
@@ -82,8 +82,8 @@ class Index:
     """All that is in a checkpoint. ``planner``: what the planner of the save wants to have back, see
     :func:`typed`."""
 
-    tensors: Dict[str, TensorEntry] = field(default_factory=dict)
-    objects: Dict[str, Place] = field(default_factory=dict)
+    tensors: Dict[str, TensorEntry] = field(default_factory=lambda: {})
+    objects: Dict[str, Place] = field(default_factory=lambda: {})
     planner: Any = None
     save_id: str = ""
 
@@ -152,25 +152,26 @@ def read_index(reader: MultifileReader) -> Index:
             path=path,
             task=INDEX_TASK,
         ) from None
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    words = cast(Dict[str, Any], said) if isinstance(said, dict) else {}
+    if words.get("format") != FORMAT:
         raise UnsupportedError(
             f"'{path}' is no checkpoint of PyTorch: its first task does not say \"{FORMAT}\"",
             path=path,
             task=INDEX_TASK,
         )
-    if said.get("version") != VERSION:
+    if words.get("version") != VERSION:
         raise UnsupportedError(
-            f"'{path}' is a checkpoint of version {said.get('version')}; this package reads version "
+            f"'{path}' is a checkpoint of version {words.get('version')}; this package reads version "
             f"{VERSION}",
             path=path,
             task=INDEX_TASK,
         )
-    if said.get("byteorder") != sys.byteorder:
+    if words.get("byteorder") != sys.byteorder:
         raise UnsupportedError(
-            f"'{path}' was written on a machine of {said.get('byteorder')} byte order", path=path
+            f"'{path}' was written on a machine of {words.get('byteorder')} byte order", path=path
         )
     try:
-        index = Index.from_json(said)
+        index = Index.from_json(words)
         _check_places(index, reader)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(
@@ -220,11 +221,10 @@ def typed(value: Any) -> Any:
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if type(value) is tuple:
-        return {"tuple": [typed(item) for item in value]}
-    if type(value) is list:
-        return {"list": [typed(item) for item in value]}
-    if type(value) is dict:
+    kind = str(type(value).__name__)
+    if type(value) in (tuple, list):
+        return {kind: [typed(item) for item in value]}
+    if type(value) in (dict,):
         return {"dict": [[typed(key), typed(item)] for key, item in value.items()]}
     import pickle
 
@@ -239,7 +239,7 @@ def untyped(said: Any) -> Any:
     """
     if not isinstance(said, dict):
         return said
-    ((kind, content),) = said.items()
+    ((kind, content),) = cast(Dict[str, Any], said).items()
     if kind == "tuple":
         return tuple(untyped(item) for item in content)
     if kind == "list":

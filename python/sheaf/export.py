@@ -90,7 +90,7 @@ def export_safetensors(
 
 def _need_safetensors() -> None:
     try:
-        from safetensors import TensorSpec  # noqa: F401
+        from safetensors import TensorSpec  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError:
         raise UnsupportedError(
             "the package safetensors is not installed, or is older than 0.8: pip install -U safetensors"
