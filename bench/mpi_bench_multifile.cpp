@@ -1,11 +1,13 @@
-// One write and one read of 64 MiB (or what is asked for) by each task, in one of four ways; bench_multifile.py runs them in turn.
+// One write and one read of 64 MiB (or what is asked for) by each task, in one of four ways;
+// bench_multifile.py runs them in turn.
 //
 //   mpi_bench_multifile WAY DIRECTORY [--bytes B] [--piece B] [--durable]
 //
-// WAY: multifile-auto (files=auto), multifile-one (a multifile in one physical file), plain (a writer of a few lines: one file, a region
-// of whole file-system blocks for each task, fwrite and fread through a FILE*; no metadata, journal or checksums), pwrite (the same
-// places, by pwrite and pread), task-local (a file for each task, write and read). A time runs from when all tasks begin to when the
-// last has closed, opening included. What lies in DIRECTORY from an earlier run is overwritten. Prints "TIME write S", "TIME read S".
+// WAY: multifile-auto (files=auto), multifile-one (a multifile in one physical file), plain (a writer of a
+// few lines: one file, a region of whole file-system blocks for each task, fwrite and fread through a FILE*;
+// no metadata, journal or checksums), pwrite (the same places, by pwrite and pread), task-local (a file for
+// each task, write and read). A time runs from when all tasks begin to when the last has closed, opening
+// included. What lies in DIRECTORY from an earlier run is overwritten. Prints "TIME write S", "TIME read S".
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -56,8 +58,8 @@ void multifile(Job& job, bool writes, const char* mode, int files) {
   int rank = job.rank;
   const MPI_Comm all = MPI_COMM_NULL;
   const std::string path = job.directory + "/multifile";
-  const int sid =
-      sion_paropen_mpi(path.c_str(), mode, &files, MPI_COMM_WORLD, &all, &chunk, &block, &rank, nullptr, nullptr);
+  const int sid = sion_paropen_mpi(path.c_str(), mode, &files, MPI_COMM_WORLD, &all, &chunk, &block, &rank,
+                                   nullptr, nullptr);
   require(sid >= 0, "sion_paropen_mpi failed");
   job.in_pieces([&](char* at, int64_t, size_t n) {
     return static_cast<int64_t>(writes ? sion_fwrite(at, 1, n, sid) : sion_fread(at, 1, n, sid));

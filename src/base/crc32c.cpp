@@ -119,7 +119,8 @@ SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& by
   constexpr uint32_t low256 = low(256), high256 = high(256), low64 = low(64), high64 = high(64);
   constexpr uint32_t low16 = low(16), high16 = high(16);
   const auto next = [&]() SHEAF_WIDE {
-    const Line256 v = {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64), _mm512_loadu_si512(at + 128), _mm512_loadu_si512(at + 192)};
+    const Line256 v = {_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64), _mm512_loadu_si512(at + 128),
+                       _mm512_loadu_si512(at + 192)};
     at += 256, bytes -= 256;
     return v;
   };

@@ -68,8 +68,7 @@ void tell_behaviour(Diagnosis& d) {
     d.behaviour.push_back(
         "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them");
   if (t.writers > 0)
-    d.behaviour.push_back(
-        fmt::format("large writes of one host into one file go {} at a time", t.writers));
+    d.behaviour.push_back(fmt::format("large writes of one host into one file go {} at a time", t.writers));
   if (!t.mmap) d.behaviour.push_back("files are not mapped into memory");
 }
 

@@ -23,7 +23,8 @@ std::string_view name_of(Codec codec) {
   switch (codec) {
     case Codec::zstd: return "zstd";
     case Codec::lz4: return "lz4";
-    case Codec::gzip: return "gzip";
+    case Codec::gzip:
+      return "gzip";
     case Codec::none: break;
   }
   return "none";

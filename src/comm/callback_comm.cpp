@@ -28,8 +28,8 @@ struct Failure {
   int64_t result = 0;
 
   std::string text() const {
-    static constexpr const char* names[] = {"", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup",
-                                            "allgather"};
+    static constexpr const char* names[] = {
+        "", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup", "allgather"};
     if (part == Part::size) return "messages of more than 2 GiB do not fit through the callbacks";
     if (part == Part::answer) return "the callbacks brought other messages than were sent, or there is no memory for them";
     return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " + std::to_string(result);
@@ -109,7 +109,8 @@ class CallbackHub final : public StarHub {
     return {window / 8, largest == 0 ? 0 : (largest + window - 1) / window, true};
   }
 
-  // Bytes of the longest message; nothing if they cannot be what was sent, or are more than a collective moves.
+  // Bytes of the longest message; nothing if they cannot be what was sent, or are more than a collective
+  // moves.
   static std::optional<int64_t> largest_of(std::span<const Note> notes) {
     int64_t largest = 0;
     int64_t total = 0;
@@ -218,10 +219,12 @@ class CallbackHub final : public StarHub {
     const std::vector<int64_t> offsets = calls.offsets();
     calls.bytes.resize(static_cast<size_t>(offsets.back()));
     const auto call_of = [&](size_t r) {
-      return std::span(calls.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
+      return std::span(calls.bytes)
+          .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
     };
     for (size_t r = 0; r < all; ++r)
-      std::ranges::copy(std::span(envelopes[r].first).first(std::min(call_of(r).size(), own.first.size())), call_of(r).begin());
+      std::ranges::copy(std::span(envelopes[r].first).first(std::min(call_of(r).size(), own.first.size())),
+                        call_of(r).begin());
     const Rounds rounds = rounds_for(std::max<int64_t>(largest - std::ssize(own.first), 0));
     std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
     std::vector<std::byte> joined(all * part.size());
@@ -229,7 +232,8 @@ class CallbackHub final : public StarHub {
       std::ranges::copy(part_of(mine.subspan(ahead), rounds, round), part.begin());
       note(Part::allgather, call_.allgather(part.data(), joined.data(), group_, std::ssize(part)));
       for (size_t r = 0; r < all; ++r) {
-        const auto to = part_of(call_of(r).subspan(std::min(call_of(r).size(), own.first.size())), rounds, round);
+        const auto to =
+            part_of(call_of(r).subspan(std::min(call_of(r).size(), own.first.size())), rounds, round);
         std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
       }
     }

@@ -1,22 +1,24 @@
 // comm/callback_comm: tasks that talk through callbacks of the program (sion_generic.h).
 //
-// The callbacks offer a root and its group, nothing better, so everything goes through task 0 (comm/star_comm): a
-// collective is a gather, a scatter and an agreement, and task 0 holds what all bring. Programs whose groups are large
-// should use MPI.
+// The callbacks offer a root and its group, nothing better, so everything goes through task 0
+// (comm/star_comm): a collective is a gather, a scatter and an agreement, and task 0 holds what all bring.
+// Programs whose groups are large should use MPI.
 //
-// Only barrier, bcastr, gatherr and scatterr are called, with numbers of 64 bits: first how much everybody has, then rounds of at
-// most 64 KiB for each task. Programs in circulation have faults in the other two, which never were called but in mapped opens
-// (gathervr, scattervr), and know no bytes. A group of one task calls nobody but create_group and free_group. Every message
-// travels with its checksum: one that a callback did not bring, or changed, is an error of all tasks.
+// Only barrier, bcastr, gatherr and scatterr are called, with numbers of 64 bits: first how much everybody
+// has, then rounds of at most 64 KiB for each task. Programs in circulation have faults in the other two,
+// which never were called but in mapped opens (gathervr, scattervr), and know no bytes. A group of one task
+// calls nobody but create_group and free_group. Every message travels with its checksum: one that a callback
+// did not bring, or changed, is an error of all tasks.
 //
-// With an allgather callback nothing else is called: every task gets what all bring, and computes the result itself. Two calls for a
-// collective instead of eight, and O(tasks) bytes on each task.
+// With an allgather callback nothing else is called: every task gets what all bring, and computes the result
+// itself. Two calls for a collective instead of eight, and O(tasks) bytes on each task.
 //
-// A callback that fails (returns anything but 0) must not hang the others. The task goes on with the round it is in, in
-// step with the rest; at its end the tasks agree on whether a callback has failed anywhere, and either none throws or all
-// do: Error io, "task R: the gatherr callback returned N". After that the group is dead: every later call throws at
-// once on all tasks, without a callback. A failure of the agreement itself is told in the next round. Against a callback
-// that returns without having met the others there is no help: they wait inside theirs.
+// A callback that fails (returns anything but 0) must not hang the others. The task goes on with the round it
+// is in, in step with the rest; at its end the tasks agree on whether a callback has failed anywhere, and
+// either none throws or all do: Error io, "task R: the gatherr callback returned N". After that the group is
+// dead: every later call throws at once on all tasks, without a callback. A failure of the agreement itself
+// is told in the next round. Against a callback that returns without having met the others there is no help:
+// they wait inside theirs.
 #pragma once
 
 #include <memory>

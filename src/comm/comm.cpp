@@ -50,11 +50,12 @@ int tasks_per_node(std::string_view topology) {
   while (!topology.empty()) {
     const std::string_view word = take_word(topology);
     if (!word.starts_with(key)) {
-      const bool table = word.starts_with("file:") || word.starts_with("cmd:") || word.starts_with("ion=");  // exchange/topology
+      const bool table = word.starts_with("file:") || word.starts_with("cmd:") ||
+                         word.starts_with("ion=");  // exchange/topology
       if (!word.empty() && !table)
-        tell_not_understood(
-            "SHEAF_TOPOLOGY", word,
-            "node=K for nodes of K tasks each, ion=M for I/O nodes of M tasks each, file:PATH or cmd:PROGRAM for a table of I/O nodes");
+        tell_not_understood("SHEAF_TOPOLOGY", word,
+                            "node=K for nodes of K tasks each, ion=M for I/O nodes of M tasks each, "
+                            "file:PATH or cmd:PROGRAM for a table of I/O nodes");
       continue;
     }
     const auto value = parse_number(word.substr(key.size()));

@@ -229,7 +229,8 @@ class MpiComm final : public Comm {
         all_max(std::span(&missing, 1));
         return missing == 0;
       };
-      kept = mpi::share_memory({[this](std::span<std::byte> name) { broadcast(name, 0); }, everywhere}, rank_, bytes);
+      kept = mpi::share_memory({[this](std::span<std::byte> name) { broadcast(name, 0); }, everywhere}, rank_,
+                               bytes);
     }
     if (!kept) return nullptr;
     kept->set_label(0);
@@ -238,7 +239,8 @@ class MpiComm final : public Comm {
 
   // Before the first collective call there is none.
   std::unique_ptr<SharedMemory> kept_memory() override {
-    return is_first() && family_->spare.memory ? std::make_unique<KeptMemory>(family_->spare.memory) : nullptr;
+    return is_first() && family_->spare.memory ? std::make_unique<KeptMemory>(family_->spare.memory)
+                                               : nullptr;
   }
 
   Traffic traffic() const override { return family_->traffic; }

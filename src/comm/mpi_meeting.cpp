@@ -37,7 +37,8 @@ std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count)
   std::vector<std::shared_ptr<Meeting>> meetings(static_cast<size_t>(count));
   if (size == 1 || size > SharedMeeting::most_tasks) return meetings;
   const size_t each = SharedMeeting::memory_size(size);
-  const std::shared_ptr<SharedMemory> memory = share_memory(over_messages(comm), rank, each * meetings.size());
+  const std::shared_ptr<SharedMemory> memory =
+      share_memory(over_messages(comm), rank, each * meetings.size());
   for (size_t i = 0; memory && i < meetings.size(); ++i)
     meetings[i] = std::make_shared<Meeting>(comm, memory, memory->bytes().data() + i * each, rank, size);
   return meetings;

@@ -20,8 +20,8 @@ int count_nodes(MPI_Comm comm);
 
 class Meeting {
  public:
-  // Collective over `comm`: `count` of them, each null on every task if the tasks do not all share memory, are too many (or one
-  // only), or if the memory cannot be had. `comm` must be there whenever tasks meet.
+  // Collective over `comm`: `count` of them, each null on every task if the tasks do not all share memory,
+  // are too many (or one only), or if the memory cannot be had. `comm` must be there whenever tasks meet.
   static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count);
 
   // `place`: of SharedMeeting::memory_size(size) bytes in `memory`.

@@ -18,7 +18,8 @@ struct Agreement {
 };
 Agreement over_messages(MPI_Comm comm);
 
-// Collective over the tasks of the agreement. Zeros; null on every task if one of them cannot have it, being on another node.
+// Collective over the tasks of the agreement. Zeros; null on every task if one of them cannot have it, being
+// on another node.
 std::shared_ptr<SharedMemory> share_memory(const Agreement& agreement, int rank, size_t bytes);
 
 }  // namespace sheaf::mpi

@@ -57,7 +57,9 @@ struct alignas(64) SharedMeeting::Slot {
   std::byte data[most_bytes];
 };
 
-size_t SharedMeeting::memory_size(int tasks) { return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Slot); }
+size_t SharedMeeting::memory_size(int tasks) {
+  return sizeof(Head) + 2 * static_cast<size_t>(tasks) * sizeof(Slot);
+}
 
 SharedMeeting::SharedMeeting(void* memory, int rank, int size)
     : head_(static_cast<Head*>(memory)),

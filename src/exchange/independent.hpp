@@ -19,7 +19,7 @@ enum class Sieving : uint8_t { automatic, always, never };
 struct Alone {
   Sieving sieving = Sieving::automatic;
   int64_t buffer = 512 << 10;  // bytes
-  bool locked = false;  // the caller holds the range
+  bool locked = false;         // the caller holds the range
 };
 
 // Holds the range of an access, if `locks`, while `part` runs. Throws what File::lock() throws if it does not come free.

@@ -40,7 +40,8 @@ std::string_view io_node_word() {
   const char* const given = setting("SHEAF_TOPOLOGY");
   std::string_view words = given ? given : "";
   while (!words.empty())
-    if (const std::string_view word = take_word(words); is_text_source(word) || word.starts_with(tasks_key)) return word;
+    if (const std::string_view word = take_word(words); is_text_source(word) || word.starts_with(tasks_key))
+      return word;
   return {};
 }
 
@@ -65,7 +66,9 @@ std::optional<int64_t> find_io_node(Comm& all) {
     if (const std::string_view word = io_node_word(); word.starts_with(tasks_key)) {
       const auto tasks = parse_number(word.substr(tasks_key.size()));
       told = {0, tasks.value_or(0)};
-      if (told[1] <= 0) problem = Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks of an I/O node must be a number > 0");
+      if (told[1] <= 0)
+        problem =
+            Error(Code::invalid_argument, "SHEAF_TOPOLOGY: the tasks of an I/O node must be a number > 0");
     } else if (!word.empty()) {
       problem = attempt([&] { table = read_text_source(word); });
       told[0] = std::ssize(table);

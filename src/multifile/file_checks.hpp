@@ -24,9 +24,10 @@ struct DataPlace {
   int64_t offset = 0;  // in the block
 };
 
-// Compares `data`, whole pieces of a block but for the last one, with their checksums, which begin at offset `sums_at` of
-// `file`. Throws damaged.
-void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data, const DataPlace& place);
+// Compares `data`, whole pieces of a block but for the last one, with their checksums, which begin at offset
+// `sums_at` of `file`. Throws damaged.
+void check_pieces(File& file, int64_t sums_at, uint32_t piece, std::span<const std::byte> data,
+                  const DataPlace& place);
 
 // The same for one piece of `bytes` bytes of which `sum` is the CRC32C: for those too large to hold.
 void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const DataPlace& place);

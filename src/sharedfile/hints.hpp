@@ -9,9 +9,10 @@
 //   section 3.4) SHEAF_CB_NODES, SHEAF_CB_BUFFER_SIZE, SHEAF_CB_WRITE, SHEAF_CB_READ, SHEAF_DS_WRITE,
 //   SHEAF_DS_READ   as the words above SHEAF_IOTASKS=K               at most K tasks of a node read or write
 //   the file at once; the same as hint sheaf_iotasks
-//   SHEAF_MPIIO_OFF=word,...      switches off, for measuring: shared (no shared memory: every task counts as a
-//                                 host), overlap (one round after the other, no reading ahead), reuse (a new plan
-//                                 for every call)
+//   SHEAF_MPIIO_OFF=word,...      switches off, for measuring: shared (no shared memory: every task counts as
+//   a
+//                                 host), overlap (one round after the other, no reading ahead), reuse (a new
+//                                 plan for every call)
 #pragma once
 
 #include <cstdint>

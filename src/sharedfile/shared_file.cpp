@@ -54,7 +54,8 @@ class OpenFile final : public SharedFile {
     per_host_ = hints_.allowed_on(host_name());
     wish_.resize(static_cast<size_t>(opening.wish));
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
-    if (rank() != 0 && opening.opened != 0) problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
+    if (rank() != 0 && opening.opened != 0)
+      problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
     if (hints_.io_tasks > 0) limit_transfers(problem);
     file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 2> facts{};
@@ -136,8 +137,8 @@ class OpenFile final : public SharedFile {
   void preallocate(int64_t bytes) override { by_task_0(bytes, [&] { file_->allocate(bytes); }); }
   void sync() override {
     agree(comm(), attempt([&] {
-      if (mode_.write) file_->sync();
-    }));
+            if (mode_.write) file_->sync();
+          }));
     if (across_.apart()) agree(comm(), attempt([&] { file_->renew(); }));
   }
   void set_atomic(bool atomic) override {
@@ -228,7 +229,8 @@ class OpenFile final : public SharedFile {
     exchange::Access access;
     const auto problem = problem_of([&] { access = access_of(view, position, from, true); });
     Tally tally;
-    const auto failed = attempt([&] { lane.transfers.write(*file_, access, how_together(true), problem, tally); });
+    const auto failed =
+        attempt([&] { lane.transfers.write(*file_, access, how_together(true), problem, tally); });
     count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
     if (failed) throw *failed;
     return access.bytes();
@@ -239,7 +241,8 @@ class OpenFile final : public SharedFile {
     const auto problem = problem_of([&] { access = access_of(view, position, to, false); });
     Tally tally;
     int64_t done = 0;
-    const auto failed = attempt([&] { done = lane.transfers.read(*file_, access, how_together(false), problem, tally); });
+    const auto failed =
+        attempt([&] { done = lane.transfers.read(*file_, access, how_together(false), problem, tally); });
     count(tally, access, &Statistics::collective_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
     return done;
@@ -367,8 +370,9 @@ class OpenFile final : public SharedFile {
 
 }  // namespace
 
-std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
-                                             const SharedMode& mode, const Hints& hints) {
+std::unique_ptr<SharedFile> SharedFile::open(std::unique_ptr<Comm> comm, Store& store,
+                                             const std::string& path, const SharedMode& mode,
+                                             const Hints& hints) {
   auto file = std::make_unique<OpenFile>(std::move(comm), store, path, mode);
   file->open_all(hints);
   return file;

@@ -47,7 +47,8 @@ class Lane;
 class SHEAF_EXPORT SharedFile {
  public:
   // Collective over `comm`, which the file keeps. `store` outlives it. Task 0 creates the file. Throws on
-  // all tasks what the first failing one met; io with EEXIST for an exclusive create of something that exists.
+  // all tasks what the first failing one met; io with EEXIST for an exclusive create of something that
+  // exists.
   static std::unique_ptr<SharedFile> open(std::unique_ptr<Comm> comm, Store& store, const std::string& path,
                                           const SharedMode& mode, const Hints& hints = {});
   virtual ~SharedFile() = default;

@@ -10,10 +10,25 @@ namespace sheaf {
 
 namespace {
 
-constexpr const char* names[] = {
-    "independent_writes", "independent_reads", "collective_writes", "collective_reads", "bytes_written", "bytes_read", "pieces",
-    "requests", "file_bytes_written", "file_bytes_read", "exchanged_bytes", "direct_calls", "exchange_calls", "sieve_calls",
-    "plans_made", "plans_reused", "aggregators", "exchange_ns", "file_ns"};
+constexpr const char* names[] = {"independent_writes",
+                                 "independent_reads",
+                                 "collective_writes",
+                                 "collective_reads",
+                                 "bytes_written",
+                                 "bytes_read",
+                                 "pieces",
+                                 "requests",
+                                 "file_bytes_written",
+                                 "file_bytes_read",
+                                 "exchanged_bytes",
+                                 "direct_calls",
+                                 "exchange_calls",
+                                 "sieve_calls",
+                                 "plans_made",
+                                 "plans_reused",
+                                 "aggregators",
+                                 "exchange_ns",
+                                 "file_ns"};
 static_assert(sizeof names / sizeof *names * sizeof(int64_t) == sizeof(Statistics));
 
 std::string escaped(const std::string& text) {
@@ -59,10 +74,10 @@ std::string Statistics::text(const std::string& path, int tasks) const {
   std::string out = "sheaf: " + printable(path) + ", " + n(tasks) + " tasks\n";
   out += "  writes: " + n(independent_writes) + " independent, " + n(collective_writes) + " collective, " + n(bytes_written) + " bytes\n";
   out += "  reads:  " + n(independent_reads) + " independent, " + n(collective_reads) + " collective, " + n(bytes_read) + " bytes\n";
-  out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" + n(file_bytes_written) +
-         " bytes written; " + n(file_bytes_read) + " read)\n";
-  out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " + n(sieve_calls) +
-         " sieved; aggregators: " + n(aggregators) + "\n";
+  out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" +
+         n(file_bytes_written) + " bytes written; " + n(file_bytes_read) + " read)\n";
+  out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " +
+         n(sieve_calls) + " sieved; aggregators: " + n(aggregators) + "\n";
   out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) + "; file: " + milliseconds(file_ns) +
          " (summed over tasks)\n";
   out += "  plans: " + n(plans_made) + " made, " + n(plans_reused) + " reused\n";

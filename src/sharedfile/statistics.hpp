@@ -17,7 +17,7 @@ struct Statistics {
   int64_t bytes_written = 0, bytes_read = 0;              // of the program's data
   int64_t pieces = 0;               // pieces of the file that the program's operations named, before merging
   int64_t requests = 0;             // reads and writes that went to the file, after merging
-  int64_t file_bytes_written = 0, file_bytes_read = 0;    // by these requests
+  int64_t file_bytes_written = 0, file_bytes_read = 0;  // by these requests
   int64_t exchanged_bytes = 0;      // that went to another task, through memory or messages
   int64_t direct_calls = 0, exchange_calls = 0, sieve_calls = 0;  // how operations were carried out
   int64_t plans_made = 0, plans_reused = 0;

@@ -24,7 +24,6 @@ namespace sheaf {
 
 namespace {
 
-
 int flags_of(Access access) {
   switch (access) {
     case Access::read:
@@ -212,8 +211,9 @@ void PosixFile::resize(int64_t size) {
   if (size == 0 && file_system() == FileSystem::ext4) close_another();
 }
 
-// ext4 writes a file to disk when it is closed after it was made empty (auto_da_alloc, for programs that replace files so): the
-// close then takes as long as all its data. Any descriptor that is closed while there are none takes the mark away.
+// ext4 writes a file to disk when it is closed after it was made empty (auto_da_alloc, for programs that
+// replace files so): the close then takes as long as all its data. Any descriptor that is closed while there
+// are none takes the mark away.
 void PosixFile::close_another() {
   const std::string again = "/proc/self/fd/" + std::to_string(fd_);
   if (const int fd = ::open(again.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY); fd >= 0) ::close(fd);

@@ -66,9 +66,6 @@ class PosixFile final : public File, public RestingFile {
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
 
-
-
-
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File exclude each
   // other here, also where they only read.
   LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override;

@@ -131,7 +131,8 @@ class File {
   // there stays, new bytes read as zero.
   virtual void allocate(int64_t size);
 
-  // How many tasks of this machine may well write much to the file at once: a local file system lets one write(2) in at a time.
+  // How many tasks of this machine may well write much to the file at once: a local file system lets one
+  // write(2) in at a time.
   virtual int writers_at_once() { return INT_MAX; }
 
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.

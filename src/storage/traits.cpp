@@ -33,8 +33,8 @@ struct Row {
   bool mmap;
 };
 
-// writers: a local file system lets one write(2) into a file at a time. Units of stores for objects are their chunks: MooseFS lets one host write to a chunk at a time,
-// CephFS stores objects.
+// writers: a local file system lets one write(2) into a file at a time. Units of stores for objects are their
+// chunks: MooseFS lets one host write to a chunk at a time, CephFS stores objects.
 std::span<const Row> all_rows() {
   using enum Coherence;
   using enum LockScope;

@@ -81,40 +81,43 @@ TEST(CallbackComm, AFailingCallbackIsAnErrorOfAll) {
   for (const char* callback : {"bcastr", "gatherr", "scatterr", "allgather"})
     for (int failing = 0; failing < 3; ++failing)
       for (int at = 0; at < 4; ++at)
-        on(std::string(callback) == "allgather" ? with_allgather() : callbacks, 3, [&](Comm& comm, PthreadEnd& end) {
-          if (comm.rank() == failing) {
-            end.fail_at = at;
-            end.fail_in = callback;
-          }
-          int done = 0;
-          try {
-            for (; done < 10; ++done) {
-              std::array<int64_t, 2> values{comm.rank(), 1};
-              comm.all_sum(values);
-              test::require(values[0] == 3 && values[1] == 3, "what is returned is right");
-            }
-            test::require(false, "the failure is told");
-          } catch (const Error& error) {
-            const std::string text = error.what();
-            EXPECT_NE(text.find(callback), std::string::npos) << text;
-            EXPECT_NE(text.find("returned 7"), std::string::npos) << text;
-            EXPECT_EQ(text.find("task ") == 0, comm.rank() != failing) << text;
-          }
-          EXPECT_LE(done, at + 1);
-          const int calls = end.calls;
-          EXPECT_THROW(comm.barrier(), Error) << "the group is dead";
-          EXPECT_EQ(end.calls, calls) << "and makes no more callbacks";
-        });
+        on(std::string(callback) == "allgather" ? with_allgather() : callbacks, 3,
+           [&](Comm& comm, PthreadEnd& end) {
+             if (comm.rank() == failing) {
+               end.fail_at = at;
+               end.fail_in = callback;
+             }
+             int done = 0;
+             try {
+               for (; done < 10; ++done) {
+                 std::array<int64_t, 2> values{comm.rank(), 1};
+                 comm.all_sum(values);
+                 test::require(values[0] == 3 && values[1] == 3, "what is returned is right");
+               }
+               test::require(false, "the failure is told");
+             } catch (const Error& error) {
+               const std::string text = error.what();
+               EXPECT_NE(text.find(callback), std::string::npos) << text;
+               EXPECT_NE(text.find("returned 7"), std::string::npos) << text;
+               EXPECT_EQ(text.find("task ") == 0, comm.rank() != failing) << text;
+             }
+             EXPECT_LE(done, at + 1);
+             const int calls = end.calls;
+             EXPECT_THROW(comm.barrier(), Error) << "the group is dead";
+             EXPECT_EQ(end.calls, calls) << "and makes no more callbacks";
+           });
 }
 
 void move_long_messages(Comm& comm, PthreadEnd&) {
   const int rank = comm.rank();
   for (const size_t bytes : {size_t{1}, size_t{65'000}, size_t{65'536}, size_t{300'001}}) {
-    const std::vector<std::byte> mine(bytes / static_cast<size_t>(rank + 1), static_cast<std::byte>(rank + 1));
+    const std::vector<std::byte> mine(bytes / static_cast<size_t>(rank + 1),
+                                      static_cast<std::byte>(rank + 1));
     const Gathered all = comm.gather(mine, 0);
     if (rank == 0) {
       EXPECT_EQ(all.bytes.size(), static_cast<size_t>(all.offsets().back()));
-      EXPECT_EQ(all.bytes.back(), all.sizes.back() > 0 ? static_cast<std::byte>(comm.size()) : all.bytes.back());
+      EXPECT_EQ(all.bytes.back(),
+                all.sizes.back() > 0 ? static_cast<std::byte>(comm.size()) : all.bytes.back());
     }
     EXPECT_EQ(comm.scatter(all, 0), mine);
   }

@@ -76,7 +76,8 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
             const Windows windows = Windows::over(low, low + length, size, unit, all);
             int64_t bytes = 0;
             for (int64_t number = 0; number < windows.count(); ++number) {
-              const int64_t place = windows.place(number), begin = windows.begin(place), end = windows.end(place);
+              const int64_t place = windows.place(number), begin = windows.begin(place),
+                            end = windows.end(place);
               bytes += end - begin;
               if (begin == end) continue;
               ASSERT_EQ(windows.at(begin), place);

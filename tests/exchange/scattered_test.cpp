@@ -44,7 +44,8 @@ class ScatteringFile final : public ForwardingFile, public ScatteredFile {
 
  private:
   void check(int64_t offset, int64_t length) const {
-    if (offset <= counts_.fails_at && counts_.fails_at < offset + length) throw Error(Code::io, "no, says the test");
+    if (offset <= counts_.fails_at && counts_.fails_at < offset + length)
+      throw Error(Code::io, "no, says the test");
   }
 
   Counts& counts_;

@@ -265,10 +265,18 @@ static int hint_is(MPI_File file, const char *key, const char *wanted) {
 
 /* What was asked for and makes sense is in use and can be queried; aggregators on a host that has none are found elsewhere. */
 static void hints(void) {
-  static const char *const given[][2] = {{"cb_nodes", "2"}, {"cb_buffer_size", "131072"}, {"romio_cb_write", "enable"},
-      {"romio_cb_read", "disable"}, {"romio_ds_write", "disable"}, {"romio_ds_read", "enable"}, {"ind_rd_buffer_size", "65536"},
-      {"ind_wr_buffer_size", "32768"}, {"striping_unit", "8192"}, {"striping_factor", "3"},
-      {"cb_config_list", "nowhere.example:2,*:1"}, {"romio_no_indep_rw", "true"}};
+  static const char* const given[][2] = {{"cb_nodes", "2"},
+                                         {"cb_buffer_size", "131072"},
+                                         {"romio_cb_write", "enable"},
+                                         {"romio_cb_read", "disable"},
+                                         {"romio_ds_write", "disable"},
+                                         {"romio_ds_read", "enable"},
+                                         {"ind_rd_buffer_size", "65536"},
+                                         {"ind_wr_buffer_size", "32768"},
+                                         {"striping_unit", "8192"},
+                                         {"striping_factor", "3"},
+                                         {"cb_config_list", "nowhere.example:2,*:1"},
+                                         {"romio_no_indep_rw", "true"}};
   MPI_File file = MPI_FILE_NULL;
   MPI_Datatype strided;
   MPI_Info info;

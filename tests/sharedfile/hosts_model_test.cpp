@@ -55,8 +55,7 @@ Case any_case(Random& random) {
   if (random.once_in(3)) hints.block_size = random.in(1, 64);
   if (random.once_in(3)) hints.io_tasks = random.in(1, 3);
   hints.sieve_read_size = random.in(1, 300);
-  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse})
-    *flag = !random.once_in(4);
+  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse}) *flag = !random.once_in(4);
   return one;
 }
 

@@ -171,7 +171,8 @@ TEST(SharedFile, RepeatedCallsAcrossHostsMakeNoPlan) {
     comm.barrier();
     const int64_t before = comm.traffic().collectives;
     write();
-    EXPECT_LE(comm.traffic().collectives - before, 3) << "one exchange of data at most, one reduction, the outcome";
+    EXPECT_LE(comm.traffic().collectives - before, 3)
+        << "one exchange of data at most, one reduction, the outcome";
     EXPECT_EQ(file->statistics().plans_made, 1);
     EXPECT_EQ(file->statistics().plans_reused, 2);
     file->close();

@@ -39,8 +39,7 @@ Case any_case(Random& random) {
   if (random.once_in(2)) hints.aggregators = random.in(1, 5);
   if (!random.once_in(4)) hints.buffer_size = random.in(1, 700);
   hints.block_size = random.once_in(2) ? random.in(1, 64) : 0;
-  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse})
-    *flag = !random.once_in(4);
+  for (bool* flag : {&hints.shared, &hints.overlap, &hints.reuse}) *flag = !random.once_in(4);
   return result;
 }
 

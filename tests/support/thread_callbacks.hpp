@@ -112,7 +112,8 @@ inline int pt_allgather(const void* mine, void* all, void* cg, long long nbytes)
   end->group->places[static_cast<size_t>(end->rank)] = const_cast<void*>(mine);
   wait_for_all(end);
   for (int r = 0; r < end->group->size; ++r)
-    copy(static_cast<char*>(all) + r * nbytes, end->group->places[static_cast<size_t>(r)], static_cast<size_t>(nbytes));
+    copy(static_cast<char*>(all) + r * nbytes, end->group->places[static_cast<size_t>(r)],
+         static_cast<size_t>(nbytes));
   wait_for_all(end);
   return outcome_of(end, "allgather");
 }

@@ -16,7 +16,6 @@
 namespace sheaf::mpiio {
 namespace {
 
-
 // Names may begin with the kind of file system, as other implementations allow ("ufs:/data/x").
 std::string path_of(const char* name) {
   if (!name || !*name) throw MpiError(MPI_ERR_BAD_FILE, "the file has no name");

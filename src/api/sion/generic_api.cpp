@@ -131,8 +131,9 @@ int sion_generic_register_execute_and_scatter_cb(int aid, int callback(void*, si
 int sion_generic_register_get_capability_cb(int aid, int callback(void*)) { SHEAF_REGISTER(get_capability, capability); }
 
 int sheaf_generic_register_allgather_cb(int aid, int callback(const void*, void*, void*, long long)) {
-  return set("sheaf_generic_register_allgather_cb", aid, [](GenericApi& api) -> auto& { return api.comm.allgather; }, callback,
-             SION_SUCCESS, SION_NOT_SUCCESS);
+  return set(
+      "sheaf_generic_register_allgather_cb", aid, [](GenericApi& api) -> auto& { return api.comm.allgather; },
+      callback, SION_SUCCESS, SION_NOT_SUCCESS);
 }
 
 int sion_generic_register_get_multi_filename_cb(int aid, char* callback(const char*, int)) {
