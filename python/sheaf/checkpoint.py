@@ -212,6 +212,11 @@ def read_exactly(stream: "InputStream", place: Place, into: Any, skip: int = 0) 
         )
 
 
+def _is(value: Any, kind: type) -> bool:
+    """Of that kind itself: what is derived from it, such as a named tuple, is pickled."""
+    return type(value) is kind
+
+
 def typed(value: Any) -> Any:
     """A value as JSON that remembers tuples, lists and dictionaries with any keys; what JSON has no word
     for is pickled.
@@ -221,10 +226,11 @@ def typed(value: Any) -> Any:
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    kind = str(type(value).__name__)
-    if type(value) in (tuple, list):
-        return {kind: [typed(item) for item in value]}
-    if type(value) in (dict,):
+    if _is(value, tuple):
+        return {"tuple": [typed(item) for item in value]}
+    if _is(value, list):
+        return {"list": [typed(item) for item in value]}
+    if _is(value, dict):
         return {"dict": [[typed(key), typed(item)] for key, item in value.items()]}
     import pickle
 
