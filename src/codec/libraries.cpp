@@ -43,16 +43,40 @@ const Functions* answer(const Loaded<Functions>& loaded, std::string* problem) {
   return loaded.problem.empty() ? &loaded.functions : nullptr;
 }
 
-[[maybe_unused]] const char* const not_built = "this build of Sheaf was made without it";
+// `name`: null if this build was made without the library. Never freed: see Library.
+template <class Functions, class Find>
+const Loaded<Functions>* load(const char* name, Find find) {
+  auto* const loaded = new Loaded<Functions>;
+  if (!name) {
+    loaded->problem = "this build of Sheaf was made without it";
+    return loaded;
+  }
+  Library library(name);
+  find(library, loaded->functions);
+  loaded->problem = library.problem();
+  return loaded;
+}
+
+#ifdef SHEAF_HAS_ZSTD
+constexpr const char* zstd_name = "libzstd.so.1";
+#else
+constexpr const char* zstd_name = nullptr;
+#endif
+#ifdef SHEAF_HAS_LZ4
+constexpr const char* lz4_name = "liblz4.so.1";
+#else
+constexpr const char* lz4_name = nullptr;
+#endif
+#ifdef SHEAF_HAS_ZLIB
+constexpr const char* zlib_name = "libz.so.1";
+#else
+constexpr const char* zlib_name = nullptr;
+#endif
 
 }  // namespace
 
 const Zstd* zstd(std::string* problem) {
-  static const auto* const loaded = [] {
-    auto* l = new Loaded<Zstd>;
-#ifdef SHEAF_HAS_ZSTD
-    Library library("libzstd.so.1");
-    Zstd& f = l->functions;
+  static const auto* const loaded = load<Zstd>(zstd_name, [](Library& library, Zstd& f) {
     library.find(f.create_compressor, "ZSTD_createCCtx");
     library.find(f.free_compressor, "ZSTD_freeCCtx");
     library.find(f.compress, "ZSTD_compressCCtx");
@@ -60,37 +84,20 @@ const Zstd* zstd(std::string* problem) {
     library.find(f.free_decompressor, "ZSTD_freeDCtx");
     library.find(f.decompress, "ZSTD_decompressDCtx");
     library.find(f.is_error, "ZSTD_isError");
-    l->problem = library.problem();
-#else
-    l->problem = not_built;
-#endif
-    return l;
-  }();
+  });
   return answer(*loaded, problem);
 }
 
 const Lz4* lz4(std::string* problem) {
-  static const auto* const loaded = [] {
-    auto* l = new Loaded<Lz4>;
-#ifdef SHEAF_HAS_LZ4
-    Library library("liblz4.so.1");
-    library.find(l->functions.compress, "LZ4_compress_default");
-    library.find(l->functions.decompress, "LZ4_decompress_safe");
-    l->problem = library.problem();
-#else
-    l->problem = not_built;
-#endif
-    return l;
-  }();
+  static const auto* const loaded = load<Lz4>(lz4_name, [](Library& library, Lz4& f) {
+    library.find(f.compress, "LZ4_compress_default");
+    library.find(f.decompress, "LZ4_decompress_safe");
+  });
   return answer(*loaded, problem);
 }
 
 const Zlib* zlib(std::string* problem) {
-  static const auto* const loaded = [] {
-    auto* l = new Loaded<Zlib>;
-#ifdef SHEAF_HAS_ZLIB
-    Library library("libz.so.1");
-    Zlib& f = l->functions;
+  static const auto* const loaded = load<Zlib>(zlib_name, [](Library& library, Zlib& f) {
     library.find(f.begin_deflate, "deflateInit2_");
     library.find(f.deflate_anew, "deflateReset");
     library.find(f.deflate_on, "deflate");
@@ -99,12 +106,7 @@ const Zlib* zlib(std::string* problem) {
     library.find(f.inflate_anew, "inflateReset");
     library.find(f.inflate_on, "inflate");
     library.find(f.end_inflate, "inflateEnd");
-    l->problem = library.problem();
-#else
-    l->problem = not_built;
-#endif
-    return l;
-  }();
+  });
   return answer(*loaded, problem);
 }
 

@@ -15,6 +15,7 @@
 #include "storage/forwarding_store.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/shared_handles.hpp"
+#include "support/forwarding_comm.hpp"
 
 namespace sheaf::scale_test {
 namespace {
@@ -32,32 +33,10 @@ int64_t sums_per_task() {
 }
 
 // A group whose slices are as large as those of a much larger one.
-class InLargeSlices final : public Comm {
+class InLargeSlices final : public test::ForwardingComm {
  public:
-  explicit InLargeSlices(std::unique_ptr<Comm> comm) : comm_(std::move(comm)) {}
+  using ForwardingComm::ForwardingComm;
   int grain() const override { return slice_tasks; }
-
-  int rank() const override { return comm_->rank(); }
-  int size() const override { return comm_->size(); }
-  void barrier() override { comm_->barrier(); }
-  void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
-  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
-  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
-  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
-  Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
-  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
-    return comm_->scatter(pieces, root);
-  }
-  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
-    comm_->scatter_equal(pieces, mine, root);
-  }
-  std::unique_ptr<Comm> split(int color, int key) override { return comm_->split(color, key); }
-  std::unique_ptr<Comm> duplicate() override { return comm_->duplicate(); }
-  std::unique_ptr<Comm> split_by_node() override { return comm_->split_by_node(); }
-  Traffic traffic() const override { return comm_->traffic(); }
-
- private:
-  std::unique_ptr<Comm> comm_;
 };
 
 // Compares what is written from offset `begin` on with what is expected next there, and keeps none of it.

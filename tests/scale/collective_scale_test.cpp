@@ -12,6 +12,7 @@
 #include "exchange/collective.hpp"
 #include "scale/counting_heap.hpp"
 #include "storage/memory_store.hpp"
+#include "support/forwarding_comm.hpp"
 
 namespace sheaf::collective_scale_test {
 namespace {
@@ -30,42 +31,21 @@ struct Sent {  // by a task, in messages to others, and what came
 };
 
 // Counts single messages; all groups that are made of it count together.
-class CountedComm final : public Comm {
+class CountedComm final : public test::ForwardingComm {
  public:
-  CountedComm(std::unique_ptr<Comm> comm, Sent& sent) : comm_(std::move(comm)), sent_(sent) {}
-  int rank() const override { return comm_->rank(); }
-  int size() const override { return comm_->size(); }
-  void barrier() override { comm_->barrier(); }
-  void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
-  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
-  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
-  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
-  Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
-  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
-    return comm_->scatter(pieces, root);
-  }
-  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
-    comm_->scatter_equal(pieces, mine, root);
-  }
+  CountedComm(std::unique_ptr<Comm> comm, Sent& sent) : ForwardingComm(std::move(comm)), sent_(sent) {}
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     sent_.messages += std::ssize(outgoing) + std::ssize(incoming);
     for (const Outgoing& message : outgoing) sent_.bytes += std::ssize(message.bytes);
     return comm_->exchange(std::move(outgoing), std::move(incoming));
   }
-  std::unique_ptr<Comm> split(int color, int key) override { return counted(comm_->split(color, key)); }
-  std::unique_ptr<Comm> duplicate() override { return counted(comm_->duplicate()); }
-  std::unique_ptr<Comm> split_by_node() override { return counted(comm_->split_by_node()); }
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
-  int node_count() override { return comm_->node_count(); }
-  Traffic traffic() const override { return comm_->traffic(); }
 
  private:
-  std::unique_ptr<Comm> counted(std::unique_ptr<Comm> comm) const {
+  std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
     return std::make_unique<CountedComm>(std::move(comm), sent_);
   }
 
-  const std::unique_ptr<Comm> comm_;
   Sent& sent_;
 };
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/comm.hpp"
 #include "comm/shared_memory.hpp"
+#include "support/forwarding_comm.hpp"
 
 namespace sheaf::test {
 
@@ -22,27 +22,14 @@ struct Watch {  // of one run, by all its tasks, which run in one thread
   int64_t steps = 0;    // exchanges that rank 0 took part in
 };
 
-class WatchedComm final : public Comm {
+class WatchedComm final : public ForwardingComm {
  public:
   WatchedComm(std::unique_ptr<Comm> comm, Watch& watch, int world_rank)
-      : comm_(std::move(comm)), watch_(watch), names_(static_cast<size_t>(comm_->size())), name_(world_rank) {
+      : ForwardingComm(std::move(comm)), watch_(watch), names_(static_cast<size_t>(comm_->size())), name_(world_rank) {
     names_[static_cast<size_t>(comm_->rank())] = world_rank;
     comm_->all_max(names_);
   }
 
-  int rank() const override { return comm_->rank(); }
-  int size() const override { return comm_->size(); }
-  int grain() const override { return comm_->grain(); }
-  void barrier() override { comm_->barrier(); }
-  void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
-  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
-  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
-  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
-  Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
-  std::vector<std::byte> scatter(const Gathered& pieces, int root) override { return comm_->scatter(pieces, root); }
-  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
-    comm_->scatter_equal(pieces, mine, root);
-  }
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
     if (name_ == 0) ++watch_.steps;
     for (const Outgoing& message : outgoing) {
@@ -51,9 +38,6 @@ class WatchedComm final : public Comm {
     }
     return comm_->exchange(std::move(outgoing), std::move(incoming));
   }
-  std::unique_ptr<Comm> split(int color, int key) override { return watched(comm_->split(color, key)); }
-  std::unique_ptr<Comm> duplicate() override { return watched(comm_->duplicate()); }
-  std::unique_ptr<Comm> split_by_node() override { return watched(comm_->split_by_node()); }
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
     if (!watch_.keeps_memory) return watch_.shares_memory ? comm_->share_memory(bytes) : nullptr;
     std::shared_ptr<SharedMemory>& kept = watch_.kept[name_];
@@ -64,15 +48,12 @@ class WatchedComm final : public Comm {
   std::unique_ptr<SharedMemory> kept_memory() override {
     return watch_.kept.contains(name_) ? std::make_unique<KeptMemory>(watch_.kept[name_]) : nullptr;
   }
-  int node_count() override { return comm_->node_count(); }
-  Traffic traffic() const override { return comm_->traffic(); }
 
  private:
-  std::unique_ptr<Comm> watched(std::unique_ptr<Comm> comm) const {
+  std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) override {
     return std::make_unique<WatchedComm>(std::move(comm), watch_, static_cast<int>(name_));
   }
 
-  const std::unique_ptr<Comm> comm_;
   Watch& watch_;
   std::vector<int64_t> names_;  // ranks in the world
   const int64_t name_;

@@ -1,0 +1,50 @@
+// support/forwarding_comm: a Comm that passes everything on to another one; derive from it to watch or change
+// some calls.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "comm/comm.hpp"
+
+namespace sheaf::test {
+
+class ForwardingComm : public Comm {
+ public:
+  explicit ForwardingComm(std::unique_ptr<Comm> comm) : comm_(std::move(comm)) {}
+
+  int rank() const override { return comm_->rank(); }
+  int size() const override { return comm_->size(); }
+  int grain() const override { return comm_->grain(); }
+  void barrier() override { comm_->barrier(); }
+  void broadcast(std::span<std::byte> data, int root) override { comm_->broadcast(data, root); }
+  void all_max(std::span<int64_t> values) override { comm_->all_max(values); }
+  void all_sum(std::span<int64_t> values) override { comm_->all_sum(values); }
+  void prefix_sum(std::span<int64_t> values) override { comm_->prefix_sum(values); }
+  Gathered gather(std::span<const std::byte> mine, int root) override { return comm_->gather(mine, root); }
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    return comm_->scatter(pieces, root);
+  }
+  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
+    comm_->scatter_equal(pieces, mine, root);
+  }
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
+    return comm_->exchange(std::move(outgoing), std::move(incoming));
+  }
+  std::unique_ptr<Comm> split(int color, int key) override { return wrap(comm_->split(color, key)); }
+  std::unique_ptr<Comm> duplicate() override { return wrap(comm_->duplicate()); }
+  std::unique_ptr<Comm> split_by_node() override { return wrap(comm_->split_by_node()); }
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
+  std::unique_ptr<SharedMemory> kept_memory() override { return comm_->kept_memory(); }
+  int node_count() override { return comm_->node_count(); }
+  Traffic traffic() const override { return comm_->traffic(); }
+
+ protected:
+  // What groups that are split off become.
+  virtual std::unique_ptr<Comm> wrap(std::unique_ptr<Comm> comm) { return comm; }
+
+  const std::unique_ptr<Comm> comm_;
+};
+
+}  // namespace sheaf::test
