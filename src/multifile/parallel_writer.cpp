@@ -387,17 +387,4 @@ void ParallelWriter::discard() {
   if (facts_.created) store().remove(path());
 }
 
-void ParallelWriter::close() {
-  std::vector<std::byte> row;
-  try {
-    finish(row);
-  } catch (...) {
-    attempt([&] {
-      if (stream_.handle()) stream_.handle()->close();
-    });
-    if (stream_.keeps_journal() && !collecting()) report_row(row);
-    throw;
-  }
-}
-
 }  // namespace sheaf

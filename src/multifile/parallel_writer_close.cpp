@@ -292,4 +292,17 @@ void ParallelWriter::complete(const format::Pointer& p) {
   if (stream_.keeps_journal()) remove_journal(store(), path(), stream_.journal_key().identity, stream_.journal_key().hosts.count);
 }
 
+void ParallelWriter::close() {
+  std::vector<std::byte> row;
+  try {
+    finish(row);
+  } catch (...) {
+    attempt([&] {
+      if (stream_.handle()) stream_.handle()->close();
+    });
+    if (stream_.keeps_journal() && !collecting()) report_row(row);
+    throw;
+  }
+}
+
 }  // namespace sheaf
