@@ -68,7 +68,7 @@ def save(figure: Any, where: Any) -> None:
 def _verdict(layout: Layout) -> str:
     if layout.damage:
         tasks = len({damage.task for damage in layout.damage})
-        return f'<p class="bad">{len(layout.damage)} pieces of {tasks} tasks are damaged.</p>'
+        return f'<p class="bad">Damaged pieces: {len(layout.damage)}; tasks with some: {tasks}.</p>'
     if not layout.info.closed:
         return '<p class="bad">It was never closed: shown is what its journals tell. <code>sheaf repair</code> makes it complete.</p>'
     if not layout.checked:
