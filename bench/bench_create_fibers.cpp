@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "bench_common.hpp"
-#include "comm/fiber_comm.hpp"
-#include "multifile/parallel_open.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "storage/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "metadata/parallel_open.hpp"
+#include "set/parallel_writer.hpp"
+#include "storage/decorators/shared_handles.hpp"
 
 namespace {
 

@@ -19,13 +19,13 @@
 #include <thread>
 
 #include "bench_common.hpp"
-#include "comm/thread_comm.hpp"
+#include "comm_teams/thread_comm.hpp"
 #include "layout/placement.hpp"
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "multifile/parallel_open.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
+#include "metadata/parallel_open.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include <numeric>
 
 #include "bench_common.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/serial_writer.hpp"
+#include "recovery/repair.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
 
 namespace {
 

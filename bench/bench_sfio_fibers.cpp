@@ -1,5 +1,5 @@
 // Striped files on more nodes than there are: the real client and listener code over a modelled network and
-// modelled disks, in virtual time (comm/fiber_messages.hpp). Every node computes and serves, as in the
+// modelled disks, in virtual time (support/fibers/fiber_messages.hpp). Every node computes and serves, as in the
 // measurements of the SFIO paper: each compute task writes its range over all listeners. Reports the
 // bandwidth per listener relative to that of one node; it is to stay within 10 % while their number grows.
 // Processor time is not modelled.
@@ -19,14 +19,14 @@
 #include <vector>
 
 #include "bench_common.hpp"
-#include "comm/fiber_comm.hpp"
-#include "comm/fiber_messages.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/memory_store.hpp"
-#include "stripedfile/collective.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
-#include "stripedfile/session.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/fibers/fiber_messages.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "support/stores/memory_store.hpp"
+#include "stripedfile/session/collective.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
+#include "stripedfile/session/session.hpp"
 #include "stripedfile/striped_file.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/parse.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "simulation/program_parts.hpp"
 
 namespace sheaf::simulation {

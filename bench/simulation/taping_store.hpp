@@ -8,7 +8,7 @@
 #include <span>
 
 #include "simulation/tape.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::simulation {

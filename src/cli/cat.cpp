@@ -7,10 +7,10 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/copy_stream.hpp"
-#include "multifile/output_set.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/task_rows.hpp"
+#include "creation/copy_stream.hpp"
+#include "creation/output_set.hpp"
+#include "set/serial_reader.hpp"
+#include "metadata/task_rows.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "codec/codec.hpp"
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 
 namespace sheaf::cli {
 

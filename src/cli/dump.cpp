@@ -7,9 +7,9 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/usage.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/usage.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

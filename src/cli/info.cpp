@@ -9,12 +9,12 @@
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/defaults.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/open_mode.hpp"
-#include "multifile/stored_frames.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/usage.hpp"
+#include "tools/defaults.hpp"
+#include "keyval/keyval_check.hpp"
+#include "mode/open_mode.hpp"
+#include "stream/stored_frames.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/usage.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

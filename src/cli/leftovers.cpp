@@ -1,12 +1,12 @@
 // cli/leftovers: `sheaf leftovers`, what programs that write with the word `atomic` have left behind.
 #include "base/printable.hpp"
-#include "multifile/leftovers.hpp"
+#include "recovery/leftovers.hpp"
 
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
-#include "storage/directory.hpp"
+#include "storage/posix/directory.hpp"
 
 namespace sheaf::cli {
 

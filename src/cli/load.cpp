@@ -3,7 +3,7 @@
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
-#include "multifile/lease.hpp"
+#include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

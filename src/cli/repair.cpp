@@ -1,13 +1,13 @@
 // cli/repair: `sheaf repair`, one line per physical file and what could not be known.
 #include "base/printable.hpp"
-#include "multifile/repair.hpp"
+#include "recovery/repair.hpp"
 
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/lease.hpp"
+#include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

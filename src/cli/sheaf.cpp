@@ -6,7 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/mpiio.hpp"
-#include "cli/stripe.hpp"
+#include "cli/stripe/stripe.hpp"
 
 namespace sheaf::cli {
 

@@ -5,7 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/verify.hpp"
+#include "tools/verify.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {

@@ -12,8 +12,8 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
-#include "storage/futex.hpp"
-#include "storage/lent_memory.hpp"
+#include "process/futex.hpp"
+#include "process/lent_memory.hpp"
 
 namespace sheaf {
 

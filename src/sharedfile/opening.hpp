@@ -18,7 +18,7 @@ struct Opening {
   int64_t numbers[8];
   uint8_t choices[4];
   bool flags[4];
-  // Of the file system (storage/traits.hpp).
+  // Of the file system (storage/traits/traits.hpp).
   uint8_t coherence;
   uint8_t locks;
   int64_t unit;

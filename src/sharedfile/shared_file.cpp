@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
-#include "exchange/throttle.hpp"
+#include "exchange/groups/throttle.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
@@ -75,7 +75,7 @@ class OpenFile final : public SharedFile {
   }
 
   // Collective, if the hints ask for it. Without slots on any task the open fails on all. Before the file is
-  // wrapped for several hosts: the exchange has to see that it is (exchange/hosts_file.hpp).
+  // wrapped for several hosts: the exchange has to see that it is (exchange/transfer/hosts_file.hpp).
   void limit_transfers(std::optional<Error>& problem) {
     std::shared_ptr<WriteSlots> slots;
     const auto refused = attempt([&] {

@@ -9,7 +9,7 @@
 #include "base/byte_order.hpp"
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "exchange/hosts_file.hpp"
+#include "exchange/transfer/hosts_file.hpp"
 #include "storage/beside.hpp"
 #include "storage/range_lock.hpp"
 

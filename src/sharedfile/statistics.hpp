@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/comm.hpp"
-#include "exchange/tally.hpp"
+#include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {

@@ -16,7 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "storage/posix_transfer.hpp"
+#include "storage/system/posix_transfer.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {

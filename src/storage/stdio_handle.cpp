@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "storage/posix_transfer.hpp"
+#include "storage/system/posix_transfer.hpp"
 #include "storage/range.hpp"
 
 namespace sheaf {

@@ -19,13 +19,13 @@
 #include <string_view>
 
 #include "base/export.hpp"
-#include "storage/futex.hpp"
+#include "process/futex.hpp"
 #include "storage/range_lock.hpp"
-#include "storage/traits.hpp"
+#include "storage/traits/traits.hpp"
 
 namespace sheaf {
 
-struct LentMemory;  // storage/lent_memory.hpp
+struct LentMemory;  // process/lent_memory.hpp
 
 class WriteSlots;
 
@@ -179,7 +179,7 @@ class Store {
   // Nothing happens where there is no `like`, or in stores whose files have only bytes.
   virtual void take_after(const std::string& /*path*/, const std::string& /*like*/, Making) {}
 
-  // What the file system does on which the file or directory `path` is, or the new file `path` will be (storage/traits.hpp): for one
+  // What the file system does on which the file or directory `path` is, or the new file `path` will be (storage/traits/traits.hpp): for one
   // task per physical file, which tells the others. By default that of memory that all tasks share. Throws not_found without the
   // directory.
   virtual FileSystemTraits traits(const std::string& path);

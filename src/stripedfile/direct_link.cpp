@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "stripedfile/listener_names.hpp"
-#include "stripedfile/service.hpp"
+#include "stripedfile/service/service.hpp"
 
 namespace sheaf::sfio {
 namespace {

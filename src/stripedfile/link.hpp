@@ -11,7 +11,7 @@
 
 #include "comm/messages.hpp"
 #include "storage/store.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
 
@@ -55,7 +55,7 @@ class Link {
   // Errors of the request itself come as an answer. Throws Error io if the listener is known to be gone.
   virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) = 0;
 
-  // Memory of this process that transfers may use and that listeners of its machine can map (storage/lent_memory.hpp), until
+  // Memory of this process that transfers may use and that listeners of its machine can map (process/lent_memory.hpp), until
   // end_loan() of the same. Transfers within it then move no bytes through messages where that is faster.
   virtual void begin_loan(const LentMemory& /*memory*/) {}
   virtual void end_loan(const LentMemory& /*memory*/) {}

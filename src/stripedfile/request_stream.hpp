@@ -13,7 +13,7 @@
 #include "comm/messages.hpp"
 #include "layout/stripes.hpp"
 #include "stripedfile/blocks.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "comm/host_name.hpp"
-#include "storage/posix_store.hpp"
+#include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
 #include "storage/scattered.hpp"
 #include "stripedfile/direct_link.hpp"

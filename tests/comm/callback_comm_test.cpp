@@ -1,4 +1,4 @@
-#include "comm/callback_comm.hpp"
+#include "comm_teams/callback_comm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "comm/hybrid_comm.hpp"
+#include "comm_teams/hybrid_comm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/comm_contract.hpp"
-#include "comm/hybrid_comm.hpp"
+#include "comm_teams/hybrid_comm.hpp"
 #include "comm/on_threads.hpp"
 
 namespace sheaf::test {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "comm/on_threads.hpp"
 
 namespace sheaf::shared_memory_test {

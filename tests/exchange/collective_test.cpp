@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::exchange::collective_test {
 namespace {

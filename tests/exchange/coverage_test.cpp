@@ -1,5 +1,5 @@
 // What a transfer is made of: coverage, windows, codes of pieces.
-#include "exchange/coverage.hpp"
+#include "exchange/pieces/coverage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "exchange/piece_code.hpp"
-#include "exchange/windows.hpp"
+#include "exchange/pieces/piece_code.hpp"
+#include "exchange/pieces/windows.hpp"
 #include "layout/each_piece.hpp"
 
 namespace sheaf::exchange::coverage_test {

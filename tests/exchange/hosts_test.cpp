@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/environment.hpp"
 
 namespace sheaf::exchange::hosts_test {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/watched_comm.hpp"
 
 namespace sheaf::exchange::kept_stage_test {

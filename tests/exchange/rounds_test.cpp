@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::exchange::rounds_test {
 namespace {

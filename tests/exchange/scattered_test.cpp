@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <random>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "support/stores/memory_store.hpp"
 #include "storage/scattered.hpp"
 
 namespace sheaf::exchange::scattered_test {

@@ -8,7 +8,7 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/verify.hpp"
+#include "tools/verify.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::fuzz {

@@ -6,9 +6,9 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/serial_writer.hpp"
+#include "recovery/repair.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
 
 namespace sheaf::fuzz {
 

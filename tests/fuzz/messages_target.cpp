@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "exchange/piece_code.hpp"
+#include "exchange/pieces/piece_code.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::fuzz {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fuzz/span_file.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::fuzz {
 

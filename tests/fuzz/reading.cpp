@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/mapped_reader.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/serial_reader.hpp"
-#include "storage/shared_handles.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/serial_reader.hpp"
+#include "storage/decorators/shared_handles.hpp"
 
 namespace sheaf::fuzz {
 

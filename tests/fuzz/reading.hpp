@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 #include "fuzz/packed_files.hpp"
-#include "multifile/read_stream.hpp"
+#include "stream/read_stream.hpp"
 
 namespace sheaf::fuzz {
 

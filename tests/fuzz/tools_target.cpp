@@ -7,16 +7,16 @@
 
 #include "cli/commands.hpp"
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/defrag.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
-#include "storage/shared_handles.hpp"
+#include "tools/defrag.hpp"
+#include "keyval/keyval_check.hpp"
+#include "set/mapped_writer.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
+#include "storage/decorators/shared_handles.hpp"
 
 namespace sheaf::fuzz {
 

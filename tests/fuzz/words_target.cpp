@@ -6,8 +6,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/file_table.hpp"
-#include "multifile/open_mode.hpp"
+#include "creation/file_table.hpp"
+#include "mode/open_mode.hpp"
 #include "sharedfile/hints.hpp"
 #include "stripedfile/stripe_name.hpp"
 

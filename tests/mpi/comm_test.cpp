@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "comm/comm_contract.hpp"
-#include "comm/mpi_comm.hpp"
-#include "comm/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "comm_mpi/mpi_comm_pieces.hpp"
 #include "comm/shared_memory.hpp"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/mpi_comm.hpp"
-#include "multifile/parallel_writer.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "set/parallel_writer.hpp"
 #include "sheaf.h"
 #include "sion.h"
 #include "support/counting_store.hpp"

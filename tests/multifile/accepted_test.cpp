@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "base/warnings.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "storage/faulty_store.hpp"
+#include "keyval/keyval_writer.hpp"
+#include "set/mapped_writer.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/accepted.hpp"
 
 namespace sheaf::test::accepted_test {

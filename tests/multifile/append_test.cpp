@@ -1,8 +1,8 @@
 // Appending to a complete multifile: what was there stays, what is new follows, whoever wrote and whoever appends.
 #include <gtest/gtest.h>
 
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
+#include "tools/verify.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::append_test {

@@ -1,11 +1,11 @@
 // Buddy copies: whatever one group's node held may be lost.
-#include "multifile/buddy.hpp"
+#include "buddy/buddy.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
 namespace sheaf::test::buddy_test {

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "base/crc32c.hpp"
-#include "multifile/file_checks.hpp"
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
+#include "stream/file_checks.hpp"
+#include "tools/verify.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::checksums_test {

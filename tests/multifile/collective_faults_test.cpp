@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
 namespace sheaf::test::collective_faults_test {

@@ -1,7 +1,7 @@
 // Within a node the bytes of collective calls go through shared memory; messages travel between nodes only.
 #include <gtest/gtest.h>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 #include "support/watched_comm.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
 namespace sheaf::test::collective_test {

@@ -7,7 +7,7 @@
 #include <barrier>
 
 #include "comm/on_hybrid.hpp"
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/collective_programs.hpp"
 
 namespace sheaf::test::collective_threads_test {

@@ -1,14 +1,14 @@
 // Compressed multifiles: the same programs as without compression, what a killed writer leaves, and damage.
 #include <gtest/gtest.h>
 
-#include "multifile/defrag.hpp"
-#include "multifile/keyval_index.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/plain_file.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
+#include "tools/defrag.hpp"
+#include "keyval/keyval_index.hpp"
+#include "keyval/keyval_writer.hpp"
+#include "stream/plain_file.hpp"
+#include "recovery/repair.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/magic.hpp"
 #include "support/mapped.hpp"
 

@@ -2,7 +2,7 @@
 // is found by whoever opens the files, and a repair keeps exactly that.
 #include <gtest/gtest.h>
 
-#include "multifile/repair.hpp"
+#include "recovery/repair.hpp"
 #include "support/crash_points.hpp"
 
 namespace sheaf::test::crash_points_test {

@@ -1,7 +1,7 @@
 // Damaged multifiles: every reader gives a clear error, never wrong data, and all tasks the same outcome.
 #include <gtest/gtest.h>
 
-#include "multifile/mapped_reader.hpp"
+#include "set/mapped_reader.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::damage_test {

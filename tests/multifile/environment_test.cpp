@@ -1,10 +1,10 @@
 // What the environment adds to the open mode.
-#include "multifile/environment.hpp"
+#include "mode/environment.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 #include "support/environment.hpp"
 
 namespace sheaf::test::environment_test {

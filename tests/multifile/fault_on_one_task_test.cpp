@@ -1,7 +1,7 @@
 // The k-th operation of one task of several fails, for every k: in every way to write and read a multifile, collective calls have
 // one outcome on all tasks, nobody hangs, and no wrong byte is read or left in a complete file.
-#include "multifile/buddy.hpp"
-#include "multifile/verify.hpp"
+#include "buddy/buddy.hpp"
+#include "tools/verify.hpp"
 #include "support/faults.hpp"
 #include "support/mapped.hpp"
 

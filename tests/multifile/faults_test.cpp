@@ -2,7 +2,7 @@
 // right file, never with wrong data; nobody hangs, no file stays open.
 #include <gtest/gtest.h>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::faults_test {

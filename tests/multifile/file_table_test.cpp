@@ -1,5 +1,5 @@
 // Open mode files=@TABLE: every task in the physical file that a table names.
-#include "multifile/file_table.hpp"
+#include "creation/file_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,10 @@
 // back by key in random order; damaged records; reads that fail.
 #include <gtest/gtest.h>
 
-#include "multifile/keyval_index.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/split.hpp"
-#include "storage/faulty_store.hpp"
+#include "keyval/keyval_index.hpp"
+#include "keyval/keyval_writer.hpp"
+#include "tools/split.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/keyval_model.hpp"
 
 namespace sheaf::test::keyval_test {

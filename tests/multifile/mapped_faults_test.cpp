@@ -2,7 +2,7 @@
 // and what is left is right or refused.
 #include <gtest/gtest.h>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::mapped_faults_test {

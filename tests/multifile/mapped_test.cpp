@@ -1,8 +1,8 @@
 // Mapped access: written by N processes with tasks at random places, read by M processes in every way.
 #include <gtest/gtest.h>
 
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::mapped_test {

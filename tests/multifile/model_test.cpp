@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <map>
 
-#include "multifile/defrag.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
+#include "tools/defrag.hpp"
+#include "recovery/repair.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::model_test {

@@ -1,8 +1,8 @@
 // Names of multifiles that hosts make, remove and make anew while each remembers them for a while.
 #include <gtest/gtest.h>
 
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 

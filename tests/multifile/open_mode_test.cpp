@@ -1,5 +1,5 @@
 // The open-mode string.
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 
 #include <gtest/gtest.h>
 

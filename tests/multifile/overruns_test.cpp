@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "storage/testing.hpp"
 #include "support/mapped.hpp"
 

@@ -1,14 +1,14 @@
 // Repairs without a journal, readers of files that are being written, and the table of a file whose close was nearly over.
-#include "multifile/repair.hpp"
+#include "recovery/repair.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <thread>
 
-#include "multifile/leftovers.hpp"
-#include "multifile/temporary_name.hpp"
-#include "storage/faulty_store.hpp"
+#include "recovery/leftovers.hpp"
+#include "creation/temporary_name.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/crash_points.hpp"
 
 namespace sheaf::test::repair_test {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::simulated_ranks_test {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/on_threads.hpp"
-#include "exchange/throttle.hpp"
+#include "exchange/groups/throttle.hpp"
 #include "sharedfile/shared_file.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
 #include "support/mapped.hpp"

@@ -1,11 +1,11 @@
 // The k-th operation of a program of one task or of a tool fails, for every k: it is told, what was there before stays, and what
 // gets its name in the end is whole and right.
-#include "multifile/defrag.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
-#include "storage/recording_store.hpp"
+#include "tools/defrag.hpp"
+#include "keyval/keyval_writer.hpp"
+#include "recovery/repair.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
+#include "support/stores/recording_store.hpp"
 #include "support/faults.hpp"
 
 namespace sheaf::test::tool_faults_test {

@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "comm/fiber_comm.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "multifile/serial_reader.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
+#include "set/serial_reader.hpp"
 #include "scale/counting_heap.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 
 namespace sheaf::scale_test {
 namespace {

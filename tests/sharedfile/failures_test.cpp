@@ -3,10 +3,10 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::failures_test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/warnings.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/environment.hpp"
 
 namespace sheaf::hints_file_test {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "support/hosts_store.hpp"

@@ -5,10 +5,10 @@
 #include <chrono>
 
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "sharedfile/shared_file.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/hosts_store.hpp"
 
 namespace sheaf::shared_hosts_test {

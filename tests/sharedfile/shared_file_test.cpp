@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "comm/on_threads.hpp"
 #include "sharedfile/model.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::shared_file_test {
 namespace {

@@ -4,10 +4,10 @@
 #include <functional>
 #include <thread>
 
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/recording_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+#include "support/stores/recording_store.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/direct_link.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "support/hosts_store.hpp"

@@ -1,7 +1,7 @@
 // Simulated hosts whose caches do what they like at random moments.
 #include <random>
 
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/hosts_store.hpp"
 #include "testing.hpp"
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "storage/beside.hpp"
-#include "storage/posix_transfer.hpp"
+#include "storage/system/posix_transfer.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::posix_store_test {

@@ -1,5 +1,5 @@
 // Ranges that a File has for itself, in every store.
-#include "storage/range_locks.hpp"
+#include "storage/posix/range_locks.hpp"
 
 #include <gtest/gtest.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::range_locks_test {

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
 

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/fiber_comm.hpp"
-#include "comm/fiber_messages.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
-#include "stripedfile/session.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/fibers/fiber_messages.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
+#include "stripedfile/session/session.hpp"
 #include "stripedfile/striped_file.hpp"
 
 namespace sheaf::test {

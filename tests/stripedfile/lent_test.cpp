@@ -2,8 +2,8 @@
 #include <random>
 
 #include "cluster.hpp"
-#include "storage/forwarding_file.hpp"
-#include "stripedfile/service.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "stripedfile/service/service.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::test::lent_test {

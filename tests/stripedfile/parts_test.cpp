@@ -8,7 +8,7 @@
 #include "format/stripe_identity.hpp"
 #include "stripedfile/blocks.hpp"
 #include "stripedfile/listener_names.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 #include "stripedfile/stripe_name.hpp"
 
 namespace sheaf::sfio::parts_test {

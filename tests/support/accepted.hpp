@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "multifile/verify.hpp"
+#include "tools/verify.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {

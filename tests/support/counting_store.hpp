@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "storage/forwarding_file.hpp"
+#include "storage/decorators/forwarding_file.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::test {

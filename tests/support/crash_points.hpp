@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "storage/recording_store.hpp"
+#include "support/stores/recording_store.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test {

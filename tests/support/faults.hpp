@@ -6,7 +6,7 @@
 #include <map>
 #include <ostream>
 
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/accepted.hpp"
 
 namespace sheaf::test {

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "storage/memory_inode.hpp"
+#include "support/stores/memory_inode.hpp"
 #include "support/hosts_cache.hpp"
 
 namespace sheaf::test {

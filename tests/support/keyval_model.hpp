@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "multifile/keyval_index.hpp"
+#include "keyval/keyval_index.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {

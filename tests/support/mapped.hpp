@@ -1,8 +1,8 @@
 // mapped: programs with explicit places, run through the mapped writer and reader.
 #pragma once
 
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {

@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/fiber_comm.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/serial_writer.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
+#include "support/stores/memory_store.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "support/multifile_model.hpp"
 #include "support/task_handles.hpp"
 

@@ -18,11 +18,11 @@
 #include <string_view>
 #include <utility>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "format/header.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/forwarding_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "support/hosts_tally.hpp"
 
 namespace sheaf::test {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "api/mpiio/errors.hpp"
-#include "api/mpiio/requests.hpp"
+#include "api/mpiio/requests/requests.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::mpiio {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "api/mpiio/datatypes.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 #include "api/mpiio/entry.hpp"
 #include "sharedfile/lane.hpp"
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "api/mpiio/datarep.hpp"
+#include "api/mpiio/types/datarep.hpp"
 #include "api/mpiio/errhandlers.hpp"
-#include "api/mpiio/worker.hpp"
+#include "api/mpiio/requests/worker.hpp"
 #include "sharedfile/shared_file.hpp"
 
 namespace sheaf::mpiio {

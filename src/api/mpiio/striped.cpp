@@ -8,7 +8,7 @@
 
 #include "api/mpiio/errors.hpp"
 #include "api/sfio/shared_session.hpp"
-#include "comm/mpi_messages.hpp"
+#include "comm_mpi/mpi_messages.hpp"
 #include "stripedfile/stripe_name.hpp"
 #include "stripedfile/striped_store.hpp"
 

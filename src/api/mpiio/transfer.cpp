@@ -1,6 +1,6 @@
 #include "api/mpiio/transfer.hpp"
 
-#include "api/mpiio/datatypes.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 #include "api/mpiio/errors.hpp"
 
 namespace sheaf::mpiio {

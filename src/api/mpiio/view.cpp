@@ -1,5 +1,5 @@
 // Views, and what follows from them: offsets in bytes and extents in the file.
-#include "api/mpiio/datatypes.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
 #include "api/mpiio/info.hpp"

@@ -7,7 +7,7 @@
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
-#include "storage/lent_memory.hpp"
+#include "process/lent_memory.hpp"
 
 namespace sheaf::sfio {
 

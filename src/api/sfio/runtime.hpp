@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "api/sfio/shared_session.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/report.hpp"
 #include "comm/comm.hpp"
 #include "comm/messages.hpp"
-#include "stripedfile/session.hpp"
+#include "stripedfile/session/session.hpp"
 
 namespace sheaf::sfio {
 

@@ -7,10 +7,10 @@
 #include "api/sfio/memory.hpp"
 #include "api/sfio/runtime.hpp"
 #include "comm/agree.hpp"
-#include "comm/mpi_comm.hpp"
-#include "comm/mpi_messages.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "comm_mpi/mpi_messages.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::sfio {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "stripedfile/message_link.hpp"
+#include "stripedfile/session/message_link.hpp"
 
 namespace sheaf::sfio {
 

@@ -1,8 +1,8 @@
 // Collective reading and writing.
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/report.hpp"
 #include "comm/agree.hpp"
 
 using namespace sheaf;

@@ -1,11 +1,11 @@
 // Duplicates of handles: further readers of the same open multifile, made and released without communication.
 #include <algorithm>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/duplicate_reader.hpp"
+#include "api/sion/handles/report.hpp"
+#include "set/duplicate_reader.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/task_rows.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+#include "metadata/task_rows.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/buddy.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+#include "buddy/buddy.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

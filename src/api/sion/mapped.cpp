@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "api/sion/exported.hpp"
+#include "api/sion/handles/exported.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/parallel_open.hpp"
+#include "api/sion/handles/report.hpp"
+#include "metadata/parallel_open.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {

@@ -6,7 +6,7 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
-#include "multifile/facts.hpp"
+#include "metadata/facts.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::api {

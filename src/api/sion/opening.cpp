@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/handle.hpp"
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 
@@ -23,7 +23,7 @@ void give_stream(Handle& handle, FILE** fileptr);
 
 // Says on stderr that a multifile which is read was never closed.
 void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task);
-// At the first task: says that this job writes the multifile until the handle is gone (multifile/lease).
+// At the first task: says that this job writes the multifile until the handle is gone (journal/lease).
 void keep_lease(Handle& handle, const std::string& path);
 
 // Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task away from it. It is

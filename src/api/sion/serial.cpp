@@ -2,12 +2,12 @@
 #include <cstdlib>
 #include <limits>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/environment.hpp"
+#include "api/sion/handles/report.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/environment.hpp"
 #include "stripedfile/striped_store.hpp"
 
 using namespace sheaf;

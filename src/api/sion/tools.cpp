@@ -4,16 +4,16 @@
 #include <utility>
 #include <vector>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/defrag.hpp"
-#include "multifile/environment.hpp"
-#include "multifile/lease.hpp"
-#include "multifile/open_mode.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/verify.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
+#include "tools/defrag.hpp"
+#include "mode/environment.hpp"
+#include "journal/lease.hpp"
+#include "mode/open_mode.hpp"
+#include "recovery/repair.hpp"
+#include "tools/split.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/verify.hpp"
 #include "stripedfile/striped_store.hpp"
 
 #pragma GCC visibility push(default)

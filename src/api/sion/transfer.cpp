@@ -1,10 +1,10 @@
 // The calls that move bytes and positions of the current task.
 #include <cstring>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/report.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
