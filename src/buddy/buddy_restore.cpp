@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "comm/agree.hpp"
-#include "exchange/rounds.hpp"
 #include "buddy/buddy.hpp"
-#include "metadata/metadata_io.hpp"
+#include "comm/agree.hpp"
 #include "creation/output_set.hpp"
+#include "exchange/rounds.hpp"
+#include "metadata/metadata_io.hpp"
 
 namespace sheaf {
 
@@ -25,7 +25,8 @@ class Restorer {
     int64_t some = lacks;
     all_.all_max(std::span(&some, 1));
     if (!some) return;
-    std::vector<int64_t> needers(static_cast<size_t>(nfiles_));  // by file: 1 + the task that lacks it; 0: none
+    std::vector<int64_t> needers(
+        static_cast<size_t>(nfiles_));  // by file: 1 + the task that lacks it; 0: none
     if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
     all_.all_max(needers);
     // Those who read for others are asked first: where all see the same directory, nobody else need look.
@@ -34,7 +35,8 @@ class Restorer {
       if (missing(needers, offers)) look(needers, offers, asked);
     for (int64_t file = 0; file < nfiles_; ++file) {
       const auto at = static_cast<size_t>(file);
-      if (needers[at] > 0 && offers[at] > 0) move(file, static_cast<int>(offers[at] - 1), static_cast<int>(needers[at] - 1));
+      if (needers[at] > 0 && offers[at] > 0)
+        move(file, static_cast<int>(offers[at] - 1), static_cast<int>(needers[at] - 1));
     }
   }
 
@@ -62,7 +64,8 @@ class Restorer {
   // offers, by file: 1 + a task that sees it; 0: none known. asked: this task looks.
   void look(const std::vector<int64_t>& needers, std::vector<int64_t>& offers, bool asked) {
     for (size_t f = 0; f < needers.size(); ++f)
-      if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f))) offers[f] = all_.rank() + 1;
+      if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f)))
+        offers[f] = all_.rank() + 1;
     all_.all_max(offers);
   }
 
@@ -95,7 +98,9 @@ class Restorer {
   std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
     std::vector<std::byte> out[2], in[2];
     std::optional<Error> unread;
-    const auto length = [&](int64_t k) { return static_cast<size_t>(std::min(restored_at_once, size - k * restored_at_once)); };
+    const auto length = [&](int64_t k) {
+      return static_cast<size_t>(std::min(restored_at_once, size - k * restored_at_once));
+    };
     const auto prepare = [&](int64_t k) {
       exchange::Step step;
       if (source) {
@@ -119,7 +124,8 @@ class Restorer {
       if (target && received[0] > 0)
         target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])), k * restored_at_once);
     };
-    const auto unwritten = exchange::in_rounds(all_, (size + restored_at_once - 1) / restored_at_once, prepare, use);
+    const auto unwritten =
+        exchange::in_rounds(all_, (size + restored_at_once - 1) / restored_at_once, prepare, use);
     // The one who stores must know before it gives the file its name.
     std::optional<Error> problem;
     const auto told = attempt([&] { agree(all_, unread ? unread : unwritten); });
@@ -136,7 +142,8 @@ class Restorer {
 
 }  // namespace
 
-void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles, int64_t needed) {
+void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles,
+                          int64_t needed) {
   Restorer(store, all, path, levels, nfiles).restore(needed);
 }
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "buddy/buddy.hpp"
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
-#include "buddy/buddy.hpp"
-#include "stream/file_checks.hpp"
 #include "metadata/metadata_io.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -54,7 +54,8 @@ class BuddyView final : public File {
     }
     int64_t entries = -1;
     if (h.leads_set()) entries = append_mapping(reader, p, h);
-    if (checks) append_trailer(h, moved, *reader.extension(), checks->read_sums(0, static_cast<int64_t>(all)), entries);
+    if (checks)
+      append_trailer(h, moved, *reader.extension(), checks->read_sums(0, static_cast<int64_t>(all)), entries);
     made_ = true;
   }
 
@@ -151,7 +152,7 @@ class BuddyView final : public File {
   std::shared_ptr<File> copy_;
   std::string path_;
   std::vector<std::byte> front_, back_;
-  int64_t shift_ = 0;  // of the data area in the copy
+  int64_t shift_ = 0;            // of the data area in the copy
   int64_t begin_ = 0, end_ = 0;  // of the data area
   bool made_ = false;
 };
@@ -159,7 +160,8 @@ class BuddyView final : public File {
 }  // namespace
 
 std::shared_ptr<File> open_buddy(Store& store, const std::string& base, int level, const std::string& path) {
-  return std::make_shared<BuddyView>(store.open(buddy_name(base, level) + path.substr(base.size()), Access::read), path);
+  return std::make_shared<BuddyView>(
+      store.open(buddy_name(base, level) + path.substr(base.size()), Access::read), path);
 }
 
 std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
@@ -172,7 +174,8 @@ std::shared_ptr<File> BuddyStore::open_copy(const std::string& path) {
 }
 
 std::shared_ptr<File> BuddyStore::open(const std::string& path, Access access) {
-  if (path.find(format::journal_name(""), path.rfind('/') + 1) != path.npos) return inner().open(path, access);
+  if (path.find(format::journal_name(""), path.rfind('/') + 1) != path.npos)
+    return inner().open(path, access);
   std::shared_ptr<File> file;
   const auto failed = attempt([&] {
     file = inner().open(path, access);

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/warnings.hpp"
+#include "buddy/buddy.hpp"
+#include "creation/new_file.hpp"
 #include "exchange/pieces/extent.hpp"
 #include "exchange/rounds.hpp"
-#include "buddy/buddy.hpp"
-#include "stream/file_checks.hpp"
 #include "metadata/metadata_io.hpp"
-#include "creation/new_file.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -30,8 +30,19 @@ constexpr int64_t longest_extent = 1 << 20;
 
 // The metadata of a physical file; it travels as numbers.
 struct Table {
-  enum Fact : size_t { tasks, fsblksize, maxblocks, flag1, userdata, entries, piece, nsums, identity, identity_end = identity + 2,
-                       facts = identity_end };
+  enum Fact : size_t {
+    tasks,
+    fsblksize,
+    maxblocks,
+    flag1,
+    userdata,
+    entries,
+    piece,
+    nsums,
+    identity,
+    identity_end = identity + 2,
+    facts = identity_end
+  };
   std::array<int64_t, facts> fact{};
   std::vector<int64_t> ranks, chunks, counts, sizes;  // sizes: round by round
   std::vector<int64_t> mapping;                       // pairs, of the first file only
@@ -48,7 +59,8 @@ struct Table {
   }
   std::vector<int64_t> flat() {
     std::vector<int64_t> numbers(fact.begin(), fact.end());
-    for_each_part([&](std::vector<int64_t>& part, size_t) { numbers.insert(numbers.end(), part.begin(), part.end()); });
+    for_each_part(
+        [&](std::vector<int64_t>& part, size_t) { numbers.insert(numbers.end(), part.begin(), part.end()); });
     return numbers;
   }
   static Table of(std::span<const int64_t> numbers) {
@@ -71,7 +83,8 @@ struct Table {
     for (size_t i = 0; i < sizes.size(); ++i) {
       const bool used = static_cast<int64_t>(i / n) < counts[i % n];
       for (int64_t done = 0, all = used ? sizes[i] : 0; done < all;) {
-        const bool joins = !found.empty() && found.back().end() == offset + done && found.back().length < longest_extent;
+        const bool joins =
+            !found.empty() && found.back().end() == offset + done && found.back().length < longest_extent;
         if (!joins) found.push_back({offset + done, 0});
         const int64_t more = std::min(all - done, longest_extent - found.back().length);
         found.back().length += more;
@@ -115,8 +128,8 @@ Table read_table(File& file) {
 }
 
 // Writes the metadata of a copy: first the dummies, tasks of the group `own` that stores it.
-void write_table(File& file, const Table& table, const Table& own, int32_t nfiles, int32_t number, const std::string& base,
-                 std::span<const int64_t> group_sizes, int shift) {
+void write_table(File& file, const Table& table, const Table& own, int32_t nfiles, int32_t number,
+                 const std::string& base, std::span<const int64_t> group_sizes, int shift) {
   const auto dummies = own.ranks.size();
   format::Header h;
   h.userdata_order = static_cast<ByteOrder>(table.fact[Table::userdata]);
@@ -154,8 +167,9 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
     for (size_t i = 0; i < table.mapping.size(); i += 2) {
       const auto of = table.mapping[i];
       const int64_t stored_by = ((of - shift) % nfiles + nfiles) % nfiles;
-      entries.push_back({static_cast<int32_t>(of),
-                         static_cast<int32_t>(table.mapping[i + 1] + group_sizes[static_cast<size_t>(stored_by)])});
+      entries.push_back(
+          {static_cast<int32_t>(of),
+           static_cast<int32_t>(table.mapping[i + 1] + group_sizes[static_cast<size_t>(stored_by)])});
     }
     writer.write_mapping_size(p, static_cast<int32_t>(entries.size()));
     writer.write_mapping(p, 0, entries);
@@ -222,7 +236,9 @@ class Copier {
     const auto bytes = [](auto& value) { return std::as_writable_bytes(std::span(&value, 1)); };
     roots_.exchange({{to, bytes(length)}}, {{from, bytes(coming)}})->finish();
     std::vector<int64_t> theirs(static_cast<size_t>(coming));
-    roots_.exchange({{to, std::as_bytes(std::span(mine))}}, {{from, std::as_writable_bytes(std::span(theirs))}})->finish();
+    roots_
+        .exchange({{to, std::as_bytes(std::span(mine))}}, {{from, std::as_writable_bytes(std::span(theirs))}})
+        ->finish();
     return Table::of(theirs);
   }
 
@@ -242,7 +258,8 @@ class Copier {
     int64_t steps = std::ssize(sent);
     roots_.all_max(std::span(&steps, 1));
     const int64_t source = layout::data_start(own_.fact[Table::tasks], own_.fact[Table::fsblksize]);
-    const int64_t place = layout::data_start(own_.fact[Table::tasks] + table.fact[Table::tasks], table.fact[Table::fsblksize]);
+    const int64_t place =
+        layout::data_start(own_.fact[Table::tasks] + table.fact[Table::tasks], table.fact[Table::fsblksize]);
     std::vector<std::byte> out[2], in[2];
     std::optional<Error> unread;
     const auto prepare = [&](int64_t k) {
@@ -265,7 +282,8 @@ class Copier {
       return step;
     };
     const auto use = [&](int64_t k, const std::vector<int64_t>&) {
-      if (target && k < std::ssize(stored)) target->write_at(in[k % 2], place + stored[static_cast<size_t>(k)].offset);
+      if (target && k < std::ssize(stored))
+        target->write_at(in[k % 2], place + stored[static_cast<size_t>(k)].offset);
     };
     const auto unwritten = exchange::in_rounds(roots_, steps, prepare, use);
     return unread ? unread : unwritten;

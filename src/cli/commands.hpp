@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/defrag.hpp"
 #include "recovery/repair.hpp"
+#include "tools/defrag.hpp"
 #include "tools/split.hpp"
 
 namespace sheaf::cli {

@@ -9,9 +9,10 @@
 namespace sheaf::cli {
 
 void tell_unclosed(const std::string& path) {
-  std::fprintf(stderr,
-               "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
-               printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
+  std::fprintf(
+      stderr,
+      "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
+      printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
 }
 
 Multifile load(const std::string& path, Checking checking) {

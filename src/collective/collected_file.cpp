@@ -58,7 +58,8 @@ void CollectedFile::write_held() {
   if (only_collector_writes_)
     throw file_error(Code::wrong_mode, path_,
                      "is written by collectors for tasks of several hosts: " + std::to_string(held_.bytes()) +
-                         " bytes are in the memory of this task until the next collective call; flush after that, or close");
+                         " bytes are in the memory of this task until the next collective call; flush after "
+                         "that, or close");
   write(real(), held_);
   held_.clear();
   before_ = 0;

@@ -1,16 +1,16 @@
 // collective/collected_file: a physical file as one task of a collectively written multifile sees it.
 //
-// Bytes are held until the task's group brings them to its collector. What does not fit the memory for that is
-// written by the task itself: the bytes are the same either way, so nothing has to be agreed. The file is opened at the
-// first use of its own, so that tasks which only send never touch it.
+// Bytes are held until the task's group brings them to its collector. What does not fit the memory for that
+// is written by the task itself: the bytes are the same either way, so nothing has to be agreed. The file is
+// opened at the first use of its own, so that tasks which only send never touch it.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "metadata/edges.hpp"
-#include "stream/held_bytes.hpp"
 #include "storage/decorators/throttled_file.hpp"
+#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 
@@ -20,15 +20,18 @@ class CollectedFile final : public File {
   CollectedFile(Store& store, std::string path, std::shared_ptr<File> opened)
       : store_(store), path_(std::move(path)), file_(std::move(opened)) {}
 
-  // Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null: there are none).
+  // Writes to the file itself wait for a slot (null: they do not), and keep edges apart (null: there are
+  // none).
   void prepare(std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges);
-  // From now on only the collector writes: everything is held, and what would have to be written here is an error.
+  // From now on only the collector writes: everything is held, and what would have to be written here is an
+  // error.
   void leave_to_collector() { everything_ = only_collector_writes_ = true; }
 
-  // From now on writes of less than `direct` bytes are held, as long as all held weighs at most `capacity` bytes. 0: no more.
+  // From now on writes of less than `direct` bytes are held, as long as all held weighs at most `capacity`
+  // bytes. 0: no more.
   void hold(int64_t capacity, int64_t direct);
-  // Until bound_again() more is held: bytes that are sent in the same call. `everything`: nothing is written by the task
-  // itself meanwhile.
+  // Until bound_again() more is held: bytes that are sent in the same call. `everything`: nothing is written
+  // by the task itself meanwhile.
   void begin_unbounded(bool everything = false);
   // Returns how many extents at the end hold what was written since begin_unbounded().
   size_t bound_again();

@@ -18,12 +18,15 @@ std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, 
   std::vector<std::byte> all(is_collector() ? static_cast<size_t>(size()) * most : 0);
   std::vector<Incoming> incoming;
   for (int member = 0; is_collector() && member < size(); ++member)
-    incoming.push_back({tasks().first + member, std::span(all).subspan(static_cast<size_t>(member) * most, most)});
-  const std::vector<int64_t> received = file_->exchange({{aggregated().aggregator, mine}}, std::move(incoming))->finish();
+    incoming.push_back(
+        {tasks().first + member, std::span(all).subspan(static_cast<size_t>(member) * most, most)});
+  const std::vector<int64_t> received =
+      file_->exchange({{aggregated().aggregator, mine}}, std::move(incoming))->finish();
   size_t end = 0;
   for (size_t member = 0; member < received.size(); ++member) {
     const auto piece = std::span(all).subspan(member * most, static_cast<size_t>(received[member]));
-    end = static_cast<size_t>(std::ranges::copy(piece, all.begin() + static_cast<ptrdiff_t>(end)).out - all.begin());
+    end = static_cast<size_t>(std::ranges::copy(piece, all.begin() + static_cast<ptrdiff_t>(end)).out -
+                              all.begin());
   }
   all.resize(end);
   return all;
@@ -32,15 +35,21 @@ std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, 
 // Collective over the file: the first task learns the nodes of all and tells them who collects.
 void CollectiveGroup::choose_collector(const Spread& spread) {
   if (spread.nodes.count <= 1) return;
-  const std::vector<std::byte> bytes = gather(std::as_bytes(std::span(&spread.nodes.mine, 1)), sizeof spread.nodes.mine);
+  const std::vector<std::byte> bytes =
+      gather(std::as_bytes(std::span(&spread.nodes.mine, 1)), sizeof spread.nodes.mine);
   std::vector<int64_t> nodes(bytes.size() / sizeof spread.nodes.mine);
   if (!nodes.empty()) std::memcpy(nodes.data(), bytes.data(), bytes.size());
   int64_t chosen = 0;
   std::vector<Outgoing> outgoing;
-  const int64_t choice = is_collector() ? layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles) : 0;
+  const int64_t choice =
+      is_collector() ? layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles)
+                     : 0;
   for (int task = tasks().first; is_collector() && task <= tasks().last; ++task)
     outgoing.push_back({task, std::as_bytes(std::span(&choice, 1))});
-  file_->exchange(std::move(outgoing), {{aggregated().aggregator, std::as_writable_bytes(std::span(&chosen, 1))}})->finish();
+  file_
+      ->exchange(std::move(outgoing),
+                 {{aggregated().aggregator, std::as_writable_bytes(std::span(&chosen, 1))}})
+      ->finish();
   collector_ = static_cast<int>(chosen);
 }
 
@@ -59,8 +68,8 @@ struct Passes {
   layout::GroupPassBack back;
 };
 
-// Visits the leaders one after the other, in order or backwards; visit() changes `passes`. Collective over `comm`, in which
-// `rank_of` says who they are; `mine`: which of them this task is, or -1.
+// Visits the leaders one after the other, in order or backwards; visit() changes `passes`. Collective over
+// `comm`, in which `rank_of` says who they are; `mine`: which of them this task is, or -1.
 template <class RankOf, class Visit>
 void go_over(Comm& comm, int leaders, int mine, RankOf rank_of, bool backwards, Passes& passes, Visit visit) {
   const auto memory = std::as_writable_bytes(std::span(&passes, 1));
@@ -94,17 +103,21 @@ layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, G
     }
   };
   const auto back = [&] {
-    for (size_t t = places.size(); t-- > 0;) passes.back.complete(leaders.first() + static_cast<int64_t>(t), places[t]);
+    for (size_t t = places.size(); t-- > 0;)
+      passes.back.complete(leaders.first() + static_cast<int64_t>(t), places[t]);
   };
   const auto both_ways = [&](Comm& comm, int own, auto rank_of) {
     go_over(comm, leaders.total(), own, rank_of, false, passes, there);
     go_over(comm, leaders.total(), own, rank_of, true, passes, back);
   };
   if (file.grain() > 1) {
-    const int own = leaders.is_leader() ? static_cast<int>(leaders.first() / std::max<int64_t>(1, leaders.leader(1))) : -1;
+    const int own = leaders.is_leader()
+                        ? static_cast<int>(leaders.first() / std::max<int64_t>(1, leaders.leader(1)))
+                        : -1;
     both_ways(file, own, [&](int leader) { return static_cast<int>(leaders.leader(leader)); });
   } else {
-    const auto chain = leaders.total() > 1 ? file.split(leaders.is_leader() ? 0 : -1, file.rank()) : self_comm();
+    const auto chain =
+        leaders.total() > 1 ? file.split(leaders.is_leader() ? 0 : -1, file.rank()) : self_comm();
     if (leaders.is_leader()) both_ways(*chain, chain->rank(), [](int leader) { return leader; });
   }
   layout::GroupPlace place;
@@ -116,7 +129,8 @@ bool is_first_of_host(Comm& file, int64_t host) {
   int64_t before = -1;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
-  if (file.rank() + 1 < file.size()) outgoing.push_back({file.rank() + 1, std::as_bytes(std::span(&host, 1))});
+  if (file.rank() + 1 < file.size())
+    outgoing.push_back({file.rank() + 1, std::as_bytes(std::span(&host, 1))});
   if (file.rank() > 0) incoming.push_back({file.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
   file.exchange(std::move(outgoing), std::move(incoming))->finish();
   return before != host;
@@ -124,8 +138,8 @@ bool is_first_of_host(Comm& file, int64_t host) {
 
 namespace {
 
-// Whether one task may as well collect for all groups of the layout: with few tasks and small requests a round ends sooner than
-// several writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
+// Whether one task may as well collect for all groups of the layout: with few tasks and small requests a
+// round ends sooner than several writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
 bool is_little(int tasks, int64_t total) {
   constexpr int few = 15;
   constexpr int64_t small = int64_t{64} << 10;
@@ -134,11 +148,13 @@ bool is_little(int tasks, int64_t total) {
 
 }  // namespace
 
-NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan, const Spread& spread) {
+NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
+                      const Spread& spread) {
   using Begins = GroupPass::Begins;
   const PrefixedSum requests = prefixed_sum(file, request.bytes);
   const int64_t total = requests.total;
-  const int64_t average = layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
+  const int64_t average =
+      layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
   NewGroups made;
   made.average_request = (total + file.size() - 1) / file.size();
   const layout::GroupPlace whole{0, file.size(), total, 0, 1};
@@ -166,8 +182,9 @@ NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectiveP
   made.group = CollectiveGroup(file, joined ? whole : place, free_choice ? spread : Spread{});
   const int member = file.rank() - place.first;
   const auto overflow = attempt([&] {
-    made.chunk_size = plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
-                                 : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
+    made.chunk_size =
+        plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
+                   : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
   });
   if (overflow) made.chunk_size = INT64_MAX;
   // In one group only the last chunk differs from its request.

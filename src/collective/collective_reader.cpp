@@ -10,7 +10,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr size_t most_extents = 256;               // of a wish
+constexpr size_t most_extents = 256;             // of a wish
 constexpr int64_t direct_read_bytes = 64 << 10;  // automatic: larger requests are read by the task itself
 
 }  // namespace
@@ -30,8 +30,8 @@ struct CollectiveReader::Wish {
   }
 };
 
-CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan, ReadStream& stream,
-                                   FetchedFile& fetched, const CollectiveMeans& means)
+CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
+                                   ReadStream& stream, FetchedFile& fetched, const CollectiveMeans& means)
     : file_(file),
       group_(std::move(group)),
       stream_(stream),
@@ -45,7 +45,8 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
 }
 
 void CollectiveReader::plan_next(int64_t request) {
-  // What a round brings of whole pieces may begin before the position, end before the room does, and has checksums.
+  // What a round brings of whole pieces may begin before the position, end before the room does, and has
+  // checksums.
   const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * most_extents} : 0;
   const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
   calls_left_ = std::max<int64_t>(0, calls - 1);
@@ -64,7 +65,8 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
       --calls_left_;
       if (!problem) problem = attempt([&] { stream_.read(out); });
     }
-    // Also where all bytes are here already: a task that has jumped, or wants more than it did, reads alone and may fail.
+    // Also where all bytes are here already: a task that has jumped, or wants more than it did, reads alone
+    // and may fail.
     agree(file_, problem);
   } catch (...) {
     if (before) stream_.seek_block(before->block, before->offset);
@@ -73,7 +75,8 @@ void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>
 }
 
 // What this task could not do; what fails in a round is thrown on all.
-std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out, std::optional<Error> problem) {
+std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
+                                                      std::optional<Error> problem) {
   if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read_bytes)) && !problem) {
     problem = attempt([&] { stream_.read(out); });
     out = {};
@@ -89,8 +92,8 @@ std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out, 
   }
 }
 
-// The stream from its position on, as far as a round goes: a request first, and what may be read next. Data with checksums are
-// wanted in whole pieces, and their checksums with them.
+// The stream from its position on, as far as a round goes: a request first, and what may be read next. Data
+// with checksums are wanted in whole pieces, and their checksums with them.
 CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
   Wish wish;
   std::vector<Extent> sums;
@@ -125,8 +128,8 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
 bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(), largest_, wish.lacks, wish.bytes(), std::ssize(wish.code), std::ssize(wish.extents),
-                     -capacity_};
+  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, wish.bytes(), std::ssize(wish.code),
+                     std::ssize(wish.extents), -capacity_};
   file_.all_max(facts);
   plan_next(facts[1]);
   if (facts[0] != 0) {
@@ -143,7 +146,8 @@ bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
 std::optional<Error> CollectiveReader::fetch(const Wish& wish, const exchange::TwoPhase::Load& largest) {
   File& file = group_.is_collector() ? fetched_.real() : fetched_;
   const exchange::Access access = wish.access();
-  if (mover_) return exchange::read_moved(file, access, *mover_, group_.tasks(), group_.is_collector(), largest.pieces);
+  if (mover_)
+    return exchange::read_moved(file, access, *mover_, group_.tasks(), group_.is_collector(), largest.pieces);
   exchange::Tally tally;
   const auto unknown = two_phase_.plan_groups(access, wish.code, group_.aggregated(), largest);
   int64_t done = 0;

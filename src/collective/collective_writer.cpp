@@ -4,10 +4,10 @@
 #include <array>
 #include <cstring>
 
+#include "collective/merged_file.hpp"
 #include "comm/agree.hpp"
 #include "exchange/groups/moved.hpp"
 #include "exchange/pieces/piece_code.hpp"
-#include "collective/merged_file.hpp"
 
 namespace sheaf {
 
@@ -17,8 +17,9 @@ constexpr int64_t most_chunks = 64 << 10;  // recorded by a collector per round
 
 }  // namespace
 
-CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan, WriteStream& stream,
-                                   std::shared_ptr<CollectedFile> collected, const CollectiveMeans& means)
+CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan,
+                                   WriteStream& stream, std::shared_ptr<CollectedFile> collected,
+                                   const CollectiveMeans& means)
     : file_(file),
       group_(std::move(groups.group)),
       stream_(stream),
@@ -33,7 +34,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       two_phase_(file) {
   if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
   if (!merge_) {
-    // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest does not fit.
+    // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest
+    // does not fit.
     collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
     if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
     if (journal())
@@ -42,11 +44,13 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
   plan_next(groups.average_request);
 }
 
-// The number of calls until the next round, from the largest request that is to be expected; nothing is learnt from none.
+// The number of calls until the next round, from the largest request that is to be expected; nothing is
+// learnt from none.
 void CollectiveWriter::plan_next(int64_t request) {
   constexpr int64_t around = 2 * sizeof(Extent);
   if (request > 0) {
-    at_once_ = merge_ || mover_ || spans_hosts_ || 2 * request > capacity_ || (automatic_ && request >= WriteStream::direct_bytes);
+    at_once_ = merge_ || mover_ || spans_hosts_ || 2 * request > capacity_ ||
+               (automatic_ && request >= WriteStream::direct_bytes);
     calls_between_ = std::max<int64_t>(1, capacity_ / (request + around));
   }
   calls_left_ = calls_between_;
@@ -63,7 +67,8 @@ void CollectiveWriter::write(std::span<const std::byte> data, const std::optiona
   write_between(data);
 }
 
-// Outside of a round. What the task cannot write itself now, it brings to the next one, where all learn of it.
+// Outside of a round. What the task cannot write itself now, it brings to the next one, where all learn of
+// it.
 void CollectiveWriter::write_between(std::span<const std::byte> data) {
   if (!attempt([&] { stream_.write(data); })) return;
   const auto failed = attempt([&] {
@@ -117,7 +122,8 @@ void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::
 }
 
 // `window`: bytes of a group that travel at a time; no member has room for more.
-std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, int64_t largest, int64_t window) {
+std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, int64_t largest,
+                                             int64_t window) {
   const auto sequence = two_phase_.line_up(group_.aggregated(), std::ssize(data), largest, window);
   int64_t rounds = (sequence.total + window - 1) / window;
   file_.all_max(std::span(&rounds, 1));
@@ -125,7 +131,8 @@ std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, in
   two_phase_.plan_sequence(group_.aggregated(), sequence, window, rounds);
   const int64_t size = std::ssize(data);
   const layout::TypeMap piece = layout::TypeMap::bytes(size);
-  const exchange::Access access{sequence.begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
+  const exchange::Access access{
+      sequence.begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
   MergedFile merged(stream_, sequence.sizes);
   exchange::Tally tally;
   return two_phase_.write(merged, access, tally);
@@ -140,25 +147,34 @@ void CollectiveWriter::refuse(const std::optional<Error>& mine) {
 // Pieces that are large anyway gain nothing by travelling.
 std::optional<Error> CollectiveWriter::write_large_ones() {
   const HeldBytes& held = collected_->held();
-  const bool large = automatic_ && !spans_hosts_ && !held.empty() && held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
+  const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
+                     held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
   if (!large && (takes_part_ || spans_hosts_)) return std::nullopt;
   return attempt([&] { collected_->write_held(); });
 }
 
 void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
-  if (!mine && is_collector() && journal()) mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
+  if (!mine && is_collector() && journal())
+    mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
   if (!mine) mine = write_large_ones();
   if (!mine) mine = std::exchange(behind_, std::nullopt);
   HeldBytes& held = collected_->held();
   layout::TypeMap pieces;
   std::vector<std::byte> code;
-  if (!mine) mine = attempt([&] {
-    pieces = pieces_of(held.extents());
-    code = exchange::encode_pieces(held.access(pieces), 0, held.bytes());
-  });
+  if (!mine)
+    mine = attempt([&] {
+      pieces = pieces_of(held.extents());
+      code = exchange::encode_pieces(held.access(pieces), 0, held.bytes());
+    });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(), largest_, held.bytes(), std::ssize(code), std::ssize(held.extents()), -capacity_,
-                     journal() ? journal()->to_send() : 0, kind == Kind::last && stream_.blocks().reads_back()};
+  int64_t facts[] = {mine.has_value(),
+                     largest_,
+                     held.bytes(),
+                     std::ssize(code),
+                     std::ssize(held.extents()),
+                     -capacity_,
+                     journal() ? journal()->to_send() : 0,
+                     kind == Kind::last && stream_.blocks().reads_back()};
   file_.all_max(facts);
   const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4], -facts[5]};
   plan_next(facts[1]);
@@ -187,14 +203,16 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   if (facts[6] > 0) file_.barrier();  // whoever returns finds them recorded
 }
 
-// Collective: what this round has completed, `most` chunks of a task. A task whose bytes may not have arrived sends nothing.
+// Collective: what this round has completed, `most` chunks of a task. A task whose bytes may not have arrived
+// sends nothing.
 void CollectiveWriter::record_chunks(int64_t most) {
   using Report = JournalWriter::Report;
   most = std::min(most, std::clamp<int64_t>(most_chunks / group_.size(), 1, 4096));
   if (most == 0) return;
   std::vector<Report> mine;
   if (journal() && !behind_) mine = journal()->send(most);
-  const auto bytes = group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
+  const auto bytes =
+      group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
   if (!is_collector() || behind_) return;
   std::vector<Report> all(bytes.size() / sizeof(Report));
   if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
@@ -202,12 +220,14 @@ void CollectiveWriter::record_chunks(int64_t most) {
 }
 
 // Collective: to the collectors, who write everything. Returns what went wrong here.
-std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const layout::TypeMap& pieces, std::span<const std::byte> code,
+std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const layout::TypeMap& pieces,
+                                             std::span<const std::byte> code,
                                              const exchange::TwoPhase::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
   const exchange::Access access = held.access(pieces);
   File& file = is_collector() ? collected_->real() : *collected_;
-  if (mover_) return exchange::write_moved(file, access, *mover_, group_.tasks(), is_collector(), largest.pieces);
+  if (mover_)
+    return exchange::write_moved(file, access, *mover_, group_.tasks(), is_collector(), largest.pieces);
   exchange::Tally tally;
   const auto unknown = two_phase_.plan_groups(access, code, group_.aggregated(), largest);
   const auto failed = two_phase_.write(file, access, tally);
@@ -218,9 +238,7 @@ std::optional<Error> CollectiveWriter::finish() {
   // A failure that the program has not been told yet may be over: then the second try brings everything.
   std::optional<Error> problem;
   for (int tries = 2; tries > 0; --tries) {
-    problem = attempt([&] {
-      round(Kind::last, std::nullopt);
-    });
+    problem = attempt([&] { round(Kind::last, std::nullopt); });
     if (!problem) break;
   }
   if (!problem) problem = behind_;

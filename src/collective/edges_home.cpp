@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "comm/agree.hpp"
-#include "exchange/pieces/piece_code.hpp"
-#include "exchange/groups/two_phase.hpp"
 #include "collective/collective_group.hpp"
-#include "stream/held_bytes.hpp"
+#include "comm/agree.hpp"
+#include "exchange/groups/two_phase.hpp"
+#include "exchange/pieces/piece_code.hpp"
 #include "storage/decorators/forwarding_file.hpp"
+#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 
@@ -42,15 +42,16 @@ class NotWritten final : public ForwardingFile {
 
 }  // namespace
 
-void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length, std::vector<exchange::Extent>& extents) {
+void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
+               std::vector<exchange::Extent>& extents) {
   map.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
     if (part.is_edge) extents.push_back({at, bytes});
     return true;
   });
 }
 
-std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file, const EdgesHome& where,
-                                const OwnEdges& own) {
+std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
+                                const EdgesHome& where, const OwnEdges& own) {
   const auto& [edges, extents] = own;
   std::optional<Error> problem;
   size_t next = 0;
@@ -68,7 +69,9 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
         const int64_t at = extent.offset + done;
         bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, leg.end) - at));
         if (edges->read(bytes, at) != bytes.size())
-          throw file_error(Code::io, path, "what was kept beside it for offset " + std::to_string(at) + " is no longer there");
+          throw file_error(
+              Code::io, path,
+              "what was kept beside it for offset " + std::to_string(at) + " is no longer there");
         held.append(bytes, at);
         done += std::ssize(bytes);
         if (done == extent.length) {
@@ -98,7 +101,8 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
       exchange::TwoPhase two_phase(comm);  // whose members keep their aggregator
       const exchange::TwoPhase::Group group{0, comm.size() - 1, leg.writer};
       exchange::Tally tally;
-      const auto unknown = two_phase.plan_groups(access, code, group, {load[0], load[1], load[2], step_bytes(comm.size())});
+      const auto unknown =
+          two_phase.plan_groups(access, code, group, {load[0], load[1], load[2], step_bytes(comm.size())});
       const auto failed = two_phase.write(*target, access, tally);
       if (unknown) throw *unknown;
       if (failed) throw *failed;

@@ -1,4 +1,5 @@
-// collective/edges_home: in the close, what hosts have kept beside a physical file (metadata/edges) goes where it belongs.
+// collective/edges_home: in the close, what hosts have kept beside a physical file (metadata/edges) goes
+// where it belongs.
 #pragma once
 
 #include <functional>
@@ -13,9 +14,10 @@
 
 namespace sheaf {
 
-// Bytes [offset, offset + length) of the physical file that tasks of this process have written, in order, as far as they are
-// edges; added to `extents`.
-void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length, std::vector<exchange::Extent>& extents);
+// Bytes [offset, offset + length) of the physical file that tasks of this process have written, in order, as
+// far as they are edges; added to `extents`.
+void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
+               std::vector<exchange::Extent>& extents);
 
 // The physical file whose edges come home.
 struct EdgesHome {
@@ -35,10 +37,10 @@ struct OwnEdges {
 // The physical file at a task that shall write to it; each brings its own. Throws what opening it throws.
 using FileToWrite = std::function<File&()>;
 
-// Collective over `comm`, among which are the tasks of a physical file, all of whose bytes are written. Every unit is written by one
-// task of `comm`: those with metadata by the one who writes those. Memory: 16 MiB of edges at a time. Returns what went wrong here;
-// then some edges are not in the file, but still beside it.
-std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file, const EdgesHome& where,
-                                const OwnEdges& own);
+// Collective over `comm`, among which are the tasks of a physical file, all of whose bytes are written. Every
+// unit is written by one task of `comm`: those with metadata by the one who writes those. Memory: 16 MiB of
+// edges at a time. Returns what went wrong here; then some edges are not in the file, but still beside it.
+std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
+                                const EdgesHome& where, const OwnEdges& own);
 
 }  // namespace sheaf

@@ -46,7 +46,8 @@ size_t FetchedFile::read_at(std::span<std::byte> data, int64_t offset) {
     std::memcpy(data.data() + done, bytes_.data() + start + (at - extent->offset), n);
     done += n;
   }
-  return done == data.size() ? done : done + read_alone(data.subspan(done), offset + static_cast<int64_t>(done));
+  return done == data.size() ? done
+                             : done + read_alone(data.subspan(done), offset + static_cast<int64_t>(done));
 }
 
 size_t FetchedFile::read_alone(std::span<std::byte> data, int64_t offset) {

@@ -1,7 +1,7 @@
 // collective/fetched_file: a physical file as one task of a collectively read multifile sees it.
 //
-// Extents that the task's collector has read for it are served from memory; for anything else the task opens the file and
-// reads itself. Any thread.
+// Extents that the task's collector has read for it are served from memory; for anything else the task opens
+// the file and reads itself. Any thread.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "stream/held_bytes.hpp"
 #include "storage/store.hpp"
+#include "stream/held_bytes.hpp"
 
 namespace sheaf {
 
@@ -24,7 +24,8 @@ class FetchedFile : public File {
   void take(std::vector<Extent> extents, std::vector<std::byte> bytes);
 
   File& real();  // opened if need be
-  // The file was never closed: hosts may keep parts of it beside it (metadata/edges_reader). Before anything is read.
+  // The file was never closed: hosts may keep parts of it beside it (metadata/edges_reader). Before anything
+  // is read.
   void rejoin();
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override;

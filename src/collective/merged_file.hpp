@@ -1,13 +1,14 @@
-// collective/merged_file: what the members of a group write in one call of merge mode, as a file: their pieces one behind the
-// other. Written from the beginning to the end, it goes into the collector's stream. Only written.
+// collective/merged_file: what the members of a group write in one call of merge mode, as a file: their
+// pieces one behind the other. Written from the beginning to the end, it goes into the collector's stream.
+// Only written.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "stream/write_stream.hpp"
 #include "storage/store.hpp"
+#include "stream/write_stream.hpp"
 
 namespace sheaf {
 

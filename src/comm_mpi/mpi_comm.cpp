@@ -31,9 +31,10 @@ struct Family {
   std::shared_ptr<mpi::Spares> spares;
   mpi::Spares::Spare spare;  // what the first of them talks on; null before their first meeting
   Traffic traffic;
-  int number = 0;    // rank in `program`
-  int largest = 0;   // bytes per message
-  int per_node = 0;  // tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
+  int number = 0;   // rank in `program`
+  int largest = 0;  // bytes per message
+  int per_node =
+      0;  // tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
 };
 
 // A communicator that is Sheaf's own; freed at the end unless it is a spare, which the family gives back.
@@ -51,7 +52,8 @@ class Handle {
   Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), end_(other.end_) {}
   ~Handle() {
     int finalized = 0;
-    if (end_ == End::keep || comm_ == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+    if (end_ == End::keep || comm_ == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized)
+      return;
     MPI_Comm_free(&comm_);
   }
   MPI_Comm get() const { return comm_; }
@@ -123,7 +125,8 @@ class MpiComm final : public Comm {
 
   void prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) override {
     mpi::Meeting* const tasks = meeting();
-    if (!tasks || values.size_bytes() > SharedMeeting::most_bytes) return Comm::prefix_sum_and_total(values, totals);
+    if (!tasks || values.size_bytes() > SharedMeeting::most_bytes)
+      return Comm::prefix_sum_and_total(values, totals);
     count(values.size_bytes());
     tasks->prefix_sum_and_total(values, totals);
   }
@@ -136,8 +139,7 @@ class MpiComm final : public Comm {
     if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
     const int64_t length = std::ssize(mine);
     patiently("MPI_Igather", [&](MPI_Request* request) {
-      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(),
-                         request);
+      return MPI_Igather(&length, 1, MPI_INT64_T, result.sizes.data(), 1, MPI_INT64_T, root, comm(), request);
     });
     if (rank_ == root) result.bytes.resize(static_cast<size_t>(result.offsets().back()));
     mpi::gather(group(), mine, result.bytes, result.sizes, root);
@@ -156,10 +158,11 @@ class MpiComm final : public Comm {
     std::vector<std::byte> mine;
     mpi::Meeting* const tasks = meeting();
     const bool met = tasks && tasks->scatter(sizes, pieces.bytes, length, mine, root);
-    if (!met) patiently("MPI_Iscatter", [&](MPI_Request* request) {
-      return MPI_Iscatter(is_root ? sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
-                          comm(), request);
-    });
+    if (!met)
+      patiently("MPI_Iscatter", [&](MPI_Request* request) {
+        return MPI_Iscatter(is_root ? sizes.data() : nullptr, 1, MPI_INT64_T, &length, 1, MPI_INT64_T, root,
+                            comm(), request);
+      });
     if (length < 0) throw Error(Code::invalid_argument, "the pieces to scatter do not match their sizes");
     if (met) return mine;
     mine.resize(static_cast<size_t>(length));
@@ -180,7 +183,8 @@ class MpiComm final : public Comm {
     });
   }
 
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size_);
     count(static_cast<size_t>(bytes_of(outgoing)));
     return mpi::start_exchange(comm(), std::move(outgoing), std::move(incoming));
@@ -270,9 +274,9 @@ class MpiComm final : public Comm {
 
   mpi::Group group() { return {comm(), rank_, size_, family_->largest}; }
 
-  // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those kept for all tasks
-  // of the program can be had, what topology rank 0 asks for, and, as this takes a reduction anyway, the maxima that the caller
-  // needs.
+  // The only meeting on the program's communicator: which of its duplicates is free everywhere, whether those
+  // kept for all tasks of the program can be had, what topology rank 0 asks for, and, as this takes a
+  // reduction anyway, the maxima that the caller needs.
   void meet_first(std::span<int64_t> values) {
     constexpr size_t offered = mpi::Spares::numbers;
     constexpr size_t own = offered + 2;

@@ -129,9 +129,9 @@ void gather(const Group& group, std::span<const std::byte> mine, std::span<std::
     }
     if (is_own(group, task)) return copy_bytes(place, mine.data(), size);
     in_messages(group, size, [&](size_t start, int part) {
-      check(
-          MPI_Irecv(place + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm, messages.next()),
-          "MPI_Irecv");
+      check(MPI_Irecv(place + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm,
+                      messages.next()),
+            "MPI_Irecv");
     });
   });
   messages.finish();
@@ -168,9 +168,9 @@ void scatter(const Group& group, std::span<std::byte> mine, std::span<const std:
     const std::byte* const piece = joined.data() + offset;
     if (is_own(group, task)) return copy_bytes(mine.data(), piece, size);
     in_messages(group, size, [&](size_t start, int part) {
-      check(
-          MPI_Isend(piece + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm, messages.next()),
-          "MPI_Isend");
+      check(MPI_Isend(piece + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm,
+                      messages.next()),
+            "MPI_Isend");
     });
   });
   messages.finish();

@@ -21,12 +21,12 @@ class MpiExchange final : public Exchange {
     received_ = incoming.size();
     requests_.reserve(incoming.size() + outgoing.size());
     for (const Incoming& message : incoming)
-      check(MPI_Irecv(message.room.data(), static_cast<int>(message.room.size()), MPI_BYTE, message.peer, exchange_tag, comm,
-                      &requests_.emplace_back(MPI_REQUEST_NULL)),
+      check(MPI_Irecv(message.room.data(), static_cast<int>(message.room.size()), MPI_BYTE, message.peer,
+                      exchange_tag, comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Irecv");
     for (const Outgoing& message : outgoing)
-      check(MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer, exchange_tag, comm,
-                      &requests_.emplace_back(MPI_REQUEST_NULL)),
+      check(MPI_Isend(message.bytes.data(), static_cast<int>(message.bytes.size()), MPI_BYTE, message.peer,
+                      exchange_tag, comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend");
   }
   MpiExchange(const MpiExchange&) = delete;
@@ -37,10 +37,12 @@ class MpiExchange final : public Exchange {
     std::optional<Error> problem;
     for (size_t i = 0; i < requests_.size(); ++i) {
       MPI_Status status;
-      const auto failed = attempt([&] { wait(requests_[i], i < received_ ? "MPI_Irecv" : "MPI_Isend", &status); });
+      const auto failed =
+          attempt([&] { wait(requests_[i], i < received_ ? "MPI_Irecv" : "MPI_Isend", &status); });
       if (failed && !problem) problem = failed;
       int count = 0;
-      if (i < received_ && !failed && MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS) bytes[i] = count;
+      if (i < received_ && !failed && MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS)
+        bytes[i] = count;
     }
     if (problem) throw *problem;
     return bytes;
@@ -53,7 +55,8 @@ class MpiExchange final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, std::vector<Outgoing> outgoing,
+                                         std::vector<Incoming> incoming) {
   return std::make_unique<MpiExchange>(comm, outgoing, incoming);
 }
 

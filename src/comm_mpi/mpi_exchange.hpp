@@ -10,6 +10,7 @@
 namespace sheaf::mpi {
 
 // Comm::exchange. Only those named as peers wait for each other.
-std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
+std::unique_ptr<Exchange> start_exchange(MPI_Comm comm, std::vector<Outgoing> outgoing,
+                                         std::vector<Incoming> incoming);
 
 }  // namespace sheaf::mpi

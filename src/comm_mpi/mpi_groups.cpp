@@ -71,9 +71,10 @@ void check_partition(Comm& comm, MPI_Comm whole, MPI_Comm part) {
     throw Error(Code::mismatch, "the local communicators of " + std::to_string(sums[1]) +
                                     " tasks reach beyond the global one; each must be a part of it");
   if (sums[0] != 0)
-    throw Error(Code::mismatch,
-                "the local communicators are no partition of the global one: a task is in the communicator of "
-                "another, but has named a different one");
+    throw Error(
+        Code::mismatch,
+        "the local communicators are no partition of the global one: a task is in the communicator of "
+        "another, but has named a different one");
 }
 
 }  // namespace sheaf

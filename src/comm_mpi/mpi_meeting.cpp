@@ -44,8 +44,8 @@ std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count)
   return meetings;
 }
 
-// Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks without moving
-// anything on.
+// Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks
+// without moving anything on.
 bool Meeting::wait() {
   return tasks_.wait([this] {
     int found = 0;
@@ -62,7 +62,8 @@ bool Meeting::meet(std::span<const std::byte> mine) {
 template <class Join>
 void Meeting::join_all(size_t count, Join join) {
   for (int r = 0; r < tasks_.size(); ++r)
-    for (size_t i = 0; i < count; ++i) join(i, load<int64_t>(tasks_.of(r).data() + i * sizeof(int64_t), native_order), r);
+    for (size_t i = 0; i < count; ++i)
+      join(i, load<int64_t>(tasks_.of(r).data() + i * sizeof(int64_t), native_order), r);
 }
 
 template <class Join>
@@ -77,7 +78,8 @@ bool Meeting::all_max(std::span<int64_t> values) {
 }
 
 bool Meeting::all_sum(std::span<int64_t> values) {
-  return combine(values, [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : values[i] + value; });
+  return combine(values,
+                 [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : values[i] + value; });
 }
 
 bool Meeting::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
@@ -117,7 +119,9 @@ bool Meeting::scatter(std::span<const int64_t> sizes, std::span<const std::byte>
   }
   if (!meet(all)) return false;
   const std::byte* const laid = tasks_.of(root).data();
-  const auto size_of = [&](int r) { return load<int64_t>(laid + sizeof(int64_t) * static_cast<size_t>(r), native_order); };
+  const auto size_of = [&](int r) {
+    return load<int64_t>(laid + sizeof(int64_t) * static_cast<size_t>(r), native_order);
+  };
   length = size_of(tasks_.rank());
   if (length < 0) return true;
   const std::byte* piece = laid + sizeof(int64_t) * static_cast<size_t>(tasks_.size());
@@ -128,7 +132,8 @@ bool Meeting::scatter(std::span<const int64_t> sizes, std::span<const std::byte>
 
 bool Meeting::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
   if (!meet(tasks_.rank() == root ? pieces : std::span<const std::byte>())) return false;
-  std::ranges::copy(tasks_.of(root).subspan(mine.size() * static_cast<size_t>(tasks_.rank()), mine.size()), mine.begin());
+  std::ranges::copy(tasks_.of(root).subspan(mine.size() * static_cast<size_t>(tasks_.rank()), mine.size()),
+                    mine.begin());
   return true;
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "comm/comm.hpp"
-#include "comm_mpi/mpi_shared_memory.hpp"
 #include "comm/shared_meeting.hpp"
+#include "comm_mpi/mpi_shared_memory.hpp"
 
 namespace sheaf::mpi {
 
@@ -30,16 +30,17 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  // The collective calls of Comm, by the same rules. Those that return false have moved nothing, on no task, because
-  // somebody's contribution is too long for a meeting. Messages on their way move on while a task waits, as in any call
-  // of MPI.
+  // The collective calls of Comm, by the same rules. Those that return false have moved nothing, on no task,
+  // because somebody's contribution is too long for a meeting. Messages on their way move on while a task
+  // waits, as in any call of MPI.
   void barrier() { meet({}); }
   bool broadcast(std::span<std::byte> data, int root);
   bool all_max(std::span<int64_t> values);
   bool all_sum(std::span<int64_t> values);
   bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
   bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
-  // `sizes` and `bytes` of all pieces at the root; sets the length of this task's, and the piece unless that is < 0.
+  // `sizes` and `bytes` of all pieces at the root; sets the length of this task's, and the piece unless that
+  // is < 0.
   bool scatter(std::span<const int64_t> sizes, std::span<const std::byte> bytes, int64_t& length,
                std::vector<std::byte>& mine, int root);
   bool scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);

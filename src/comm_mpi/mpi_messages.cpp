@@ -15,8 +15,8 @@ namespace {
 
 using mpi::check;
 
-// One call of MPI at a time in a process. A listener's thread still works when MPI_Finalize ends the session, where
-// MPICH 4.0 does without the locks that MPI_THREAD_MULTIPLE has otherwise.
+// One call of MPI at a time in a process. A listener's thread still works when MPI_Finalize ends the session,
+// where MPICH 4.0 does without the locks that MPI_THREAD_MULTIPLE has otherwise.
 std::unique_lock<std::recursive_mutex> one_at_a_time() {
   static std::recursive_mutex calls;
   return std::unique_lock(calls);
@@ -47,7 +47,8 @@ class Shape {
         continue;
       }
       MPI_Datatype strided = MPI_DATATYPE_NULL;
-      check(MPI_Type_create_hvector(static_cast<int>(run.count), static_cast<int>(run.length), run.stride, MPI_BYTE, &strided),
+      check(MPI_Type_create_hvector(static_cast<int>(run.count), static_cast<int>(run.length), run.stride,
+                                    MPI_BYTE, &strided),
             "MPI_Type_create_hvector");
       own.push_back(strided);
       lengths.push_back(1);
@@ -55,9 +56,11 @@ class Shape {
     }
     const auto blocks = static_cast<int>(lengths.size());
     if (own.empty()) {
-      check(MPI_Type_create_hindexed(blocks, lengths.data(), places.data(), MPI_BYTE, &type_), "MPI_Type_create_hindexed");
+      check(MPI_Type_create_hindexed(blocks, lengths.data(), places.data(), MPI_BYTE, &type_),
+            "MPI_Type_create_hindexed");
     } else {
-      check(MPI_Type_create_struct(blocks, lengths.data(), places.data(), types.data(), &type_), "MPI_Type_create_struct");
+      check(MPI_Type_create_struct(blocks, lengths.data(), places.data(), types.data(), &type_),
+            "MPI_Type_create_struct");
     }
     for (MPI_Datatype& strided : own) MPI_Type_free(&strided);
     check(MPI_Type_commit(&type_), "MPI_Type_commit");
@@ -158,7 +161,8 @@ class MpiMessages final : public Messages {
     const auto calling = one_at_a_time();
     const Shape shape(pieces);
     auto transfer = std::make_unique<MpiTransfer>(MpiTransfer::Kind::send);
-    check(MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, transfer->request()), "MPI_Isend");
+    check(MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, transfer->request()),
+          "MPI_Isend");
     return transfer;
   }
 
@@ -166,8 +170,8 @@ class MpiMessages final : public Messages {
     const auto calling = one_at_a_time();
     const Shape shape(room);
     auto transfer = std::make_unique<MpiTransfer>(MpiTransfer::Kind::receive);
-    check(MPI_Irecv(shape.at(), shape.count(), shape.type(), peer == any_task ? MPI_ANY_SOURCE : peer, tag, comm_,
-                    transfer->request()),
+    check(MPI_Irecv(shape.at(), shape.count(), shape.type(), peer == any_task ? MPI_ANY_SOURCE : peer, tag,
+                    comm_, transfer->request()),
           "MPI_Irecv");
     return transfer;
   }
@@ -176,8 +180,8 @@ class MpiMessages final : public Messages {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  // As mpi_patience: a task that waits must not keep one that works from the processor. But a long message needs both sides
-  // several times, so naps stay short as long as one may be under way.
+  // As mpi_patience: a task that waits must not keep one that works from the processor. But a long message
+  // needs both sides several times, so naps stay short as long as one may be under way.
   void rest(double idle) override {
     if (idle < 1e-3) {
       sched_yield();
@@ -204,7 +208,9 @@ std::unique_ptr<Messages> mpi_messages(MPI_Comm comm) {
 
 MPI_Comm comm_of(Messages& messages) { return dynamic_cast<MpiMessages&>(messages).comm(); }
 
-std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate) { return std::make_unique<MpiMessages>(duplicate, false); }
+std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate) {
+  return std::make_unique<MpiMessages>(duplicate, false);
+}
 
 std::unique_ptr<Messages> another_of(Messages& messages) { return mpi_messages_on(comm_of(messages)); }
 

@@ -1,5 +1,5 @@
-// comm_mpi/mpi_messages: messages between the ranks of an MPI communicator. Pieces of memory travel as one MPI derived
-// datatype, made for the message and freed with it (SFIO paper, section 3: mkbset).
+// comm_mpi/mpi_messages: messages between the ranks of an MPI communicator. Pieces of memory travel as one
+// MPI derived datatype, made for the message and freed with it (SFIO paper, section 3: mkbset).
 #pragma once
 
 #include <mpi.h>
@@ -10,12 +10,13 @@
 
 namespace sheaf {
 
-// Collective over `comm`, of which it makes a duplicate; freed by the destructor (collective too) unless MPI has been
-// finalized. Two of them from one communicator do not hear each other. From several threads at once: MPI_THREAD_MULTIPLE.
+// Collective over `comm`, of which it makes a duplicate; freed by the destructor (collective too) unless MPI
+// has been finalized. Two of them from one communicator do not hear each other. From several threads at once:
+// MPI_THREAD_MULTIPLE.
 SHEAF_EXPORT std::unique_ptr<Messages> mpi_messages(MPI_Comm comm);
 
-// Another one that talks on the same duplicate, for another thread of this task. `messages` must be of mpi_messages() and
-// outlive it. Local.
+// Another one that talks on the same duplicate, for another thread of this task. `messages` must be of
+// mpi_messages() and outlive it. Local.
 SHEAF_EXPORT std::unique_ptr<Messages> another_of(Messages& messages);
 
 // The duplicate, and one that talks on it from elsewhere in the process: another copy of this code. Local.

@@ -17,8 +17,8 @@ int on_free(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-// A communicator that the program duplicates begins without spares. MPI's own function for this is a macro or another
-// symbol in each MPI, which the archive that serves both could not name.
+// A communicator that the program duplicates begins without spares. MPI's own function for this is a macro or
+// another symbol in each MPI, which the archive that serves both could not name.
 int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   *copied = 0;
   return MPI_SUCCESS;
@@ -89,7 +89,8 @@ std::array<int64_t, Spares::numbers> Spares::offer() {
   return taken;
 }
 
-// Threads of other multifiles may be giving back between the two steps: only what was free on all tasks can be had.
+// Threads of other multifiles may be giving back between the two steps: only what was free on all tasks can
+// be had.
 Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> largest) {
   for (size_t i = 0; i < free_.size(); ++i) {
     if (largest[i] != 0) continue;

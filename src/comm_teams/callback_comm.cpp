@@ -31,8 +31,10 @@ struct Failure {
     static constexpr const char* names[] = {
         "", "barrier", "bcastr", "gatherr", "scatterr", "create_local_commgroup", "allgather"};
     if (part == Part::size) return "messages of more than 2 GiB do not fit through the callbacks";
-    if (part == Part::answer) return "the callbacks brought other messages than were sent, or there is no memory for them";
-    return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " + std::to_string(result);
+    if (part == Part::answer)
+      return "the callbacks brought other messages than were sent, or there is no memory for them";
+    return std::string("the ") + names[static_cast<size_t>(part)] + " callback returned " +
+           std::to_string(result);
   }
 };
 
@@ -47,9 +49,7 @@ class CallbackHub final : public StarHub {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  int64_t node() override {
-    return static_cast<int64_t>(std::hash<std::string>{}(host_name()) >> 1);
-  }
+  int64_t node() override { return static_cast<int64_t>(std::hash<std::string>{}(host_name()) >> 1); }
   int tasks_per_node() override {
     if (per_node_of_task_0_ >= 0) return per_node_of_task_0_;
     const char* const topology = std::getenv("SHEAF_TOPOLOGY");
@@ -70,7 +70,8 @@ class CallbackHub final : public StarHub {
 
   void make_local(const LocalGroup& local) {
     if (dead_) throw *dead_;
-    note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size, local.filenumber, local.numfiles));
+    note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size,
+                                          local.filenumber, local.numfiles));
     local_made_ = failure_.part != Part::create;
     if (size_ == 1 && !local_made_) throw *(dead_ = Error(Code::io, failure_.text()));
     if (size_ > 1 && !call_.allgather) note(Part::barrier, call_.barrier(group_));
@@ -95,13 +96,15 @@ class CallbackHub final : public StarHub {
   };
   static constexpr int note_words = sizeof(Note) / sizeof(int64_t);
   // Begun with something, so that zeros which nobody sent are no message either.
-  static Note note_of(std::span<const std::byte> message) { return {std::ssize(message), crc32c(0x53686561, message)}; }
+  static Note note_of(std::span<const std::byte> message) {
+    return {std::ssize(message), crc32c(0x53686561, message)};
+  }
 
   // How a message of every task travels: in so many rounds of so many words for each task.
   struct Rounds {
     int64_t words = 0;  // of 8 bytes
     int64_t count = 0;
-    bool sound = true;  // the lengths make sense; else nothing travels
+    bool sound = true;                            // the lengths make sense; else nothing travels
     int64_t window() const { return 8 * words; }  // bytes
   };
   static Rounds rounds_for(int64_t largest) {
@@ -133,9 +136,11 @@ class CallbackHub final : public StarHub {
   }
 
   // Of a message of `length` bytes, what travels in a round.
-  static std::span<const std::byte> part_of(std::span<const std::byte> message, const Rounds& rounds, int64_t round) {
+  static std::span<const std::byte> part_of(std::span<const std::byte> message, const Rounds& rounds,
+                                            int64_t round) {
     const auto from = std::min<int64_t>(round * rounds.window(), std::ssize(message));
-    return message.subspan(static_cast<size_t>(from), static_cast<size_t>(std::min(rounds.window(), std::ssize(message) - from)));
+    return message.subspan(static_cast<size_t>(from),
+                           static_cast<size_t>(std::min(rounds.window(), std::ssize(message) - from)));
   }
 
   // Contributions of all at the root; empty there if they could not be had.
@@ -153,15 +158,19 @@ class CallbackHub final : public StarHub {
     std::vector<std::byte> joined(all * part.size());
     for (int64_t round = 0; round < rounds.count; ++round) {
       std::ranges::copy(part_of(mine, rounds, round), part.begin());
-      note(Part::gatherr, call_.gatherr(part.data(), joined.data(), group_, CommCallbacks::int64, static_cast<int>(rounds.words), 0));
+      note(Part::gatherr, call_.gatherr(part.data(), joined.data(), group_, CommCallbacks::int64,
+                                        static_cast<int>(rounds.words), 0));
       for (size_t r = 0; r < all; ++r) {
-        const auto whole = std::span(calls.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
+        const auto whole = std::span(calls.bytes)
+                               .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
         const auto to = part_of(whole, rounds, round);
         std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
       }
     }
     for (size_t r = 0; rounds.sound && r < all; ++r)
-      if (note_of(std::span(calls.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]))).sum != notes[r].sum)
+      if (note_of(std::span(calls.bytes)
+                      .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r])))
+              .sum != notes[r].sum)
         note(Part::answer, 0);
     if (failure_.part != Part::none) return {};
     return calls;
@@ -173,7 +182,8 @@ class CallbackHub final : public StarHub {
     const std::vector<int64_t> offsets = replies.offsets();
     const auto reply_to = [&](size_t r) {
       if (r >= replies.sizes.size()) return std::span<const std::byte>();
-      return std::span(replies.bytes).subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(replies.sizes[r]));
+      return std::span(replies.bytes)
+          .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(replies.sizes[r]));
     };
     std::vector<Note> notes;
     for (size_t r = 0; r < all; ++r) notes.push_back(note_of(reply_to(r)));
@@ -185,8 +195,10 @@ class CallbackHub final : public StarHub {
     std::vector<std::byte> reply;
     for (int64_t round = 0; round < rounds.count; ++round) {
       for (size_t r = 0; r < all; ++r)
-        std::ranges::copy(part_of(reply_to(r), rounds, round), joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
-      note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64, static_cast<int>(rounds.words), 0));
+        std::ranges::copy(part_of(reply_to(r), rounds, round),
+                          joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
+      note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64,
+                                          static_cast<int>(rounds.words), 0));
       reply.insert(reply.end(), part.begin(), part.end());
     }
     // What has not come, or came as something else, is an error of all.
@@ -279,17 +291,20 @@ class CallbackHub final : public StarHub {
   void judge(const Verdict& verdict) {
     if (verdict[0] == nobody) return;  // a failure noted since is told in the next round
     if (verdict[0] == untold || failure_.part != Part::none) {
-      dead_ = Error(Code::io, failure_.part == Part::none ? "the bcastr callback has brought nothing" : failure_.text());
+      dead_ = Error(Code::io, failure_.part == Part::none ? "the bcastr callback has brought nothing"
+                                                          : failure_.text());
     } else {
-      const auto part = static_cast<Part>(std::clamp<int64_t>(verdict[1], 0, static_cast<int64_t>(Part::answer)));
+      const auto part =
+          static_cast<Part>(std::clamp<int64_t>(verdict[1], 0, static_cast<int64_t>(Part::answer)));
       const auto task = static_cast<int>(verdict[0]);
-      dead_ = Error(Code::io, "task " + std::to_string(task) + ": " + Failure{part, verdict[2]}.text(), 0, task);
+      dead_ =
+          Error(Code::io, "task " + std::to_string(task) + ": " + Failure{part, verdict[2]}.text(), 0, task);
     }
     throw *dead_;
   }
 
-  // Bytes of a task in one call of gatherr or scatterr: with these alone, and numbers of 64 bits, programs in circulation have
-  // ever been called outside of mapped opens.
+  // Bytes of a task in one call of gatherr or scatterr: with these alone, and numbers of 64 bits, programs in
+  // circulation have ever been called outside of mapped opens.
   static constexpr int64_t most_at_once = 64 << 10;
 
   const CommCallbacks call_;
@@ -309,7 +324,8 @@ CallbackHub* hub_behind(const Comm& comm) { return dynamic_cast<CallbackHub*>(st
 
 std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank, int size) {
   if (size < 1 || rank < 0 || rank >= size)
-    throw Error(Code::invalid_argument, "rank " + std::to_string(rank) + " is not in a group of " + std::to_string(size));
+    throw Error(Code::invalid_argument,
+                "rank " + std::to_string(rank) + " is not in a group of " + std::to_string(size));
   return star_comm(std::make_shared<CallbackHub>(callbacks, group, rank, size));
 }
 

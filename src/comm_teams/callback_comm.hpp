@@ -1,8 +1,8 @@
 // comm_teams/callback_comm: tasks that talk through callbacks of the program (sion_generic.h).
 //
 // The callbacks offer a root and its group, nothing better, so everything goes through task 0
-// (comm_teams/star_comm): a collective is a gather, a scatter and an agreement, and task 0 holds what all bring.
-// Programs whose groups are large should use MPI.
+// (comm_teams/star_comm): a collective is a gather, a scatter and an agreement, and task 0 holds what all
+// bring. Programs whose groups are large should use MPI.
 //
 // Only barrier, bcastr, gatherr and scatterr are called, with numbers of 64 bits: first how much everybody
 // has, then rounds of at most 64 KiB for each task. Programs in circulation have faults in the other two,
@@ -36,20 +36,21 @@ struct CommCallbacks {
   int (*gathervr)(void* in, void* out, void* group, int dtype, int* counts, int nelem, int root) = nullptr;
   int (*scatterr)(void* in, void* out, void* group, int dtype, int nelem, int root) = nullptr;
   int (*scattervr)(void* out, void* in, void* group, int dtype, int* counts, int nelem, int root) = nullptr;
-  int (*create_group)(void** local, void* group, int rank, int size, int local_rank, int local_size, int filenumber,
-                      int numfiles) = nullptr;
+  int (*create_group)(void** local, void* group, int rank, int size, int local_rank, int local_size,
+                      int filenumber, int numfiles) = nullptr;
   int (*free_group)(void* local) = nullptr;
   int (*allgather)(const void* mine, void* all, void* group, long long nbytes) = nullptr;  // may be null
 
   static constexpr int int64 = 11;  // _SION_INT64
 };
 
-// Local. `group`: the program's, in which this task is `rank` of `size`; it must live as long as the Comm and those
-// split from it. Throws invalid_argument for a rank that is not in the group.
+// Local. `group`: the program's, in which this task is `rank` of `size`; it must live as long as the Comm and
+// those split from it. Throws invalid_argument for a rank that is not in the group.
 //
-// split_by_node() goes by the name of the host, or, where the environment of task 0 has SHEAF_TOPOLOGY=node=K, by every
-// K consecutive tasks. Messages are limited to 2 GiB per collective.
-SHEAF_EXPORT std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank, int size);
+// split_by_node() goes by the name of the host, or, where the environment of task 0 has
+// SHEAF_TOPOLOGY=node=K, by every K consecutive tasks. Messages are limited to 2 GiB per collective.
+SHEAF_EXPORT std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank,
+                                                 int size);
 
 // Where a task is placed, as its program or its multifile says.
 struct LocalGroup {
@@ -59,8 +60,8 @@ struct LocalGroup {
   int numfiles = 0;
 };
 
-// Collective over `comm`, which callback_comm made: lets the program make its group of the tasks of one physical file.
-// It is freed with the last Comm on the group, without agreement. Throws on all tasks alike.
+// Collective over `comm`, which callback_comm made: lets the program make its group of the tasks of one
+// physical file. It is freed with the last Comm on the group, without agreement. Throws on all tasks alike.
 SHEAF_EXPORT void make_local_group(Comm& comm, const LocalGroup& local);
 
 // That group, or null before make_local_group. For callbacks that move data themselves.

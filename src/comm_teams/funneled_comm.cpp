@@ -23,7 +23,9 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
   return values;
 }
 
-void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
 
 // Contributions of some tasks as one: their sizes, then their bytes.
 std::vector<std::byte> flat(const Gathered& g) {
@@ -50,8 +52,8 @@ FunneledComm::FunneledComm(std::unique_ptr<Comm> processes, std::unique_ptr<Comm
     int64_t team[2] = {threads_->size(), -threads_->size()};
     processes_->all_max(team);
     if (team[0] != -team[1])
-      throw Error(Code::mismatch, "the processes have teams of different sizes, " + std::to_string(-team[1]) + " to " +
-                                      std::to_string(team[0]) + " threads");
+      throw Error(Code::mismatch, "the processes have teams of different sizes, " + std::to_string(-team[1]) +
+                                      " to " + std::to_string(team[0]) + " threads");
   });
   share(process_);
   share(nprocesses_);
@@ -100,7 +102,8 @@ Gathered FunneledComm::gather(std::span<const std::byte> mine, int root) {
     auto result = std::make_unique<Gathered>();
     const std::vector<int64_t> offsets = packed.offsets();
     for (size_t p = 0; p < packed.sizes.size(); ++p)
-      unflatten(std::span(packed.bytes).subspan(static_cast<size_t>(offsets[p]), static_cast<size_t>(packed.sizes[p])),
+      unflatten(std::span(packed.bytes)
+                    .subspan(static_cast<size_t>(offsets[p]), static_cast<size_t>(packed.sizes[p])),
                 threads_->size(), *result);
     joined = result.release();
   });
@@ -147,8 +150,9 @@ void FunneledComm::scatter_equal(std::span<const std::byte> pieces, std::span<st
   const size_t length = mine.size();
   on_master([&] {
     own.resize(length * static_cast<size_t>(threads_->size()));
-    const std::span<const std::byte> all =
-        process_of(root) == process_ ? std::span(given, length * static_cast<size_t>(size())) : std::span<const std::byte>();
+    const std::span<const std::byte> all = process_of(root) == process_
+                                               ? std::span(given, length * static_cast<size_t>(size()))
+                                               : std::span<const std::byte>();
     processes_->scatter_equal(all, own, process_of(root));
   });
   threads_->scatter_equal(own, mine, 0);
@@ -163,7 +167,8 @@ class FunneledComm::FunneledExchange final : public Exchange {
 
   std::vector<int64_t> finish() override {
     ExchangeLists* own = &lists_;
-    const auto all = values_of<ExchangeLists*>(comm_.threads_->gather(std::as_bytes(std::span(&own, 1)), 0).bytes);
+    const auto all =
+        values_of<ExchangeLists*>(comm_.threads_->gather(std::as_bytes(std::span(&own, 1)), 0).bytes);
     comm_.on_master([&] { carry_out(all); });
     return std::move(lists_.received);
   }
@@ -200,21 +205,25 @@ class FunneledComm::FunneledExchange final : public Exchange {
     std::vector<Incoming> incoming;
     for (const Part& part : sent) outgoing.push_back({part.process, part.lists->outgoing[part.index].bytes});
     for (const Part& part : wanted) incoming.push_back({part.process, part.lists->incoming[part.index].room});
-    const std::vector<int64_t> received = comm_.processes_->exchange(std::move(outgoing), std::move(incoming))->finish();
+    const std::vector<int64_t> received =
+        comm_.processes_->exchange(std::move(outgoing), std::move(incoming))->finish();
     for (size_t i = 0; i < wanted.size(); ++i) wanted[i].lists->received[wanted[i].index] = received[i];
     if (inside) throw *inside;
   }
 
   // Takes the messages between threads of this process out of both lists.
-  void deliver_inside(std::span<ExchangeLists* const> threads, std::vector<Part>& sent, std::vector<Part>& wanted) {
+  void deliver_inside(std::span<ExchangeLists* const> threads, std::vector<Part>& sent,
+                      std::vector<Part>& wanted) {
     std::vector<ExchangeLists> lists(threads.size());
     std::vector<Part> found;  // in the order of `lists`
     for (const Part& part : sent)
       if (part.process == comm_.process_)
-        lists[static_cast<size_t>(part.sender)].outgoing.push_back({part.receiver, part.lists->outgoing[part.index].bytes});
+        lists[static_cast<size_t>(part.sender)].outgoing.push_back(
+            {part.receiver, part.lists->outgoing[part.index].bytes});
     for (const Part& part : wanted)
       if (part.process == comm_.process_) {
-        lists[static_cast<size_t>(part.receiver)].incoming.push_back({part.sender, part.lists->incoming[part.index].room});
+        lists[static_cast<size_t>(part.receiver)].incoming.push_back(
+            {part.sender, part.lists->incoming[part.index].room});
         found.push_back(part);
       }
     const auto stays = [this](const Part& part) { return part.process == comm_.process_; };
@@ -235,7 +244,8 @@ class FunneledComm::FunneledExchange final : public Exchange {
   ExchangeLists lists_;
 };
 
-std::unique_ptr<Exchange> FunneledComm::exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) {
+std::unique_ptr<Exchange> FunneledComm::exchange(std::vector<Outgoing> outgoing,
+                                                 std::vector<Incoming> incoming) {
   check_exchange(outgoing, incoming, size());
   return std::make_unique<FunneledExchange>(*this, std::move(outgoing), std::move(incoming));
 }
@@ -245,8 +255,9 @@ FunneledComm::Shape FunneledComm::shape_of_split(int color, int key, std::unique
   const auto own = values_of<ColorKey>(threads_->gather(std::as_bytes(std::span(&mine, 1)), 0).bytes);
   auto shape = Shape::irregular;
   on_master([&] {
-    int64_t divided = !(std::ranges::all_of(own, [&](const ColorKey& o) { return o.color == own[0].color; }) &&
-                        std::ranges::is_sorted(own, {}, &ColorKey::key));
+    int64_t divided =
+        !(std::ranges::all_of(own, [&](const ColorKey& o) { return o.color == own[0].color; }) &&
+          std::ranges::is_sorted(own, {}, &ColorKey::key));
     processes_->all_max(std::span(&divided, 1));
     if (!divided) {
       processes = processes_->split(own[0].color, own[0].key);

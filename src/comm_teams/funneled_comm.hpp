@@ -1,5 +1,6 @@
-// comm_teams/funneled_comm: the regular groups of hybrid programs: all threads of some processes, rank = process * threads +
-// thread. Thread 0 of each process makes the calls between processes, while the others sleep in a meeting.
+// comm_teams/funneled_comm: the regular groups of hybrid programs: all threads of some processes, rank =
+// process * threads + thread. Thread 0 of each process makes the calls between processes, while the others
+// sleep in a meeting.
 #pragma once
 
 #include <memory>

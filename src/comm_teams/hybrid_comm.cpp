@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm_teams/funneled_comm.hpp"
 #include "comm/helpers.hpp"
+#include "comm_teams/funneled_comm.hpp"
 #include "comm_teams/star_comm.hpp"
 #include "comm_teams/thread_comm.hpp"
 
@@ -90,7 +90,8 @@ class HybridComm final : public Comm {
     count(rank() == root ? pieces.size() : 0);
     group().scatter_equal(pieces, mine, root);
   }
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     count(static_cast<size_t>(bytes_of(outgoing)));
     return group().exchange(std::move(outgoing), std::move(incoming));
   }
@@ -137,7 +138,8 @@ class HybridComm final : public Comm {
     return part ? std::make_unique<HybridComm>(std::move(part), within, traffic_) : nullptr;
   }
   std::unique_ptr<Comm> regular(std::unique_ptr<Comm> part) {
-    return std::make_unique<HybridComm>(std::shared_ptr<FunneledComm>(static_cast<FunneledComm*>(part.release())), traffic_);
+    return std::make_unique<HybridComm>(
+        std::shared_ptr<FunneledComm>(static_cast<FunneledComm*>(part.release())), traffic_);
   }
 
   std::shared_ptr<FunneledComm> regular_;  // null in groups that never were regular
@@ -149,8 +151,8 @@ class HybridComm final : public Comm {
 }  // namespace
 
 std::unique_ptr<Comm> hybrid_comm(std::unique_ptr<Comm> processes, std::unique_ptr<Comm> threads) {
-  return std::make_unique<HybridComm>(std::make_shared<FunneledComm>(std::move(processes), std::move(threads)),
-                                      std::make_shared<Traffic>());
+  return std::make_unique<HybridComm>(
+      std::make_shared<FunneledComm>(std::move(processes), std::move(threads)), std::make_shared<Traffic>());
 }
 
 const void* hybrid_team_of(const Comm& comm) {

@@ -20,7 +20,7 @@ struct Member {
   Bytes contribution;
 };
 
-using Members = std::vector<Member>;                // of one group, in rank order
+using Members = std::vector<Member>;                  // of one group, in rank order
 using Results = std::vector<std::vector<std::byte>>;  // one per member
 
 template <class T>
@@ -39,8 +39,9 @@ T take(Bytes& from) {
 }
 
 const char* name_of(Op op) {
-  static constexpr const char* names[] = {"barrier", "broadcast", "all_max", "all_sum", "prefix_sum",
-                                          "gather",  "scatter",   "scatter_equal", "split", "split_by_node"};
+  static constexpr const char* names[] = {"barrier",    "broadcast",    "all_max", "all_sum",
+                                          "prefix_sum", "gather",       "scatter", "scatter_equal",
+                                          "split",      "split_by_node"};
   return names[static_cast<size_t>(op)];
 }
 
@@ -49,8 +50,9 @@ void check_match(const Members& members) {
   for (const Member& m : members) {
     const Call& c = m.call;
     if (c.op == first.op && c.root == first.root && c.length == first.length) continue;
-    throw Error(Code::mismatch, std::string("the tasks of a group made different calls: task 0 ") + name_of(first.op) +
-                                    ", task " + std::to_string(c.rank) + " " + name_of(c.op));
+    throw Error(Code::mismatch, std::string("the tasks of a group made different calls: task 0 ") +
+                                    name_of(first.op) + ", task " + std::to_string(c.rank) + " " +
+                                    name_of(c.op));
   }
 }
 
@@ -82,7 +84,8 @@ void gather(const Members& members, std::vector<std::byte>& result) {
 void scatter(const Members& members, Results& results) {
   Bytes joined = members[static_cast<size_t>(members[0].call.root)].contribution;
   Gathered pieces;
-  for (int64_t count = take<int64_t>(joined); count > 0; --count) pieces.sizes.push_back(take<int64_t>(joined));
+  for (int64_t count = take<int64_t>(joined); count > 0; --count)
+    pieces.sizes.push_back(take<int64_t>(joined));
   pieces.bytes.assign(joined.begin(), joined.end());
   check_pieces(pieces, static_cast<int>(members.size()));
   for (size_t m = 0; m < members.size(); ++m) {
@@ -126,7 +129,8 @@ void complete(Members& members, Results& results, int64_t& next_group,
     case Op::barrier:
       return;
     case Op::broadcast:
-      for (auto& result : results) result.assign(members[root].contribution.begin(), members[root].contribution.end());
+      for (auto& result : results)
+        result.assign(members[root].contribution.begin(), members[root].contribution.end());
       return;
     case Op::all_max:
     case Op::all_sum:
@@ -182,7 +186,8 @@ std::vector<std::byte> pack(const Call& call, Bytes contribution) {
   return bytes;
 }
 
-Gathered answer(const Gathered& calls, int64_t& next_group, const std::function<int64_t(int, int64_t)>& node_of) {
+Gathered answer(const Gathered& calls, int64_t& next_group,
+                const std::function<int64_t(int, int64_t)>& node_of) {
   std::vector<std::vector<std::byte>> replies(calls.sizes.size(), packed(Reply{}, {}));
   bool progress = false;
   for (auto& [number, members] : by_group(calls)) {
@@ -196,7 +201,8 @@ Gathered answer(const Gathered& calls, int64_t& next_group, const std::function<
           problem ? packed(*problem) : packed({Reply::State::done, 0}, results[m]);
   }
   if (!progress) {
-    const auto stuck = packed(Error(Code::mismatch, "the tasks wait for each other in calls that do not match"));
+    const auto stuck =
+        packed(Error(Code::mismatch, "the tasks wait for each other in calls that do not match"));
     std::ranges::fill(replies, stuck);
   }
   Gathered joined;

@@ -1,5 +1,5 @@
-// comm_teams/star_answer: what travels between the tasks of a star, and how its task 0 answers a round. Pure functions over
-// bytes.
+// comm_teams/star_answer: what travels between the tasks of a star, and how its task 0 answers a round. Pure
+// functions over bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,18 @@
 
 namespace sheaf::star {
 
-enum class Op : int32_t { barrier, broadcast, all_max, all_sum, prefix_sum, gather, scatter, scatter_equal, split, split_by_node };
+enum class Op : int32_t {
+  barrier,
+  broadcast,
+  all_max,
+  all_sum,
+  prefix_sum,
+  gather,
+  scatter,
+  scatter_equal,
+  split,
+  split_by_node
+};
 
 // The call a task is in; its contribution follows.
 struct Call {
@@ -41,8 +52,9 @@ struct Place {
 
 std::vector<std::byte> pack(const Call& call, std::span<const std::byte> contribution);
 
-// Answers one round. next_group: number for the next group made. node_of(task): the color that replaces that of a
-// split_by_node. Throws damaged if a contribution is not what pack() made.
-Gathered answer(const Gathered& calls, int64_t& next_group, const std::function<int64_t(int task, int64_t given)>& node_of);
+// Answers one round. next_group: number for the next group made. node_of(task): the color that replaces that
+// of a split_by_node. Throws damaged if a contribution is not what pack() made.
+Gathered answer(const Gathered& calls, int64_t& next_group,
+                const std::function<int64_t(int task, int64_t given)>& node_of);
 
 }  // namespace sheaf::star

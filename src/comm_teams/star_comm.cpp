@@ -66,7 +66,9 @@ class StarComm final : public Comm {
     std::vector<std::byte> joined;
     if (rank() == root) {
       const int64_t pieces_given = std::ssize(pieces.sizes);
-      const auto add = [&](std::span<const std::byte> bytes) { joined.insert(joined.end(), bytes.begin(), bytes.end()); };
+      const auto add = [&](std::span<const std::byte> bytes) {
+        joined.insert(joined.end(), bytes.begin(), bytes.end());
+      };
       add(std::as_bytes(std::span(&pieces_given, 1)));
       add(std::as_bytes(std::span(pieces.sizes)));
       add(pieces.bytes);
@@ -103,7 +105,8 @@ class StarComm final : public Comm {
   void count(size_t bytes) { count_collective(shared_->traffic, size(), static_cast<int64_t>(bytes)); }
 
   static void fill(std::span<std::byte> to, std::span<const std::byte> from) {
-    if (to.size() != from.size()) throw Error(Code::damaged, "a message between tasks has another length than expected");
+    if (to.size() != from.size())
+      throw Error(Code::damaged, "a message between tasks has another length than expected");
     std::ranges::copy(from, to.begin());
   }
 
@@ -114,14 +117,16 @@ class StarComm final : public Comm {
     mine.size = size();
     const std::vector<std::byte> message = pack(mine, contribution);
     for (;;) {
-      std::vector<std::byte> found = shared_->hub->round(message, [this](const Gathered& calls) { return answer(calls); });
+      std::vector<std::byte> found =
+          shared_->hub->round(message, [this](const Gathered& calls) { return answer(calls); });
       Reply reply;
       if (found.size() < sizeof reply) throw Error(Code::damaged, "a message between tasks is too short");
       std::memcpy(&reply, found.data(), sizeof reply);
       if (reply.state == Reply::State::wait) continue;
       found.erase(found.begin(), found.begin() + sizeof reply);
       if (reply.state == Reply::State::done) return found;
-      throw Error(static_cast<Code>(reply.code), std::string(reinterpret_cast<const char*>(found.data()), found.size()));
+      throw Error(static_cast<Code>(reply.code),
+                  std::string(reinterpret_cast<const char*>(found.data()), found.size()));
     }
   }
 

@@ -1,10 +1,11 @@
 // comm_teams/star_comm: a Comm over anything that can bring bytes to one task and back: a star.
 //
-// For transports that offer no better: callbacks of the generic interface, and irregular groups of hybrid programs.
-// Everything goes through task 0 of the hub, in rounds: each task brings the call it is in, task 0 completes the calls
-// whose members are all there, the others are told to bring theirs again. So groups of a split may make different
-// numbers of calls, although every round needs every task; and tasks that wait for each other in a circle are found
-// and get Error mismatch instead of hanging. Calls of one group that do not match are a mismatch on its members.
+// For transports that offer no better: callbacks of the generic interface, and irregular groups of hybrid
+// programs. Everything goes through task 0 of the hub, in rounds: each task brings the call it is in, task 0
+// completes the calls whose members are all there, the others are told to bring theirs again. So groups of a
+// split may make different numbers of calls, although every round needs every task; and tasks that wait for
+// each other in a circle are found and get Error mismatch instead of hanging. Calls of one group that do not
+// match are a mismatch on its members.
 //
 // Cost: one or more rounds per collective; task 0 holds what all contribute, O(tasks).
 #pragma once
@@ -28,8 +29,8 @@ class StarHub {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Collective: task 0 gets `mine` of all tasks, runs `answer`, and every task gets its piece of the result. Throws on
-  // all tasks alike as far as the transport can; what `answer` throws too.
+  // Collective: task 0 gets `mine` of all tasks, runs `answer`, and every task gets its piece of the result.
+  // Throws on all tasks alike as far as the transport can; what `answer` throws too.
   virtual std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) = 0;
 
   // A number that the tasks which share memory with this one have in common, and no others.

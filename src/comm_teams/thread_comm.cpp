@@ -37,7 +37,7 @@ class ThreadTeam {
   struct Offer {
     const char* call = nullptr;
     int root = 0;
-    size_t length = 0;         // bytes that must be the same everywhere
+    size_t length = 0;          // bytes that must be the same everywhere
     std::byte* data = nullptr;  // in and out
     const std::byte* source = nullptr;
     size_t source_bytes = 0;
@@ -50,8 +50,8 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(offers_.size()); }
 
-  // Comes with `mine`; returns when all have come and the last one has run `act(offers)`. Throws on all members what
-  // that threw, or mismatch.
+  // Comes with `mine`; returns when all have come and the last one has run `act(offers)`. Throws on all
+  // members what that threw, or mismatch.
   template <class Act>
   void meet(int rank, const Offer& mine, Act&& act) {
     offers_[static_cast<size_t>(rank)] = mine;
@@ -70,7 +70,8 @@ class ThreadTeam {
       if (mine_too) throw *mine_too;
       return;
     }
-    while (meetings_.load(std::memory_order_acquire) == meeting) meetings_.wait(meeting, std::memory_order_acquire);
+    while (meetings_.load(std::memory_order_acquire) == meeting)
+      meetings_.wait(meeting, std::memory_order_acquire);
     // Nobody can be two meetings ahead, so the slot still holds this one's outcome.
     if (const std::optional<Error>& outcome = outcomes_[meeting % 2]) throw *outcome;
   }
@@ -80,12 +81,15 @@ class ThreadTeam {
     const Offer& first = offers_[0];
     for (size_t r = 1; r < offers_.size(); ++r) {
       const Offer& other = offers_[r];
-      if (std::strcmp(first.call, other.call) == 0 && first.root == other.root && first.length == other.length) continue;
+      if (std::strcmp(first.call, other.call) == 0 && first.root == other.root &&
+          first.length == other.length)
+        continue;
       const auto name = [](const Offer& o) {
-        return std::string(o.call) + " (root " + std::to_string(o.root) + ", " + std::to_string(o.length) + " bytes)";
+        return std::string(o.call) + " (root " + std::to_string(o.root) + ", " + std::to_string(o.length) +
+               " bytes)";
       };
-      throw Error(Code::mismatch, "the threads of a group made different calls: thread 0 " + name(first) + ", thread " +
-                                      std::to_string(r) + " " + name(other));
+      throw Error(Code::mismatch, "the threads of a group made different calls: thread 0 " + name(first) +
+                                      ", thread " + std::to_string(r) + " " + name(other));
     }
   }
 
@@ -146,7 +150,11 @@ class ThreadComm final : public Comm {
     check_root(root, size());
     count(mine.size());
     Gathered joined;
-    meet({.call = "gather", .root = root, .source = mine.data(), .source_bytes = mine.size(), .result = &joined},
+    meet({.call = "gather",
+          .root = root,
+          .source = mine.data(),
+          .source_bytes = mine.size(),
+          .result = &joined},
          [root](Offers all) {
            auto& result = *static_cast<Gathered*>(all[static_cast<size_t>(root)].result);
            size_t total = 0;
@@ -196,7 +204,8 @@ class ThreadComm final : public Comm {
          });
   }
 
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size());
     return std::make_unique<ThreadExchange>(*this, std::move(outgoing), std::move(incoming));
   }
@@ -272,7 +281,9 @@ class ThreadComm final : public Comm {
   void reduce(const char* call, std::span<int64_t> values, Combine combine) {
     count(values.size_bytes());
     meet(offer_of(call, values), [combine](Offers all) {
-      const auto at = [](const Offer& one, size_t i) -> int64_t& { return reinterpret_cast<int64_t*>(one.data)[i]; };
+      const auto at = [](const Offer& one, size_t i) -> int64_t& {
+        return reinterpret_cast<int64_t*>(one.data)[i];
+      };
       for (size_t i = 0; i < all[0].length / sizeof(int64_t); ++i) {
         int64_t result = at(all[0], i);
         for (const Offer& one : all.subspan(1)) result = combine(result, at(one, i));

@@ -71,7 +71,8 @@ void RangeCopier::copy_range() {
     if (end - from >= smallest_hole) {
       if (from < known_.data || from >= known_.hole) {
         known_.data = source_->next_data(from);
-        known_.hole = known_.data < end ? std::max(source_->next_hole(known_.data), known_.data + 1) : known_.data;
+        known_.hole =
+            known_.data < end ? std::max(source_->next_hole(known_.data), known_.data + 1) : known_.data;
       }
       data = std::clamp(known_.data, from, end);
       if (data < end) hole = std::min(known_.hole, end);
@@ -98,8 +99,8 @@ void RangeCopier::copy_data(int64_t from, int64_t to, int64_t length) {
   const auto place = std::span(buffer_).subspan(static_cast<size_t>(buffered_), static_cast<size_t>(length));
   if (source_->read_at(place, from) < place.size())
     throw file_error(Code::damaged, source_->path(),
-                     "ends within the " + std::to_string(length) + " bytes at offset " + std::to_string(from) +
-                         " that belong to a task; it has been shortened");
+                     "ends within the " + std::to_string(length) + " bytes at offset " +
+                         std::to_string(from) + " that belong to a task; it has been shortened");
   buffered_ += length;
 }
 
@@ -118,17 +119,19 @@ int64_t RangeCopier::add_stream(const PhysicalFile& file, const TaskRow& row, in
   return length;
 }
 
-int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to, WorkProgress& progress, uint32_t piece,
-                    std::vector<uint32_t>* sums) {
+int64_t copy_stream(const PhysicalFile& file, const TaskRow& row, File& target, int64_t to,
+                    WorkProgress& progress, uint32_t piece, std::vector<uint32_t>* sums) {
   ReadStream stream;
   stream.load(file.file, row.geometry, row.sizes, {}, row.sums);
   const std::span<std::byte> buffer = buffer_of_thread();
-  const std::span<std::byte> pieces = buffer.first(piece == 0 ? buffer.size() : buffer.size() / piece * piece);
+  const std::span<std::byte> pieces =
+      buffer.first(piece == 0 ? buffer.size() : buffer.size() / piece * piece);
   int64_t length = 0;
   for (size_t got = pieces.size(); got == pieces.size(); length += static_cast<int64_t>(got)) {
     got = stream.read(pieces);
     const auto found = pieces.first(got);
-    for (size_t at = 0; piece > 0 && at < got; at += piece) sums->push_back(crc32c(0, found.subspan(at, std::min<size_t>(piece, got - at))));
+    for (size_t at = 0; piece > 0 && at < got; at += piece)
+      sums->push_back(crc32c(0, found.subspan(at, std::min<size_t>(piece, got - at))));
     write_data(target, found, to + length);
     progress.advance(static_cast<int64_t>(got));
   }

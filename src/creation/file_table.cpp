@@ -43,7 +43,8 @@ std::vector<int32_t> parse_file_table(const std::string& text, const std::string
       const auto [next, error] = std::from_chars(at, end, number);
       const bool ends = next == end || std::string_view(" \t\r\n#").find(*next) != std::string_view::npos;
       if (error != std::errc() || !ends || number < 0 || number == INT32_MAX)
-        bad_table(path, "line " + std::to_string(line) + " holds something else than numbers of physical files");
+        bad_table(path,
+                  "line " + std::to_string(line) + " holds something else than numbers of physical files");
       numbers.push_back(number);
       at = next;
     }
@@ -74,7 +75,8 @@ FilePlace read_file_table(Comm& comm, Store& store, const std::string& path) {
   }
   agree(comm, problem);
   comm.broadcast(std::as_writable_bytes(std::span(&place.nfiles, 1)), 0);
-  comm.scatter_equal(std::as_bytes(std::span(numbers)), std::as_writable_bytes(std::span(&place.filenumber, 1)), 0);
+  comm.scatter_equal(std::as_bytes(std::span(numbers)),
+                     std::as_writable_bytes(std::span(&place.filenumber, 1)), 0);
   return place;
 }
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "format/header.hpp"
 #include "creation/temporary_name.hpp"
+#include "format/header.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

@@ -55,7 +55,8 @@ std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string&
     try {
       auto file = store_.open(temporary_name(added.target, added.suffix), Access::fresh);
       names_.push_back(std::move(added));
-      if (!names_.back().like.empty()) store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
+      if (!names_.back().like.empty())
+        store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
       return file;
     } catch (const Error& error) {
       if (error.errno_value() != EEXIST || added.suffix == most_suffixes) throw;

@@ -15,7 +15,8 @@
 
 namespace sheaf {
 
-// What is called `name` may be replaced by a file, or is not there. Throws invalid_argument for a directory, pipe or device.
+// What is called `name` may be replaced by a file, or is not there. Throws invalid_argument for a directory,
+// pipe or device.
 FileStatus require_replaceable(Store& store, const std::string& name);
 
 class SHEAF_EXPORT OutputSet {

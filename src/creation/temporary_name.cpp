@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "format/header.hpp"
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
+#include "format/header.hpp"
 
 namespace sheaf {
 
@@ -27,7 +27,8 @@ std::optional<std::string> final_name(std::string_view temporary) {
   if (temporary.size() <= length) return std::nullopt;
   const size_t at = temporary.size() - length;
   if (temporary.substr(at, marker.size()) != marker) return std::nullopt;
-  if (temporary.substr(at + marker.size()).find_first_not_of("0123456789abcdef") != std::string_view::npos) return std::nullopt;
+  if (temporary.substr(at + marker.size()).find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return std::nullopt;
   return std::string(temporary.substr(0, at));
 }
 
@@ -57,7 +58,8 @@ void move(Store& store, const std::string& from, const std::string& to, const st
 
 }  // namespace
 
-void rename_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles, bool durable) {
+void rename_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
+                bool durable) {
   const std::string target = store.target_of(path);
   store.take_after(temporary, path, Making::done);
   if (nfiles > 1 && store.status(path).exists) store.remove(target);

@@ -28,8 +28,9 @@ class SharedProgress : public WorkProgress {
   std::mutex& mutex_;
 };
 
-// For every item i = 0..count-1: work(i, begin(i), progress). The begins happen one at a time, in order; the works on up to
-// 4 threads, as many as there are cores. Rethrows the first failure, after which no item is begun.
+// For every item i = 0..count-1: work(i, begin(i), progress). The begins happen one at a time, in order; the
+// works on up to 4 threads, as many as there are cores. Rethrows the first failure, after which no item is
+// begun.
 template <class Begin, class Work>
 void on_threads(int64_t count, WorkProgress& progress, Begin begin, Work work) {
   constexpr int64_t most_threads = 4;

@@ -15,11 +15,11 @@
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
-#include "exchange/pieces/access.hpp"
 #include "exchange/hosts.hpp"
-#include "exchange/transfer/independent.hpp"
+#include "exchange/pieces/access.hpp"
 #include "exchange/stage.hpp"
 #include "exchange/stage_call.hpp"
+#include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "exchange/pieces/access.hpp"
+#include "exchange/pieces/windows.hpp"
 #include "exchange/stage.hpp"
 #include "exchange/stage_steps.hpp"
-#include "exchange/pieces/windows.hpp"
 
 namespace sheaf::exchange {
 

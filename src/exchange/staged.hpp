@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "exchange/transfer/independent.hpp"
 #include "exchange/stage_call.hpp"
+#include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "comm/agree.hpp"
-#include "layout/chunk_layout.hpp"
 #include "format/edges.hpp"
+#include "layout/chunk_layout.hpp"
 #include "storage/beside.hpp"
 
 namespace sheaf {
@@ -117,7 +117,8 @@ void require_unfinished(File& data, int64_t pointer_offset, const format::Pointe
 namespace {
 
 // Of a file of `identity`, or of any: a journal, or what a host keeps beside it.
-bool is_ours(std::span<const std::byte> head, const std::string& name, const std::optional<format::Identity>& identity) {
+bool is_ours(std::span<const std::byte> head, const std::string& name,
+             const std::optional<format::Identity>& identity) {
   if (head.empty()) return true;
   if (!format::begins_as_edges(head) && !format::begins_as_journal(head)) return false;
   if (!identity) return true;
@@ -143,8 +144,9 @@ void remove_one(Store& store, const std::string& name, const std::string& physic
 using NameOfHost = std::string (*)(std::string_view physical_file, int32_t host);
 
 // NAME.journal, by which the others are found, last.
-void remove_beside(Store& store, const std::string& physical_file, const std::optional<format::Identity>& identity,
-                   int32_t hosts_of_writers, std::initializer_list<NameOfHost> names) {
+void remove_beside(Store& store, const std::string& physical_file,
+                   const std::optional<format::Identity>& identity, int32_t hosts_of_writers,
+                   std::initializer_list<NameOfHost> names) {
   attempt([&] {
     remove_one(store, format::journal_name(physical_file), physical_file, identity, [&](int32_t hosts) {
       for (int32_t host = 0; hosts > 1 && host < hosts; ++host)

@@ -31,7 +31,8 @@ struct JournalKey {
   int32_t filenumber = 0;
   int32_t fsblksize = 0;  // bytes
   Hosts hosts;
-  bool own_caches = false;  // hosts of the program have page caches of their own: what outlives one is at the server
+  bool own_caches =
+      false;  // hosts of the program have page caches of their own: what outlives one is at the server
   bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their
                       // tasks leave it alone
 
@@ -67,12 +68,14 @@ void note_journal_gap(Store& store, const std::string& physical_file);
 // an earlier one. Throws if it cannot be told whether there is one.
 void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts);
 
-// Removes the journals of a file that is complete; those of `identity` only, if one is given. One that stays behind does no
-// harm: nobody reads the journal of a complete file, and records belong to one file only. So nothing is thrown.
+// Removes the journals of a file that is complete; those of `identity` only, if one is given. One that stays
+// behind does no harm: nobody reads the journal of a complete file, and records belong to one file only. So
+// nothing is thrown.
 void remove_journal(Store& store, const std::string& physical_file,
                     const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 
-// The same for a file that was not closed, or whose name is used again: also what its hosts have kept beside it.
+// The same for a file that was not closed, or whose name is used again: also what its hosts have kept beside
+// it.
 void remove_leftovers(Store& store, const std::string& physical_file,
                       const std::optional<format::Identity>& identity = {}, int32_t hosts_of_writers = 1);
 

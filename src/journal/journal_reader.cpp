@@ -34,7 +34,8 @@ std::optional<format::JournalHeader> read_header(File& file, const std::string& 
 
 }  // namespace
 
-std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path, const format::Header& h,
+std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::string& path,
+                                                   const format::Header& h,
                                                    const format::Extension& extension) {
   const std::string name = format::journal_name(path);
   auto file = open_if_there(store, name);
@@ -52,7 +53,8 @@ std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::stri
     }
   }
   const format::JournalHeader own{extension.identity, h.ntasks, h.nfiles, h.filenumber};
-  return std::unique_ptr<JournalReader>(new JournalReader(std::move(files), h.ntasks, format::journal_seed(own)));
+  return std::unique_ptr<JournalReader>(
+      new JournalReader(std::move(files), h.ntasks, format::journal_seed(own)));
 }
 
 // The bytes of `count` slots; false: there are none.
@@ -65,8 +67,8 @@ bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vec
   return got > 0;
 }
 
-// visit(i, record) for task first + i; records that are not there are nullopt. A task is on one host, but one that appends may find
-// its beginning recorded by another: the record that tells more counts.
+// visit(i, record) for task first + i; records that are not there are nullopt. A task is on one host, but one
+// that appends may find its beginning recorded by another: the record that tells more counts.
 template <class Visit>
 void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, Visit&& visit) {
   for (int64_t done = 0; done < count;) {
@@ -76,10 +78,14 @@ void JournalReader::for_each_slot(int64_t round, int64_t first, int64_t count, V
     for (const auto& file : files_) {
       if (!read_slots(*file, slot, n, buffer_)) continue;
       for (int64_t i = 0; i < n; ++i) {
-        const auto own = std::span(buffer_).subspan(static_cast<size_t>(format::journal_slot_size * i)).template first<format::journal_slot_size>();
+        const auto own = std::span(buffer_)
+                             .subspan(static_cast<size_t>(format::journal_slot_size * i))
+                             .template first<format::journal_slot_size>();
         const auto record = format::decode_slot(own, seed_, slot + i);
         auto& best = records_[static_cast<size_t>(i)];
-        if (record && (!best || std::pair(record->bytes, record->finished) > std::pair(best->bytes, best->finished))) best = record;
+        if (record &&
+            (!best || std::pair(record->bytes, record->finished) > std::pair(best->bytes, best->finished)))
+          best = record;
       }
     }
     for (int64_t i = 0; i < n; ++i) {
@@ -97,13 +103,14 @@ void JournalReader::read_counts(int64_t first, int64_t most, std::span<int64_t> 
   std::vector<bool> goes_on(counts.size(), true);
   for (int64_t round = 0; round < most; ++round) {
     bool any = false;
-    for_each_slot(round, first, std::ssize(counts), [&](int64_t i, const std::optional<format::JournalRecord>& record) {
-      const auto t = static_cast<size_t>(i);
-      if (!goes_on[t]) return;
-      goes_on[t] = record && record->bytes >= 0 && record->finished;
-      if (record && record->bytes >= 0) counts[t] = round + 1;
-      any |= goes_on[t];
-    });
+    for_each_slot(round, first, std::ssize(counts),
+                  [&](int64_t i, const std::optional<format::JournalRecord>& record) {
+                    const auto t = static_cast<size_t>(i);
+                    if (!goes_on[t]) return;
+                    goes_on[t] = record && record->bytes >= 0 && record->finished;
+                    if (record && record->bytes >= 0) counts[t] = round + 1;
+                    any |= goes_on[t];
+                  });
     if (!any) return;
   }
 }
@@ -121,9 +128,10 @@ int64_t JournalReader::most_blocks() {
 }
 
 void JournalReader::read_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) {
-  for_each_slot(round, first, std::ssize(sizes), [&](int64_t i, const std::optional<format::JournalRecord>& record) {
-    sizes[static_cast<size_t>(i)] = record ? std::max<int64_t>(0, record->bytes) : 0;
-  });
+  for_each_slot(round, first, std::ssize(sizes),
+                [&](int64_t i, const std::optional<format::JournalRecord>& record) {
+                  sizes[static_cast<size_t>(i)] = record ? std::max<int64_t>(0, record->bytes) : 0;
+                });
 }
 
 }  // namespace sheaf

@@ -1,8 +1,9 @@
-// journal/journal_reader: how far the tasks of a physical file that was never closed have come, from its journal
-// (docs/format.md, section 16).
+// journal/journal_reader: how far the tasks of a physical file that was never closed have come, from its
+// journal (docs/format.md, section 16).
 //
-// The file may be written at the same time: what is found of a task is always a beginning of its stream that was in the
-// file when it was asked for, and later calls find no less. Memory: a few MiB, however many tasks there are.
+// The file may be written at the same time: what is found of a task is always a beginning of its stream that
+// was in the file when it was asked for, and later calls find no less. Memory: a few MiB, however many tasks
+// there are.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,10 @@ namespace sheaf {
 
 class JournalReader {
  public:
-  // The journal of the physical file `path` with `header` and `extension`; null if there is none. Throws unsupported.
-  static std::unique_ptr<JournalReader> open(Store& store, const std::string& path, const format::Header& header,
+  // The journal of the physical file `path` with `header` and `extension`; null if there is none. Throws
+  // unsupported.
+  static std::unique_ptr<JournalReader> open(Store& store, const std::string& path,
+                                             const format::Header& header,
                                              const format::Extension& extension);
 
   // Largest number of blocks of any task, >= 1. Reads all slots that are in use.

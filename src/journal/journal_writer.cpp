@@ -43,8 +43,10 @@ void JournalWriter::keep(File& data, Record&& record) {
   const auto failed = given_up_ ? std::nullopt : attempt(record);
   if (finished_) throw *finished_;
   if (failed && (how_ != Journaling::wished || is_full(*failed)))
-    throw Error(failed->code(), std::string(failed->what()) + " (the journal of '" + data.path() +
-                                    "', without which nothing can be found if the program dies; open mode journal=off writes without)",
+    throw Error(failed->code(),
+                std::string(failed->what()) + " (the journal of '" + data.path() +
+                    "', without which nothing can be found if the program dies; open mode journal=off writes "
+                    "without)",
                 failed->errno_value());
   if (failed) give_up(data, *failed);
   if (!given_up_) return;
@@ -67,9 +69,11 @@ void JournalWriter::require_journal(File& data) {
   if (key_.may_mark()) {
     with_file_itself(data, [&](File& file) { require_unfinished(file); });
   } else {
-    require_unfinished(*open_patiently(store_, data.path(), Access::read));  // as it is now, not as it was when `data` was opened
+    require_unfinished(*open_patiently(store_, data.path(),
+                                       Access::read));  // as it is now, not as it was when `data` was opened
   }
-  throw file_error(Code::foreign, format::journal_name(data.path()), "was removed while the program is writing");
+  throw file_error(Code::foreign, format::journal_name(data.path()),
+                   "was removed while the program is writing");
 }
 
 void JournalWriter::require_unfinished(File& data) {
@@ -120,7 +124,8 @@ void JournalWriter::with_file_itself(File& data, Act&& act) {
 namespace {
 
 // What follows the record in a slot; nothing if that says it all.
-std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& last, const JournalWriter::Report& r) {
+std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& last,
+                                         const JournalWriter::Report& r) {
   if (last && last->bytes == r.bytes && last->finished == r.finished) return std::nullopt;
   JournalRecord record;
   record.bytes = r.bytes;
@@ -202,7 +207,8 @@ void JournalWriter::confirm(File& data) {
     if (!open(data)) return;
     require_journal(data);
     for (const Report& r : held_) write(r);
-    if (how_ != Journaling::durable) with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
+    if (how_ != Journaling::durable)
+      with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
   });
   held_.clear();
 }
@@ -245,7 +251,8 @@ void JournalWriter::record(File& data, std::vector<Report> reports) {
   });
 }
 
-// Slots side by side are written at once, with the halves that stay: their owners write nothing else there any more.
+// Slots side by side are written at once, with the halves that stay: their owners write nothing else there
+// any more.
 void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
   const auto slot_of = [&](const Report& r) { return format::slot_number(key_.ntasks, r.block, r.task); };
   std::ranges::sort(reports, {}, slot_of);
@@ -253,17 +260,21 @@ void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
   std::vector<std::byte> slots;
   for (size_t begin = 0, end = 0; begin < reports.size(); begin = end) {
     const int64_t first = slot_of(reports[begin]);
-    for (end = begin + 1; end < reports.size() && slot_of(reports[end]) == first + static_cast<int64_t>(end - begin);) ++end;
+    for (end = begin + 1;
+         end < reports.size() && slot_of(reports[end]) == first + static_cast<int64_t>(end - begin);)
+      ++end;
     slots.assign((end - begin) * format::journal_slot_size, std::byte{});
     file_->read_at(slots, format::slot_offset(first));
     bool changes = false;
     for (size_t i = 0; i < end - begin; ++i) {
       const auto slot = std::span(slots).subspan(i * format::journal_slot_size, format::journal_slot_size);
       const int64_t number = first + static_cast<int64_t>(i);
-      const auto record = next_record(format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number), reports[begin + i]);
+      const auto record = next_record(
+          format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number), reports[begin + i]);
       if (!record) continue;
       changes = true;
-      std::ranges::copy(format::encode(*record, seed_, number), slot.begin() + format::journal_record_size * (record->sequence % 2));
+      std::ranges::copy(format::encode(*record, seed_, number),
+                        slot.begin() + format::journal_record_size * (record->sequence % 2));
     }
     if (changes) file_->write_at(slots, format::slot_offset(first));
   }

@@ -13,8 +13,8 @@
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
 #include "format/header.hpp"
-#include "storage/beside.hpp"
 #include "process/process_identity.hpp"
+#include "storage/beside.hpp"
 
 namespace sheaf {
 

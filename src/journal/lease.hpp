@@ -66,7 +66,7 @@ SHEAF_EXPORT LeaseView look_at_lease(Store& store, const std::string& path);
 // Looks until it is known whether a job lives that writes the multifile: at most `times.patience`. `waits` is
 // called many times meanwhile, and may throw. The result is none or living.
 SHEAF_EXPORT LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
-                      const std::function<void(const LeaseView&)>& waits);
+                                   const std::function<void(const LeaseView&)>& waits);
 
 // Removes the lease of the set `path`, of a job that has ended or is overridden. Never throws.
 SHEAF_EXPORT void remove_lease(Store& store, const std::string& path);

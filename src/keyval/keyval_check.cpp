@@ -22,7 +22,8 @@ void for_each_record(const Multifile& m, int64_t task, const TaskRow& row,
 void check_keyval_records(const Multifile& m, WorkProgress& progress) {
   if (!has_records(m)) return;
   TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) for_each_record(m, t, rows.at(t), [&](const KeyvalRecord&) { progress.advance(0); });
+  for (int64_t t = 0; t < m.ntasks(); ++t)
+    for_each_record(m, t, rows.at(t), [&](const KeyvalRecord&) { progress.advance(0); });
 }
 
 }  // namespace sheaf

@@ -176,9 +176,7 @@ inline bool KeyvalIndex::is_at_scan(int64_t position) const {
   return found_in_ && position == found_.position + found_.length - scanner_.left();
 }
 
-ReadPosition KeyvalIndex::place_of(int64_t position) const {
-  return places_.find(stream_.sizes(), position);
-}
+ReadPosition KeyvalIndex::place_of(int64_t position) const { return places_.find(stream_.sizes(), position); }
 
 // A value that the scan has left behind. One that is far from the last is fetched alone: reading ahead for it
 // would move many times its bytes.

@@ -47,9 +47,11 @@ class KeyvalIndex {
 
   // Sets where the key is read next; false, and nothing changed, if there is no such byte.
   bool seek_record(uint64_t key, int64_t record, int64_t offset);
-  bool seek_in_record(uint64_t key, int64_t offset);  // the record the key stands in; behind its end the next, if there is one
-  bool seek_joined(uint64_t key, int64_t offset);     // in all values of the key, joined
-  bool settle(uint64_t key);                          // stays; true if there is a byte left to read
+  bool seek_in_record(
+      uint64_t key,
+      int64_t offset);  // the record the key stands in; behind its end the next, if there is one
+  bool seek_joined(uint64_t key, int64_t offset);  // in all values of the key, joined
+  bool settle(uint64_t key);                       // stays; true if there is a byte left to read
 
   void scan_all();
 

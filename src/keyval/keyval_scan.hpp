@@ -64,7 +64,8 @@ class KeyvalScanner {
   size_t read(std::span<std::byte> out) {
     const std::span<const std::byte> ahead = stream_.ahead();
     const size_t size = out.size();
-    if (size > ahead.size() || static_cast<int64_t>(size) > left_) [[unlikely]] return read_across_reads(out);
+    if (size > ahead.size() || static_cast<int64_t>(size) > left_) [[unlikely]]
+      return read_across_reads(out);
     if (size > 0) std::memcpy(out.data(), ahead.data(), size);
     stream_.skip_ahead(size);
     at_ += static_cast<int64_t>(size);

@@ -69,7 +69,8 @@ struct KeyEntry {
   // Moves from the end of a record to the next one that has bytes, as far as known. False if no bytes are
   // left.
   bool settle() {
-    if (record < records.size() && offset < length(record)) [[likely]] return true;
+    if (record < records.size() && offset < length(record)) [[likely]]
+      return true;
     return settle_later();
   }
   // The record that holds a joined byte < total.
@@ -117,7 +118,7 @@ class KeyTable {
 
   uint64_t seed_;
   std::deque<KeyEntry> entries_;
-  KeyEntry* recent_ = nullptr;  // found last: a key that is asked for is often the next one scanned, too
+  KeyEntry* recent_ = nullptr;    // found last: a key that is asked for is often the next one scanned, too
   std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of them are taken
 };
 

@@ -7,7 +7,8 @@
 
 namespace sheaf {
 
-void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip, std::vector<Row> rows) {
+void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip,
+                std::vector<Row> rows) {
   close();
   key_ = key;
   header_ = {key.identity, key.ntasks, key.hosts.mine, unit, data_start, skip};
@@ -21,8 +22,8 @@ void Edges::set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t
   shift_ = format::edges_shift(header_);
 }
 
-// Header and rows lie in front of all bytes. Tasks of the host write the same header; what an earlier file of that name
-// has left is nobody's, since rows are tied to the identity of theirs.
+// Header and rows lie in front of all bytes. Tasks of the host write the same header; what an earlier file of
+// that name has left is nobody's, since rows are tied to the identity of theirs.
 File& Edges::file() {
   if (file_) return *file_;
   if (announces_ && key_.has_identity()) announce_hosts(store_, path_, key_.header());
@@ -33,7 +34,8 @@ File& Edges::file() {
   const size_t found = made ? 0 : file->read_at(head, 0);
   if (found > 0 && !format::begins_as_edges(std::span(head).first(found)))
     throw file_error(Code::foreign, name, "is not what Sheaf keeps beside '" + path_ + "', but another file");
-  if (const auto wanted = format::encode(header_); found < head.size() || head != wanted) file->write_at(wanted, 0);
+  if (const auto wanted = format::encode(header_); found < head.size() || head != wanted)
+    file->write_at(wanted, 0);
   for (const Row& row : rows_) copy_earlier(row, *file);
   if (earlier_) file->sync();  // readers believe the rows
   for (const Row& row : rows_)
@@ -51,7 +53,8 @@ void Edges::copy_earlier(const Row& row, File& to) {
                        if (!part.is_edge) return true;
                        bytes.resize(static_cast<size_t>(length));
                        if (earlier_->read_at(bytes, at) != bytes.size())
-                         throw file_error(Code::io, path_, "bytes at offset " + std::to_string(at) + " are missing");
+                         throw file_error(Code::io, path_,
+                                          "bytes at offset " + std::to_string(at) + " are missing");
                        to.write_at(bytes, at + shift_);
                        return true;
                      });
@@ -59,7 +62,9 @@ void Edges::copy_earlier(const Row& row, File& to) {
 
 void Edges::write(std::span<const std::byte> data, int64_t offset) { file().write_at(data, offset + shift_); }
 
-size_t Edges::read(std::span<std::byte> data, int64_t offset) { return file().read_at(data, offset + shift_); }
+size_t Edges::read(std::span<std::byte> data, int64_t offset) {
+  return file().read_at(data, offset + shift_);
+}
 
 void Edges::sync() {
   if (!file_) return;
@@ -117,7 +122,8 @@ void EdgedFile::sync() {
 int EdgedFile::open_again(bool writable) {
   if (writable && edges_->in_use())
     throw file_error(Code::unsupported, path(),
-                     "is written by several hosts that share parts of it, which a descriptor cannot keep apart: write with "
+                     "is written by several hosts that share parts of it, which a descriptor cannot keep "
+                     "apart: write with "
                      "the library's calls or its stream, or give each host a physical file (files=node)");
   return inner().open_again(writable);
 }

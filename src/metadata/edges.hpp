@@ -1,9 +1,10 @@
 // metadata/edges: what tasks write in units that hosts share, kept beside the physical file until its close.
 //
-// Where hosts share no page cache two of them must not write one unit of a file (layout/regions). What a task writes in such
-// a unit goes to the same place in a file of its host instead, NAME.edges.<host>, which is made when it is needed
-// (docs/format.md, section 18). In the close one task brings each unit home (collective/edges_home); of a file that was never
-// closed, readers and repairs find them (metadata/edges_reader).
+// Where hosts share no page cache two of them must not write one unit of a file (layout/regions). What a task
+// writes in such a unit goes to the same place in a file of its host instead, NAME.edges.<host>, which is
+// made when it is needed (docs/format.md, section 18). In the close one task brings each unit home
+// (collective/edges_home); of a file that was never closed, readers and repairs find them
+// (metadata/edges_reader).
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@
 #include <vector>
 
 #include "format/edges.hpp"
-#include "layout/edge_map.hpp"
 #include "journal/journal_file.hpp"
+#include "layout/edge_map.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
 namespace sheaf {
@@ -27,12 +28,14 @@ class Edges {
   struct Row {
     int64_t task = 0;  // in the physical file
     format::EdgesRow where;
-    int64_t before = 0;  // bytes from where.begin on, in round where.from, that an earlier program has written
+    int64_t before =
+        0;  // bytes from where.begin on, in round where.from, that an earlier program has written
   };
-  // Before anything is written: the runs in which this process writes. unit 0, the same on all tasks: nobody has edges.
+  // Before anything is written: the runs in which this process writes. unit 0, the same on all tasks: nobody
+  // has edges.
   void set(const JournalKey& key, int64_t unit, int64_t data_start, int64_t skip, std::vector<Row> rows);
-  // Before set(): an earlier program has written to the physical file. What that has in edges is copied, so that readers of an
-  // unclosed file find all of an edge in one place.
+  // Before set(): an earlier program has written to the physical file. What that has in edges is copied, so
+  // that readers of an unclosed file find all of an edge in one place.
   void keep_earlier(std::shared_ptr<File> physical_file) { earlier_ = std::move(physical_file); }
   const layout::EdgeMap& map() const { return map_; }
   bool in_use() const { return in_use_; }
@@ -50,7 +53,8 @@ class Edges {
   size_t read(std::span<std::byte> data, int64_t offset);
   // What was written here would survive a loss of power.
   void sync();
-  // Never throw: nothing is to be written; and when all is home, on every task: the file of the host is removed.
+  // Never throw: nothing is to be written; and when all is home, on every task: the file of the host is
+  // removed.
   void close();
   void remove();
 

@@ -29,7 +29,8 @@ class RejoinedFile final : public ForwardingFile {
   // Edges may reach further than the file does.
   FileStatus status() override {
     FileStatus found = inner().status();
-    for (const Beside& host : hosts_) found.size = std::max(found.size, host.file->status().size - host.shift);
+    for (const Beside& host : hosts_)
+      found.size = std::max(found.size, host.file->status().size - host.shift);
     return found;
   }
   // What is nowhere reads as zero, in front of the end of what is somewhere.
@@ -47,7 +48,8 @@ class RejoinedFile final : public ForwardingFile {
   int64_t next_data(int64_t offset) override { return std::min(offset, status().size); }
   int open_again(bool) override {
     throw file_error(Code::unsupported, path(),
-                     "was never closed, and parts of it are in other files, which a descriptor cannot show; `sheaf repair` it first");
+                     "was never closed, and parts of it are in other files, which a descriptor cannot show; "
+                     "`sheaf repair` it first");
   }
   void close() override {
     for (const Beside& host : hosts_) host.file->close();
@@ -73,7 +75,8 @@ int32_t hosts_of(Store& store, const File& file, const format::Identity& identit
 }
 
 // Adds the runs of the tasks that have written at this host.
-void add_runs(const format::EdgesHeader& header, File& file, size_t place, std::vector<layout::EdgeRange>& runs) {
+void add_runs(const format::EdgesHeader& header, File& file, size_t place,
+              std::vector<layout::EdgeRange>& runs) {
   constexpr int64_t at_once = 4096;
   std::vector<std::byte> rows;
   for (int64_t first = 0; first < header.ntasks; first += at_once) {
@@ -81,8 +84,10 @@ void add_runs(const format::EdgesHeader& header, File& file, size_t place, std::
     rows.assign(static_cast<size_t>(tasks * format::edges_row_size), std::byte{});
     file.read_at(rows, format::edges_row_offset(first));
     for (int64_t t = 0; t < tasks; ++t) {
-      const std::span<const std::byte, format::edges_row_size> bytes(rows.data() + t * format::edges_row_size, format::edges_row_size);
-      if (const auto row = format::decode_edges_row(bytes, header, first + t)) runs.push_back({row->begin, row->end, row->from, place});
+      const std::span<const std::byte, format::edges_row_size> bytes(rows.data() + t * format::edges_row_size,
+                                                                     format::edges_row_size);
+      if (const auto row = format::decode_edges_row(bytes, header, first + t))
+        runs.push_back({row->begin, row->end, row->from, place});
     }
   }
 }
@@ -104,7 +109,9 @@ std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file) {
     auto beside = store.open(name, Access::read);
     std::array<std::byte, format::edges_header_size> head;
     const auto found = format::decode_edges_header(std::span(head).first(beside->read_at(head, 0)), name);
-    if (!found || found->identity != identity || found->host != host || found->ntasks != reader.header().ntasks) continue;
+    if (!found || found->identity != identity || found->host != host ||
+        found->ntasks != reader.header().ntasks)
+      continue;
     layout = *found;
     add_runs(*layout, *beside, hosts.size(), runs);
     hosts.push_back({std::move(beside), format::edges_shift(*layout)});

@@ -1,5 +1,5 @@
-// metadata/facts: what every kind of open multifile can say about the physical file of its current task, and how the
-// files of a set are named.
+// metadata/facts: what every kind of open multifile can say about the physical file of its current task, and
+// how the files of a set are named.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct FileFacts {
   int32_t fsblksize = 0;  // bytes
   bool keyval = false;
   bool durable = false;  // writing: close() returns when the data would survive a loss of power
-  bool unclosed : 1 = false;  // reading: never closed; what is there was found in the journal, and it may be written to still
+  bool unclosed : 1 =
+      false;  // reading: never closed; what is there was found in the journal, and it may be written to still
   bool compressed : 1 = false;
   ByteOrder userdata_order : 1 = native_order;
   ByteOrder metadata_order : 1 = native_order;

@@ -1,5 +1,5 @@
-// metadata/leaders: slices of consecutive tasks of a physical file, each with a leader that reads or writes the
-// slice's part of the metadata arrays. A member holds O(1) bytes, a leader O(tasks / leaders).
+// metadata/leaders: slices of consecutive tasks of a physical file, each with a leader that reads or writes
+// the slice's part of the metadata arrays. A member holds O(1) bytes, a leader O(tasks / leaders).
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,20 @@ namespace sheaf {
 
 class Leaders {
  public:
-  // Collective over `comm`, which outlives the object. `alone`: the first task leads all, where no two hosts may write one unit
-  // of the metadata.
+  // Collective over `comm`, which outlives the object. `alone`: the first task leads all, where no two hosts
+  // may write one unit of the metadata.
   explicit Leaders(Comm& comm, bool alone = false) : comm_(comm) {
     group_ = alone ? comm.size() : leader_group(comm.size());
     const int64_t grain = std::lcm<int64_t>(comm.grain(), group_ < comm.size() ? format::group_tasks : 1);
-    group_ = static_cast<int>(std::min<int64_t>((group_ + grain - 1) / grain * grain, std::max(group_, comm.size())));
+    group_ = static_cast<int>(
+        std::min<int64_t>((group_ + grain - 1) / grain * grain, std::max(group_, comm.size())));
     if (group_ < comm.size()) slice_ = comm.split(comm.rank() / group_, comm.rank());
   }
 
   int total() const { return (comm_.size() + group_ - 1) / group_; }
   bool is_leader() const { return slice().rank() == 0; }
   int64_t leader(int number) const { return int64_t{number} * group_; }  // its rank
-  int64_t first() const { return comm_.rank() - slice().rank(); }  // rank of the leader
+  int64_t first() const { return comm_.rank() - slice().rank(); }        // rank of the leader
   size_t count() const { return static_cast<size_t>(slice().size()); }
 
   // Values of all tasks of the slice at the leader (row by row, one row per task); elsewhere empty.
@@ -41,8 +42,8 @@ class Leaders {
     return values;
   }
 
-  // The reverse: entry t of `rows` at the leader goes to task t of the slice. Rows that are not as many as tasks
-  // (after a failure of the leader, which an agreement must follow) arrive as zeros.
+  // The reverse: entry t of `rows` at the leader goes to task t of the slice. Rows that are not as many as
+  // tasks (after a failure of the leader, which an agreement must follow) arrive as zeros.
   template <class T>
   void scatter(std::span<const T> rows, T& mine) {
     std::vector<T> zeros;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "stream/block_sizes.hpp"
 #include "metadata/metadata_io.hpp"
+#include "stream/block_sizes.hpp"
 
 namespace sheaf {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "stream/file_checks.hpp"
 #include "journal/journal_reader.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -15,7 +15,8 @@ namespace {
 
 int64_t regular_size(File& file) {
   const FileStatus status = file.status();
-  if (status.is_special) throw file_error(Code::invalid_argument, file.path(), "is a device, not a regular file");
+  if (status.is_special)
+    throw file_error(Code::invalid_argument, file.path(), "is a device, not a regular file");
   return status.size;
 }
 
@@ -82,7 +83,8 @@ std::optional<Pointer> MetadataReader::read_stored_pointer() {
   const auto end = rows ? checked_add(p.varheader, *rows) : std::nullopt;
   if (!end || *end > file_size_)
     damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
-            std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size_) + " bytes");
+            std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size_) +
+            " bytes");
   return p;
 }
 
@@ -111,7 +113,8 @@ const std::optional<format::Extension>& MetadataReader::extension() {
 FileChecks* MetadataReader::checks(const Pointer& p) {
   if (checking_ == Checking::off || !p.complete()) return nullptr;
   if (!checks_)
-    if (auto opened = FileChecks::open(file_, header_, p, extension())) checks_ = std::make_unique<FileChecks>(std::move(*opened));
+    if (auto opened = FileChecks::open(file_, header_, p, extension()))
+      checks_ = std::make_unique<FileChecks>(std::move(*opened));
   return checks_.get();
 }
 
@@ -130,7 +133,8 @@ void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) 
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t& size = values[i];
     if (size < 0)
-      damaged("chunk size " + std::to_string(size) + " of task " + std::to_string(first + static_cast<int64_t>(i)));
+      damaged("chunk size " + std::to_string(size) + " of task " +
+              std::to_string(first + static_cast<int64_t>(i)));
     // Format 3 and older hold the sizes that were asked for.
     if (header_.version <= 3) {
       const auto aligned = align_up(size, header_.fsblksize);
@@ -145,11 +149,12 @@ void MetadataReader::read_block_counts(const Pointer& p, int64_t first, std::spa
   read_array(p.varheader + 8 * first, values, "block counts");
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i] < 1 || values[i] > p.maxblocks)
-      damaged("task " + std::to_string(first + static_cast<int64_t>(i)) + " claims " + std::to_string(values[i]) +
-              " blocks of at most " + std::to_string(p.maxblocks));
+      damaged("task " + std::to_string(first + static_cast<int64_t>(i)) + " claims " +
+              std::to_string(values[i]) + " blocks of at most " + std::to_string(p.maxblocks));
 }
 
-void MetadataReader::read_block_sizes(const Pointer& p, int64_t round, int64_t first, std::span<int64_t> values) {
+void MetadataReader::read_block_sizes(const Pointer& p, int64_t round, int64_t first,
+                                      std::span<int64_t> values) {
   if (!p.complete()) return recover_sizes(p, round, first, values);
   read_array(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
 }
@@ -191,26 +196,30 @@ void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<Pla
 
 void MetadataReader::check_pointer(const Pointer& p, int64_t skip) const {
   const auto rounds = checked_mul(p.maxblocks, skip);
-  const auto end = rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
+  const auto end =
+      rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
   if (!end || *end != p.varheader)
     damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
             ", which is not the end of the chunks");
 }
 
-void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
-                                 int64_t bytes) const {
+void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& g, int64_t task,
+                                 int64_t block, int64_t bytes) const {
   const auto end = bytes < 0 ? std::nullopt : checked_add(g.start + block * g.skip, bytes);
   if (!end || *end > p.varheader)
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
             std::to_string(bytes) + " bytes, which reach beyond the data");
-  // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay countable:
+  // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay
+  // countable:
   const auto entries = checked_mul(header_.ntasks, p.maxblocks);
   if (bytes > g.size && (!entries || bytes > (INT64_MAX - p.varheader) / *entries))
-    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " + std::to_string(bytes) +
-            " bytes of a chunk of " + std::to_string(g.size) + "; with such blocks the data may exceed 2^63 bytes");
+    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
+            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) +
+            "; with such blocks the data may exceed 2^63 bytes");
   if (bytes > g.size && header_.keyval() == format::KeyvalMode::inline_)
     damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
-            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) + " in a key-value file");
+            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) +
+            " in a key-value file");
 }
 
 void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values) {
@@ -229,7 +238,8 @@ void MetadataWriter::write_header(const std::optional<format::Extension>& extens
   auto bytes = format::encode(h);
   const bool extends = extension && format::extensible(header_.name());
   if (extension && extension->compressed() && !extends)
-    throw file_error(Code::invalid_argument, file_.path(), "cannot be compressed: its name has more than " +
+    throw file_error(Code::invalid_argument, file_.path(),
+                     "cannot be compressed: its name has more than " +
                          std::to_string(format::longest_extended_name) + " bytes");
   if (extends) format::put_extension(*extension, bytes);
   file_.write_at(bytes, 0);
@@ -269,12 +279,14 @@ void MetadataWriter::write_pointer(const Pointer& p) {
   file_.write_at(format::encode(p, header_.metadata_order), header_.pointer_offset());
 }
 
-void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first, std::span<const int64_t> counts,
+void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first,
+                       std::span<const int64_t> counts,
                        const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused) {
   if (counts.empty()) return;
   // Rounds of a slice that covers the whole file are neighbours and go out together.
   constexpr size_t batch_values = 128 << 10;
-  const size_t rounds_per_write = writer.covers_file(counts.size()) ? std::max<size_t>(1, batch_values / counts.size()) : 1;
+  const size_t rounds_per_write =
+      writer.covers_file(counts.size()) ? std::max<size_t>(1, batch_values / counts.size()) : 1;
   std::vector<int64_t> values;
   for (int64_t round = 0; round < p.maxblocks;) {
     const int64_t begin = round;
@@ -291,14 +303,16 @@ void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first, 
 layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, int64_t local_rank) {
   const Header& h = reader.header();
   if (local_rank < 0 || local_rank >= h.ntasks)
-    throw Error(Code::out_of_range, "'" + reader.file().path() + "': there is no task " + std::to_string(local_rank) +
-                                        "; the file holds tasks 0 to " + std::to_string(h.ntasks - 1));
+    throw Error(Code::out_of_range, "'" + reader.file().path() + "': there is no task " +
+                                        std::to_string(local_rank) + "; the file holds tasks 0 to " +
+                                        std::to_string(h.ntasks - 1));
   layout::ChunkGeometry g;
   int64_t at = layout::data_start(h.ntasks, h.fsblksize);
   const int64_t begin = at;
   std::vector<int64_t> sizes(static_cast<size_t>(std::min<int64_t>(h.ntasks, 1 << 16)));
   for (int64_t first = 0; first < h.ntasks; first += static_cast<int64_t>(sizes.size())) {
-    sizes.resize(static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(sizes.size()), h.ntasks - first)));
+    sizes.resize(
+        static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(sizes.size()), h.ntasks - first)));
     reader.read_chunk_sizes(first, sizes);
     for (size_t i = 0; i < sizes.size(); ++i) {
       if (first + static_cast<int64_t>(i) == local_rank) {
@@ -315,8 +329,8 @@ layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, in
   return g;
 }
 
-std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const Pointer& p, const layout::ChunkGeometry& g,
-                                         int64_t local_rank) {
+std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const Pointer& p,
+                                         const layout::ChunkGeometry& g, int64_t local_rank) {
   int64_t count = 0;
   reader.read_block_counts(p, local_rank, std::span(&count, 1));
   std::vector<int64_t> sizes(static_cast<size_t>(count));

@@ -1,10 +1,10 @@
 // What MetadataReader tells of a file that was never closed.
 #include <algorithm>
 
-#include "stream/file_checks.hpp"
 #include "journal/journal_reader.hpp"
 #include "journal/lease.hpp"
 #include "metadata/metadata_io.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -31,7 +31,8 @@ Pointer MetadataReader::read_marks() {
 
 bool MetadataReader::had_journal() { return format::is_marked(read_marks()); }
 bool MetadataReader::has_journal_gap() {
-  return format::has_journal_gap(read_marks()) || (store_ && store_->status(format::journal_gap_name(file_.path())).exists);
+  return format::has_journal_gap(read_marks()) ||
+         (store_ && store_->status(format::journal_gap_name(file_.path())).exists);
 }
 
 // Repairs are for files that nobody writes any more.
@@ -43,10 +44,12 @@ std::string MetadataReader::what_to_do() const {
 
 void MetadataReader::lost_journal() {
   journal_lost_ = true;
-  throw file_error(Code::unclosed, file_.path(),
-                   "the multifile was never closed, and its journal '" + format::journal_name(file_.path()) + "' is " +
-                       (journal_ ? "another one or destroyed" : "missing") +
-                       ", which tells what its tasks had written (was the file copied or moved without it?); " + what_to_do());
+  throw file_error(
+      Code::unclosed, file_.path(),
+      "the multifile was never closed, and its journal '" + format::journal_name(file_.path()) + "' is " +
+          (journal_ ? "another one or destroyed" : "missing") +
+          ", which tells what its tasks had written (was the file copied or moved without it?); " +
+          what_to_do());
 }
 
 Pointer MetadataReader::recover_pointer() {
@@ -55,8 +58,10 @@ Pointer MetadataReader::recover_pointer() {
     // Whoever completes a file removes its journal after that.
     if (const auto stored = read_stored_pointer()) return *stored;
     if (!possible)
-      throw file_error(Code::unclosed, file_.path(),
-                       "the multifile was never closed: its block table is missing, and there is no journal (" + what_to_do() + ")");
+      throw file_error(
+          Code::unclosed, file_.path(),
+          "the multifile was never closed: its block table is missing, and there is no journal (" +
+              what_to_do() + ")");
     if (had_journal()) {
       open_journal();  // it may have been made a moment ago, or the file completed
       if (!journal_)
@@ -82,18 +87,21 @@ Pointer MetadataReader::recover_pointer() {
   const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
   if (journal_ && !journal_->found_records() && had_journal()) lost_journal();
   const auto rounds = checked_mul(most, skip);
-  const auto end = rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
-  if (!end || most > INT32_MAX) damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
+  const auto end =
+      rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
+  if (!end || most > INT32_MAX)
+    damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
   p.maxblocks = static_cast<int32_t>(most);
   p.varheader = *end;
   return p;
 }
 
-// A whole block table at the end of a file of which nobody has reported anything: then all data are there, and only the
-// pointer is not, because the program died in the last step of its close.
+// A whole block table at the end of a file of which nobody has reported anything: then all data are there,
+// and only the pointer is not, because the program died in the last step of its close.
 std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   const int64_t n = header_.ntasks;
-  if (const auto p = pointer_in_trailer(file_, extension()); p && matches_trailer(file_, header_, *p, extension()))
+  if (const auto p = pointer_in_trailer(file_, extension());
+      p && matches_trailer(file_, header_, *p, extension()))
     return Pointer{p->maxblocks, p->varheader, TableSource::unmarked};
   const int64_t begin = layout::data_start(n, header_.fsblksize);
   const auto round = checked_add(skip, 8 * n);
@@ -118,8 +126,8 @@ std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
   return std::nullopt;
 }
 
-// The pointer of a file that has been completed since `p` was made from its journal, which is gone then. Null: the journal
-// is there, and open.
+// The pointer of a file that has been completed since `p` was made from its journal, which is gone then.
+// Null: the journal is there, and open.
 const Pointer* MetadataReader::closed_since(const Pointer& p) {
   if (p.source != TableSource::journal || journal_) return nullptr;
   if (closed_) return &*closed_;
@@ -127,7 +135,8 @@ const Pointer* MetadataReader::closed_since(const Pointer& p) {
   if (journal_) return nullptr;
   closed_ = read_stored_pointer();
   if (!closed_)
-    throw file_error(Code::unclosed, format::journal_name(file_.path()), "the journal was removed while it was in use");
+    throw file_error(Code::unclosed, format::journal_name(file_.path()),
+                     "the journal was removed while it was in use");
   return &*closed_;
 }
 
@@ -145,7 +154,8 @@ void MetadataReader::recover_counts(const Pointer& p, int64_t first, std::span<i
   }
 }
 
-void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t first, std::span<int64_t> values) {
+void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t first,
+                                   std::span<int64_t> values) {
   const Pointer* const now = closed_since(p);
   // Several rounds only if there are values for all tasks.
   while (!values.empty()) {
@@ -171,8 +181,9 @@ void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t r
     const auto other = k == 0 ? nullptr : store_->open(name_in_set(file_.path(), k, name_of_), Access::read);
     MetadataReader member(other ? *other : file_);
     if (member.header_.nfiles != header_.nfiles || member.header_.filenumber != k)
-      member.damaged("is file " + std::to_string(member.header_.filenumber) + " of " + std::to_string(member.header_.nfiles) +
-                     ", not file " + std::to_string(k) + " of " + std::to_string(header_.nfiles));
+      member.damaged("is file " + std::to_string(member.header_.filenumber) + " of " +
+                     std::to_string(member.header_.nfiles) + ", not file " + std::to_string(k) + " of " +
+                     std::to_string(header_.nfiles));
     for (int64_t first = 0; first < member.header_.ntasks; first += recovered_at_once) {
       ranks.resize(static_cast<size_t>(std::min(recovered_at_once, member.header_.ntasks - first)));
       member.read_globalranks(first, ranks);
@@ -193,11 +204,14 @@ void MetadataReader::recover_mapping(int64_t first, std::span<Placement> entries
   for_each_rank([&](Placement place, int64_t rank) {
     if (rank < first || rank - first >= std::ssize(entries)) return;
     Placement& entry = entries[static_cast<size_t>(rank - first)];
-    if (entry.file >= 0) damaged("two tasks of the set have the global rank " + std::to_string(rank) + "; it was not closed, and nothing else orders them");
+    if (entry.file >= 0)
+      damaged("two tasks of the set have the global rank " + std::to_string(rank) +
+              "; it was not closed, and nothing else orders them");
     entry = place;
   });
   for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].file < 0) damaged("no task of the set has the global rank " + std::to_string(first + static_cast<int64_t>(i)));
+    if (entries[i].file < 0)
+      damaged("no task of the set has the global rank " + std::to_string(first + static_cast<int64_t>(i)));
 }
 
 }  // namespace sheaf

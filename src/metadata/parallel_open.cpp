@@ -13,12 +13,15 @@ namespace sheaf {
 
 namespace {
 
-int64_t hash_of(const std::string& text) { return static_cast<int64_t>(XXH3_64bits(text.data(), text.size())); }
+int64_t hash_of(const std::string& text) {
+  return static_cast<int64_t>(XXH3_64bits(text.data(), text.size()));
+}
 
 }  // namespace
 
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
-                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine, bool* any) {
+                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
+                       bool* any) {
   std::string flags = comm.rank() == 0 ? words_of_environment() : "";
   OpenMode parsed;
   std::optional<Error> problem = mine;
@@ -50,8 +53,8 @@ OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& m
   agree(comm, problem, std::span(pairs).first(used));
   for (size_t i = first_pair; i < used; i += 2) {
     if (pairs[i] == ~pairs[i + 1]) continue;
-    static constexpr const char* names[] = {"file name", "open mode", "number of files", "block size",
-                                            "kind of local communicator", "argument"};
+    static constexpr const char* names[] = {
+        "file name", "open mode", "number of files", "block size", "kind of local communicator", "argument"};
     const char* what = names[(i - first_pair) / 2];
     throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
                                     "; it must be the same on every task");
@@ -86,8 +89,8 @@ Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
 
 void check_own_task(int64_t wanted, int64_t own, const std::string& path) {
   if (wanted != own)
-    throw Error(Code::out_of_range, "'" + path + "': this handle gives access to task " + std::to_string(own) +
-                                        " only, not to task " + std::to_string(wanted));
+    throw Error(Code::out_of_range, "'" + path + "': this handle gives access to task " +
+                                        std::to_string(own) + " only, not to task " + std::to_string(wanted));
 }
 
 PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
@@ -105,8 +108,8 @@ PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
 }
 
 TravellingHeader pack(const format::Header& h, const format::Pointer& p) {
-  return {{static_cast<int64_t>(h.metadata_order), static_cast<int64_t>(h.userdata_order), h.version, h.fsblksize,
-           h.ntasks, h.nfiles, h.filenumber, h.flag1, h.flag2, p.maxblocks, p.varheader,
+  return {{static_cast<int64_t>(h.metadata_order), static_cast<int64_t>(h.userdata_order), h.version,
+           h.fsblksize, h.ntasks, h.nfiles, h.filenumber, h.flag1, h.flag2, p.maxblocks, p.varheader,
            static_cast<int64_t>(p.source), h.compressed}};
 }
 

@@ -1,5 +1,5 @@
-// metadata/parallel_open: what parallel writing and reading share. No task ever holds what all tasks know: numbers
-// travel by reductions and prefix sums, arrays in slices through a few leaders per physical file.
+// metadata/parallel_open: what parallel writing and reading share. No task ever holds what all tasks know:
+// numbers travel by reductions and prefix sums, arrays in slices through a few leaders per physical file.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,22 @@
 
 namespace sheaf {
 
-// Collective. Parses the mode with the additions of the environment (read on rank 0 only) and checks that every task
-// called with the same path and mode, and the same `same_everywhere` numbers (at most 3). `mine`: what this task
-// has found wrong so far. `any` (may be null): in: a wish of this task, out: whether any task has it. One reduction,
-// and a broadcast if there are additions. Throws on every task alike.
+// Collective. Parses the mode with the additions of the environment (read on rank 0 only) and checks that
+// every task called with the same path and mode, and the same `same_everywhere` numbers (at most 3). `mine`:
+// what this task has found wrong so far. `any` (may be null): in: a wish of this task, out: whether any task
+// has it. One reduction, and a broadcast if there are additions. Throws on every task alike.
 OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
                        std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
                        bool* any = nullptr);
 
-// Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a leader. At
-// most 64 leaders, each but the last with a multiple of 1024 tasks, so that whole groups with checksums are in one hand.
+// Tasks per leader in a physical file of `ntasks` tasks: every task whose local rank is a multiple is a
+// leader. At most 64 leaders, each but the last with a multiple of 1024 tasks, so that whole groups with
+// checksums are in one hand.
 int leader_group(int ntasks);
 
-// Collective over `all`, and over `local`, the tasks of them that write one physical file: their hosts, numbered as
-// exchange::find_nodes(all) does it. `known`: what that has said already. One host if all tasks of `local` are on one.
+// Collective over `all`, and over `local`, the tasks of them that write one physical file: their hosts,
+// numbered as exchange::find_nodes(all) does it. `known`: what that has said already. One host if all tasks
+// of `local` are on one.
 Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known = nullptr);
 
 // Throws out_of_range unless `wanted` is the one task a parallel handle gives access to.

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "metadata/edges_reader.hpp"
-#include "stream/plain_file.hpp"
 #include "metadata/task_rows.hpp"
 #include "storage/decorators/few_descriptors.hpp"
+#include "stream/plain_file.hpp"
 
 namespace sheaf {
 
-int64_t PhysicalFile::skip() const { return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip(); }
+int64_t PhysicalFile::skip() const {
+  return plain && header.ntasks > 0 ? plain->geometry(0).skip : table->skip();
+}
 
 TaskRow PhysicalFile::row(int64_t local_rank) const { return FileRows(*this).at(local_rank); }
 
@@ -28,7 +30,8 @@ PhysicalFile load_physical_file(Store& store, const std::string& path, Checking 
 
 void Multifile::read_places(int64_t first, std::span<layout::Placement> places) const {
   if (!is_set()) {
-    for (size_t i = 0; i < places.size(); ++i) places[i] = {0, static_cast<int32_t>(first + static_cast<int64_t>(i))};
+    for (size_t i = 0; i < places.size(); ++i)
+      places[i] = {0, static_cast<int32_t>(first + static_cast<int64_t>(i))};
   } else if (mapping.empty()) {
     files.front().table->read_mapping(first, places);
   } else {
@@ -80,10 +83,12 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
     tasks.push_back({task_of(t), row.geometry, !stored->pointer.complete(), row.sums});
   }
   PhysicalFile view;
-  view.plain = std::make_shared<PlainFile>(stored->file, std::move(tasks), [stored, rows = FileRows(*stored)](ReadStream& stream, size_t t) mutable {
-    const TaskRow& row = rows.at(static_cast<int64_t>(t));
-    stream.load(stored->file, row.geometry, row.sizes, {}, row.sums);
-  });
+  view.plain =
+      std::make_shared<PlainFile>(stored->file, std::move(tasks),
+                                  [stored, rows = FileRows(*stored)](ReadStream& stream, size_t t) mutable {
+                                    const TaskRow& row = rows.at(static_cast<int64_t>(t));
+                                    stream.load(stored->file, row.geometry, row.sizes, {}, row.sums);
+                                  });
   view.file = view.plain;
   view.header = stored->header;
   view.header.compressed = false;
@@ -92,7 +97,8 @@ PhysicalFile plain_view(PhysicalFile given, const std::function<int64_t(int32_t 
   view.pointer.maxblocks = 0;
   view.table = stored->table;
   for (int32_t t = 0; t < view.header.ntasks; ++t)
-    view.pointer.maxblocks = std::max(view.pointer.maxblocks, view.plain->sizes_of(static_cast<size_t>(t)).count);
+    view.pointer.maxblocks =
+        std::max(view.pointer.maxblocks, view.plain->sizes_of(static_cast<size_t>(t)).count);
   return view;
 }
 
@@ -103,9 +109,11 @@ void check_set(const Multifile& m) {
   for (const PhysicalFile& f : m.files) largest = std::max(largest, f.table->largest_task());
   for_each_place(m, [&](int64_t first, std::span<const layout::Placement> places) {
     for (size_t i = 0; i < places.size(); ++i)
-      if (const PhysicalFile& f = m.files[static_cast<size_t>(places[i].file)]; places[i].local_rank >= f.header.ntasks)
+      if (const PhysicalFile& f = m.files[static_cast<size_t>(places[i].file)];
+          places[i].local_rank >= f.header.ntasks)
         damaged("the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " +
-                std::to_string(places[i].local_rank) + " of '" + f.path() + "', which has only " + std::to_string(f.header.ntasks));
+                std::to_string(places[i].local_rank) + " of '" + f.path() + "', which has only " +
+                std::to_string(f.header.ntasks));
   });
   if (checked_mul(largest, m.ntasks())) return;
   std::optional<int64_t> sum = 0;
@@ -124,13 +132,16 @@ void load_stream(ReadStream& stream, const Multifile& m, int64_t task, const Tas
 Multifile plain_view(Multifile multifile) {
   if (!multifile.compressed()) return multifile;
   std::vector<std::vector<int64_t>> tasks(multifile.files.size());  // of each file, by local rank
-  for (size_t f = 0; f < tasks.size(); ++f) tasks[f].assign(static_cast<size_t>(multifile.files[f].header.ntasks), -1);
+  for (size_t f = 0; f < tasks.size(); ++f)
+    tasks[f].assign(static_cast<size_t>(multifile.files[f].header.ntasks), -1);
   for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
-    for (const layout::Placement at : places) tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = first++;
+    for (const layout::Placement at : places)
+      tasks[static_cast<size_t>(at.file)][static_cast<size_t>(at.local_rank)] = first++;
   });
   for (size_t f = 0; f < tasks.size(); ++f)
-    multifile.files[f] =
-        plain_view(std::move(multifile.files[f]), [&](int32_t local_rank) { return tasks[f][static_cast<size_t>(local_rank)]; });
+    multifile.files[f] = plain_view(std::move(multifile.files[f]), [&](int32_t local_rank) {
+      return tasks[f][static_cast<size_t>(local_rank)];
+    });
   return multifile;
 }
 
@@ -148,7 +159,8 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
   m.set_tasks = lead.read_mapping_size();
   lead.check_mapping(m.set_tasks);
   if (m.set_tasks == 0) throw file_error(Code::damaged, path, "a set of several files with an empty mapping");
-  if (const int64_t bytes = m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)); bytes <= most_held / 2) {
+  if (const int64_t bytes = m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement));
+      bytes <= most_held / 2) {
     std::vector<layout::Placement> mapping(static_cast<size_t>(m.set_tasks));
     lead.read_mapping(0, mapping);
     m.mapping = std::move(mapping);
@@ -161,9 +173,9 @@ Multifile load_multifile(Store& store, const std::string& path, Checking checkin
     const PhysicalFile& f = m.files.back();
     if (f.header.nfiles != nfiles || f.header.filenumber != k)
       throw file_error(Code::damaged, f.path(),
-                       "is file " + std::to_string(f.header.filenumber) + " of " + std::to_string(f.header.nfiles) +
-                           ", not file " + std::to_string(k) + " of the set '" + path + "' of " +
-                           std::to_string(nfiles));
+                       "is file " + std::to_string(f.header.filenumber) + " of " +
+                           std::to_string(f.header.nfiles) + ", not file " + std::to_string(k) +
+                           " of the set '" + path + "' of " + std::to_string(nfiles));
   }
   check_set(m);
   return m;

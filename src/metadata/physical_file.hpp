@@ -1,8 +1,9 @@
-// metadata/physical_file: the metadata of one physical file, or of a set of them. For the serial handles and the tools; parallel
-// tasks read their own slices instead (set/parallel_reader.hpp).
+// metadata/physical_file: the metadata of one physical file, or of a set of them. For the serial handles and
+// the tools; parallel tasks read their own slices instead (set/parallel_reader.hpp).
 //
-// Metadata that take little are held, others are read again where they are asked for: whatever a file claims, memory is bounded
-// by what the loader says, plus a few MiB for whoever goes through the tasks (metadata/task_rows.hpp).
+// Metadata that take little are held, others are read again where they are asked for: whatever a file claims,
+// memory is bounded by what the loader says, plus a few MiB for whoever goes through the tasks
+// (metadata/task_rows.hpp).
 #pragma once
 
 #include <memory>
@@ -66,7 +67,8 @@ struct SHEAF_EXPORT Multifile {
 };
 
 // Loads all physical files. Throws damaged if the files do not belong together.
-SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on, int64_t most_held = held_by_tools);
+SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on,
+                                      int64_t most_held = held_by_tools);
 
 // Calls visit(first, places) for all tasks of a set, slice by slice.
 template <class Visit>
@@ -80,12 +82,14 @@ void for_each_place(const Multifile& multifile, Visit&& visit) {
   }
 }
 
-// Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The row outlives its use.
-SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task, const TaskRow& row);
+// Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The row
+// outlives its use.
+SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task,
+                              const TaskRow& row);
 
-// The same multifile as if it were not compressed (stream/plain_file). Chunk and block sizes, block counts and maxblocks
-// are those of the plain data; header and place of the block table stay. Holds about 200 bytes per task, and the frames
-// of all tasks. Throws damaged.
+// The same multifile as if it were not compressed (stream/plain_file). Chunk and block sizes, block counts
+// and maxblocks are those of the plain data; header and place of the block table stay. Holds about 200 bytes
+// per task, and the frames of all tasks. Throws damaged.
 Multifile plain_view(Multifile multifile);
 
 }  // namespace sheaf

@@ -11,7 +11,8 @@ RowSlices::RowSlices(Comm& comm, int64_t rows, Slicing slicing) : comm_(comm), s
   const int64_t wanted = std::max<int64_t>(1, (rows + tasks_per_leader - 1) / tasks_per_leader);
   leaders_ = slicing == Slicing::whole ? 1 : static_cast<int>(std::min<int64_t>(wanted, comm.size()));
   const int64_t groups = format::groups_of(std::max<int64_t>(1, (rows + leaders_ - 1) / leaders_));
-  for (int64_t l = 0; l <= leaders_; ++l) begins_.push_back(l == leaders_ ? rows : std::min(rows, l * groups * format::group_tasks));
+  for (int64_t l = 0; l <= leaders_; ++l)
+    begins_.push_back(l == leaders_ ? rows : std::min(rows, l * groups * format::group_tasks));
   for (int l = 0; l < leaders_; ++l)
     if (process_of(l) == comm.rank()) number_ = l;
   find_own();
@@ -27,7 +28,8 @@ void RowSlices::find_own() {
 void RowSlices::align_to_file(int64_t first_row, int64_t tasks) {
   for (size_t l = 1; l + 1 < begins_.size(); ++l)
     if (int64_t& begin = begins_[l]; begin > first_row && begin < first_row + tasks)
-      begin = slicing_ == Slicing::files ? first_row + tasks : begin - (begin - first_row) % format::group_tasks;
+      begin =
+          slicing_ == Slicing::files ? first_row + tasks : begin - (begin - first_row) % format::group_tasks;
   find_own();
 }
 
@@ -38,7 +40,8 @@ int64_t RowSlices::largest() const {
 }
 
 int RowSlices::leader_of(int64_t row) const {
-  return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) - 1;
+  return static_cast<int>(std::upper_bound(begins_.begin() + 1, begins_.end() - 1, row) - begins_.begin()) -
+         1;
 }
 
 int RowSlices::process_of(int leader) const {
@@ -103,7 +106,8 @@ void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
   }
 }
 
-void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_t file, int64_t tasks, int64_t first_row) {
+void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_t file, int64_t tasks,
+                 int64_t first_row) {
   const int64_t begin = std::max(first_row, slices.first());
   const int64_t end = std::min(first_row + tasks, slices.first() + slices.count());
   if (begin < end) segments.push_back({file, 0, begin - first_row, end - begin, tasks, 0});

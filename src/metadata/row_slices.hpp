@@ -1,9 +1,10 @@
-// metadata/row_slices: the arrays of a whole multifile as one table with a row per task, in the order of (physical
-// file, local rank), dealt out in slices of consecutive rows to a few leaders. For processes that need rows anywhere
-// in it (mapped access): every process talks to every leader, none holds more than its own rows and its slice.
+// metadata/row_slices: the arrays of a whole multifile as one table with a row per task, in the order of
+// (physical file, local rank), dealt out in slices of consecutive rows to a few leaders. For processes that
+// need rows anywhere in it (mapped access): every process talks to every leader, none holds more than its own
+// rows and its slice.
 //
-// As many leaders as metadata/parallel_open.hpp gives to a file of so many tasks; an exchange is one gather or scatter
-// per leader.
+// As many leaders as metadata/parallel_open.hpp gives to a file of so many tasks; an exchange is one gather
+// or scatter per leader.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +20,18 @@ namespace sheaf {
 // Where slices may begin.
 enum class Slicing : uint8_t {
   groups,  // at groups of 1024 tasks of a file, which then are in one hand
-  files,   // where a file does: all metadata of a file are in one hand, where two hosts may not write one unit of it
-  whole,   // one leader, process 0, has all rows
+  files,  // where a file does: all metadata of a file are in one hand, where two hosts may not write one unit
+          // of it
+  whole,  // one leader, process 0, has all rows
 };
 
 class RowSlices {
  public:
-  // Local; the same `rows` on all tasks of `comm`, which outlives the object. Slices are multiples of 1024 rows but for the
-  // last that has any.
+  // Local; the same `rows` on all tasks of `comm`, which outlives the object. Slices are multiples of 1024
+  // rows but for the last that has any.
   RowSlices(Comm& comm, int64_t rows, Slicing slicing = Slicing::groups);
-  // Local; to be called for all physical files in order, on all tasks alike: moves slices that begin within a file of
-  // `tasks` rows from `first_row` on to where slices may begin.
+  // Local; to be called for all physical files in order, on all tasks alike: moves slices that begin within a
+  // file of `tasks` rows from `first_row` on to where slices may begin.
   void align_to_file(int64_t first_row, int64_t tasks);
 
   int64_t first() const { return first_; }  // row of the slice this process leads
@@ -39,8 +41,8 @@ class RowSlices {
   int leader_of(int64_t row) const;
   int number() const { return number_; }  // of this process among the leaders, or -1
 
-  // Collective. Brings `records`, ascending by their member `row`, to the leaders of those rows. What a leader gets is
-  // ordered by process; sizes are the bytes of each process. Empty elsewhere.
+  // Collective. Brings `records`, ascending by their member `row`, to the leaders of those rows. What a
+  // leader gets is ordered by process; sizes are the bytes of each process. Empty elsewhere.
   template <class Record>
   Gathered collect(std::span<const Record> records) {
     std::vector<std::span<const std::byte>> pieces;
@@ -58,12 +60,13 @@ class RowSlices {
     return comm_.gather(piece, process_of(leader));
   }
 
-  // Collective, the reverse: one piece per process at each leader. Returns the pieces for this process in the order of
-  // the leaders. A leader that failed may bring pieces of any size, also none; an agreement must follow.
+  // Collective, the reverse: one piece per process at each leader. Returns the pieces for this process in the
+  // order of the leaders. A leader that failed may bring pieces of any size, also none; an agreement must
+  // follow.
   std::vector<std::byte> answer(Gathered pieces);
 
-  // Collective. What every leader knows, to all processes, in the order of the leaders; processes that lead nothing
-  // bring what is ignored.
+  // Collective. What every leader knows, to all processes, in the order of the leaders; processes that lead
+  // nothing bring what is ignored.
   template <class Fact>
   std::vector<Fact> share(const Fact& mine) {
     static_assert(sizeof(Fact) % sizeof(int64_t) == 0);
@@ -101,7 +104,7 @@ std::vector<Record> records_of(const Gathered& collected) {
 struct Segment {
   int32_t file = 0;
   int32_t fsblksize = 0;
-  int64_t first = 0;       // local rank of the first
+  int64_t first = 0;  // local rank of the first
   int64_t count = 0;
   int64_t file_tasks = 0;  // of the whole physical file
   int64_t skip = 0;        // sum of the chunk sizes of the whole physical file
@@ -128,12 +131,13 @@ struct FileShare {
   int64_t tasks;
 };
 
-// Collective: visit(file, tasks of all processes, row of its first task) for every file in order. `mine` ascending by
-// file. Bounded memory whatever the number of files.
+// Collective: visit(file, tasks of all processes, row of its first task) for every file in order. `mine`
+// ascending by file. Bounded memory whatever the number of files.
 void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
                    const std::function<void(int32_t file, int64_t tasks, int64_t first_row)>& visit);
 
 // Adds the part of a file that lies in the slice to `segments`.
-void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_t file, int64_t tasks, int64_t first_row);
+void add_segment(std::vector<Segment>& segments, const RowSlices& slices, int32_t file, int64_t tasks,
+                 int64_t first_row);
 
 }  // namespace sheaf

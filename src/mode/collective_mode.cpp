@@ -13,14 +13,16 @@ namespace {
 int64_t count_of(std::string_view word, std::string_view value, int64_t least, int64_t most) {
   const auto count = parse_number(trimmed(value));
   if (!count || *count < least || *count > most)
-    throw Error(Code::invalid_argument, "open mode: '" + std::string(word) + "' is impossible; expected a number from " +
+    throw Error(Code::invalid_argument, "open mode: '" + std::string(word) +
+                                            "' is impossible; expected a number from " +
                                             std::to_string(least) + " to " + std::to_string(most));
   return *count;
 }
 
 }  // namespace
 
-bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key, std::string_view value) {
+bool apply_collective_word(CollectiveMode& mode, std::string_view word, std::string_view key,
+                           std::string_view value) {
   if (word == "collective") {
     mode.wanted = true;
   } else if (word == "collectivemerge" || word == "cmerge") {
@@ -58,7 +60,8 @@ std::string collective_environment() {
   };
   if (const auto tasks = number_setting("SION_COLLSIZE", INT64_MIN, INT32_MAX))
     add("collective=", *tasks == 0 ? "off" : *tasks < 0 ? "auto" : std::to_string(*tasks));
-  if (const auto collectors = number_setting("SION_COLLNUM", INT64_MIN, INT32_MAX); collectors && *collectors > 0)
+  if (const auto collectors = number_setting("SION_COLLNUM", INT64_MIN, INT32_MAX);
+      collectors && *collectors > 0)
     add("collectors=", std::to_string(*collectors));
   if (const auto level = number_setting("SION_COLLDEBUG", INT64_MIN, INT32_MAX); level && *level > 0)
     add("colldebug=", std::to_string(*level));
@@ -76,7 +79,8 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
   using Forced = CollectiveMode::Forced;
   // Copies may lie where only one task of a file sees them: that one reads for the others.
   const bool asked = mode.buddies > 0 || (writes && (mode.wanted || mode.renumber));
-  if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked) return std::nullopt;
+  if (mode.forced == Forced::off ? !(writes && mode.buddies > 0) : mode.forced == Forced::no && !asked)
+    return std::nullopt;
   CollectivePlan plan;
   plan.merge = writes && mode.merge && mode.buddies == 0;
   if (mode.collectors > 0) {
@@ -95,10 +99,13 @@ std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, i
 
 layout::Renumbered renumbered(const CollectiveMode& mode, Comm& all, int32_t nfiles) {
   const int32_t ntasks = all.size();
-  const auto plan = mode.forced == CollectiveMode::Forced::on && nfiles > 0 ? plan_of(mode, true, ntasks / nfiles) : std::nullopt;
+  const auto plan = mode.forced == CollectiveMode::Forced::on && nfiles > 0
+                        ? plan_of(mode, true, ntasks / nfiles)
+                        : std::nullopt;
   if (!plan || plan->tasks_per_collector < 2)
-    throw Error(Code::invalid_argument, "collmsa needs a number of physical files, and SION_COLLSIZE or SION_COLLNUM for at "
-                                        "least 2 tasks per collector (usecoll == false)");
+    throw Error(Code::invalid_argument,
+                "collmsa needs a number of physical files, and SION_COLLSIZE or SION_COLLNUM for at "
+                "least 2 tasks per collector (usecoll == false)");
   layout::Candidate candidate{all.rank(), true};
   if (mode.hosts.given()) {
     int64_t before = mode.may_collect;
@@ -107,10 +114,12 @@ layout::Renumbered renumbered(const CollectiveMode& mode, Comm& all, int32_t nfi
     candidate = {static_cast<int32_t>(before), mode.may_collect};
     if (candidates < ntasks / plan->tasks_per_collector)
       throw Error(Code::invalid_argument, "collmsa: " + std::to_string(ntasks / plan->tasks_per_collector) +
-                                              " collectors are needed, but only " + std::to_string(candidates) +
+                                              " collectors are needed, but only " +
+                                              std::to_string(candidates) +
                                               " tasks are on a host that matches '" + mode.hosts.text + "'");
   }
-  return layout::renumber(all.rank(), ntasks, nfiles, static_cast<int32_t>(plan->tasks_per_collector), candidate);
+  return layout::renumber(all.rank(), ntasks, nfiles, static_cast<int32_t>(plan->tasks_per_collector),
+                          candidate);
 }
 
 }  // namespace sheaf

@@ -12,8 +12,8 @@ struct HostPattern {
 
   bool given() const { return !text.empty(); }
 
-  // Whether it is found anywhere in the name. Throws invalid_argument, with the C library's words, if it is no regular
-  // expression.
+  // Whether it is found anywhere in the name. Throws invalid_argument, with the C library's words, if it is
+  // no regular expression.
   bool matches(const std::string& host) const;
 };
 

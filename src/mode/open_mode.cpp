@@ -73,7 +73,8 @@ void set_compression(codec::Compression& c, std::string_view word, std::string_v
 }
 
 // False if it is none of the words about compression.
-bool apply_compression_word(codec::Compression& c, std::string_view word, std::string_view key, std::string_view value) {
+bool apply_compression_word(codec::Compression& c, std::string_view word, std::string_view key,
+                            std::string_view value) {
   if (key == "compress") {
     set_compression(c, word, value);
   } else if (key == "shuffle") {
@@ -82,11 +83,13 @@ bool apply_compression_word(codec::Compression& c, std::string_view word, std::s
     c.shuffle = static_cast<uint8_t>(*bytes);
   } else if (key == "frame") {
     const auto bytes = parse_bytes(value);
-    if (!bytes || *bytes < format::smallest_frame || *bytes > format::largest_frame) bad_value(word, "frame=BYTES from 1k to 16M");
+    if (!bytes || *bytes < format::smallest_frame || *bytes > format::largest_frame)
+      bad_value(word, "frame=BYTES from 1k to 16M");
     c.frame = static_cast<uint32_t>(*bytes);
   } else if (key == "compress_threads") {
     const auto threads = value == "auto" ? codec::Compression::automatic_threads : parse_bytes(value);
-    if (!threads || *threads > 64) bad_value(word, "compress_threads=auto or compress_threads=N from 0 to 64");
+    if (!threads || *threads > 64)
+      bad_value(word, "compress_threads=auto or compress_threads=N from 0 to 64");
     c.threads = static_cast<int32_t>(*threads);
   } else {
     return false;
@@ -116,7 +119,8 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
   } else if (word == "sionfwd") {
     throw Error(Code::invalid_argument, "open mode: 'sionfwd' needs SIONfwd, which this build does not have");
   } else if (word == "buffered" || word == "compress") {
-    // No effect in the API they come from: programs in circulation use the stream between calls without a flush.
+    // No effect in the API they come from: programs in circulation use the stream between calls without a
+    // flush.
   } else if (word == "durable") {
     m.durable = true;
   } else if (word == "atomic") {
@@ -147,7 +151,8 @@ bool apply(OpenMode& m, std::string_view word, std::string_view key, std::string
     if (!tasks || *tasks > INT32_MAX) bad_value(word, "iotasks=K with K >= 0 (0: no limit)");
     m.io_tasks = static_cast<int32_t>(*tasks);
   } else {
-    return apply_compression_word(m.compression, word, key, value) || apply_collective_word(m.collective, word, key, value);
+    return apply_compression_word(m.compression, word, key, value) ||
+           apply_collective_word(m.collective, word, key, value);
   }
   return true;
 }
@@ -196,12 +201,14 @@ OpenMode parse_open_mode(std::string_view mode, std::string_view additions) {
   parse_words(m, additions, Blanks::vanish);
   m.direction = direction;
   m.append = append;
-  if (m.creates() && m.compression.on() && ((m.collective.wanted && m.collective.merge) || m.collective.buddies > 0))
-    throw Error(Code::invalid_argument, "open mode: 'compress=' goes with neither 'cmerge' nor 'buddy', whose tasks write the "
-                                        "streams of others");
+  if (m.creates() && m.compression.on() &&
+      ((m.collective.wanted && m.collective.merge) || m.collective.buddies > 0))
+    throw Error(Code::invalid_argument,
+                "open mode: 'compress=' goes with neither 'cmerge' nor 'buddy', whose tasks write the "
+                "streams of others");
   if (m.strict && !m.unknown.empty())
-    throw Error(Code::invalid_argument, "open mode: unknown word '" + m.unknown.front() + "'; the words are " +
-                                            std::string(known_words()));
+    throw Error(Code::invalid_argument, "open mode: unknown word '" + m.unknown.front() +
+                                            "'; the words are " + std::string(known_words()));
   return m;
 }
 
@@ -226,7 +233,8 @@ std::optional<format::Extension> OpenMode::extension() const {
 
 format::Identity new_identity() {
   format::Identity identity;
-  for (size_t i = 0; i < identity.size(); i += sizeof(uint64_t)) store(identity.data() + i, random_number(), ByteOrder::little);
+  for (size_t i = 0; i < identity.size(); i += sizeof(uint64_t))
+    store(identity.data() + i, random_number(), ByteOrder::little);
   return identity;
 }
 

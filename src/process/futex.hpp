@@ -1,4 +1,5 @@
-// process/futex: sleeping on a word of memory, which processes may share, until another task changes it (futex(2)).
+// process/futex: sleeping on a word of memory, which processes may share, until another task changes it
+// (futex(2)).
 #pragma once
 
 #include <linux/futex.h>

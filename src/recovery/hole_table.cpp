@@ -38,7 +38,8 @@ HoleTable read_holes(MetadataReader& reader) {
       const int64_t round = (p - layout.data_start) / layout.skip;
       const int64_t shift = round * layout.skip;
       const auto next = std::ranges::upper_bound(layout.starts, p - shift);
-      const auto t = static_cast<size_t>(next - layout.starts.begin()) - 1;  // of equal starts the last: it has the bytes
+      const auto t = static_cast<size_t>(next - layout.starts.begin()) -
+                     1;  // of equal starts the last: it has the bytes
       const int64_t begin = layout.starts[t] + shift;
       const int64_t piece = std::min(until, begin + sizes[t]);
       while (std::ssize(table.rounds) <= round) table.rounds.emplace_back(sizes.size());
@@ -52,10 +53,14 @@ HoleTable read_holes(MetadataReader& reader) {
     for (const auto& round : table.rounds) uncertain += round[t] > 0 && round[t] < sizes[t];
   if (uncertain > 0)
     table.unknown.push_back("where exactly " + std::to_string(uncertain) +
-                            " chunk(s) end that are not full: up to the end of a block of the file system, zeros may be data or not");
-  if (layout.skip > 0 && end > layout.data_start && file.next_hole(layout.data_start) >= end && table.rounds.size() > 1)
-    table.unknown.emplace_back("whether chunks are full: the file has no holes, or its file system does not tell them");
-  table.unknown.emplace_back("zeros in whole blocks at the end of a task's data, which look like what was never written");
+                            " chunk(s) end that are not full: up to the end of a block of the file system, "
+                            "zeros may be data or not");
+  if (layout.skip > 0 && end > layout.data_start && file.next_hole(layout.data_start) >= end &&
+      table.rounds.size() > 1)
+    table.unknown.emplace_back(
+        "whether chunks are full: the file has no holes, or its file system does not tell them");
+  table.unknown.emplace_back(
+      "zeros in whole blocks at the end of a task's data, which look like what was never written");
   return table;
 }
 
@@ -80,7 +85,8 @@ static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<
   while (used > 0) {
     const auto piece = buffer.first(static_cast<size_t>(std::min(used, std::ssize(buffer))));
     const auto found = piece.first(file.read_at(piece, chunk + used - std::ssize(piece)));
-    const auto last = std::ranges::find_if(found.rbegin(), found.rend(), [](std::byte b) { return b != std::byte{}; });
+    const auto last =
+        std::ranges::find_if(found.rbegin(), found.rend(), [](std::byte b) { return b != std::byte{}; });
     used -= std::ssize(piece) - (found.rend() - last);
     if (last != found.rend()) break;
   }
@@ -130,7 +136,8 @@ std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds
         reader.read_block_sizes(p, round, 0, sizes);
         for (size_t t = 0; t < sizes.size(); ++t) {
           const bool unused = round >= counts[t];
-          if (unused ? sizes[t] != 0 && sizes[t] != -1 : sizes[t] < 0 || sizes[t] > chunk_sizes[t]) reader.damaged("no table");
+          if (unused ? sizes[t] != 0 && sizes[t] != -1 : sizes[t] < 0 || sizes[t] > chunk_sizes[t])
+            reader.damaged("no table");
         }
       }
     });

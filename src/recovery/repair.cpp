@@ -5,11 +5,11 @@
 
 #include "comm/agree.hpp"
 #include "creation/copy_stream.hpp"
-#include "metadata/edges_reader.hpp"
-#include "stream/file_checks.hpp"
-#include "recovery/hole_table.hpp"
-#include "journal/journal_writer.hpp"
 #include "creation/output_set.hpp"
+#include "journal/journal_writer.hpp"
+#include "metadata/edges_reader.hpp"
+#include "recovery/hole_table.hpp"
+#include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 #include "stream/task_blocks.hpp"
 
@@ -39,9 +39,11 @@ class UnclosedFile {
       const bool unreported = !unclosed && !by_holes && pointer_.source == format::TableSource::nothing;
       use_holes(unreported, unclosed || by_holes ? std::nullopt : std::optional(pointer_));
       if (reader_.journal_lost())
-        report_.unknown.emplace_back("what its tasks had reported: the journal '" + format::journal_name(path) + "' is lost");
+        report_.unknown.emplace_back("what its tasks had reported: the journal '" +
+                                     format::journal_name(path) + "' is lost");
       if (unreported && report_.source == RepairSource::holes)
-        report_.unknown.emplace_back("whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
+        report_.unknown.emplace_back(
+            "whether any of it is whole, or ended in zeros: no task had flushed or completed a chunk");
     } else {
       report_.source = pointer_.source == format::TableSource::journal    ? RepairSource::journal
                        : pointer_.source == format::TableSource::unmarked ? RepairSource::table
@@ -51,9 +53,11 @@ class UnclosedFile {
     }
     if (!is_complete()) whole_ = with_edges(store, file_);
     report_.blocks = pointer_.maxblocks;
-    has_trailer_ = report_.source == RepairSource::table && matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
+    has_trailer_ = report_.source == RepairSource::table &&
+                   matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
     if (!has_trailer_ && !is_complete() && reader_.extension() && reader_.extension()->checksums())
-      report_.unknown.emplace_back("whether the data are what was written: their checksums are made from what is there now");
+      report_.unknown.emplace_back(
+          "whether the data are what was written: their checksums are made from what is there now");
     count_bytes();
   }
 
@@ -69,7 +73,8 @@ class UnclosedFile {
     copier.add(*file_, 0, 0, bytes);
     copier.finish();
     // Compressed files had the magic of plain ones once. What is written now has its own.
-    if (header().compressed && !header().encoded) MetadataWriter(target, header()).write_header(reader_.extension());
+    if (header().compressed && !header().encoded)
+      MetadataWriter(target, header()).write_header(reader_.extension());
   }
 
   // Makes `target`, this file or a copy, complete.
@@ -106,7 +111,9 @@ class UnclosedFile {
     const Pointer complete{pointer_.maxblocks, pointer_.varheader};
     MetadataReader found(target, header());
     const auto require = [&](bool holds, const char* what) {
-      if (!holds) found.damaged(std::string("the repair has failed: ") + what + " cannot be read back as it was written");
+      if (!holds)
+        found.damaged(std::string("the repair has failed: ") + what +
+                      " cannot be read back as it was written");
     };
     if (report_.source != RepairSource::table) {
       for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
@@ -115,13 +122,15 @@ class UnclosedFile {
         require(std::ranges::equal(values, counts), "the block table");
         for (int64_t k = 0; k < complete.maxblocks; ++k) {
           found.read_block_sizes(complete, k, first, values);
-          for (size_t t = 0; t < counts.size(); ++t) require(k >= counts[t] || values[t] == size_of(t, k), "the block table");
+          for (size_t t = 0; t < counts.size(); ++t)
+            require(k >= counts[t] || values[t] == size_of(t, k), "the block table");
         }
       });
     }
     if (header().leads_set()) require(found.read_mapping_size(complete) == mapping, "the mapping");
     const auto& extension = reader_.extension();
-    require(!extension || !extension->checksums() || matches_trailer(target, header(), complete, extension), "the trailer");
+    require(!extension || !extension->checksums() || matches_trailer(target, header(), complete, extension),
+            "the trailer");
   }
 
   // Anything but zeros. Blocks of the file system that were never written need not be holes.
@@ -132,7 +141,8 @@ class UnclosedFile {
       at = file_->next_data(at);
       const size_t n = at < size ? file_->read_at(bytes, at) : 0;
       if (n == 0) return false;
-      if (std::ranges::any_of(std::span(bytes).first(n), [](std::byte b) { return b != std::byte{}; })) return true;
+      if (std::ranges::any_of(std::span(bytes).first(n), [](std::byte b) { return b != std::byte{}; }))
+        return true;
       at += static_cast<int64_t>(n);
     }
     return false;
@@ -155,14 +165,16 @@ class UnclosedFile {
     if (unreported) leave_out_zeros(reader_, *table_);
     if (recorded && recorded->source == format::TableSource::journal) {
       add_records(reader_, *recorded, *table_);
-      report_.unknown.emplace_back("what tasks have written that went on without the journal: that is told by the holes");
+      report_.unknown.emplace_back(
+          "what tasks have written that went on without the journal: that is told by the holes");
     }
     const int64_t skip = lay_out().skip;
     pointer_.maxblocks = report_.ntasks == 0 ? 0 : static_cast<int32_t>(table_->rounds.size());
     const auto rounds = checked_mul(pointer_.maxblocks, skip);
     if (header().compressed) leave_out_cut_frames(0, table_->counts, table_->rounds);
     end_ = pointer_.varheader = must_fit(
-        rounds ? checked_add(layout::data_start(report_.ntasks, header().fsblksize), *rounds) : rounds, "the multifile");
+        rounds ? checked_add(layout::data_start(report_.ntasks, header().fsblksize), *rounds) : rounds,
+        "the multifile");
   }
 
   // A task that has completed its last chunk is in the next one, and tells nobody before it leaves that.
@@ -188,8 +200,9 @@ class UnclosedFile {
       counts.resize(n);
       if (table_) {
         std::copy_n(table_->counts.begin() + first, n, counts.begin());
-        visit(first, std::span<const int64_t>(counts),
-              [&](size_t t, int64_t block) { return table_->rounds[static_cast<size_t>(block)][static_cast<size_t>(first) + t]; });
+        visit(first, std::span<const int64_t>(counts), [&](size_t t, int64_t block) {
+          return table_->rounds[static_cast<size_t>(block)][static_cast<size_t>(first) + t];
+        });
         continue;
       }
       reader_.read_block_counts(pointer_, first, counts);
@@ -198,12 +211,15 @@ class UnclosedFile {
         reader_.read_block_sizes(pointer_, k, first, rounds[static_cast<size_t>(k)]);
       }
       if (header().compressed) leave_out_cut_frames(first, counts, rounds);
-      visit(first, std::span<const int64_t>(counts), [&](size_t t, int64_t block) { return rounds[static_cast<size_t>(block)][t]; });
+      visit(first, std::span<const int64_t>(counts),
+            [&](size_t t, int64_t block) { return rounds[static_cast<size_t>(block)][t]; });
     }
   }
 
-  // A task that was killed may have stored a part of a frame, which readers take for damage in a complete file.
-  void leave_out_cut_frames(int64_t first, std::span<const int64_t> counts, std::vector<std::vector<int64_t>>& rounds) {
+  // A task that was killed may have stored a part of a frame, which readers take for damage in a complete
+  // file.
+  void leave_out_cut_frames(int64_t first, std::span<const int64_t> counts,
+                            std::vector<std::vector<int64_t>>& rounds) {
     const layout::FileLayout places = lay_out();
     ReadStream stored;
     stored.set_max_buffer(4 << 10);
@@ -212,7 +228,8 @@ class UnclosedFile {
       for (int64_t b = 0; b < counts[t]; ++b) sizes.push_back(rounds[static_cast<size_t>(b)][t]);
       const int64_t task = first + static_cast<int64_t>(t);
       const auto at = static_cast<size_t>(task);
-      const int64_t end = at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
+      const int64_t end =
+          at + 1 < places.starts.size() ? places.starts[at + 1] : places.data_start + places.skip;
       const layout::ChunkGeometry chunks{places.starts[at], places.skip, end - places.starts[at]};
       stored.load(whole_ ? whole_ : file_, chunks, {sizes.data(), 1, static_cast<int32_t>(sizes.size())}, {});
       int64_t left = read_frames(stored, {task, chunks, true}).stored_bytes;
@@ -238,7 +255,8 @@ class UnclosedFile {
     for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
       for (size_t t = 0; t < counts.size(); ++t)
         for (int64_t b = 0; b < counts[t]; ++b)
-          copy_edges(*whole_, target, layout.starts[static_cast<size_t>(first) + t] + b * layout.skip, size_of(t, b));
+          copy_edges(*whole_, target, layout.starts[static_cast<size_t>(first) + t] + b * layout.skip,
+                     size_of(t, b));
     });
   }
 
@@ -299,7 +317,7 @@ class UnclosedFile {
   Pointer pointer_;
   std::optional<HoleTable> table_;
   bool has_trailer_ = false;  // that of the closed file
-  int64_t end_ = 0;  // of what a copy needs
+  int64_t end_ = 0;           // of what a copy needs
   RepairedFile report_;
 };
 
@@ -325,7 +343,8 @@ bool RepairReport::was_complete() const {
   return std::ranges::all_of(files, [](const RepairedFile& f) { return f.source == RepairSource::complete; });
 }
 
-RepairReport repair(Store& store, const std::string& path, const RepairRequest& request, WorkProgress& progress) {
+RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
+                    WorkProgress& progress) {
   const bool copies = !request.copy_to.empty();
   RepairReport report;
   report.path = path;

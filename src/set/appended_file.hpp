@@ -1,8 +1,9 @@
 // set/appended_file: a complete physical file to which somebody appends.
 //
-// The block table lies where the next round of chunks would begin. As long as nobody needs that round the file stays
-// complete, with the table it has; the first task that does marks it as unclosed before its first byte goes there,
-// as a file of which only its journal can tell. Every task marks for itself, so tasks need not talk to each other.
+// The block table lies where the next round of chunks would begin. As long as nobody needs that round the
+// file stays complete, with the table it has; the first task that does marks it as unclosed before its first
+// byte goes there, as a file of which only its journal can tell. Every task marks for itself, so tasks need
+// not talk to each other.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,14 @@ namespace sheaf {
 
 class AppendedFile final : public ForwardingFile {
  public:
-  // `header` and `pointer` are those of the file. durable: the mark is on disk before anything is overwritten.
-  AppendedFile(std::shared_ptr<File> inner, const format::Header& header, const format::Pointer& pointer, bool durable)
-      : ForwardingFile(std::move(inner)), mark_(header.pointer_offset()), table_(pointer.varheader), durable_(durable) {}
+  // `header` and `pointer` are those of the file. durable: the mark is on disk before anything is
+  // overwritten.
+  AppendedFile(std::shared_ptr<File> inner, const format::Header& header, const format::Pointer& pointer,
+               bool durable)
+      : ForwardingFile(std::move(inner)),
+        mark_(header.pointer_offset()),
+        table_(pointer.varheader),
+        durable_(durable) {}
 
   // The pointer of a file of which only its journal can tell.
   static std::array<std::byte, format::pointer_size> unclosed() {

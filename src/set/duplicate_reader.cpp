@@ -6,7 +6,8 @@
 
 namespace sheaf {
 
-DuplicateReader::DuplicateReader(std::vector<OpenTask> tasks, size_t current, int64_t ntasks, int64_t max_buffer)
+DuplicateReader::DuplicateReader(std::vector<OpenTask> tasks, size_t current, int64_t ntasks,
+                                 int64_t max_buffer)
     : tasks_(std::move(tasks)), current_(current), ntasks_(ntasks) {
   if (tasks_.empty()) throw Error(Code::out_of_range, "there is no task to duplicate");
   stream_.set_max_buffer(max_buffer);
@@ -15,14 +16,15 @@ DuplicateReader::DuplicateReader(std::vector<OpenTask> tasks, size_t current, in
 
 void DuplicateReader::load() {
   const OpenTask& t = tasks_[current_];
-  stream_.load(t.file, t.geometry, {t.block_sizes.data(), 1, static_cast<int32_t>(t.block_sizes.size())}, t.position,
-               t.sums);
+  stream_.load(t.file, t.geometry, {t.block_sizes.data(), 1, static_cast<int32_t>(t.block_sizes.size())},
+               t.position, t.sums);
 }
 
 void DuplicateReader::select(int64_t task_number) {
   const auto found = std::ranges::find(tasks_, task_number, &OpenTask::task);
   if (found == tasks_.end())
-    throw Error(Code::out_of_range, "'" + path() + "': this duplicate gives no access to task " + std::to_string(task_number));
+    throw Error(Code::out_of_range,
+                "'" + path() + "': this duplicate gives no access to task " + std::to_string(task_number));
   const auto next = static_cast<size_t>(found - tasks_.begin());
   if (next == current_) return;
   const int32_t from = tasks_[current_].facts.filenumber;

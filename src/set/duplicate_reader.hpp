@@ -1,6 +1,6 @@
-// set/duplicate_reader: a second reader of tasks that a parallel or mapped reader has open, with positions of its
-// own. Made and released locally. Shares the open physical files, so it is released before the original is closed;
-// what it knows of the tasks is a copy.
+// set/duplicate_reader: a second reader of tasks that a parallel or mapped reader has open, with positions of
+// its own. Made and released locally. Shares the open physical files, so it is released before the original
+// is closed; what it knows of the tasks is a copy.
 #pragma once
 
 #include <map>
@@ -26,7 +26,8 @@ struct OpenTask {
 
 class DuplicateReader {
  public:
-  // `tasks` stand where they are given to stand; `current` becomes the current one. ntasks: of the whole multifile.
+  // `tasks` stand where they are given to stand; `current` becomes the current one. ntasks: of the whole
+  // multifile.
   DuplicateReader(std::vector<OpenTask> tasks, size_t current, int64_t ntasks, int64_t max_buffer);
 
   int64_t ntasks() const { return ntasks_; }

@@ -7,16 +7,20 @@
 #include "comm/agree.hpp"
 #include "exchange/groups/throttle.hpp"
 #include "set/appended_file.hpp"
-#include "stream/file_checks.hpp"
 #include "set/mapped_writer.hpp"
-#include "stream/plain_file.hpp"
 #include "storage/patience.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/plain_file.hpp"
 
 namespace sheaf {
 
 MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
                            const OpenMode& mode)
-    : store_(&store), comm_(std::move(comm)), path_(request.tasks.path), name_of_(request.tasks.name_of), buffer_(mode.buffer_bytes) {
+    : store_(&store),
+      comm_(std::move(comm)),
+      path_(request.tasks.path),
+      name_of_(request.tasks.name_of),
+      buffer_(mode.buffer_bytes) {
   hosts_ = find_hosts(*comm_, *comm_);
   find_unit();
   OpenMode reading = mode;
@@ -49,18 +53,20 @@ void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode)
   std::vector<CompressedWriter::Task> tasks;
   codec::Compression how;
   agree(*comm_, attempt([&] {
-          for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
-            const MappedTask& t = reader.mine_.tasks[i];
-            const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
-            ReadStream stored;
-            stored.load(file, t.geometry, reader.block_sizes(i), {}, reader.sums_of(i));
-            StoredFrames frames = read_frames(stored, {t.task, t.geometry});
-            tasks.push_back(appended_task(std::move(frames.table), frames.indexed));
-            if (const auto e = MetadataReader(*file).extension()) how = {e->codec, e->level, e->shuffle, std::clamp(e->frame, format::smallest_frame, format::largest_frame)};
-          }
-          how.threads = mode.compression.threads;
-          codec::require(how.codec, path_);
-        }));
+    for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
+      const MappedTask& t = reader.mine_.tasks[i];
+      const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
+      ReadStream stored;
+      stored.load(file, t.geometry, reader.block_sizes(i), {}, reader.sums_of(i));
+      StoredFrames frames = read_frames(stored, {t.task, t.geometry});
+      tasks.push_back(appended_task(std::move(frames.table), frames.indexed));
+      if (const auto e = MetadataReader(*file).extension())
+        how = {e->codec, e->level, e->shuffle,
+               std::clamp(e->frame, format::smallest_frame, format::largest_frame)};
+    }
+    how.threads = mode.compression.threads;
+    codec::require(how.codec, path_);
+  }));
   compress(how);
   compressed_tasks_ = std::move(tasks);
 }
@@ -102,12 +108,15 @@ void MappedWriter::check_appending(const MappedAppendRequest& request, const Ope
     throw Error(code, "'" + path_ + "' cannot be appended to: " + why);
   };
   if (request.ntasks > 0 && request.ntasks != ntasks_)
-    refuse(Code::out_of_range, "it holds " + std::to_string(ntasks_) + " tasks, but " + std::to_string(request.ntasks) +
+    refuse(Code::out_of_range, "it holds " + std::to_string(ntasks_) + " tasks, but " +
+                                   std::to_string(request.ntasks) +
                                    " tasks opened it; use as many, or a mapped open");
-  if (facts_.unclosed) refuse(Code::unclosed, "it was never closed; make it complete with `sheaf repair` first");
+  if (facts_.unclosed)
+    refuse(Code::unclosed, "it was never closed; make it complete with `sheaf repair` first");
   if (mode.keyval == format::KeyvalMode::inline_ && !facts_.keyval)
     refuse(Code::mismatch, "it is no key-value file");
-  if (mode.keyval == format::KeyvalMode::none && facts_.keyval) refuse(Code::mismatch, "it is a key-value file");
+  if (mode.keyval == format::KeyvalMode::none && facts_.keyval)
+    refuse(Code::mismatch, "it is a key-value file");
   if (mode.userdata_order != native_order && mode.userdata_order != facts_.userdata_order)
     refuse(Code::mismatch, "its user data have another byte order");
   if (!old_) return;
@@ -122,7 +131,8 @@ void MappedWriter::check_appending(const MappedAppendRequest& request, const Ope
       refuse(Code::unsupported, "its metadata have the byte order of another machine" + file);
     for (int64_t k = 0; k < segments_[s].count; ++k, ++row) {
       const std::string task = "local task " + std::to_string(segments_[s].first + k) + file;
-      if (old_->readers[row] > 1) refuse(Code::invalid_argument, task + " is in the hands of several processes");
+      if (old_->readers[row] > 1)
+        refuse(Code::invalid_argument, task + " is in the hands of several processes");
       for (int64_t b = 0; b < old_->counts[row]; ++b)
         if (old_->block(row, b) > old_->sizes[row])
           refuse(Code::unsupported, "a block of " + task + " is larger than its chunk");
@@ -145,7 +155,8 @@ void MappedWriter::read_mapping() {
       entries = reader.read_mapping_size(p);
     } else if (checks && checks->trailer().plain_end == end) {
       entries = -1;
-    } else if (std::array<std::byte, 4> bytes; facts_.nfiles == 1 && file->read_at(bytes, end) == bytes.size()) {
+    } else if (std::array<std::byte, 4> bytes;
+               facts_.nfiles == 1 && file->read_at(bytes, end) == bytes.size()) {
       const int64_t found = load<int32_t>(bytes.data(), reader.header().metadata_order);
       const bool there = found == ntasks_ && reader.file_size() >= end + 4 + 8 * found;
       if (found == 0 || there) entries = found;
@@ -164,8 +175,9 @@ void MappedWriter::read_mapping() {
   agree(*comm_, problem);
 }
 
-// Collective. What the files hold already, which their journals must tell as soon as their block tables are overwritten. Where
-// that cannot be written all go on without journals: what there is of them would say that other tasks are empty.
+// Collective. What the files hold already, which their journals must tell as soon as their block tables are
+// overwritten. Where that cannot be written all go on without journals: what there is of them would say that
+// other tasks are empty.
 void MappedWriter::write_old_slots() {
   if (!stream_.keeps_journal()) return;
   const auto remove_journals = [&] {
@@ -203,12 +215,13 @@ void MappedWriter::write_old_slots() {
   stream_.keep_journal(*store_, false, facts_.durable);
 }
 
-// Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later that the block table
-// makes way for a further round. If one of them cannot, all files are left complete.
+// Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later
+// that the block table makes way for a further round. If one of them cannot, all files are left complete.
 void MappedWriter::mark_appended() {
   std::vector<size_t> marked;
   const auto mark = [&](size_t s, const format::Pointer& pointer) {
-    change_file(segments_[s], [&](File& file, const format::Header& h) { MetadataWriter(file, h).write_pointer(pointer); });
+    change_file(segments_[s],
+                [&](File& file, const format::Header& h) { MetadataWriter(file, h).write_pointer(pointer); });
   };
   const auto problem = attempt([&] {
     for (size_t s = 0; s < segments_.size(); ++s) {
@@ -230,22 +243,22 @@ void MappedWriter::mark_appended() {
 
 void MappedWriter::open_to_append() {
   agree(*comm_, attempt([&] {
-          for (MappedFile& f : mine_.files) {
-            auto file = open_patiently(*store_, name_of(f.number), Access::write);
-            MetadataReader reader(*file);
-            const format::Pointer p = reader.read_pointer();
-            know_journal(f, reader.header(), reader.extension());
-            f.edges = edges_of(f.number);
-            if (unit_ > 0) {
-              f.edges->keep_earlier(file);
-              file = edged(std::move(file), f.edges);
-            } else {
-              file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
-            }
-            f.file = throttled(std::move(file), slots_);
-          }
-          if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
-        }));
+    for (MappedFile& f : mine_.files) {
+      auto file = open_patiently(*store_, name_of(f.number), Access::write);
+      MetadataReader reader(*file);
+      const format::Pointer p = reader.read_pointer();
+      know_journal(f, reader.header(), reader.extension());
+      f.edges = edges_of(f.number);
+      if (unit_ > 0) {
+        f.edges->keep_earlier(file);
+        file = edged(std::move(file), f.edges);
+      } else {
+        file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+      }
+      f.file = throttled(std::move(file), slots_);
+    }
+    if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
+  }));
 }
 
 }  // namespace sheaf

@@ -4,9 +4,9 @@
 
 #include "comm/agree.hpp"
 #include "metadata/edges_reader.hpp"
-#include "stream/file_checks.hpp"
 #include "metadata/parallel_open.hpp"
 #include "storage/patience.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -29,7 +29,11 @@ struct PlaceRequest {
 
 MappedReader::MappedReader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest& request,
                            const OpenMode& mode, std::optional<Slicing> appends)
-    : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of), checking_(mode.checking()) {
+    : store_(&store),
+      comm_(std::move(comm)),
+      path_(request.path),
+      name_of_(request.name_of),
+      checking_(mode.checking()) {
   stream_.set_max_buffer(mode.read_buffer());
   const Lead lead = read_lead();
   choose_tasks(request);
@@ -58,15 +62,17 @@ PlainFile& MappedReader::plain_file(size_t index) {
   if (!plain) {
     const MappedTask& t = mine_.tasks[index];
     const StoredTask stored{t.task, t.geometry, facts_.unclosed, sums_of(index)};
-    plain = std::make_shared<PlainFile>(mine_.files[t.file].file, std::vector{stored},
-                                        [file = mine_.files[t.file].file, stored, sizes = block_sizes(index)](ReadStream& stream, size_t) {
-                                          stream.load(file, stored.geometry, sizes, {}, stored.sums);
-                                        });
+    plain = std::make_shared<PlainFile>(
+        mine_.files[t.file].file, std::vector{stored},
+        [file = mine_.files[t.file].file, stored, sizes = block_sizes(index)](ReadStream& stream, size_t) {
+          stream.load(file, stored.geometry, sizes, {}, stored.sums);
+        });
   }
   return *plain;
 }
 
-// Makes the task the current one of the stream, where it was left. Throws damaged if it is compressed; then nothing has changed.
+// Makes the task the current one of the stream, where it was left. Throws damaged if it is compressed; then
+// nothing has changed.
 void MappedReader::make_current(size_t index) {
   const MappedTask& t = mine_.tasks[index];
   if (plain_.empty()) {
@@ -80,14 +86,14 @@ void MappedReader::make_current(size_t index) {
 MappedReader::Lead MappedReader::read_lead() {
   Lead lead{};
   agree(*comm_, attempt([&] {
-          if (comm_->rank() != 0) return;
-          const auto file = store_->open(path_, Access::read);
-          MetadataReader reader(*store_, *file, name_of_);
-          reader.set_checking(checking_);
-          const Pointer p = reader.read_pointer();
-          lead.header = pack(reader.header(), p);
-          lead.ntasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
-        }));
+    if (comm_->rank() != 0) return;
+    const auto file = store_->open(path_, Access::read);
+    MetadataReader reader(*store_, *file, name_of_);
+    reader.set_checking(checking_);
+    const Pointer p = reader.read_pointer();
+    lead.header = pack(reader.header(), p);
+    lead.ntasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
+  }));
   comm_->broadcast(std::as_writable_bytes(std::span(&lead, 1)), 0);
   Header h;
   Pointer p;
@@ -99,21 +105,24 @@ MappedReader::Lead MappedReader::read_lead() {
 }
 
 void MappedReader::choose_tasks(const MappedReadRequest& request) {
-  const auto add = [this](int64_t task) { mine_.tasks.push_back({task, {0, static_cast<int32_t>(task)}, 0, 0, 0, {}}); };
+  const auto add = [this](int64_t task) {
+    mine_.tasks.push_back({task, {0, static_cast<int32_t>(task)}, 0, 0, 0, {}});
+  };
   agree(*comm_, attempt([&] {
-          if (request.automatic) {
-            const int64_t each = ntasks_ / comm_->size();
-            const int64_t first = each * comm_->rank();
-            const int64_t end = comm_->rank() + 1 == comm_->size() ? ntasks_ : first + each;
-            for (int64_t task = first; task < end; ++task) add(task);
-          }
-          for (const int64_t task : request.tasks) {
-            if (task < 0 || task >= ntasks_)
-              throw Error(Code::out_of_range, "'" + path_ + "': there is no task " + std::to_string(task) +
-                                                  "; the multifile holds tasks 0 to " + std::to_string(ntasks_ - 1));
-            add(task);
-          }
-        }));
+    if (request.automatic) {
+      const int64_t each = ntasks_ / comm_->size();
+      const int64_t first = each * comm_->rank();
+      const int64_t end = comm_->rank() + 1 == comm_->size() ? ntasks_ : first + each;
+      for (int64_t task = first; task < end; ++task) add(task);
+    }
+    for (const int64_t task : request.tasks) {
+      if (task < 0 || task >= ntasks_)
+        throw Error(Code::out_of_range, "'" + path_ + "': there is no task " + std::to_string(task) +
+                                            "; the multifile holds tasks 0 to " +
+                                            std::to_string(ntasks_ - 1));
+      add(task);
+    }
+  }));
 }
 
 // Collective. The mapping of a set, in slices of task numbers.
@@ -135,7 +144,8 @@ void MappedReader::find_places(const Lead& lead) {
     const auto file = open_patiently(*store_, path_, Access::read);
     MetadataReader reader(*store_, *file, header, name_of_);
     reader.set_checking(checking_);
-    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(numbers.first(), numbers.count(), ntasks_);
+    if (FileChecks* const checks = reader.checks(p))
+      checks->check_mapping(numbers.first(), numbers.count(), ntasks_);
     reader.read_mapping(p, numbers.first(), entries);
     std::vector<layout::Placement> found;
     for (const PlaceRequest& r : records_of<PlaceRequest>(asked))
@@ -185,24 +195,24 @@ void MappedReader::find_rows(std::span<const FileShare> share, Slicing slicing) 
   const bool set = facts_.nfiles > 1 && facts_.filenumber == 0;
   mine_.find_rows(*comm_, set ? facts_.nfiles : 1, share, *rows_, segments_, [](int32_t, int64_t) {});
   agree(*comm_, attempt([&] {
-          for (const MappedTask& t : mine_.tasks)
-            if (t.place.local_rank >= t.file_tasks)
-              throw file_error(Code::damaged, path_,
-                               "the mapping sends task " + std::to_string(t.task) + " to task " +
-                                   std::to_string(t.place.local_rank) + " of file " + std::to_string(t.place.file) +
-                                   ", which has only " + std::to_string(t.file_tasks));
-        }));
+    for (const MappedTask& t : mine_.tasks)
+      if (t.place.local_rank >= t.file_tasks)
+        throw file_error(Code::damaged, path_,
+                         "the mapping sends task " + std::to_string(t.task) + " to task " +
+                             std::to_string(t.place.local_rank) + " of file " + std::to_string(t.place.file) +
+                             ", which has only " + std::to_string(t.file_tasks));
+  }));
 }
 
 // All processes open the files of their tasks.
 void MappedReader::open_own_files() {
   agree(*comm_, attempt([&] {
-          for (MappedFile& f : mine_.files) {
-            f.file = open_patiently(*store_, name_of(f.number), Access::read);
-            if (facts_.unclosed) f.file = with_edges(*store_, std::move(f.file));
-          }
-          if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::read);
-        }));
+    for (MappedFile& f : mine_.files) {
+      f.file = open_patiently(*store_, name_of(f.number), Access::read);
+      if (facts_.unclosed) f.file = with_edges(*store_, std::move(f.file));
+    }
+    if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::read);
+  }));
 }
 
 BlockSizes MappedReader::block_sizes(size_t index) const {
@@ -251,11 +261,16 @@ OpenTask MappedReader::open_task(size_t index) {
   const MappedTask& t = mine_.tasks[index];
   if (!plain_.empty()) {
     const PlainFile& plain = plain_file(index);
-    return {t.task, facts_of_task(index), plain_[index], plain.geometry(0), plain.sizes_of(0).all(),
+    return {t.task,
+            facts_of_task(index),
+            plain_[index],
+            plain.geometry(0),
+            plain.sizes_of(0).all(),
             index == current_ ? stream_.park() : positions_[index]};
   }
-  return {t.task, facts_of_task(index), mine_.files[t.file].file, t.geometry, block_sizes(index).all(),
-          index == current_ ? stream_.park() : positions_[index], sums_of(index)};
+  return {t.task,        facts_of_task(index),     mine_.files[t.file].file,
+          t.geometry,    block_sizes(index).all(), index == current_ ? stream_.park() : positions_[index],
+          sums_of(index)};
 }
 
 std::vector<layout::Placement> MappedReader::read_mapping() {
@@ -275,12 +290,12 @@ std::vector<layout::Placement> MappedReader::read_mapping() {
 
 void MappedReader::close() {
   agree(*comm_, attempt([&] {
-          if (const auto handle = stream_.release_handle()) handle->close();
-          for (MappedFile& f : mine_.files) {
-            if (f.handle) f.handle->close();
-            f.file->close();
-          }
-        }));
+    if (const auto handle = stream_.release_handle()) handle->close();
+    for (MappedFile& f : mine_.files) {
+      if (f.handle) f.handle->close();
+      f.file->close();
+    }
+  }));
 }
 
 }  // namespace sheaf

@@ -3,9 +3,9 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "stream/file_checks.hpp"
 #include "set/mapped_reader.hpp"
 #include "storage/patience.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -78,7 +78,8 @@ void MappedReader::read_rows(bool appends) {
         const size_t row = slice.places.size();
         slice.places.push_back({{start, skip, slice.sizes[row]}, segment.fsblksize});
         for (int64_t b = 0; b < slice.counts[row]; ++b)
-          checker.check_block(slice.pointers[s], slice.places[row].geometry, segment.first + k, b, slice.block(row, b));
+          checker.check_block(slice.pointers[s], slice.places[row].geometry, segment.first + k, b,
+                              slice.block(row, b));
         start = add(start, slice.sizes[row]);
       }
     }

@@ -5,15 +5,15 @@
 #include <optional>
 #include <vector>
 
-#include "stream/file_checks.hpp"
-#include "set/mapped_tasks.hpp"
 #include "metadata/metadata_io.hpp"
+#include "set/mapped_tasks.hpp"
+#include "stream/file_checks.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {
 
 struct MappedSlice {
-  std::vector<format::Header> headers;    // one per segment, as the next
+  std::vector<format::Header> headers;  // one per segment, as the next
   std::vector<format::Pointer> pointers;
   std::vector<int64_t> sizes;              // chunk sizes, one per row, as the next ones
   std::vector<int64_t> counts;             // blocks
@@ -25,8 +25,8 @@ struct MappedSlice {
   // trailer, and data that are appended may come to lie where the old one is, so they are held until then.
   // Those of all other rows are with the processes that asked: there are none here if all tasks are opened.
   std::vector<uint32_t> data_sums;
-  std::vector<int32_t> readers;            // how often a row was asked for
-  int64_t unused = 0;                      // what is stored for rounds that a task has not used
+  std::vector<int32_t> readers;  // how often a row was asked for
+  int64_t unused = 0;            // what is stored for rounds that a task has not used
 
   // Appends the rows of a segment.
   void read(MetadataReader& reader, const format::Pointer& p, const Segment& s) {

@@ -21,11 +21,13 @@ void MappedTasks::index() {
     ++files.back().own_tasks;
   }
   for (MappedTask& t : tasks)
-    t.file = static_cast<size_t>(std::ranges::lower_bound(files, t.place.file, {}, &MappedFile::number) - files.begin());
+    t.file = static_cast<size_t>(std::ranges::lower_bound(files, t.place.file, {}, &MappedFile::number) -
+                                 files.begin());
 }
 
 void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, RowSlices& slices,
-                            std::vector<Segment>& segments, const std::function<void(int32_t, int64_t)>& check) {
+                            std::vector<Segment>& segments,
+                            const std::function<void(int32_t, int64_t)>& check) {
   std::vector<int64_t> first_rows(files.size());
   size_t next = 0;
   for_each_file(comm, nfiles, own, [&](int32_t file, int64_t count, int64_t first_row) {

@@ -6,8 +6,8 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "exchange/groups/throttle.hpp"
 #include "creation/new_file.hpp"
+#include "exchange/groups/throttle.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
@@ -23,24 +23,30 @@ struct MappingRow {
 
 MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request,
                            const OpenMode& mode)
-    : store_(&store), comm_(std::move(comm)), path_(request.path), name_of_(request.name_of), buffer_(mode.buffer_bytes) {
+    : store_(&store),
+      comm_(std::move(comm)),
+      path_(request.path),
+      name_of_(request.name_of),
+      buffer_(mode.buffer_bytes) {
   facts_.nfiles = request.nfiles;
   facts_.userdata_order = mode.userdata_order;
   facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
   facts_.durable = mode.durable;
   facts_.compressed = mode.compression.on();
   stream_.keep_journal(store, mode.journal, mode.durable);
-  if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name)) extension_ = mode.extension();
+  if (facts_.compressed || format::extensible(request.stored_name.empty() ? path_ : request.stored_name))
+    extension_ = mode.extension();
   std::array<int64_t, 3> sums{std::ssize(request.tasks)};  // and, of process 0, the identity
-  if (extension_ && comm_->rank() == 0) std::memcpy(&sums[1], extension_->identity.data(), sizeof(format::Identity));
+  if (extension_ && comm_->rank() == 0)
+    std::memcpy(&sums[1], extension_->identity.data(), sizeof(format::Identity));
   comm_->all_sum(sums);
   if (extension_) std::memcpy(extension_->identity.data(), &sums[1], sizeof(format::Identity));
   ntasks_ = sums[0];
   mapping_entries_ = ntasks_;
   agree(*comm_, attempt([&] {
-          check(request);
-          codec::require(mode.compression.codec, path_);
-        }));
+    check(request);
+    codec::require(mode.compression.codec, path_);
+  }));
 
   hosts_ = find_hosts(*comm_, *comm_);
   find_unit();
@@ -57,12 +63,14 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
     lay_out(rows);
     keep_hosts_apart();
     agree(*comm_, attempt([&] { empty_files(); }));
-    agree(*comm_, attempt([&] { write_metadata(rows, request.stored_name.empty() ? path_ : request.stored_name); }));
+    agree(*comm_,
+          attempt([&] { write_metadata(rows, request.stored_name.empty() ? path_ : request.stored_name); }));
   } catch (...) {
     discard();
     throw;
   }
-  for (size_t i = 0; i < mine_.tasks.size(); ++i) blocks_.push_back(TaskBlocks::with_sums(extension_ ? extension_->piece : 0));
+  for (size_t i = 0; i < mine_.tasks.size(); ++i)
+    blocks_.push_back(TaskBlocks::with_sums(extension_ ? extension_->piece : 0));
   if (facts_.compressed) compress(mode.compression);
   load_first();
 }
@@ -101,7 +109,8 @@ void MappedWriter::park() {
   TaskBlocks& parked = blocks_[current_] = stream_.park();
   if (parked.new_overruns().empty()) return;
   for (size_t i = 0; i < mine_.tasks.size(); ++i)
-    if (i != current_ && mine_.tasks[i].file == mine_.tasks[current_].file) overruns_.look(written(current_), written(i));
+    if (i != current_ && mine_.tasks[i].file == mine_.tasks[current_].file)
+      overruns_.look(written(current_), written(i));
   parked.see_overruns();
 }
 
@@ -118,7 +127,9 @@ void MappedWriter::finish_frames() {
 }
 
 void MappedWriter::check(const MappedWriteRequest& request) const {
-  const auto refuse = [&](const std::string& why) { throw Error(Code::invalid_argument, "'" + path_ + "': " + why); };
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Code::invalid_argument, "'" + path_ + "': " + why);
+  };
   if (request.nfiles <= 0)
     refuse("mapped writing needs the number of physical files, not " + std::to_string(request.nfiles));
   if (ntasks_ > INT32_MAX) refuse("more than 2^31-1 tasks");
@@ -128,15 +139,16 @@ void MappedWriter::check(const MappedWriteRequest& request) const {
       refuse(task + ": the global ranks of " + std::to_string(ntasks_) + " tasks must be 0 to " +
              std::to_string(ntasks_ - 1));
     if (t.place.file < 0 || t.place.file >= request.nfiles)
-      refuse(task + ": there is no file " + std::to_string(t.place.file) + " of " + std::to_string(request.nfiles));
+      refuse(task + ": there is no file " + std::to_string(t.place.file) + " of " +
+             std::to_string(request.nfiles));
     if (t.place.local_rank < 0) refuse(task + ": local rank " + std::to_string(t.place.local_rank));
     if (t.chunk_size < 0) refuse(task + ": chunk size " + std::to_string(t.chunk_size) + " is negative");
   }
   format::physical_name(path_, request.nfiles - 1);
 }
 
-// Collective. Counts the files and brings every row to its leader; what is wrong with the places is found before
-// anything is touched.
+// Collective. Counts the files and brings every row to its leader; what is wrong with the places is found
+// before anything is touched.
 Gathered MappedWriter::collect_rows(const MappedWriteRequest& request) {
   std::vector<FileShare> own;
   for (const MappedFile& f : mine_.files) own.push_back({f.number, f.own_tasks});
@@ -144,14 +156,16 @@ Gathered MappedWriter::collect_rows(const MappedWriteRequest& request) {
   mine_.find_rows(*comm_, facts_.nfiles, own, *rows_, segments_, [&](int32_t file, int64_t tasks) {
     if (tasks == 0 && !problem)
       problem = Error(Code::invalid_argument, "'" + path_ + "': file " + std::to_string(file) + " of " +
-                                                  std::to_string(facts_.nfiles) + " has no task, not even local rank 0");
+                                                  std::to_string(facts_.nfiles) +
+                                                  " has no task, not even local rank 0");
   });
   for (const MappedTask& t : mine_.tasks)
     if (t.place.local_rank >= t.file_tasks && !problem)
       problem = Error(Code::invalid_argument,
                       "'" + path_ + "': the " + std::to_string(t.file_tasks) + " tasks of file " +
-                          std::to_string(t.place.file) + " need the local ranks 0 to " + std::to_string(t.file_tasks - 1) +
-                          " without gaps; task " + std::to_string(t.task) + " has " + std::to_string(t.place.local_rank));
+                          std::to_string(t.place.file) + " need the local ranks 0 to " +
+                          std::to_string(t.file_tasks - 1) + " without gaps; task " + std::to_string(t.task) +
+                          " has " + std::to_string(t.place.local_rank));
   agree(*comm_, problem);
   std::vector<MappedRow> rows;
   for (const size_t i : mine_.by_row)
@@ -167,7 +181,8 @@ void MappedWriter::check_rows(const Gathered& collected) const {
   for (const MappedRow& r : records_of<MappedRow>(collected)) {
     const auto at = static_cast<size_t>(r.row - rows_->first());
     if (seen[at])
-      throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " + std::to_string(r.globalrank) +
+      throw Error(Code::invalid_argument, "'" + path_ + "': the place of task " +
+                                              std::to_string(r.globalrank) +
                                               " (file and local rank) is given to another task as well");
     seen[at] = true;
   }
@@ -178,43 +193,44 @@ void MappedWriter::collect_mapping() {
   for (const size_t i : mine_.by_number) rows.push_back({mine_.tasks[i].task, mine_.tasks[i].place});
   const Gathered collected = numbers_->collect(std::span<const MappingRow>(rows));
   agree(*comm_, attempt([&] {
-          mapping_.assign(static_cast<size_t>(numbers_->count()), {-1, -1});
-          for (const MappingRow& r : records_of<MappingRow>(collected)) {
-            layout::Placement& entry = mapping_[static_cast<size_t>(r.row - numbers_->first())];
-            if (entry.file >= 0)
-              throw Error(Code::invalid_argument,
-                          "'" + path_ + "': two tasks have the global rank " + std::to_string(r.row));
-            entry = r.place;
-          }
-        }));
+    mapping_.assign(static_cast<size_t>(numbers_->count()), {-1, -1});
+    for (const MappingRow& r : records_of<MappingRow>(collected)) {
+      layout::Placement& entry = mapping_[static_cast<size_t>(r.row - numbers_->first())];
+      if (entry.file >= 0)
+        throw Error(Code::invalid_argument,
+                    "'" + path_ + "': two tasks have the global rank " + std::to_string(r.row));
+      entry = r.place;
+    }
+  }));
 }
 
 // The process that has local rank 0 of a file creates it, without truncating.
 void MappedWriter::create_files(const MappedWriteRequest& request) {
   block_sizes_.assign(mine_.files.size(), 0);
   agree(*comm_, attempt([&] {
-          for (const MappedTask& t : mine_.tasks) {
-            if (t.place.local_rank != 0) continue;
-            const std::string name = name_of(t.place.file);
-            const bool renamed = !request.name_of && !request.stored_name.empty();
-            const std::string later = renamed ? format::physical_name(request.stored_name, t.place.file) : name;
-            NewFile opened = create_file(*store_, name, later, t.place.file == 0 || name_of_ ? Naming::given : Naming::placed);
-            mine_.files[t.file].file = std::move(opened.file);
-            if (!opened.existed) created_.push_back(name);
-            block_sizes_[t.file] = choose_block_size(*mine_.files[t.file].file, request.fsblksize);
-          }
-        }));
+    for (const MappedTask& t : mine_.tasks) {
+      if (t.place.local_rank != 0) continue;
+      const std::string name = name_of(t.place.file);
+      const bool renamed = !request.name_of && !request.stored_name.empty();
+      const std::string later = renamed ? format::physical_name(request.stored_name, t.place.file) : name;
+      NewFile opened =
+          create_file(*store_, name, later, t.place.file == 0 || name_of_ ? Naming::given : Naming::placed);
+      mine_.files[t.file].file = std::move(opened.file);
+      if (!opened.existed) created_.push_back(name);
+      block_sizes_[t.file] = choose_block_size(*mine_.files[t.file].file, request.fsblksize);
+    }
+  }));
 }
 
 void MappedWriter::open_own_files() {
   agree(*comm_, attempt([&] {
-          for (MappedFile& f : mine_.files) {
-            if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
-            f.edges = edges_of(f.number);
-            f.file = throttled(edged(std::move(f.file), f.edges), slots_);
-          }
-          if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
-        }));
+    for (MappedFile& f : mine_.files) {
+      if (!f.file) f.file = open_patiently(*store_, name_of(f.number), Access::write);
+      f.edges = edges_of(f.number);
+      f.file = throttled(edged(std::move(f.file), f.edges), slots_);
+    }
+    if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
+  }));
 }
 
 void MappedWriter::discard() {
@@ -226,7 +242,8 @@ void MappedWriter::discard() {
 
 void MappedWriter::commit() {
   if (mine_.tasks.empty()) return;
-  if (compressed_) flush_frames(*compressed_, compressed_tasks_, current_, [&](size_t i) { select(mine_.tasks[i].task); });
+  if (compressed_)
+    flush_frames(*compressed_, compressed_tasks_, current_, [&](size_t i) { select(mine_.tasks[i].task); });
   stream_.commit();
   if (unreported_.empty()) return;
   const size_t own_file = mine_.tasks[current_].file;
@@ -242,8 +259,8 @@ void MappedWriter::commit() {
         continue;
       }
       if (!file.journal)
-        file.journal =
-            std::make_unique<JournalWriter>(*store_, file.key, facts_.durable ? Journaling::durable : Journaling::wished);
+        file.journal = std::make_unique<JournalWriter>(
+            *store_, file.key, facts_.durable ? Journaling::durable : Journaling::wished);
       file.journal->report(*file.file, rank, blocks_[i].count() - 1, blocks_[i].high, false);
     }
     JournalWriter* const journal = f == own_file ? stream_.journal() : file.journal.get();

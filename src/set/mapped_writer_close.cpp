@@ -1,12 +1,12 @@
-// Closing a mapped multifile. Order on disk: data, then block tables and mapping, then the pointers that make the
-// files complete.
+// Closing a mapped multifile. Order on disk: data, then block tables and mapping, then the pointers that make
+// the files complete.
 #include <algorithm>
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "stream/file_checks.hpp"
 #include "set/mapped_writer.hpp"
 #include "storage/patience.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
@@ -39,7 +39,9 @@ struct MappedWriter::BlockTable {
       }
     }
   }
-  int64_t size_of(size_t row, int64_t block) const { return rows[row].empty() ? old->block(row, block) : rows[row].size_of(block); }
+  int64_t size_of(size_t row, int64_t block) const {
+    return rows[row].empty() ? old->block(row, block) : rows[row].size_of(block);
+  }
 
   SliceSums sums() const {
     SliceSums sums;
@@ -119,24 +121,33 @@ void MappedWriter::finish() {
   const std::vector<SegmentEnd> ends = find_ends(table.counts, sums);
   problem = unit_ > 0 ? bring_edges_home(ends) : std::nullopt;
 
-  // A table that stays where it is has its pointer and its mapping already; but not if it has checksums, which change.
+  // A table that stays where it is has its pointer and its mapping already; but not if it has checksums,
+  // which change.
   std::vector<std::optional<format::Extension>> extensions(segments_.size());
   const auto unread = attempt([&] {
     for (size_t s = 0; s < segments_.size(); ++s) {
       const auto file = open_patiently(*store_, name_of(segments_[s].file), Access::read);
       MetadataReader reader(*file);
-      require_unfinished(*file, reader.header().pointer_offset(), old_ ? old_->pointers[s] : format::Pointer{});
+      require_unfinished(*file, reader.header().pointer_offset(),
+                         old_ ? old_->pointers[s] : format::Pointer{});
       extensions[s] = reader.extension();
     }
   });
   if (!problem) problem = unread;
   const auto has_sums = [&](size_t s) { return extensions[s] && extensions[s]->checksums(); };
-  const auto moves = [&](size_t s) { return !old_ || has_sums(s) || old_->pointers[s].maxblocks != ends[s].pointer.maxblocks; };
+  const auto moves = [&](size_t s) {
+    return !old_ || has_sums(s) || old_->pointers[s].maxblocks != ends[s].pointer.maxblocks;
+  };
   // Its first task is in the first slice, that of process 0.
   Lead lead;
   if (rows_->number() == 0 && rows_->count() > 0)
-    lead.value = {ends[0].pointer.varheader, ends[0].pointer.maxblocks, segments_[0].file_tasks, segments_[0].fsblksize,
-                  moves(0), has_sums(0) ? int64_t{extensions[0]->piece} : 0, ends[0].sums};
+    lead.value = {ends[0].pointer.varheader,
+                  ends[0].pointer.maxblocks,
+                  segments_[0].file_tasks,
+                  segments_[0].fsblksize,
+                  moves(0),
+                  has_sums(0) ? int64_t{extensions[0]->piece} : 0,
+                  ends[0].sums};
   lead.value[Lead::sums_follow] = sums.in_rounds() > 0;
   agree(*comm_, problem, lead.value);
   if (old_) {
@@ -161,11 +172,11 @@ void MappedWriter::finish() {
       const auto size_of = [&](size_t t, int64_t block) { return table.size_of(row + t, block); };
       change_file(segments_[s], [&](File& file, const format::Header& h) {
         MetadataWriter writer(file, h);
-        write_block_table(writer, ends[s].pointer, segments_[s].first, std::span(table.counts).subspan(row, n), size_of,
-                          old_ ? old_->unused : -1);
+        write_block_table(writer, ends[s].pointer, segments_[s].first,
+                          std::span(table.counts).subspan(row, n), size_of, old_ ? old_->unused : -1);
         if (!has_sums(s)) return sums.take(own_sums, rounds, [](std::span<const std::byte>) {});
-        const format::Trailer plan =
-            plan_trailer(h, ends[s].pointer, extensions[s]->identity, ends[s].sums, mapping_of(segments_[s].file));
+        const format::Trailer plan = plan_trailer(h, ends[s].pointer, extensions[s]->identity, ends[s].sums,
+                                                  mapping_of(segments_[s].file));
         TrailerWriter trailer(file, h, plan, extensions[s]->piece);
         trailer.begin_groups(segments_[s].first, segments_[s].count, ends[s].sums_before);
         sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
@@ -179,14 +190,16 @@ void MappedWriter::finish() {
   rounds.finish();
   agree(*comm_, problem ? problem : unwritten);
   agree(*comm_, attempt([&] {
-          for (size_t s = 0; s < segments_.size(); ++s)
-            if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
-              change_file(segments_[s], [&](File& file, const format::Header& h) {
-                MetadataWriter(file, h).write_pointer(ends[s].pointer);
-              });
-              if (stream_.keeps_journal()) remove_journal(*store_, name_of(segments_[s].file), extensions[s] ? extensions[s]->identity : format::Identity{}, hosts_.count);
-            }
-        }));
+    for (size_t s = 0; s < segments_.size(); ++s)
+      if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
+        change_file(segments_[s], [&](File& file, const format::Header& h) {
+          MetadataWriter(file, h).write_pointer(ends[s].pointer);
+        });
+        if (stream_.keeps_journal())
+          remove_journal(*store_, name_of(segments_[s].file),
+                         extensions[s] ? extensions[s]->identity : format::Identity{}, hosts_.count);
+      }
+  }));
   for (const MappedFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (overran) look_for_losses();
@@ -196,7 +209,8 @@ void MappedWriter::finish() {
 void MappedWriter::look_for_losses() {
   std::vector<WrittenTask> all;
   for (size_t i = 0; i < own_sums_.size(); ++i) all.push_back(written(i, own_sums_[i]));
-  const auto problem = check_neighbours(*comm_, all, [&](int32_t file) { return open_patiently(*store_, name_of(file), Access::read); });
+  const auto problem = check_neighbours(
+      *comm_, all, [&](int32_t file) { return open_patiently(*store_, name_of(file), Access::read); });
   agree(*comm_, losses_ ? losses_ : problem);
 }
 
@@ -301,24 +315,27 @@ std::vector<MappedWriter::SegmentEnd> MappedWriter::find_ends(std::span<const in
   }
   std::vector<SegmentEnd> ends;
   agree(*comm_, attempt([&] {
-          const auto larger = [](int64_t a, int64_t b) { return std::max(a, b); };
-          const auto add = [](int64_t a, int64_t b) { return must_fit(checked_add(a, b), "the multifile"); };
-          for (size_t s = 0; s < segments_.size(); ++s) {
-            const Segment& segment = segments_[s];
-            const int64_t blocks = fold_behind(blocks_of, rows_->number(), segment.file,
-                                               fold_before(blocks_of, rows_->number(), segment.file, most[s], larger), larger);
-            const auto rounds = checked_mul(blocks, segment.skip);
-            const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
-            const int64_t before = fold_before(sums_of, rows_->number(), segment.file, 0, add);
-            ends.push_back({{static_cast<int32_t>(blocks), must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile")},
-                            before,
-                            fold_behind(sums_of, rows_->number(), segment.file, add(before, sums[s]), add)});
-          }
-        }));
+    const auto larger = [](int64_t a, int64_t b) { return std::max(a, b); };
+    const auto add = [](int64_t a, int64_t b) { return must_fit(checked_add(a, b), "the multifile"); };
+    for (size_t s = 0; s < segments_.size(); ++s) {
+      const Segment& segment = segments_[s];
+      const int64_t blocks =
+          fold_behind(blocks_of, rows_->number(), segment.file,
+                      fold_before(blocks_of, rows_->number(), segment.file, most[s], larger), larger);
+      const auto rounds = checked_mul(blocks, segment.skip);
+      const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
+      const int64_t before = fold_before(sums_of, rows_->number(), segment.file, 0, add);
+      ends.push_back({{static_cast<int32_t>(blocks),
+                       must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile")},
+                      before,
+                      fold_behind(sums_of, rows_->number(), segment.file, add(before, sums[s]), add)});
+    }
+  }));
   return ends;
 }
 
-void MappedWriter::change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change) {
+void MappedWriter::change_file(const Segment& segment,
+                               const std::function<void(File&, const format::Header&)>& change) {
   const auto file = open_patiently(*store_, name_of(segment.file), Access::write);
   change(*file, header_of(segment.file, segment.file_tasks, segment.fsblksize));
   if (facts_.durable) file->sync();
@@ -334,7 +351,8 @@ void MappedWriter::write_mapping(const Lead& lead) {
     if (mapping_.empty()) return;
     writer.write_mapping(lead.pointer(), numbers_->first(), mapping_);
     if (lead.value[Lead::piece] == 0) return;
-    const format::Trailer plan = plan_trailer(h, lead.pointer(), {}, lead.value[Lead::sums], mapping_entries_);
+    const format::Trailer plan =
+        plan_trailer(h, lead.pointer(), {}, lead.value[Lead::sums], mapping_entries_);
     TrailerWriter(file, h, plan, 0).write_mapping(numbers_->first(), numbers_->count(), mapping_entries_);
   });
 }

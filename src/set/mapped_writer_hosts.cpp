@@ -1,9 +1,10 @@
-// How a multifile written by processes with several tasks each keeps hosts apart (layout/regions, metadata/edges).
+// How a multifile written by processes with several tasks each keeps hosts apart (layout/regions,
+// metadata/edges).
 #include <algorithm>
 
+#include "collective/edges_home.hpp"
 #include "comm/agree.hpp"
 #include "layout/regions.hpp"
-#include "collective/edges_home.hpp"
 #include "set/mapped_writer.hpp"
 #include "storage/patience.hpp"
 
@@ -30,7 +31,9 @@ struct RunOfRow {
 void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t unit, std::span<RunOfRow> runs) {
   int64_t smallest = INT64_MAX;
   for (size_t first = 0, end = 0; first < rows.size(); first = end) {
-    for (end = first + 1; end < rows.size() && rows[end].row == rows[end - 1].row + 1 && rows[end].host == rows[first].host;) ++end;
+    for (end = first + 1;
+         end < rows.size() && rows[end].row == rows[end - 1].row + 1 && rows[end].host == rows[first].host;)
+      ++end;
     const int64_t begin_of_run = rows[first].begin, end_of_run = rows[end - 1].end;
     for (size_t r = first; r < end; ++r) runs[r] = {begin_of_run, end_of_run, 0};
     smallest = std::min(smallest, end_of_run - begin_of_run);
@@ -82,7 +85,8 @@ void MappedWriter::keep_hosts_apart() {
     for (const Segment& segment : segments_) {
       const auto end = static_cast<size_t>(
           std::ranges::lower_bound(rows, first_row += segment.count, {}, &HostedRow::row) - rows.begin());
-      find_runs(std::span(rows).subspan(done, end - done), segment, unit_, std::span(runs).subspan(done, end - done));
+      find_runs(std::span(rows).subspan(done, end - done), segment, unit_,
+                std::span(runs).subspan(done, end - done));
       done = end;
     }
     for (const HostedRow& r : asked) {
@@ -103,9 +107,11 @@ void MappedWriter::keep_hosts_apart() {
     std::memcpy(&run, answer.data() + k * sizeof run, sizeof run);
     const MappedTask& t = mine_.tasks[mine_.by_row[k]];
     Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
-    // Of a task that is appended to, edges begin where its stream goes on; its neighbours' may begin elsewhere.
+    // Of a task that is appended to, edges begin where its stream goes on; its neighbours' may begin
+    // elsewhere.
     if (old_)
-      row = {t.place.local_rank, {t.geometry.start, t.geometry.start + t.geometry.size, ends_before_[mine_.by_row[k]].block},
+      row = {t.place.local_rank,
+             {t.geometry.start, t.geometry.start + t.geometry.size, ends_before_[mine_.by_row[k]].block},
              ends_before_[mine_.by_row[k]].offset};
     rows[t.file].push_back(row);
     units[t.file] = run.unit;
@@ -113,13 +119,13 @@ void MappedWriter::keep_hosts_apart() {
   for (size_t f = 0; f < mine_.files.size(); ++f) {
     const MappedFile& file = mine_.files[f];
     const auto first = std::ranges::find(mine_.tasks, f, &MappedTask::file);
-    file.edges->set(file.key, units[f], layout::data_start(file.file_tasks, file.fsblksize), first->geometry.skip,
-                    std::move(rows[f]));
+    file.edges->set(file.key, units[f], layout::data_start(file.file_tasks, file.fsblksize),
+                    first->geometry.skip, std::move(rows[f]));
   }
 }
 
-// Local, by the leader of a new file: says that its journal tells what is in it, and makes that, with a first record, since one
-// without any counts as lost. Where it cannot be made the tasks find that out themselves.
+// Local, by the leader of a new file: says that its journal tells what is in it, and makes that, with a first
+// record, since one without any counts as lost. Where it cannot be made the tasks find that out themselves.
 void MappedWriter::mark_unclosed(File& file, const JournalKey& key) {
   if (!key.has_identity()) return;
   const int64_t blocks = 1;
@@ -157,14 +163,16 @@ std::optional<Error> MappedWriter::bring_edges_home(std::span<const SegmentEnd> 
       const ReadPosition before = old_ ? ends_before_[i] : ReadPosition{};
       for (int64_t b = before.block; b < blocks_[i].count(); ++b) {
         const int64_t from = b == before.block ? before.offset : 0;
-        add_edges(mine_.files[t.file].edges->map(), t.geometry.offset(b) + from, blocks_[i].size_of(b) - from, extents[k]);
+        add_edges(mine_.files[t.file].edges->map(), t.geometry.offset(b) + from, blocks_[i].size_of(b) - from,
+                  extents[k]);
       }
       facts[k].has_edges |= !extents[k].empty();
       facts[k].unit = mine_.files[t.file].edges->unit();
       facts[k].data_start = layout::data_start(t.file_tasks, mine_.files[t.file].fsblksize);
     }
     static_assert(sizeof(Facts) % sizeof(int64_t) == 0);
-    comm_->all_max({reinterpret_cast<int64_t*>(facts.data()), facts.size() * sizeof(Facts) / sizeof(int64_t)});
+    comm_->all_max(
+        {reinterpret_cast<int64_t*>(facts.data()), facts.size() * sizeof(Facts) / sizeof(int64_t)});
     for (size_t k = 0; k < facts.size(); ++k) {
       if (facts[k].has_edges == 0) continue;
       const std::string name = name_of(first + static_cast<int32_t>(k));
@@ -175,8 +183,10 @@ std::optional<Error> MappedWriter::bring_edges_home(std::span<const SegmentEnd> 
         if (!target) target = open_patiently(*store_, name, Access::write);
         return *target;
       };
-      const EdgesHome where{facts[k].unit, facts[k].data_start, facts[k].end, hosts_.count, static_cast<int>(facts[k].leader)};
-      const auto lost = bring_home(*comm_, name, open, where, {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
+      const EdgesHome where{facts[k].unit, facts[k].data_start, facts[k].end, hosts_.count,
+                            static_cast<int>(facts[k].leader)};
+      const auto lost = bring_home(*comm_, name, open, where,
+                                   {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
       if (!problem) problem = lost;
       const auto unwritten = attempt([&] {
         if (!target) return;

@@ -3,8 +3,8 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "set/mapped_writer.hpp"
 #include "creation/new_file.hpp"
+#include "set/mapped_writer.hpp"
 
 namespace sheaf {
 
@@ -21,7 +21,8 @@ struct BlockSizeOfFile {
 void MappedWriter::lay_out(const Gathered& collected) {
   std::vector<BlockSizeOfFile> sizes;
   for (const size_t i : mine_.by_row)
-    if (mine_.tasks[i].place.local_rank == 0) sizes.push_back({mine_.tasks[i].row, block_sizes_[mine_.tasks[i].file]});
+    if (mine_.tasks[i].place.local_rank == 0)
+      sizes.push_back({mine_.tasks[i].row, block_sizes_[mine_.tasks[i].file]});
   const auto found = records_of<BlockSizeOfFile>(rows_->collect(std::span<const BlockSizeOfFile>(sizes)));
   size_t next = 0;  // segments that begin a file, in order of rows
   auto by_row = found;
@@ -33,21 +34,21 @@ void MappedWriter::lay_out(const Gathered& collected) {
   }
   const auto borders = rows_->share(border_of(segments_, values));
   for (Segment& s : segments_)
-    s.fsblksize = static_cast<int32_t>(
-        fold_before(borders, rows_->number(), s.file, s.fsblksize, [](int64_t a, int64_t b) { return std::max(a, b); }));
+    s.fsblksize = static_cast<int32_t>(fold_before(borders, rows_->number(), s.file, s.fsblksize,
+                                                   [](int64_t a, int64_t b) { return std::max(a, b); }));
 
   const std::vector<std::byte> answers = place_rows(collected);
   agree(*comm_, attempt([&] {
-          for (size_t k = 0; k < mine_.by_row.size(); ++k) {
-            MappedTask& t = mine_.tasks[mine_.by_row[k]];
-            MappedPlace place;
-            std::memcpy(&place, answers.data() + k * sizeof place, sizeof place);
-            t.geometry = place.geometry;
-            MappedFile& file = mine_.files[t.file];
-            file.fsblksize = static_cast<int32_t>(place.fsblksize);
-            know_journal(file, header_of(file.number, file.file_tasks, file.fsblksize), extension_);
-          }
-        }));
+    for (size_t k = 0; k < mine_.by_row.size(); ++k) {
+      MappedTask& t = mine_.tasks[mine_.by_row[k]];
+      MappedPlace place;
+      std::memcpy(&place, answers.data() + k * sizeof place, sizeof place);
+      t.geometry = place.geometry;
+      MappedFile& file = mine_.files[t.file];
+      file.fsblksize = static_cast<int32_t>(place.fsblksize);
+      know_journal(file, header_of(file.number, file.file_tasks, file.fsblksize), extension_);
+    }
+  }));
 }
 
 // Collective. Geometry of each row collected, for the process it came from.
@@ -68,7 +69,9 @@ std::vector<std::byte> MappedWriter::place_rows(const Gathered& collected) {
   const auto borders = rows_->share(border_of(segments_, sums));
   Gathered answers;
   problem = attempt([&] {
-    const auto add = [](int64_t a, int64_t b) { return must_fit(checked_add(a, b), "the sum of the chunk sizes"); };
+    const auto add = [](int64_t a, int64_t b) {
+      return must_fit(checked_add(a, b), "the sum of the chunk sizes");
+    };
     std::vector<MappedPlace> places;
     for (size_t s = 0; s < segments_.size(); ++s) {
       Segment& segment = segments_[s];
@@ -83,11 +86,13 @@ std::vector<std::byte> MappedWriter::place_rows(const Gathered& collected) {
       add(layout::data_start(segment.file_tasks, segment.fsblksize), segment.skip);
     }
     for (const MappedRow& r : rows) {
-      const auto* place = reinterpret_cast<const std::byte*>(&places[static_cast<size_t>(r.row - rows_->first())]);
+      const auto* place =
+          reinterpret_cast<const std::byte*>(&places[static_cast<size_t>(r.row - rows_->first())]);
       answers.bytes.insert(answers.bytes.end(), place, place + sizeof(MappedPlace));
     }
     for (const int64_t bytes : collected.sizes)
-      answers.sizes.push_back(bytes / static_cast<int64_t>(sizeof(MappedRow)) * static_cast<int64_t>(sizeof(MappedPlace)));
+      answers.sizes.push_back(bytes / static_cast<int64_t>(sizeof(MappedRow)) *
+                              static_cast<int64_t>(sizeof(MappedPlace)));
   });
   std::vector<std::byte> mine = rows_->answer(std::move(answers));
   agree(*comm_, problem);
@@ -105,14 +110,15 @@ format::Header MappedWriter::header_of(int32_t file, int64_t file_tasks, int32_t
   return h;
 }
 
-void MappedWriter::know_journal(MappedFile& file, const format::Header& header, const std::optional<format::Extension>& extension) {
+void MappedWriter::know_journal(MappedFile& file, const format::Header& header,
+                                const std::optional<format::Extension>& extension) {
   file.key = JournalKey::of(header, extension);
   file.key.hosts = hosts_;
   file.key.own_caches = own_caches_;
   // Where a page of META1 has one host, that of its leader, the leader marks it when it writes it.
   file.key.first = unit_ == 0 && std::ranges::any_of(mine_.tasks, [&](const MappedTask& t) {
-    return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
-  });
+                     return t.place.local_rank == 0 && mine_.files[t.file].number == file.number;
+                   });
 }
 
 // Local, by who has made the files.
@@ -121,7 +127,8 @@ void MappedWriter::empty_files() {
     if (block_sizes_[f] == 0) continue;
     const MappedFile& own = mine_.files[f];
     empty(*own.file);
-    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end()) remove_leftovers(*store_, own.file->path());
+    if (hosts_.count > 1 || std::ranges::find(created_, own.file->path()) == created_.end())
+      remove_leftovers(*store_, own.file->path());
   }
 }
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "exchange/groups/throttle.hpp"
 #include "buddy/buddy.hpp"
+#include "exchange/groups/throttle.hpp"
 #include "metadata/edges_reader.hpp"
-#include "stream/file_checks.hpp"
 #include "metadata/leaders.hpp"
-#include "stream/plain_file.hpp"
 #include "storage/patience.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/plain_file.hpp"
 
 namespace sheaf {
 
@@ -18,7 +18,9 @@ using layout::Placement;
 
 namespace {
 
-void broadcast(Comm& comm, TravellingHeader& facts) { comm.broadcast(std::as_writable_bytes(std::span(&facts, 1)), 0); }
+void broadcast(Comm& comm, TravellingHeader& facts) {
+  comm.broadcast(std::as_writable_bytes(std::span(&facts, 1)), 0);
+}
 
 // Owns who reads it for the group, so that readers which do not read collectively hold nothing.
 class GroupFile final : public FetchedFile {
@@ -50,8 +52,9 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
     : comm_(std::move(comm)) {
   stream_.set_max_buffer(mode.read_buffer());
   facts_.checking = mode.checking();
-  const auto copies =
-      mode.collective.buddies > 0 ? std::make_shared<BuddyStore>(given, path, mode.collective.buddies) : nullptr;
+  const auto copies = mode.collective.buddies > 0
+                          ? std::make_shared<BuddyStore>(given, path, mode.collective.buddies)
+                          : nullptr;
   Store& store = copies ? static_cast<Store&>(*copies) : given;
   // Copies have names that follow the format.
   const int levels = name_of ? 0 : mode.collective.buddies;
@@ -70,7 +73,8 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
     // With as many files as tasks each file has one: everybody is alone.
     local_ = header.nfiles == ntasks() ? self_comm() : comm_->split(place.file, place.local_rank);
     if (levels > 0)
-      restore_from_buddies(given, *comm_, path, levels, header.nfiles, local().rank() == 0 && !problem ? place.file : -1);
+      restore_from_buddies(given, *comm_, path, levels, header.nfiles,
+                           local().rank() == 0 && !problem ? place.file : -1);
   }
   if (!header.leads_set() && mode.collective.renumber) {
     place.local_rank = renumbered(mode.collective, *comm_, 1).local_rank;
@@ -100,7 +104,8 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
     geometry.start = layout::data_start(header.ntasks, header.fsblksize) + sum.before;
     geometry.skip = sum.total;
     const BlockSizes sizes = sizes_.view();
-    for (int64_t b = 0; b < sizes.count; ++b) checker.check_block(pointer, geometry, place.local_rank, b, sizes[b]);
+    for (int64_t b = 0; b < sizes.count; ++b)
+      checker.check_block(pointer, geometry, place.local_rank, b, sizes[b]);
   });
   int64_t unclosed = !pointer.complete();
   agree(*comm_, problem ? problem : unsound, std::span(&unclosed, 1));
@@ -117,16 +122,19 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
 }
 
 // Collective: who reads for whom.
-void ParallelReader::begin_collective(const CollectivePlan& plan, CollectiveMeans means, std::shared_ptr<Store> store) {
+void ParallelReader::begin_collective(const CollectivePlan& plan, CollectiveMeans means,
+                                      std::shared_ptr<Store> store) {
   stream_.set_max_buffer(0);
   Comm& meeting = means.meeting ? *means.meeting : local();
-  CollectiveGroup group =
-      make_reading_groups(meeting, plan, means.mover ? Spread{} : Spread{exchange::find_nodes(*comm_), facts_.filenumber, facts_.nfiles});
+  CollectiveGroup group = make_reading_groups(
+      meeting, plan,
+      means.mover ? Spread{} : Spread{exchange::find_nodes(*comm_), facts_.filenumber, facts_.nfiles});
   const auto problem = attempt([&] {
     auto& file = dynamic_cast<GroupFile&>(stream_.file());
     file.store = std::move(store);
     file.means = std::move(means);
-    file.reader = std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_, file, file.means);
+    file.reader =
+        std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_, file, file.means);
   });
   agree(*comm_, problem);
 }
@@ -144,7 +152,8 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
     const int64_t tasks = reader.header().leads_set() ? reader.read_mapping_size(p) : reader.header().ntasks;
     if (tasks != ntasks())
       throw Error(Code::out_of_range, "'" + path + "' holds " + std::to_string(tasks) + " tasks, but " +
-                                          std::to_string(ntasks()) + " tasks opened it; use as many, or open it serially");
+                                          std::to_string(ntasks()) +
+                                          " tasks opened it; use as many, or open it serially");
     facts = pack(reader.header(), p);
   });
   // What only one task brings is the largest.
@@ -153,8 +162,8 @@ TravellingHeader ParallelReader::read_lead(Store& store, const std::string& path
   return facts;
 }
 
-// Leaders read slices of the mapping in file 0 and tell every task where its stream is. lead_alone: only rank 0 may see file 0,
-// and reads for all.
+// Leaders read slices of the mapping in file 0 and tell every task where its stream is. lead_alone: only rank
+// 0 may see file 0, and reads for all.
 Placement ParallelReader::find_place(Store& store, const std::string& path, const TravellingHeader& lead,
                                      const NameOf& name_of, bool lead_alone, std::optional<Error>& problem) {
   Leaders leaders(*comm_);
@@ -169,7 +178,8 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
     const auto file = open_patiently(store, path, Access::read);
     MetadataReader reader(store, *file, header, name_of);
     reader.set_checking(facts_.checking);
-    if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(first, std::ssize(entries), ntasks());
+    if (FileChecks* const checks = reader.checks(p))
+      checks->check_mapping(first, std::ssize(entries), ntasks());
     reader.read_mapping(p, first, entries);
   });
   if (problem) std::ranges::fill(entries, Placement{-1, static_cast<int32_t>(problem->code())});
@@ -190,14 +200,16 @@ Placement ParallelReader::find_place(Store& store, const std::string& path, cons
   leaders.scatter(std::span<const Placement>(entries), place);
   if (place.file >= 0) return place;
   // The leader has failed, and nothing is wrong with what this task will find.
-  if (!problem) problem = Error(static_cast<Code>(place.local_rank), "'" + path + "': where this task's data are could not be read");
+  if (!problem)
+    problem = Error(static_cast<Code>(place.local_rank),
+                    "'" + path + "': where this task's data are could not be read");
   return {};
 }
 
 // The first task of each physical file reads its head for the others; all open it. After a failure, which the
 // agreement at the end of the open tells, there may be no file.
-void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts, Placement place,
-                               std::shared_ptr<File>& file, std::optional<Error>& problem,
+void ParallelReader::open_file(Store& store, const std::string& path, TravellingHeader& facts,
+                               Placement place, std::shared_ptr<File>& file, std::optional<Error>& problem,
                                bool collectively, const std::function<std::string(int32_t)>& name_of) {
   const auto name = [&] {
     return place.file == 0 ? path : name_of ? name_of(place.file) : format::physical_name(path, place.file);
@@ -205,7 +217,8 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
   const auto open = [&] {
     if (place.file == 0 && file) return;
     // Task 0 has opened file 0; others are only said to be there.
-    file = open_patiently(store, name(), Access::read, place.file == 0 ? patience_with_names : patience_with_members);
+    file = open_patiently(store, name(), Access::read,
+                          place.file == 0 ? patience_with_names : patience_with_members);
   };
   if (local().rank() == 0 && !problem) {
     problem = attempt([&] {
@@ -217,9 +230,9 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
       const Header& h = reader.header();
       if (h.nfiles != facts_.nfiles || h.filenumber != place.file || h.ntasks != local().size())
         reader.damaged("does not belong to its set: file " + std::to_string(h.filenumber) + " of " +
-                       std::to_string(h.nfiles) + " with " + std::to_string(h.ntasks) + " tasks, where the mapping has " +
-                       "file " + std::to_string(place.file) + " of " + std::to_string(facts_.nfiles) + " with " +
-                       std::to_string(local().size()) + " tasks");
+                       std::to_string(h.nfiles) + " with " + std::to_string(h.ntasks) +
+                       " tasks, where the mapping has " + "file " + std::to_string(place.file) + " of " +
+                       std::to_string(facts_.nfiles) + " with " + std::to_string(local().size()) + " tasks");
     });
   }
   if (local_) broadcast(local(), facts);
@@ -232,13 +245,14 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
         open();
       }
       if (local().rank() != place.local_rank)
-        throw file_error(Code::damaged, file->path(), "the mapping of the set leaves out or repeats a task of this file");
+        throw file_error(Code::damaged, file->path(),
+                         "the mapping of the set leaves out or repeats a task of this file");
     });
   }
 }
 
-// This task's row of the arrays: fills its block sizes. The chunk size is -1 after a failure of the leader, also one before
-// this call.
+// This task's row of the arrays: fills its block sizes. The chunk size is -1 after a failure of the leader,
+// also one before this call.
 ParallelReader::Row ParallelReader::read_row(Store& store, File* file, const Header& header, const Pointer& p,
                                              std::optional<Error>& problem) {
   Leaders leaders(local());
@@ -276,7 +290,8 @@ ParallelReader::Row ParallelReader::read_row(Store& store, File* file, const Hea
     for (int64_t round = 1; round < p.maxblocks; ++round) {
       reader.read_block_sizes(p, round, leaders.first(), values);
       each([&](size_t t, int64_t value) {
-        if (round < rows[t].count) sheaf::store<int64_t>(more.bytes.data() + offsets[t] + 8 * (round - 1), value, native_order);
+        if (round < rows[t].count)
+          sheaf::store<int64_t>(more.bytes.data() + offsets[t] + 8 * (round - 1), value, native_order);
       });
     }
   };

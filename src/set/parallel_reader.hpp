@@ -1,6 +1,7 @@
 // set/parallel_reader: a closed multifile read by as many tasks as wrote it, each reading its own stream.
 //
-// Opening is collective: leaders read slices of the metadata arrays and hand every task its row. Reading is local.
+// Opening is collective: leaders read slices of the metadata arrays and hand every task its row. Reading is
+// local.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "comm/comm.hpp"
 #include "collective/collective_reader.hpp"
+#include "comm/comm.hpp"
 #include "metadata/facts.hpp"
 #include "metadata/metadata_io.hpp"
-#include "mode/open_mode.hpp"
 #include "metadata/parallel_open.hpp"
+#include "mode/open_mode.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {
 
-// The sizes of one task's blocks, in a word, since most tasks have one block and every task has this: the size, or the
-// complement of the address of an array that begins with the number of sizes.
+// The sizes of one task's blocks, in a word, since most tasks have one block and every task has this: the
+// size, or the complement of the address of an array that begins with the number of sizes.
 class OwnSizes {
  public:
   OwnSizes() = default;
@@ -43,20 +44,23 @@ class OwnSizes {
   }
 
  private:
-  int64_t* many() const { return word_ < -1 ? reinterpret_cast<int64_t*>(~static_cast<intptr_t>(word_)) : nullptr; }
+  int64_t* many() const {
+    return word_ < -1 ? reinterpret_cast<int64_t*>(~static_cast<intptr_t>(word_)) : nullptr;
+  }
 
   int64_t word_ = 0;
 };
 
 class ParallelReader {
  public:
-  // Collective over `comm`. Throws on every task alike, out_of_range if the multifile was written by another number
-  // of tasks.
-  // name_of: names of the physical files, if they do not follow the format. means_of: gives what collective calls use, once
-  // it is known that this task is one of `local` in physical file `number`; collective, called if the mode asks for it.
+  // Collective over `comm`. Throws on every task alike, out_of_range if the multifile was written by another
+  // number of tasks. name_of: names of the physical files, if they do not follow the format. means_of: gives
+  // what collective calls use, once it is known that this task is one of `local` in physical file `number`;
+  // collective, called if the mode asks for it.
   using MeansOf = std::function<CollectiveMeans(Comm& all, Comm& local, int32_t number, int32_t nfiles)>;
   ParallelReader(Store& store, std::unique_ptr<Comm> comm, const std::string& path, const OpenMode& mode,
-                 const std::function<std::string(int32_t number)>& name_of = nullptr, const MeansOf& means_of = nullptr);
+                 const std::function<std::string(int32_t number)>& name_of = nullptr,
+                 const MeansOf& means_of = nullptr);
 
   int task() const { return comm_->rank(); }
   int ntasks() const { return comm_->size(); }
@@ -74,7 +78,8 @@ class ParallelReader {
   void close();
 
  private:
-  TravellingHeader read_lead(Store& store, const std::string& path, const NameOf& name_of, std::shared_ptr<File>& file);
+  TravellingHeader read_lead(Store& store, const std::string& path, const NameOf& name_of,
+                             std::shared_ptr<File>& file);
   layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
                                const NameOf& name_of, bool lead_alone, std::optional<Error>& problem);
   void open_file(Store& store, const std::string& path, TravellingHeader& facts, layout::Placement place,
@@ -87,7 +92,7 @@ class ParallelReader {
 
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
-  OwnSizes sizes_;  // of the blocks of this task
+  OwnSizes sizes_;               // of the blocks of this task
   ReadStream stream_;
   struct Facts : FileFacts {  // so that the flag takes the room it leaves
     Checking checking : 1 = Checking::on;

@@ -4,23 +4,24 @@
 #include <cstring>
 #include <thread>
 
+#include "creation/file_table.hpp"
+#include "creation/new_file.hpp"
 #include "exchange/groups/throttle.hpp"
 #include "layout/placement.hpp"
-#include "creation/file_table.hpp"
 #include "metadata/leaders.hpp"
-#include "creation/new_file.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
 
 namespace {
 
-// Physical files that the writers of one node are given by files=auto: enough that two that run at the same time
-// rarely meet at one inode (docs/tuning.md, "How many physical files").
+// Physical files that the writers of one node are given by files=auto: enough that two that run at the same
+// time rarely meet at one inode (docs/tuning.md, "How many physical files").
 int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
 
 std::string name_of(const ParallelWriteRequest& request, int32_t number) {
-  return number > 0 && request.name_of ? request.name_of(number) : format::physical_name(request.path, number);
+  return number > 0 && request.name_of ? request.name_of(number)
+                                       : format::physical_name(request.path, number);
 }
 
 }  // namespace
@@ -41,8 +42,9 @@ ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, Paralle
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
       plan->may_collect &= request.means.may_collect;
-      parts().collecting = std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
-                                                            std::move(request.means), exchange::find_nodes(*comm_)});
+      parts().collecting =
+          std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
+                                                  std::move(request.means), exchange::find_nodes(*comm_)});
     }
     open_file(request, mode, std::move(slots));
   } catch (...) {
@@ -66,7 +68,8 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
   }
   FilePolicy policy = mode.file_policy;
   if (mode.collective.renumber && policy == FilePolicy::caller && request.nfiles <= 0)
-    throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': collmsa needs a number of physical files, not " +
+    throw Error(Code::invalid_argument, "'" + std::string(request.path) +
+                                            "': collmsa needs a number of physical files, not " +
                                             std::to_string(request.nfiles));
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
@@ -88,28 +91,32 @@ void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode&
     int64_t given[2] = {request.local != nullptr, request.local == nullptr};
     agree(*comm_, std::nullopt, given);
     if (given[0] && given[1])
-      throw Error(Code::mismatch, "'" + std::string(request.path) + "': some tasks named a local communicator and some did not");
+      throw Error(Code::mismatch, "'" + std::string(request.path) +
+                                      "': some tasks named a local communicator and some did not");
     if (request.local) parts().local = std::move(request.local);
     policy = own_local() ? FilePolicy::per_node : FilePolicy::fixed;
   }
 
   if (mode.collective.renumber) {
-    const layout::Renumbered place = renumbered(mode.collective, *comm_, policy == FilePolicy::fixed ? facts_.nfiles : 0);
+    const layout::Renumbered place =
+        renumbered(mode.collective, *comm_, policy == FilePolicy::fixed ? facts_.nfiles : 0);
     facts_.filenumber = place.file;
     parts().local = comm_->split(place.file, place.local_rank);
     return;
   }
   if (policy == FilePolicy::per_node) return number_local_groups();
   if (facts_.nfiles > ntasks())
-    throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(facts_.nfiles) +
-                                            " physical files for " + std::to_string(ntasks()) + " tasks");
+    throw Error(Code::invalid_argument, "'" + std::string(request.path) +
+                                            "': " + std::to_string(facts_.nfiles) + " physical files for " +
+                                            std::to_string(ntasks()) + " tasks");
   if (facts_.nfiles == 1) return;
   facts_.blockwise = true;
   facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
   parts().local = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
 }
 
-// Collective: whether hosts that share a file would share units which no layout can keep apart well (layout::largest_unit).
+// Collective: whether hosts that share a file would share units which no layout can keep apart well
+// (layout::largest_unit).
 bool ParallelWriter::units_are_large(std::string_view name) {
   if (comm_->node_count() == 1) return false;
   int64_t large = 0;
@@ -135,8 +142,8 @@ void ParallelWriter::number_local_groups() {
   if (groups == 1) parts().local.reset();
 }
 
-// The first task of each file creates it without truncating. A file that is new gets its metadata at once; what was
-// there before is given up only when every task has its file open.
+// The first task of each file creates it without truncating. A file that is new gets its metadata at once;
+// what was there before is given up only when every task has its file open.
 void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMode& mode,
                                std::shared_ptr<WriteSlots> slots) {
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
@@ -152,13 +159,15 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
     if (local().rank() != 0) return;
     const std::string name = name_of(request, facts_.filenumber);
     const bool renamed = !request.name_of && !request.stored_name.empty();
-    NewFile opened = create_file(store(), name, renamed ? format::physical_name(request.stored_name, facts_.filenumber) : name,
-                                 facts_.filenumber == 0 || facts_.named ? Naming::given : Naming::placed);
+    NewFile opened = create_file(
+        store(), name, renamed ? format::physical_name(request.stored_name, facts_.filenumber) : name,
+        facts_.filenumber == 0 || facts_.named ? Naming::given : Naming::placed);
     file = std::move(opened.file);
     start[1] = opened.existed;
     facts_.created = !opened.existed;
     extension = mode.extension();
-    if (extension && format::extensible(stored_name)) std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
+    if (extension && format::extensible(stored_name))
+      std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
     if (on_several_hosts)
       if (const FileSystemTraits traits = store().traits(name); traits.coherence != Coherence::local) {
         if (hosts.count > 1 && traits.unit > 1) start[4] = traits.unit;
@@ -170,20 +179,22 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   if (start[4] > 0) {
     parts().unit = start[4];
     parts().keeps_chunks = request.keeps_chunks;
-    parts().edges = std::make_shared<Edges>(store(), name_of(request, facts_.filenumber), stream_.keeps_journal());
+    parts().edges =
+        std::make_shared<Edges>(store(), name_of(request, facts_.filenumber), stream_.keeps_journal());
   }
   facts_.fsblksize = static_cast<int32_t>(start[0]);
   if (collecting()) collecting()->fsblksize = facts_.fsblksize;
   if (hosts.count > 1 && facts_.created && !problem && stream_.keeps_journal())
     problem = attempt([&] { remove_earlier_journals(store(), file->path(), hosts.count); });
 
-  JournalKey key{{},    local().size(),  facts_.nfiles,       facts_.filenumber, facts_.fsblksize,
-                 hosts, start[5] != 0, local().rank() == 0};
+  JournalKey key{{},    local().size(), facts_.nfiles,      facts_.filenumber, facts_.fsblksize,
+                 hosts, start[5] != 0,  local().rank() == 0};
   std::memcpy(key.identity.data(), &start[2], sizeof key.identity);
   stream_.know_file(key);
 
   // Collective, so also where this task has failed.
-  const int64_t neighbours = mode.compression.on() ? std::max(1, ntasks() / std::max(1, comm_->node_count())) : 1;
+  const int64_t neighbours =
+      mode.compression.on() ? std::max(1, ntasks() / std::max(1, comm_->node_count())) : 1;
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
@@ -201,9 +212,11 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
         file = throttled(edged(std::move(file), edges()), std::move(slots));
       }
       const bool holds = !collecting() || collecting()->plan.merge;
-      stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
+      stream_.bind(std::move(file),
+                   holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
       if (mode.compression.on()) {
-        parts().compressed = std::make_unique<CompressedWriter>(stream_, codec::with_threads(mode.compression, neighbours), path());
+        parts().compressed = std::make_unique<CompressedWriter>(
+            stream_, codec::with_threads(mode.compression, neighbours), path());
       }
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
@@ -215,17 +228,19 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   }
   key.fsblksize = facts_.fsblksize;
   stream_.know_file(key);
-  lay_out(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem, std::move(groups), extension);
+  lay_out(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem,
+          std::move(groups), extension);
 }
 
-// Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the file, before
-// anything changes in it. What fails is returned on all tasks of the file.
+// Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the
+// file, before anything changes in it. What fails is returned on all tasks of the file.
 std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
   if (!collecting()) return std::nullopt;
   return attempt([&] {
     const int64_t host = edges() ? stream_.journal_key().hosts.mine : -1;
-    groups = make_groups(meeting(), {request, collecting()->fsblksize, collecting()->chooses_blocks, host}, collecting()->plan,
-                         collecting()->means.mover ? Spread{} : Spread{collecting()->nodes, facts_.filenumber, facts_.nfiles});
+    groups = make_groups(
+        meeting(), {request, collecting()->fsblksize, collecting()->chooses_blocks, host}, collecting()->plan,
+        collecting()->means.mover ? Spread{} : Spread{collecting()->nodes, facts_.filenumber, facts_.nfiles});
     chunk_size = groups.chunk_size;
     facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
     const CollectiveGroup& group = groups.group;
@@ -237,8 +252,9 @@ std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk
 }
 
 // Collective over all tasks: places the chunks and writes META1.
-void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing, std::optional<Error> problem,
-                             NewGroups groups, const std::optional<format::Extension>& extension) {
+void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing,
+                             std::optional<Error> problem, NewGroups groups,
+                             const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
   const auto overflow = attempt([&] {
     const RegionPlan plan = plan_regions(chunk_size, groups);
@@ -258,8 +274,9 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
     if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base, extension); });
     if (!problem && collecting())
       problem = attempt([&] {
-        collecting()->writer = std::make_unique<CollectiveWriter>(meeting(), std::move(groups), collecting()->plan, stream_,
-                                                                 collecting()->file, collecting()->means);
+        collecting()->writer =
+            std::make_unique<CollectiveWriter>(meeting(), std::move(groups), collecting()->plan, stream_,
+                                               collecting()->file, collecting()->means);
       });
   };
 
@@ -285,7 +302,8 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
 }
 
 // `rows` of (task, chunk size) of the slice, at its leader.
-void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base,
+void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int64_t> rows,
+                                    std::string_view base,
                                     const std::optional<format::Extension>& extension) {
   if (!leaders.is_leader()) return;
   format::Header h = header();
@@ -338,7 +356,8 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
       throw Error(Code::invalid_argument, "chunk size " + std::to_string(chunk_size) + " is negative");
     stream().flush();
     if (stream().blocks().count() > 1 || stream().bytes_written() > 0)
-      throw Error(Code::wrong_mode, "'" + path() + "': chunk sizes can change only before anything is written");
+      throw Error(Code::wrong_mode,
+                  "'" + path() + "': chunk sizes can change only before anything is written");
     aligned = layout::aligned_chunk(chunk_size, facts_.fsblksize);
   });
   agree(*comm_, problem);
@@ -357,7 +376,8 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
 
 void ParallelWriter::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
   if (!compressed()) return collective()->write(data, mine);
-  // What goes to the collectors is what is stored; the bytes of a call may be in a frame that a later one ends.
+  // What goes to the collectors is what is stored; the bytes of a call may be in a frame that a later one
+  // ends.
   WriteStream& plain = compressed()->stream();
   std::optional<WriteStream::Mark> before;
   std::optional<Error> problem = mine;

@@ -1,18 +1,18 @@
 // The close of a multifile written in parallel.
 #include <algorithm>
 
-#include "layout/placement.hpp"
 #include "buddy/buddy.hpp"
-#include "stream/file_checks.hpp"
+#include "layout/placement.hpp"
 #include "metadata/leaders.hpp"
-#include "stream/overruns.hpp"
 #include "set/parallel_writer.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/overruns.hpp"
 
 namespace sheaf {
 
-// Order on disk, in every file: data, then block table and mapping, then the pointer that makes it complete; and file 0,
-// which everyone reads first, is completed when all others are. A file with one leader needs no meeting of its own: its
-// leader sees from the rows that every task's bytes are there.
+// Order on disk, in every file: data, then block table and mapping, then the pointer that makes it complete;
+// and file 0, which everyone reads first, is completed when all others are. A file with one leader needs no
+// meeting of its own: its leader sees from the rows that every task's bytes are there.
 void ParallelWriter::finish(std::vector<std::byte>& row) {
   const int buddies = collecting() ? collecting()->buddies : 0;
   const std::string base = buddies > 0 ? base_name() : std::string();
@@ -66,7 +66,10 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   }
   if (gathers_mapping()) {
     problem = attempt([&] {
-      gather_mapping({{static_cast<int32_t>(values[3]), values[2]}, static_cast<int32_t>(values[4]), values[5], static_cast<int>(values[1])});
+      gather_mapping({{static_cast<int32_t>(values[3]), values[2]},
+                      static_cast<int32_t>(values[4]),
+                      values[5],
+                      static_cast<int>(values[1])});
     });
     step(!first, [&] { file().close(); });
     agree(*comm_, problem);
@@ -89,19 +92,22 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
 void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums) {
   const layout::ChunkGeometry& chunks = stream_.geometry();
   const WrittenTask mine{task(), facts_.filenumber, chunks, blocks, sums};
-  auto problem = check_neighbours(local(), std::span(&mine, 1), [&](int32_t) { return store().open(path(), Access::read); });
+  auto problem = check_neighbours(local(), std::span(&mine, 1),
+                                  [&](int32_t) { return store().open(path(), Access::read); });
   const auto own = attempt([&] { require_tails(mine, path()); });
   agree(*comm_, own ? own : problem);
 }
 
-// After a close that has failed on some task: whoever opens the file finds all that this task has brought into it.
+// After a close that has failed on some task: whoever opens the file finds all that this task has brought
+// into it.
 void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
   attempt([&] {
     const auto data = store().open(path(), Access::write);
     if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
     const bool syncs = facts_.durable || stream_.journal_key().own_caches;
     if (syncs) data->sync();
-    JournalWriter journal(store(), stream_.journal_key(), facts_.durable ? Journaling::durable : Journaling::required);
+    JournalWriter journal(store(), stream_.journal_key(),
+                          facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row);
     for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
       journal.report(*data, local().rank(), b, view.size_of(b), b + 1 < view.blocks());
@@ -118,7 +124,8 @@ std::vector<uint32_t> ParallelWriter::finish_stream(TaskBlocks& blocks) {
   if (handle) handle->close();
   if (facts_.durable) stream_.sync();
   stream_.require_nothing_lost();
-  if (stream_.journal_key().hosts.count > 1) stream_.release_journal();  // which the first task looks at before it is removed
+  if (stream_.journal_key().hosts.count > 1)
+    stream_.release_journal();  // which the first task looks at before it is removed
   return blocks.take_sums(file(), stream_.geometry());
 }
 
@@ -206,7 +213,8 @@ void ParallelWriter::write_table(const Table& table, SliceSums sums, SumRounds& 
   const format::Header h = header();
   MetadataWriter writer(file(), h);
   write_block_table(
-      writer, table.pointer, table.first, counts, [&](size_t t, int64_t block) { return rows[t].size_of(block); }, 0);
+      writer, table.pointer, table.first, counts,
+      [&](size_t t, int64_t block) { return rows[t].size_of(block); }, 0);
   if (h.leads_set() && facts_.blockwise) {
     if (table.first == 0) writer.write_mapping_size(table.pointer, ntasks());
     for_blockwise_mapping(table, [&](int64_t from, std::span<const layout::Placement> entries) {
@@ -219,7 +227,8 @@ void ParallelWriter::write_table(const Table& table, SliceSums sums, SumRounds& 
 
 void ParallelWriter::write_trailer(const Table& table, const format::Header& h, SliceSums& sums,
                                    SumRounds& rounds) {
-  const format::Trailer plan = plan_trailer(h, table.pointer, stream_.journal_key().identity, table.sums, mapping_size());
+  const format::Trailer plan =
+      plan_trailer(h, table.pointer, stream_.journal_key().identity, table.sums, mapping_size());
   TrailerWriter writer(file(), h, plan, stream_.piece());
   writer.begin_groups(table.first, std::ssize(table.rows.sizes), table.sums_before);
   sums.take(sums.total(), rounds, [&](std::span<const std::byte> some) { writer.add_sums(some); });
@@ -248,8 +257,8 @@ void ParallelWriter::for_blockwise_mapping(const Table& table, Visit&& visit) {
   }
 }
 
-// Collective: a mapping that only the tasks know into file 0, through leaders of slices of all tasks; of several hosts, through the
-// first task of that file alone, which writes all that lies around it.
+// Collective: a mapping that only the tasks know into file 0, through leaders of slices of all tasks; of
+// several hosts, through the first task of that file alone, which writes all that lies around it.
 void ParallelWriter::gather_mapping(const Lead& lead) {
   const layout::Placement mine{facts_.filenumber, local().rank()};
   if (comm_->node_count() > 1) {
@@ -265,7 +274,8 @@ void ParallelWriter::gather_mapping(const Lead& lead) {
 }
 
 // Local: entries of the mapping from task `first` on.
-void ParallelWriter::write_mapping(const Lead& lead, int64_t first, std::span<const layout::Placement> entries) {
+void ParallelWriter::write_mapping(const Lead& lead, int64_t first,
+                                   std::span<const layout::Placement> entries) {
   const bool own = facts_.filenumber == 0;
   const std::shared_ptr<File> other = own ? nullptr : store().open(base_name(), Access::write);
   File& target = own ? file() : *other;
@@ -289,7 +299,8 @@ void ParallelWriter::complete(const format::Pointer& p) {
   MetadataWriter(file(), h).write_pointer(p);
   if (facts_.durable) file().sync();
   file().close();
-  if (stream_.keeps_journal()) remove_journal(store(), path(), stream_.journal_key().identity, stream_.journal_key().hosts.count);
+  if (stream_.keeps_journal())
+    remove_journal(store(), path(), stream_.journal_key().identity, stream_.journal_key().hosts.count);
 }
 
 void ParallelWriter::close() {

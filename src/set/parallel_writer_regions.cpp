@@ -23,14 +23,17 @@ ParallelWriter::RegionPlan ParallelWriter::plan_regions(int64_t chunk_size, cons
     local().all_max(std::span(&smallest, 1));
     if (-smallest < unit) {
       if (task() == 0)
-        add_warning("'" + path() + "': the file system stores " + std::to_string(unit >> 20) + " MiB of a file together, and " +
-                    "a host has less of this one: hosts will wait for each other (files=auto gives each host files of its own)");
+        add_warning("'" + path() + "': the file system stores " + std::to_string(unit >> 20) +
+                    " MiB of a file together, and " +
+                    "a host has less of this one: hosts will wait for each other (files=auto gives each host "
+                    "files of its own)");
       unit = layout::largest_page;
     }
   }
   if (facts_.fsblksize % unit == 0) return plan;  // chunks and groups begin at units
   const layout::RunRules rules{layout::data_start(local().size(), facts_.fsblksize), unit};
-  const auto enlarged = attempt([&] { plan.chunk = layout::enlarged_chunk(local().rank(), chunk_size, plan.run, rules); });
+  const auto enlarged =
+      attempt([&] { plan.chunk = layout::enlarged_chunk(local().rank(), chunk_size, plan.run, rules); });
   if (enlarged) plan.chunk = {INT64_MAX, INT64_MAX};
   int64_t growth = plan.chunk.size - chunk_size;
   local().all_sum(std::span(&growth, 1));
@@ -51,19 +54,23 @@ void ParallelWriter::set_edges(const RegionPlan& plan, const layout::ChunkGeomet
 }
 
 // Collective over the tasks of the file. Returns what went wrong here, `problem` first.
-std::optional<Error> ParallelWriter::bring_edges_home(const TaskBlocks& blocks, std::optional<Error> problem) {
+std::optional<Error> ParallelWriter::bring_edges_home(const TaskBlocks& blocks,
+                                                      std::optional<Error> problem) {
   const layout::ChunkGeometry& chunks = stream_.geometry();
   std::vector<exchange::Extent> extents;
   if (!problem)
     problem = attempt([&] {
-      for (int64_t b = 0; b < blocks.count(); ++b) add_edges(edges()->map(), chunks.offset(b), blocks.size_of(b), extents);
+      for (int64_t b = 0; b < blocks.count(); ++b)
+        add_edges(edges()->map(), chunks.offset(b), blocks.size_of(b), extents);
     });
   int64_t rounds = problem ? 0 : blocks.count();
   local().all_max(std::span(&rounds, 1));
   const int64_t data_start = layout::data_start(local().size(), facts_.fsblksize);
-  const EdgesHome where{edges()->unit(), data_start, data_start + rounds * chunks.skip, stream_.journal_key().hosts.count};
+  const EdgesHome where{edges()->unit(), data_start, data_start + rounds * chunks.skip,
+                        stream_.journal_key().hosts.count};
   edges()->end();
-  const auto lost = bring_home(local(), path(), [this]() -> File& { return file(); }, where, {edges().get(), extents});
+  const auto lost =
+      bring_home(local(), path(), [this]() -> File& { return file(); }, where, {edges().get(), extents});
   if (!problem) problem = lost;
   edges()->close();
   if (facts_.durable && !problem) problem = attempt([&] { file().sync(); });

@@ -6,7 +6,9 @@
 namespace sheaf {
 
 SerialReader::SerialReader(Store& store, const std::string& path, const OpenMode& mode)
-    : multifile_(plain_view(load_multifile(store, path, mode.checking(), held_by_readers))), rows_(multifile_), handles_(multifile_.files.size()) {
+    : multifile_(plain_view(load_multifile(store, path, mode.checking(), held_by_readers))),
+      rows_(multifile_),
+      handles_(multifile_.files.size()) {
   stream_.set_max_buffer(mode.read_buffer());
   if (ntasks() == 0) return;
   row_ = rows_.at(0);
@@ -19,8 +21,8 @@ void SerialReader::load(const ReadPosition& position) {
 
 void SerialReader::select(int64_t task) {
   if (task < 0 || task >= ntasks())
-    throw Error(Code::out_of_range, "'" + multifile_.path + "': there is no task " + std::to_string(task) + " of " +
-                                        std::to_string(ntasks()));
+    throw Error(Code::out_of_range, "'" + multifile_.path + "': there is no task " + std::to_string(task) +
+                                        " of " + std::to_string(ntasks()));
   if (task == task_) return;
   const TaskRow& next = rows_.at(task);
   positions_[task_] = stream_.park();
@@ -46,9 +48,7 @@ FileFacts SerialReader::facts() const {
   return facts;
 }
 
-ReadPosition SerialReader::position_of(int64_t task) {
-  return task == task_ ? stream_.park() : parked(task);
-}
+ReadPosition SerialReader::position_of(int64_t task) { return task == task_ ? stream_.park() : parked(task); }
 
 ReadPosition SerialReader::parked(int64_t task) const {
   const auto at = positions_.find(task);
@@ -73,11 +73,13 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
   if (task < 0 || task >= ntasks)
     throw Error(Code::out_of_range, "'" + path + "': there is no task " + std::to_string(task) +
                                         "; the multifile holds tasks 0 to " + std::to_string(ntasks - 1));
-  if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(group_begin(task), format::group_tasks, ntasks);
+  if (FileChecks* const checks = reader.checks(p))
+    checks->check_mapping(group_begin(task), format::group_tasks, ntasks);
   layout::Placement at;
   reader.read_mapping(p, task, std::span(&at, 1));
   local_rank = at.local_rank;
-  // A wrong number of blocks in file 0 would have led to another place than the mapping. Whoever stays in file 0 finds out.
+  // A wrong number of blocks in file 0 would have led to another place than the mapping. Whoever stays in
+  // file 0 finds out.
   if (at.file != 0 && reader.header().ntasks > 0) read_geometry(reader, p, 0);
   if (at.file != 0) file = store.open(format::physical_name(path, at.file), Access::read);
   MetadataReader member(*file);
@@ -92,7 +94,8 @@ std::shared_ptr<File> find_task(Store& store, const std::string& path, int64_t t
 
 }  // namespace
 
-TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode) : task_(task) {
+TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, const OpenMode& mode)
+    : task_(task) {
   stream_.set_max_buffer(mode.read_buffer());
   auto file = find_task(store, path, task, mode.checking(), local_rank_, ntasks_);
   const auto tables = std::make_shared<SharedReader>();
@@ -108,7 +111,9 @@ TaskReader::TaskReader(Store& store, const std::string& path, int64_t task, cons
   SumsPlace sums;
   if (FileChecks* const checks = reader.checks(p)) {
     const int64_t group = group_begin(local_rank_);
-    sums = checks->check_tasks(group, std::min(format::group_tasks, header_.ntasks - group))[static_cast<size_t>(local_rank_ - group)];
+    sums = checks->check_tasks(
+        group,
+        std::min(format::group_tasks, header_.ntasks - group))[static_cast<size_t>(local_rank_ - group)];
   }
   if (unclosed_) file = with_edges(store, std::move(file));
   load_stream(stream_, header_, std::move(file), {task, geometry, unclosed_, sums}, blocks_.sizes());

@@ -8,12 +8,12 @@
 
 #include "base/export.hpp"
 #include "metadata/facts.hpp"
-#include "mode/open_mode.hpp"
 #include "metadata/parallel_open.hpp"
 #include "metadata/physical_file.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/open_mode.hpp"
 #include "stream/plain_file.hpp"
 #include "stream/read_stream.hpp"
-#include "metadata/task_rows.hpp"
 
 namespace sheaf {
 
@@ -45,8 +45,8 @@ class SerialReader {
   TaskRow row_;  // of the current task
   ReadStream stream_;
   std::unordered_map<int64_t, ReadPosition> positions_;  // of tasks that were left, but for the current one
-  // What the program shares of each physical file; the entry of the current one is in the stream. Once the program
-  // has one, every task that becomes current gets one.
+  // What the program shares of each physical file; the entry of the current one is in the stream. Once the
+  // program has one, every task that becomes current gets one.
   std::vector<std::unique_ptr<StdioHandle>> handles_;
   int64_t task_ = 0;
 };

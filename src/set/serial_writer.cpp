@@ -16,8 +16,8 @@ void check(const SerialWriteRequest& request) {
     throw Error(Code::invalid_argument, "more than 2^31-1 tasks" + where);
   for (size_t t = 0; t < request.chunk_sizes.size(); ++t)
     if (request.chunk_sizes[t] < 0)
-      throw Error(Code::invalid_argument, "chunk size " + std::to_string(request.chunk_sizes[t]) + " of task " +
-                                              std::to_string(t) + " is negative" + where);
+      throw Error(Code::invalid_argument, "chunk size " + std::to_string(request.chunk_sizes[t]) +
+                                              " of task " + std::to_string(t) + " is negative" + where);
 }
 
 }  // namespace
@@ -26,7 +26,8 @@ void check(const SerialWriteRequest& request) {
 NewFile SerialWriter::open_for_writing(Store& store, const SerialWriteRequest& request) {
   check(request);
   format::physical_name(request.path, 0);
-  return create_file(store, request.path, request.stored_name.empty() ? request.path : request.stored_name, Naming::given);
+  return create_file(store, request.path, request.stored_name.empty() ? request.path : request.stored_name,
+                     Naming::given);
 }
 
 SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode)
@@ -52,7 +53,8 @@ SerialWriter::SerialWriter(Store& store, const SerialWriteRequest& request, cons
     for (size_t t = 0; t < chunk_sizes_.size(); ++t) tasks_.push_back(TaskBlocks::with_sums(piece()));
     header_.compressed = mode.compression.on();
     if (mode.compression.on()) {
-      compressed_ = std::make_unique<CompressedWriter>(stream_, codec::with_threads(mode.compression, 1), request.path);
+      compressed_ =
+          std::make_unique<CompressedWriter>(stream_, codec::with_threads(mode.compression, 1), request.path);
       compressed_tasks_.resize(tasks_.size());
     }
 
@@ -91,7 +93,8 @@ void SerialWriter::select(int64_t task) {
   }
   task_ = task;
   stream_.load(geometry(task), std::move(tasks_[static_cast<size_t>(task)]), task);
-  if (compressed_) compressed_->load(std::move(compressed_tasks_[static_cast<size_t>(task)]), task, geometry(task));
+  if (compressed_)
+    compressed_->load(std::move(compressed_tasks_[static_cast<size_t>(task)]), task, geometry(task));
 }
 
 void SerialWriter::park() {
@@ -125,12 +128,14 @@ std::optional<Error> SerialWriter::look_for_losses(const Sums& sums) {
 
 void SerialWriter::commit() {
   if (compressed_ && ntasks() > 0)
-    flush_frames(*compressed_, compressed_tasks_, static_cast<size_t>(task_), [&](size_t t) { select(static_cast<int64_t>(t)); });
+    flush_frames(*compressed_, compressed_tasks_, static_cast<size_t>(task_),
+                 [&](size_t t) { select(static_cast<int64_t>(t)); });
   if (!unreported_.empty()) {
     stream_.flush();
     if (durable_) stream_.sync();
     for (size_t t = 0; t < tasks_.size(); ++t)
-      if (unreported_[t] && static_cast<int64_t>(t) != task_) stream_.report_parked(tasks_[t], static_cast<int64_t>(t));
+      if (unreported_[t] && static_cast<int64_t>(t) != task_)
+        stream_.report_parked(tasks_[t], static_cast<int64_t>(t));
     unreported_.clear();
   }
   stream_.commit();

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "stream/compressed_writer.hpp"
+#include "creation/new_file.hpp"
 #include "metadata/facts.hpp"
 #include "metadata/metadata_io.hpp"
-#include "creation/new_file.hpp"
 #include "mode/open_mode.hpp"
+#include "stream/compressed_writer.hpp"
 #include "stream/overruns.hpp"
 #include "stream/write_stream.hpp"
 
@@ -19,17 +19,17 @@ namespace sheaf {
 
 struct SerialWriteRequest {
   std::string path;
-  std::span<const int64_t> chunk_sizes;   // requested bytes per task, >= 0
-  std::span<const int64_t> globalranks;   // one per task
-  int32_t fsblksize = -1;                 // bytes; <= 0: the file system's
-  bool keep_sizes = false;                // store the sizes as they are instead of rounding them up to blocks
-  std::string stored_name = {};           // what the file says it is called; empty: `path`
+  std::span<const int64_t> chunk_sizes;  // requested bytes per task, >= 0
+  std::span<const int64_t> globalranks;  // one per task
+  int32_t fsblksize = -1;                // bytes; <= 0: the file system's
+  bool keep_sizes = false;               // store the sizes as they are instead of rounding them up to blocks
+  std::string stored_name = {};          // what the file says it is called; empty: `path`
 };
 
 class SerialWriter {
  public:
-  // Creates (or truncates) the file and writes META1; task 0 becomes current. Nothing on disk is touched if an
-  // argument is wrong; a file that did not exist is removed again if the header cannot be written.
+  // Creates (or truncates) the file and writes META1; task 0 becomes current. Nothing on disk is touched if
+  // an argument is wrong; a file that did not exist is removed again if the header cannot be written.
   SerialWriter(Store& store, const SerialWriteRequest& request, const OpenMode& mode);
 
   int64_t ntasks() const { return static_cast<int64_t>(chunk_sizes_.size()); }
@@ -44,10 +44,12 @@ class SerialWriter {
   void select(int64_t task);
   WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
 
-  // What all tasks have written is in the file, and found there whatever becomes of the program (WriteStream::commit).
+  // What all tasks have written is in the file, and found there whatever becomes of the program
+  // (WriteStream::commit).
   void commit();
 
-  // State of any task, the current one included, as its program sees it: of a compressed file, of what is not compressed.
+  // State of any task, the current one included, as its program sees it: of a compressed file, of what is not
+  // compressed.
   const TaskBlocks& blocks_of(int64_t task);
   std::vector<int64_t>& chunk_sizes() { return chunk_sizes_; }
   std::vector<int64_t>& globalranks() { return globalranks_; }
@@ -78,7 +80,7 @@ class SerialWriter {
   std::vector<bool> unreported_;   // tasks parked since the last commit; empty: none
   OwnOverruns overruns_;
   WriteStream stream_;
-  std::unique_ptr<CompressedWriter> compressed_;    // null: what is written is what is stored
+  std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored
   std::vector<CompressedWriter::Task> compressed_tasks_;  // as tasks_
   int64_t task_ = 0;
 };

@@ -1,5 +1,5 @@
-// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message, short enough for a meeting in shared
-// memory (comm/shared_meeting).
+// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message, short enough for a
+// meeting in shared memory (comm/shared_meeting).
 #pragma once
 
 #include <cstdint>

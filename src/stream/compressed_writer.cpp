@@ -16,10 +16,11 @@ constexpr size_t few_frames = 2;            // are found as fast without an inde
 
 }  // namespace
 
-// The file that the plain stream writes to: its chunks lie where those of the task do, but nothing gets there.
+// The file that the plain stream writes to: its chunks lie where those of the task do, but nothing gets
+// there.
 //
-// A write that comes back to an earlier place takes back what lies behind: the program was told that it had failed. Frames
-// that are stored already stay; the next one replaces them for readers.
+// A write that comes back to an earlier place takes back what lies behind: the program was told that it had
+// failed. Frames that are stored already stay; the next one replaces them for readers.
 class CompressedWriter::Sink final : public File {
  public:
   // `plain`: the stream that writes here.
@@ -37,7 +38,8 @@ class CompressedWriter::Sink final : public File {
     frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
   }
 
-  // Without the blocks. All that was stored is in the file then, so that parking the stored stream cannot fail.
+  // Without the blocks. All that was stored is in the file then, so that parking the stored stream cannot
+  // fail.
   Task park() {
     go_to(end_of_plain());
     if (at_ < submitted_) submit_pending();  // takes back what a write that has failed left in frames
@@ -92,8 +94,8 @@ class CompressedWriter::Sink final : public File {
     if (!queue_.has_threads()) store_all();
   }
 
-  // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that has failed left
-  // behind the end of the chunk is no part of it.
+  // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that
+  // has failed left behind the end of the chunk is no part of it.
   void announce(int64_t) override {
     if (given_up_) throw *given_up_;
     go_to(end_of_plain());
@@ -153,7 +155,8 @@ class CompressedWriter::Sink final : public File {
   }
 
   void store_ready() {
-    while (!queue_.empty() && store_front(false)) {}
+    while (!queue_.empty() && store_front(false)) {
+    }
   }
   void store_all() {
     while (!queue_.empty()) store_front(true);
@@ -185,11 +188,12 @@ class CompressedWriter::Sink final : public File {
   layout::ChunkGeometry chunks_;
   FrameTable frames_;
   bool indexed_ = false;
-  PlainPlace at_;                    // of the first pending byte
+  PlainPlace at_;  // of the first pending byte
   std::vector<std::byte> pending_;
-  PlainPlace submitted_;             // behind the last frame in the queue or the table
-  int64_t stored_bytes_ = 0;         // of the task
-  // Frames since load(): queued, stored, and of these the ones that end the latest complete chunk, and what is recorded.
+  PlainPlace submitted_;      // behind the last frame in the queue or the table
+  int64_t stored_bytes_ = 0;  // of the task
+  // Frames since load(): queued, stored, and of these the ones that end the latest complete chunk, and what
+  // is recorded.
   int64_t frames_submitted_ = 0;
   int64_t frames_stored_ = 0;
   int64_t complete_ = 0;

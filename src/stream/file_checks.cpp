@@ -55,7 +55,8 @@ GroupContents read_contents(File& file, const Header& h, const Pointer& p, int64
   format::decode(bytes, h.metadata_order, counts);
   contents.sums.resize(n);
   // Rounds of a group that is the whole file are neighbours.
-  const int64_t rounds_at_once = static_cast<int64_t>(n) == all ? std::max<int64_t>(1, bytes_at_once / (8 * all)) : 1;
+  const int64_t rounds_at_once =
+      static_cast<int64_t>(n) == all ? std::max<int64_t>(1, bytes_at_once / (8 * all)) : 1;
   for (int64_t round = 0; round < p.maxblocks;) {
     const int64_t rounds = std::min<int64_t>(rounds_at_once, p.maxblocks - round);
     bytes.resize(8 * n * static_cast<size_t>(rounds));
@@ -68,7 +69,8 @@ GroupContents read_contents(File& file, const Header& h, const Pointer& p, int64
     for (size_t i = 0; round < p.maxblocks && i < bytes.size() / 8; ++round)
       for (size_t t = 0; t < n; ++t, ++i) {
         const auto size = load<int64_t>(bytes.data() + 8 * i, h.metadata_order);
-        if (round < counts[t] && size > 0 && chunks[t] > 0) contents.sums[t] += static_cast<uint64_t>(format::sums_of_block(size, chunks[t], piece));
+        if (round < counts[t] && size > 0 && chunks[t] > 0)
+          contents.sums[t] += static_cast<uint64_t>(format::sums_of_block(size, chunks[t], piece));
       }
   }
   contents.meta1 = meta1.value();
@@ -76,7 +78,8 @@ GroupContents read_contents(File& file, const Header& h, const Pointer& p, int64
   return contents;
 }
 
-std::vector<uint64_t> hashes_of_mapping(File& file, const Header& h, const Pointer& p, int64_t first, int64_t count) {
+std::vector<uint64_t> hashes_of_mapping(File& file, const Header& h, const Pointer& p, int64_t first,
+                                        int64_t count) {
   const int64_t begin = p.varheader + layout::meta2_size(h.ntasks, p.maxblocks);
   std::vector<uint64_t> hashes;
   std::vector<std::byte> bytes;
@@ -102,7 +105,8 @@ void put_all(std::vector<std::byte>& to, std::span<const std::byte> numbers) {
 
 }  // namespace
 
-Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& identity, int64_t sums, int64_t mapping) {
+Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& identity, int64_t sums,
+                     int64_t mapping) {
   Trailer t;
   t.pointer = p;
   t.identity = identity;
@@ -235,7 +239,9 @@ std::optional<FileChecks> FileChecks::open(File& file, const Header& header, con
     return std::nullopt;
   }
   if (!extension->checksums()) return std::nullopt;
-  const auto damaged = [&](const std::string& finding) { throw file_error(Code::damaged, file.path(), finding); };
+  const auto damaged = [&](const std::string& finding) {
+    throw file_error(Code::damaged, file.path(), finding);
+  };
   std::optional<Trailer> found = read_trailer(file);
   if (!found) damaged("its trailer with the checksums is missing");
   Trailer trailer = std::move(*found);
@@ -250,12 +256,16 @@ std::optional<FileChecks> FileChecks::open(File& file, const Header& header, con
 
 void refuse_footer(File& file, int64_t file_size) {
   std::array<std::byte, format::footer_size> footer;
-  if (file_size < format::fixed_size + format::footer_size || file.read_at(footer, file_size - format::footer_size) != footer.size()) return;
+  if (file_size < format::fixed_size + format::footer_size ||
+      file.read_at(footer, file_size - format::footer_size) != footer.size())
+    return;
   if (format::decode_footer(footer, file_size, file.path()))
-    throw file_error(Code::damaged, file.path(), "it has a trailer with checksums, but its header does not say so");
+    throw file_error(Code::damaged, file.path(),
+                     "it has a trailer with checksums, but its header does not say so");
 }
 
-bool matches_trailer(File& file, const Header& header, const Pointer& pointer, const std::optional<format::Extension>& extension) {
+bool matches_trailer(File& file, const Header& header, const Pointer& pointer,
+                     const std::optional<format::Extension>& extension) {
   const Pointer complete{pointer.maxblocks, pointer.varheader};
   bool found = false;
   const auto wrong = attempt([&] {
@@ -264,7 +274,8 @@ bool matches_trailer(File& file, const Header& header, const Pointer& pointer, c
     for (int64_t task = 0; checks && task < header.ntasks; task += group_tasks)
       checks->check_tasks(task, std::min(group_tasks, header.ntasks - task));
     if (!checks || !checks->trailer().find(SectionKind::mapping)) return;
-    const int64_t field = checks->trailer().plain_end - complete.varheader - layout::meta2_size(header.ntasks, complete.maxblocks);
+    const int64_t field = checks->trailer().plain_end - complete.varheader -
+                          layout::meta2_size(header.ntasks, complete.maxblocks);
     checks->check_mapping(0, (field - 4) / 8, (field - 4) / 8);
   });
   if (wrong && wrong->code() != Code::damaged) throw *wrong;
@@ -287,7 +298,8 @@ int64_t FileChecks::sums_in_file() const {
 
 format::Group FileChecks::read_group(int64_t group) {
   std::array<std::byte, format::group_entry_size> bytes;
-  read_whole(*file_, bytes, trailer_.find(SectionKind::groups)->offset + format::group_entry_size * group, "trailer");
+  read_whole(*file_, bytes, trailer_.find(SectionKind::groups)->offset + format::group_entry_size * group,
+             "trailer");
   return format::decode_group(bytes);
 }
 
@@ -299,9 +311,12 @@ std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
     const format::Group expected = read_group(group);
     const GroupContents found = read_contents(*file_, header_, trailer_.pointer, group, piece_);
     const std::string tasks = " of tasks " + std::to_string(task) + " to " +
-                              std::to_string(task + std::ssize(found.sums) - 1) + " do not match their checksum";
-    if (found.meta1 != expected.meta1) throw file_error(Code::damaged, file_->path(), "global ranks or chunk sizes" + tasks);
-    if (found.meta2 != expected.meta2) throw file_error(Code::damaged, file_->path(), "block counts or block sizes" + tasks);
+                              std::to_string(task + std::ssize(found.sums) - 1) +
+                              " do not match their checksum";
+    if (found.meta1 != expected.meta1)
+      throw file_error(Code::damaged, file_->path(), "global ranks or chunk sizes" + tasks);
+    if (found.meta2 != expected.meta2)
+      throw file_error(Code::damaged, file_->path(), "block counts or block sizes" + tasks);
     const auto all = static_cast<uint64_t>(sums_in_file());
     auto next = static_cast<uint64_t>(expected.first_sum);
     bool fits = expected.first_sum >= 0 && next <= all && (group > 0 || next == 0);
@@ -313,7 +328,8 @@ std::vector<SumsPlace> FileChecks::check_tasks(int64_t first, int64_t count) {
       next += n;
     }
     const bool last = group + 1 == format::groups_of(header_.ntasks);
-    if (!fits || (last && next != all)) throw file_error(Code::damaged, file_->path(), "the number of checksums does not fit its tasks");
+    if (!fits || (last && next != all))
+      throw file_error(Code::damaged, file_->path(), "the number of checksums does not fit its tasks");
   }
   return places;
 }
@@ -323,16 +339,20 @@ void FileChecks::check_mapping(int64_t first, int64_t count, int64_t size) {
   const int64_t end = std::min(first + count, size);
   if (first >= end) return;
   if (!section || section->length != 8 * format::groups_of(size))
-    throw file_error(Code::damaged, file_->path(), "the checksums of its mapping are missing, or the number of its entries is wrong");
+    throw file_error(Code::damaged, file_->path(),
+                     "the checksums of its mapping are missing, or the number of its entries is wrong");
   constexpr int64_t entries_at_once = 128 * group_tasks;  // 1 MiB
   for (int64_t begin = first; begin < end; begin += entries_at_once) {
-    const auto found = hashes_of_mapping(*file_, header_, trailer_.pointer, begin, std::min(entries_at_once, end - begin));
+    const auto found =
+        hashes_of_mapping(*file_, header_, trailer_.pointer, begin, std::min(entries_at_once, end - begin));
     std::vector<std::byte> expected(8 * found.size());
     read_whole(*file_, expected, section->offset + 8 * (begin / group_tasks), "trailer");
     for (size_t i = 0; i < found.size(); ++i)
       if (load<uint64_t>(expected.data() + 8 * i, ByteOrder::little) != found[i])
-        throw file_error(Code::damaged, file_->path(), "entries of the mapping from task " +
-                         std::to_string(begin + static_cast<int64_t>(i) * group_tasks) + " on do not match their checksum");
+        throw file_error(Code::damaged, file_->path(),
+                         "entries of the mapping from task " +
+                             std::to_string(begin + static_cast<int64_t>(i) * group_tasks) +
+                             " on do not match their checksum");
   }
 }
 
@@ -344,8 +364,9 @@ std::pair<int64_t, int64_t> FileChecks::sums_of(int64_t group, const format::Gro
 }
 
 void FileChecks::wrong_sums(int64_t group) const {
-  throw file_error(Code::damaged, file_->path(), "the checksums of the data of tasks " + std::to_string(group * group_tasks) +
-                   " and on do not match their own");
+  throw file_error(Code::damaged, file_->path(),
+                   "the checksums of the data of tasks " + std::to_string(group * group_tasks) +
+                       " and on do not match their own");
 }
 
 std::vector<uint32_t> FileChecks::read_sums(int64_t first, int64_t count) {

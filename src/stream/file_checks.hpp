@@ -1,8 +1,8 @@
-// stream/file_checks: the checksums of a complete physical file (docs/format.md, section 14.2 and 14.3), as readers use
-// them and writers write them.
+// stream/file_checks: the checksums of a complete physical file (docs/format.md, section 14.2 and 14.3), as
+// readers use them and writers write them.
 //
-// Tasks are taken in whole groups of format::group_tasks, so that a leader of a slice needs nobody else. Memory: what a group
-// takes, and what is returned.
+// Tasks are taken in whole groups of format::group_tasks, so that a leader of a slice needs nobody else.
+// Memory: what a group takes, and what is returned.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 #include "format/extension.hpp"
 #include "layout/placement.hpp"
-#include "stream/read_stream.hpp"
 #include "storage/store.hpp"
+#include "stream/read_stream.hpp"
 
 namespace sheaf {
 
@@ -34,8 +34,8 @@ void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const 
 
 // The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
 //   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.
-format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer, const format::Identity& identity,
-                             int64_t sums, int64_t mapping);
+format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer,
+                             const format::Identity& identity, int64_t sums, int64_t mapping);
 
 // How many data checksums belong to a file whose META1, but for the last 12 bytes, and META2 are written.
 int64_t count_sums(File& file, const format::Header& header, const format::Pointer& pointer, uint32_t piece);
@@ -43,12 +43,14 @@ int64_t count_sums(File& file, const format::Header& header, const format::Point
 // The checks of a file that is read.
 class FileChecks {
  public:
-  // Reads the trailer and compares it with header and pointer. Throws damaged, also if there is none. nullopt for a file
-  // without checksums.
-  static std::optional<FileChecks> open(File& file, const format::Header& header, const format::Pointer& pointer,
+  // Reads the trailer and compares it with header and pointer. Throws damaged, also if there is none. nullopt
+  // for a file without checksums.
+  static std::optional<FileChecks> open(File& file, const format::Header& header,
+                                        const format::Pointer& pointer,
                                         const std::optional<format::Extension>& extension);
 
-  // Checks META1 and META2 of the tasks first.. up to first + count, whole groups. Returns where each finds its sums.
+  // Checks META1 and META2 of the tasks first.. up to first + count, whole groups. Returns where each finds
+  // its sums.
   std::vector<SumsPlace> check_tasks(int64_t first, int64_t count);
   // The same for entries [first, first + count) of the mapping of `size` entries, in whole groups.
   void check_mapping(int64_t first, int64_t count, int64_t size);
@@ -85,11 +87,13 @@ void read_sums(File& file, int64_t at, std::span<uint32_t> sums);
 // Throws damaged if `file`, of which no extension header is known, ends with a footer.
 void refuse_footer(File& file, int64_t file_size);
 
-// Of a file that has no pointer to META2 (yet): whether there is a trailer, and the META2 it speaks of, which is at `pointer`.
+// Of a file that has no pointer to META2 (yet): whether there is a trailer, and the META2 it speaks of, which
+// is at `pointer`.
 bool matches_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
                      const std::optional<format::Extension>& extension);
 // The pointer that such a trailer speaks of; nullopt if there is none for this file.
-std::optional<format::Pointer> pointer_in_trailer(File& file, const std::optional<format::Extension>& extension);
+std::optional<format::Pointer> pointer_in_trailer(File& file,
+                                                  const std::optional<format::Extension>& extension);
 
 // The trailer of a file whose META1 but for the last 12 bytes, META2 and mapping are written.
 class TrailerWriter {

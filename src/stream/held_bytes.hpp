@@ -1,4 +1,5 @@
-// stream/held_bytes: bytes that a task holds until its collector gets them, and where in the file they belong.
+// stream/held_bytes: bytes that a task holds until its collector gets them, and where in the file they
+// belong.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,9 @@ class HeldBytes {
 
   bool empty() const { return extents_.empty(); }
   int64_t bytes() const { return std::ssize(data_); }
-  int64_t weight() const { return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)}; }  // bytes of memory
+  int64_t weight() const {
+    return bytes() + std::ssize(extents_) * int64_t{sizeof(Extent)};
+  }  // bytes of memory
   std::span<const Extent> extents() const { return extents_; }
 
   // Of all bytes, where `pieces` are pieces_of(extents()); looks into this object.

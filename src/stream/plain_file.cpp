@@ -33,11 +33,14 @@ void PlainFile::lay_out() {
   }
   for (size_t t = 0; t < tasks_.size(); ++t) {
     starts_.push_back(fits ? tasks_[t].what.geometry.start : skip_);
-    skip_ = fits ? tasks_[t].what.geometry.skip : must_fit(checked_add(skip_, chunks_[t]), "the uncompressed multifile");
+    skip_ = fits ? tasks_[t].what.geometry.skip
+                 : must_fit(checked_add(skip_, chunks_[t]), "the uncompressed multifile");
   }
 }
 
-layout::ChunkGeometry PlainFile::geometry(size_t index) const { return {starts_[index], skip_, chunks_[index]}; }
+layout::ChunkGeometry PlainFile::geometry(size_t index) const {
+  return {starts_[index], skip_, chunks_[index]};
+}
 
 BlockSizes PlainFile::sizes_of(size_t index) const {
   const std::vector<int64_t>& sizes = tasks_[index].sizes;
@@ -87,7 +90,8 @@ size_t PlainFile::read_block(std::span<std::byte> data, int64_t offset) {
 void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out) {
   if (plain_task_ != index || plain_frame_ != number) {
     choose(index);
-    const size_t bytes = frames_.read(stored_, places_, tasks_[index].what, frames(index).frames()[number]).plain;
+    const size_t bytes =
+        frames_.read(stored_, places_, tasks_[index].what, frames(index).frames()[number]).plain;
     ++decoded_;
     if (bytes == out.size()) return frames_.decode(out);
     plain_task_ = SIZE_MAX;
@@ -99,11 +103,13 @@ void PlainFile::copy_from_frame(size_t index, size_t number, size_t begin, std::
   std::ranges::copy(std::span(plain_).subspan(begin, out.size()), out.begin());
 }
 
-void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file, const StoredTask& task,
-                 BlockSizes sizes) {
+void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
+                 const StoredTask& task, BlockSizes sizes) {
   if (!header.compressed) return stream.load(std::move(file), task.geometry, sizes, {}, task.sums);
-  const auto plain = std::make_shared<PlainFile>(
-      file, std::vector{task}, [file, task, sizes](ReadStream& stored, size_t) { stored.load(file, task.geometry, sizes, {}, task.sums); });
+  const auto plain =
+      std::make_shared<PlainFile>(file, std::vector{task}, [file, task, sizes](ReadStream& stored, size_t) {
+        stored.load(file, task.geometry, sizes, {}, task.sums);
+      });
   stream.load(plain, plain->geometry(0), plain->sizes_of(0), {});
 }
 

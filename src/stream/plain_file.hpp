@@ -1,10 +1,11 @@
-// stream/plain_file: the plain bytes of tasks whose stored streams consist of frames (docs/format.md, section 14.4), as a
-// File that readers and tools use like one that is not compressed.
+// stream/plain_file: the plain bytes of tasks whose stored streams consist of frames (docs/format.md,
+// section 14.4), as a File that readers and tools use like one that is not compressed.
 //
-// Its tasks have chunks and blocks as their writers had: block b of task t lies at geometry(t).offset(b), which is where it
-// would be in a file that is not compressed, unless a tool has made the chunks smaller than the blocks. A read decompresses
-// the frames it touches and no others, and keeps the last one. Frame tables are read once, from the index of the task or from
-// frame to frame: 32 bytes a frame. Any thread, one at a time. Sizes in bytes.
+// Its tasks have chunks and blocks as their writers had: block b of task t lies at geometry(t).offset(b),
+// which is where it would be in a file that is not compressed, unless a tool has made the chunks smaller than
+// the blocks. A read decompresses the frames it touches and no others, and keeps the last one. Frame tables
+// are read once, from the index of the task or from frame to frame: 32 bytes a frame. Any thread, one at a
+// time. Sizes in bytes.
 #pragma once
 
 #include <functional>
@@ -23,8 +24,8 @@ class PlainFile final : public File {
  public:
   // Loads the stored stream of tasks[index].
   using Load = std::function<void(ReadStream& stream, size_t index)>;
-  // `file` is the physical file, held for as long as this one, `tasks` some of it, in the order of their local ranks. `load` is
-  // called now, for all, and later. Throws as read_frames() does.
+  // `file` is the physical file, held for as long as this one, `tasks` some of it, in the order of their
+  // local ranks. `load` is called now, for all, and later. Throws as read_frames() does.
   PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load);
 
   layout::ChunkGeometry geometry(size_t index) const;
@@ -65,18 +66,18 @@ class PlainFile final : public File {
 
   std::mutex mutex_;  // guards what follows
   ReadStream stored_;
-  StreamPlaces places_;             // in it
-  size_t chosen_ = SIZE_MAX;        // whose stream that is
+  StreamPlaces places_;       // in it
+  size_t chosen_ = SIZE_MAX;  // whose stream that is
   FrameReader frames_;
-  std::vector<std::byte> plain_;    // of the frame below
+  std::vector<std::byte> plain_;  // of the frame below
   size_t plain_task_ = SIZE_MAX;
   size_t plain_frame_ = 0;
   int64_t decoded_ = 0;
 };
 
-// Loads the plain stream of one task, at its begin: through a PlainFile if `header` says that the file is compressed. The table
-// behind `sizes` outlives its use.
-void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file, const StoredTask& task,
-                 BlockSizes sizes);
+// Loads the plain stream of one task, at its begin: through a PlainFile if `header` says that the file is
+// compressed. The table behind `sizes` outlives its use.
+void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
+                 const StoredTask& task, BlockSizes sizes);
 
 }  // namespace sheaf

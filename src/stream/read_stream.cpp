@@ -13,10 +13,10 @@ namespace sheaf {
 namespace {
 constexpr uint32_t first_read_ahead = 8 << 10;
 constexpr int64_t checked_at_once = 256 << 10;  // so that it is still in the cache when it is checked
-}
+}  // namespace
 
-void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position,
-                      SumsPlace sums) {
+void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
+                      ReadPosition position, SumsPlace sums) {
   file_ = std::move(file);
   geometry_ = geometry;
   sizes_ = sizes;
@@ -29,7 +29,8 @@ void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& g
 }
 
 int64_t ReadStream::sums_at(int64_t block, int64_t offset) const {
-  // Most blocks are full or have a piece: a division for each would take the most time of a jump over thousands of them.
+  // Most blocks are full or have a piece: a division for each would take the most time of a jump over
+  // thousands of them.
   const int64_t full = 4 * format::sums_of_block(geometry_.size, geometry_.size, piece());
   const auto bytes_of = [&](int64_t b) {
     const int64_t size = sizes_[b];
@@ -78,7 +79,8 @@ void ReadStream::learn_from_handle() {
   if (!handle()) return;
   fetched_ = handle()->position() - geometry_.offset(block_);
   if (fetched_ < 0)
-    throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved in front of the current block");
+    throw Error(Code::out_of_range,
+                "'" + file_->path() + "': the stream was moved in front of the current block");
 }
 
 int64_t ReadStream::bytes_read() {
@@ -93,7 +95,8 @@ int64_t ReadStream::available_in_block() {
 
 int64_t ReadStream::available(int64_t limit) {
   int64_t sum = available_in_block();
-  for (int64_t b = sizes_.next_used(block_ + 1); b < sizes_.count && sum < limit; b = sizes_.next_used(b + 1)) sum += sizes_[b];
+  for (int64_t b = sizes_.next_used(block_ + 1); b < sizes_.count && sum < limit; b = sizes_.next_used(b + 1))
+    sum += sizes_[b];
   return std::min(sum, limit);
 }
 
@@ -168,7 +171,8 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
       continue;
     }
     const auto want = static_cast<int64_t>(out.size() - done);
-    if (const int64_t end = checked_size(block_); fetched_ < end && !(handle() && handle()->second_stream())) {
+    if (const int64_t end = checked_size(block_);
+        fetched_ < end && !(handle() && handle()->second_stream())) {
       done += (handle() ? fetch_shared(out.subspan(done), end) : fetch_checked(out.subspan(done), end));
       continue;
     }
@@ -182,8 +186,8 @@ size_t ReadStream::fetch(std::span<std::byte> out) {
   return done;
 }
 
-// From the position on, in a part of the block that ends at `end` and has checksums: whole pieces into the caller's memory,
-// or nothing, but then there is something in the window.
+// From the position on, in a part of the block that ends at `end` and has checksums: whole pieces into the
+// caller's memory, or nothing, but then there is something in the window.
 size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   const int64_t rest = end - fetched_;
   const int64_t want = std::min(rest, std::ssize(out));
@@ -198,7 +202,8 @@ size_t ReadStream::fetch_checked(std::span<std::byte> out, int64_t end) {
   return static_cast<size_t>(whole);
 }
 
-// The same where the program shares the position: there is no window, but what the buffer holds is kept in mind.
+// The same where the program shares the position: there is no window, but what the buffer holds is kept in
+// mind.
 size_t ReadStream::fetch_shared(std::span<std::byte> out, int64_t end) {
   const int64_t at = fetched_;
   Shared& s = *shared_;
@@ -242,9 +247,11 @@ ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out)
     if (const int64_t end = checked_size(from.block); from.offset < end) {
       const int64_t first = from.offset / piece() * piece();
       const int64_t most = std::max<int64_t>(piece(), checked_at_once);
-      pieces.resize(static_cast<size_t>(std::min({most / piece() * piece(), end - first, 
-          (from.offset + std::ssize(part) - first + piece() - 1) / piece() * piece()})));
-      if (const size_t n = file_->read_at(pieces, begin + first); n < pieces.size()) ends_early(first + static_cast<int64_t>(n), from.block);
+      pieces.resize(static_cast<size_t>(
+          std::min({most / piece() * piece(), end - first,
+                    (from.offset + std::ssize(part) - first + piece() - 1) / piece() * piece()})));
+      if (const size_t n = file_->read_at(pieces, begin + first); n < pieces.size())
+        ends_early(first + static_cast<int64_t>(n), from.block);
       check_pieces(*file_, sums_at(from.block, first), piece(), pieces, {local_rank_, from.block, first});
       got = std::min(part.size(), pieces.size() - static_cast<size_t>(from.offset - first));
       std::memcpy(out.data(), pieces.data() + (from.offset - first), got);

@@ -1,9 +1,9 @@
 // stream/read_stream: the stream of bytes of one task, read back from its blocks.
 //
 // The logical stream of a task is the recorded bytes of its blocks, joined; blocks may be empty, also in the
-// middle. Small requests are served from a read-ahead buffer that never crosses a block; large ones go straight to
-// the caller's memory. Data with checksums are compared with them, piece by piece, before anybody sees them. Local to a
-// task; one thread at a time. All sizes in bytes.
+// middle. Small requests are served from a read-ahead buffer that never crosses a block; large ones go
+// straight to the caller's memory. Data with checksums are compared with them, piece by piece, before anybody
+// sees them. Local to a task; one thread at a time. All sizes in bytes.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 
 #include "base/export.hpp"
 #include "layout/chunk_layout.hpp"
-#include "stream/block_sizes.hpp"
-#include "stream/write_stream.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
+#include "stream/block_sizes.hpp"
+#include "stream/write_stream.hpp"
 
 namespace sheaf {
 
 // Where a reader of a task's data finds their checksums.
 struct SumsPlace {
-  int64_t at = 0;         // offset in the file of the first one of the task
-  uint32_t piece = 0;     // bytes per checksum; 0: there are none
+  int64_t at = 0;          // offset in the file of the first one of the task
+  uint32_t piece = 0;      // bytes per checksum; 0: there are none
   int32_t local_rank = 0;  // of the task, for messages
 };
 
@@ -33,24 +33,26 @@ class SHEAF_EXPORT ReadStream {
   void set_max_buffer(int64_t bytes) { max_buffer_ = static_cast<uint32_t>(bytes); }
   int64_t max_buffer() const { return max_buffer_; }
 
-  // Makes the blocks of a task current, at `position`. The table behind `sizes` outlives its use. With `sums`, what is
-  // read is checked, in whole pieces; not what lies behind a chunk, and not what a second stream of the program delivers.
-  void load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes, ReadPosition position,
-            SumsPlace sums = {});
+  // Makes the blocks of a task current, at `position`. The table behind `sizes` outlives its use. With
+  // `sums`, what is read is checked, in whole pieces; not what lies behind a chunk, and not what a second
+  // stream of the program delivers.
+  void load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
+            ReadPosition position, SumsPlace sums = {});
   // Where the current task stands.
   ReadPosition park() { return {block_, position()}; }
 
-  // What has been read ahead of the position, all in the current block; nothing while the program shares the position.
+  // What has been read ahead of the position, all in the current block; nothing while the program shares the
+  // position.
   std::span<const std::byte> ahead() const { return {window_.at, window_.end}; }
   // Moves over bytes <= ahead().size().
   void skip_ahead(size_t bytes) { window_.at += bytes; }
 
-  // Fills `out` from the stream, over block borders; returns the bytes read, fewer only at the end of the task.
-  // Throws damaged if the physical file ends inside a block, or a checksum is wrong; after an error the position is where
-  // it was.
+  // Fills `out` from the stream, over block borders; returns the bytes read, fewer only at the end of the
+  // task. Throws damaged if the physical file ends inside a block, or a checksum is wrong; after an error the
+  // position is where it was.
   size_t read(std::span<std::byte> out);
-  // The same from another place, where so many bytes are; position and what was read ahead stay as they are. Returns the
-  // place behind them, at the end of a block if they end there.
+  // The same from another place, where so many bytes are; position and what was read ahead stay as they are.
+  // Returns the place behind them, at the end of a block if they end there.
   ReadPosition read_apart(ReadPosition from, std::span<std::byte> out);
 
   // Bytes left in the stream, counted only as far as `limit`.
@@ -61,7 +63,8 @@ class SHEAF_EXPORT ReadStream {
   // True at the end of the task. At the end of a block with another one behind it: moves there, false.
   bool at_end();
 
-  // Positioning; false (and nothing changed) if there is no such place. Block b, offset p with 0 <= p <= its size.
+  // Positioning; false (and nothing changed) if there is no such place. Block b, offset p with 0 <= p <= its
+  // size.
   bool seek_block(int64_t block, int64_t offset);
   // Offset in the stream; one that is the end of a block stays in that block.
   bool seek_absolute(int64_t offset);
@@ -87,13 +90,16 @@ class SHEAF_EXPORT ReadStream {
   // Bytes per checksum; 0: there are none.
   uint32_t piece() const { return uint32_t{piece_pages_} * page; }
   // Bytes from the begin of a block on that have checksums.
-  int64_t checked_size(int64_t block) const { return piece_pages_ == 0 ? 0 : std::min(sizes_[block], geometry_.size); }
+  int64_t checked_size(int64_t block) const {
+    return piece_pages_ == 0 ? 0 : std::min(sizes_[block], geometry_.size);
+  }
   // Offset in the file of the checksum of what lies at `offset` in a block.
   int64_t sums_at(int64_t block, int64_t offset) const;
   int64_t block() const { return block_; }
   // In the current block, brought up to date with the handle.
   int64_t position() {
-    if (handle()) [[unlikely]] learn_from_handle();
+    if (handle()) [[unlikely]]
+      learn_from_handle();
     return fetched_ - waiting();
   }
   int64_t file_position() { return geometry_.offset(block_) + position(); }

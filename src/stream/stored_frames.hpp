@@ -34,7 +34,7 @@ StoredFrames read_frames(ReadStream& stored, const StoredTask& task);
 // Calls visit for the same frames, which may move the stream, but holds only some of them: a stream in which
 // a frame replaces one more than 2^18 frames before it is damaged. Throws as read_frames().
 SHEAF_EXPORT void for_each_frame(ReadStream& stored, const StoredTask& task,
-                    const std::function<void(const format::Frame&)>& visit);
+                                 const std::function<void(const format::Frame&)>& visit);
 
 // Gets the plain bytes of frames. Holds memory for the largest, stored and not.
 class FrameReader {

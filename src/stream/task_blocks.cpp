@@ -63,7 +63,8 @@ void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t c
     p.finished.resize(static_cast<size_t>(block));
     if (piece > 0) forget_behind(block, to, chunk_size);
   }
-  if (piece > 0 && moves && to % piece != 0) make_past().unknown.push_back({block, to / piece, to / piece + 1});
+  if (piece > 0 && moves && to % piece != 0)
+    make_past().unknown.push_back({block, to / piece, to / piece + 1});
   position = to;
   high = highest;
 }
@@ -113,7 +114,8 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
     const int64_t size = std::min(size_of(block), geometry.size);
     const int64_t end = std::min(u.last, format::sums_of_block(size, geometry.size, piece));
     if (u.first >= end) continue;
-    const auto wanted = std::span(sums).subspan(static_cast<size_t>(begin + u.first), static_cast<size_t>(end - u.first));
+    const auto wanted =
+        std::span(sums).subspan(static_cast<size_t>(begin + u.first), static_cast<size_t>(end - u.first));
     const int64_t from = u.first * piece;
     sum_pieces(file, geometry.offset(block) + from, size - from, piece, wanted);
   }
@@ -123,7 +125,9 @@ std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeome
 std::optional<int64_t> TaskBlocks::find_sums(const Pieces& pieces, int64_t chunk_size) const {
   if (piece == 0) return std::nullopt;
   if (!past) return pieces.first;
-  const auto overlaps = [&](const Pieces& u) { return u.block == pieces.block && u.first < pieces.last && pieces.first < u.last; };
+  const auto overlaps = [&](const Pieces& u) {
+    return u.block == pieces.block && u.first < pieces.last && pieces.first < u.last;
+  };
   if (std::ranges::any_of(past->unknown, overlaps)) return std::nullopt;
   int64_t begin = 0;
   for (int64_t b = 0; b < pieces.block; ++b) begin += format::sums_of_block(size_of(b), chunk_size, piece);
@@ -139,7 +143,8 @@ void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::
     // Behind the end of the file there will be zeros once its block table is written.
     const size_t found = file.read_at(data, offset);
     if (found < data.size() && file.status().size > offset + static_cast<int64_t>(found))
-      throw Error(Code::io, "'" + file.path() + "': reading ended at offset " + std::to_string(offset + static_cast<int64_t>(found)) +
+      throw Error(Code::io, "'" + file.path() + "': reading ended at offset " +
+                                std::to_string(offset + static_cast<int64_t>(found)) +
                                 ", where the file does not");
     std::ranges::fill(data.subspan(found), std::byte{});
     offset += std::ssize(data);
@@ -164,6 +169,8 @@ std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t
   return row;
 }
 
-int64_t RowView::word(int64_t number) const { return load<int64_t>(bytes_.data() + 8 * number, native_order); }
+int64_t RowView::word(int64_t number) const {
+  return load<int64_t>(bytes_.data() + 8 * number, native_order);
+}
 
 }  // namespace sheaf

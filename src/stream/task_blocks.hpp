@@ -1,7 +1,8 @@
 // stream/task_blocks: what one task has written: the sizes of its blocks, and the checksums of their pieces.
 //
-// Checksums follow the bytes that go into the file. Where that is not possible (the program writes to the chunk itself, or a
-// write has failed and is taken back), pieces are remembered as unknown, and read back once at the end.
+// Checksums follow the bytes that go into the file. Where that is not possible (the program writes to the
+// chunk itself, or a write has failed and is taken back), pieces are remembered as unknown, and read back
+// once at the end.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 
 namespace sheaf {
 
-// Enough to park a stream and to write its row of the block table. Small, since tools and mapped programs have one of many tasks.
+// Enough to park a stream and to write its row of the block table. Small, since tools and mapped programs
+// have one of many tasks.
 struct TaskBlocks {
   // Pieces first..last-1 of a block.
   struct Pieces {
@@ -36,9 +38,9 @@ struct TaskBlocks {
     std::vector<uint32_t> sums;     // of all pieces of these, and of the whole pieces of the current one
     int64_t current_sums = 0;       // begin of the latter in `sums`
     std::vector<Pieces> unknown;    // whose sums are not what is in the file
-    bool shared = false;            // the program writes to the current block itself: none of its sums are known
+    bool shared = false;  // the program writes to the current block itself: none of its sums are known
     std::vector<Overrun> overruns;
-    size_t overruns_seen = 0;       // of these, by see_overruns()
+    size_t overruns_seen = 0;  // of these, by see_overruns()
   };
 
   std::unique_ptr<Past> past;
@@ -54,10 +56,14 @@ struct TaskBlocks {
   }
 
   // take_sums() will read from the file.
-  bool reads_back() const { return piece > 0 && past && (past->shared || !past->unknown.empty() || position != high); }
+  bool reads_back() const {
+    return piece > 0 && past && (past->shared || !past->unknown.empty() || position != high);
+  }
 
   int64_t count() const { return (past ? std::ssize(past->finished) : 0) + 1; }
-  int64_t size_of(int64_t block) const { return block + 1 < count() ? past->finished[static_cast<size_t>(block)] : high; }
+  int64_t size_of(int64_t block) const {
+    return block + 1 < count() ? past->finished[static_cast<size_t>(block)] : high;
+  }
   int64_t total() const;
 
   // `bytes` are in the chunk, from `position` on, which moves behind them.
@@ -65,8 +71,8 @@ struct TaskBlocks {
     sum(bytes, 0);
     move(std::ssize(bytes));
   }
-  // The same in two steps, for bytes that are written in parts: the checksums of each, `ahead` bytes behind `position`; then the
-  // move, or, if a part cannot be written, back to the checksums from before.
+  // The same in two steps, for bytes that are written in parts: the checksums of each, `ahead` bytes behind
+  // `position`; then the move, or, if a part cannot be written, back to the checksums from before.
   struct Sums {
     uint32_t running;
     size_t whole;
@@ -97,18 +103,25 @@ struct TaskBlocks {
   // Number of the first checksum of `pieces` among these; nothing if one of them was read back.
   std::optional<int64_t> find_sums(const Pieces& pieces, int64_t chunk_size) const;
 
-  std::span<const Overrun> overruns() const { return past ? std::span<const Overrun>(past->overruns) : std::span<const Overrun>(); }
-  std::span<const Overrun> new_overruns() const { return past ? overruns().subspan(past->overruns_seen) : overruns(); }
+  std::span<const Overrun> overruns() const {
+    return past ? std::span<const Overrun>(past->overruns) : std::span<const Overrun>();
+  }
+  std::span<const Overrun> new_overruns() const {
+    return past ? overruns().subspan(past->overruns_seen) : overruns();
+  }
   void see_overruns() { past->overruns_seen = past->overruns.size(); }
-  Overrun& add_overrun(int64_t bytes) { return make_past().overruns.emplace_back(Overrun{count() - 1, bytes, 0}); }
+  Overrun& add_overrun(int64_t bytes) {
+    return make_past().overruns.emplace_back(Overrun{count() - 1, bytes, 0});
+  }
 
  private:
   Past& make_past();
   void forget_behind(int64_t block, int64_t to, int64_t chunk_size);
 };
 
-// Checksums of `bytes` bytes of `file` at `offset`, one for each `piece` of them, the last one for what is left, as far as
-// `sums` goes. Bytes behind the end of the file count as zeros. Reads at most 512 KiB, or a piece, at a time.
+// Checksums of `bytes` bytes of `file` at `offset`, one for each `piece` of them, the last one for what is
+// left, as far as `sums` goes. Bytes behind the end of the file count as zeros. Reads at most 512 KiB, or a
+// piece, at a time.
 void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums);
 
 // How a task tells what it has written, in native byte order: the number of its blocks, that of its

@@ -10,8 +10,8 @@ namespace {
 constexpr int64_t first_buffer = 32;
 // The page cache takes what comes in large pieces as large pages.
 constexpr int64_t border = 64 << 10;
-constexpr int64_t summed_at_once = 256 << 10;    // half of it or twice as much costs more
-constexpr int64_t recorded_at_once = 16 << 20;   // in complete chunks, where a record costs a sync
+constexpr int64_t summed_at_once = 256 << 10;   // half of it or twice as much costs more
+constexpr int64_t recorded_at_once = 16 << 20;  // in complete chunks, where a record costs a sync
 }  // namespace
 
 WriteStream::Attached& WriteStream::attached() {
@@ -85,7 +85,8 @@ void WriteStream::learn_position(int64_t in_file) {
   const int64_t position = in_file - geometry_.offset(chunk());
   if (position < 0)
     throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved to offset " +
-                                        std::to_string(in_file) + ", in front of the current chunk of the task");
+                                        std::to_string(in_file) +
+                                        ", in front of the current chunk of the task");
   if (position > geometry_.size) return take_in(position - geometry_.size);
   blocks_.position = position;
   blocks_.high = std::max(blocks_.high, position);
@@ -98,7 +99,8 @@ void WriteStream::too_large(int64_t bytes) const {
 
 void WriteStream::begin_next_chunk() {
   flush_buffer();
-  file_->announce(geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
+  file_->announce(
+      geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
   report(true);
@@ -148,7 +150,8 @@ void WriteStream::fill(std::span<const std::byte> data) {
   while (!data.empty()) {
     if (position() >= geometry_.size) begin_next_chunk();
     const int64_t left = geometry_.size - position();
-    const auto piece = data.first(static_cast<size_t>(std::min<int64_t>(left, static_cast<int64_t>(data.size()))));
+    const auto piece =
+        data.first(static_cast<size_t>(std::min<int64_t>(left, static_cast<int64_t>(data.size()))));
     put(piece);
     data = data.subspan(piece.size());
   }
@@ -183,8 +186,8 @@ void WriteStream::put(std::span<const std::byte> piece) {
   }
 }
 
-// Writes what is buffered and as much of the piece as ends on a border in one transfer; returns the rest, which is
-// smaller than a border's distance and goes into the buffer.
+// Writes what is buffered and as much of the piece as ends on a border in one transfer; returns the rest,
+// which is smaller than a border's distance and goes into the buffer.
 std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
   const int64_t end = file_offset() + buffered() + static_cast<int64_t>(piece.size());
   const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
@@ -203,14 +206,17 @@ std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> 
   return piece.last(static_cast<size_t>(rest));
 }
 
-// Both from the position on, which stays. Bytes that are summed go to the file in parts, and are summed behind it: then the
-// kernel's copy has brought them to the cache, faster than a sum could.
+// Both from the position on, which stays. Bytes that are summed go to the file in parts, and are summed
+// behind it: then the kernel's copy has brought them to the cache, faster than a sum could.
 void WriteStream::write_summed(std::span<const std::byte> head, std::span<const std::byte> body) {
   const int64_t begin = file_offset();
   int64_t done = 0;
   do {
     const int64_t at = begin + done + std::ssize(head);
-    const size_t n = piece() == 0 ? body.size() : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
+    const size_t n =
+        piece() == 0
+            ? body.size()
+            : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
     const std::span<const std::byte> parts[] = {head, body.first(n)};
     file_->write_vector_at(parts, begin + done);
     blocks_.sum(head, done);
@@ -225,7 +231,8 @@ void WriteStream::transfer(std::span<const std::byte> bytes) {
   const int64_t at = file_offset();
   settle();
   if (handle() && handle()->second_stream()) {
-    if (handle()->write(bytes) < bytes.size()) throw os_error("cannot write through the second stream of", file_->path(), errno);
+    if (handle()->write(bytes) < bytes.size())
+      throw os_error("cannot write through the second stream of", file_->path(), errno);
     handle()->flush();
   } else {
     file_->write_at(bytes, at);
@@ -284,7 +291,9 @@ void WriteStream::report_parked(const TaskBlocks& blocks, int64_t local_rank) {
 JournalWriter* WriteStream::make_journal() {
   if (!journal_on_) return nullptr;
   auto& journal = attached().journal;
-  if (!journal) journal = std::make_unique<JournalWriter>(*store_, journal_key_, durable() ? Journaling::durable : Journaling::wished);
+  if (!journal)
+    journal = std::make_unique<JournalWriter>(*store_, journal_key_,
+                                              durable() ? Journaling::durable : Journaling::wished);
   return journal.get();
 }
 
@@ -304,13 +313,15 @@ void WriteStream::settle() {
 void WriteStream::require_nothing_lost() const {
   if (!attached_ || !attached_->lost) return;
   const Error& e = *attached_->lost;
-  throw Error(e.code(), "data of '" + file_->path() + "' may be lost: an earlier flush has failed: " + e.what(), e.errno_value());
+  throw Error(e.code(),
+              "data of '" + file_->path() + "' may be lost: an earlier flush has failed: " + e.what(),
+              e.errno_value());
 }
 
 void WriteStream::close_window() { window_.at = window_.end = buffer(); }
 
-// The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its size in
-// the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
+// The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its
+// size in the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
 void WriteStream::set_window_end() {
   int64_t usable = capacity();
   if (usable == max_buffer_) {

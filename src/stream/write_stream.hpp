@@ -1,8 +1,8 @@
 // stream/write_stream: the stream of bytes one task writes into its chunks.
 //
-// Path of a byte: window of the buffer -> File, in transfers that end on multiples of their size; large requests skip
-// the buffer. The buffer starts at nothing and grows with what is written, so that a task that writes little holds
-// little. Local to a task; one thread at a time. All sizes in bytes.
+// Path of a byte: window of the buffer -> File, in transfers that end on multiples of their size; large
+// requests skip the buffer. The buffer starts at nothing and grows with what is written, so that a task that
+// writes little holds little. Local to a task; one thread at a time. All sizes in bytes.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 #include <span>
 #include <utility>
 
-#include "layout/chunk_layout.hpp"
 #include "journal/journal_writer.hpp"
-#include "stream/task_blocks.hpp"
+#include "layout/chunk_layout.hpp"
 #include "storage/stdio_handle.hpp"
 #include "storage/store.hpp"
+#include "stream/task_blocks.hpp"
 
 namespace sheaf {
 
@@ -39,8 +39,8 @@ class WriteStream {
     max_buffer_ = static_cast<uint32_t>(std::min(max_buffer, most_buffer));
   }
 
-  // From now on chunks that are left and commit() are recorded in a journal beside the file (journal/journal_writer).
-  // `store` outlives the stream. durable: also of what survives a loss of power.
+  // From now on chunks that are left and commit() are recorded in a journal beside the file
+  // (journal/journal_writer). `store` outlives the stream. durable: also of what survives a loss of power.
   void keep_journal(Store& store, bool on, bool durable) {
     store_ = &store;
     journal_on_ = on;
@@ -57,26 +57,28 @@ class WriteStream {
   bool durable() const { return durable_; }
   bool keeps_journal() const { return journal_on_; }
 
-  // Makes `blocks` of a task laid out by `geometry` the current ones. The stream must be flushed. local_rank: number of
-  // the task in the physical file.
+  // Makes `blocks` of a task laid out by `geometry` the current ones. The stream must be flushed. local_rank:
+  // number of the task in the physical file.
   void load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank);
   // Flushes and hands the state of the current task out.
   TaskBlocks park();
 
-  // Appends. A request that fits a chunk is kept in one: a new chunk is begun if the rest of the current one is too
-  // small. A larger request fills the rest and goes on over as many chunks as it needs. Throws out_of_range for a
-  // task of chunk size 0. After an error the stream is as it was before the call, buffered bytes included: a program
-  // may try again or close.
+  // Appends. A request that fits a chunk is kept in one: a new chunk is begun if the rest of the current one
+  // is too small. A larger request fills the rest and goes on over as many chunks as it needs. Throws
+  // out_of_range for a task of chunk size 0. After an error the stream is as it was before the call, buffered
+  // bytes included: a program may try again or close.
   void write(std::span<const std::byte> data);
 
-  // Appends `head` and `body` as one request that fills every chunk to its last byte before the next one begins: how
-  // key-value records are stored. Throws as write() does, with nothing changed.
+  // Appends `head` and `body` as one request that fills every chunk to its last byte before the next one
+  // begins: how key-value records are stored. Throws as write() does, with nothing changed.
   void write_filling(std::span<const std::byte> head, std::span<const std::byte> body);
 
-  // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit none.
+  // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit
+  // none.
   void ensure_free_space(int64_t bytes);
 
-  // A place to come back to, as long as nothing in front of it changes. `high` counts what is still buffered: it was accepted.
+  // A place to come back to, as long as nothing in front of it changes. `high` counts what is still buffered:
+  // it was accepted.
   struct Mark {
     int64_t chunk;
     int64_t position;
@@ -95,13 +97,16 @@ class WriteStream {
   // machine, also where hosts have page caches of their own (JournalKey::own_caches).
   // What is written collectively must be in the file (CollectiveWriter::flush).
   void commit();
-  // flush(), and a record of what is now in the current chunk, as if the task left it. Nothing without a journal.
+  // flush(), and a record of what is now in the current chunk, as if the task left it. Nothing without a
+  // journal.
   void record_progress();
   // Records in the journal how far a parked task of the same file has come.
   void report_parked(const TaskBlocks& blocks, int64_t local_rank);
-  // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as lost: what was to be
-  // kept then may not be on disk, whatever succeeds later.
-  void sync() { keep([&] { file_->sync(); }); }
+  // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as
+  // lost: what was to be kept then may not be on disk, whatever succeeds later.
+  void sync() {
+    keep([&] { file_->sync(); });
+  }
   // The same for what belongs to the stream elsewhere: `act` throws if it could not be made durable.
   template <class Act>
   void keep(Act&& act) {
@@ -112,7 +117,8 @@ class WriteStream {
       throw;
     }
   }
-  // Throws if data count as lost, by keep() or lose(). So do commit() and, of a durable stream, every write that leaves a chunk.
+  // Throws if data count as lost, by keep() or lose(). So do commit() and, of a durable stream, every write
+  // that leaves a chunk.
   void require_nothing_lost() const;
   // Bytes that the program counts as written are lost: the close must fail.
   void lose(const Error& why) {
@@ -127,12 +133,14 @@ class WriteStream {
   std::unique_ptr<JournalWriter> release_journal();
   void attach(std::unique_ptr<JournalWriter> journal);
 
-  // The handle through which the program shares the position, positioned at the next byte; made at the first call.
+  // The handle through which the program shares the position, positioned at the next byte; made at the first
+  // call.
   StdioHandle& share(bool with_stream);
   StdioHandle* handle() const { return attached_ ? attached_->handle.get() : nullptr; }
   // Takes the handle away, up to date. Null if there is none.
   std::unique_ptr<StdioHandle> release_handle();
-  // The program has closed its stream: goes on where that stood (or, a second stream, where the last call left it).
+  // The program has closed its stream: goes on where that stood (or, a second stream, where the last call
+  // left it).
   void forget_handle();
   // Gives one back, which moves to the stream's position. The stream must be flushed.
   void attach(std::unique_ptr<StdioHandle> handle);
@@ -144,8 +152,9 @@ class WriteStream {
   int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
   int64_t bytes_written() const;
   int64_t buffer_capacity() const { return capacity(); }
-  // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to further chunks
-  // (stream/overruns): every call but window() and handle() looks whether it did. What cannot be moved is an error.
+  // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to
+  // further chunks (stream/overruns): every call but window() and handle() looks whether it did. What cannot
+  // be moved is an error.
   bool take_overrun() {
     const bool overrun = overrun_;
     overrun_ = 0;
@@ -172,7 +181,9 @@ class WriteStream {
     return bytes;
   }
   int64_t buffered() const { return window_.at - buffer(); }
-  int64_t file_offset() const { return geometry_.offset(chunk()) + blocks_.position; }  // of the buffer's first byte
+  int64_t file_offset() const {
+    return geometry_.offset(chunk()) + blocks_.position;
+  }  // of the buffer's first byte
 
   void append(std::span<const std::byte> data);
   void fill(std::span<const std::byte> data);

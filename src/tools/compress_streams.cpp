@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "layout/chunk_layout.hpp"
-#include "stream/compressed_writer.hpp"
 #include "metadata/task_rows.hpp"
+#include "stream/compressed_writer.hpp"
 
 namespace sheaf {
 
@@ -24,8 +24,9 @@ void copy(ReadStream& from, WriteStream& to, std::span<std::byte> buffer, WorkPr
 
 }  // namespace
 
-StoredStreams compress_streams(const Multifile& m, const codec::Compression& how, const std::shared_ptr<File>& target, int64_t start,
-                               int32_t block_size, uint32_t piece, WorkProgress& progress) {
+StoredStreams compress_streams(const Multifile& m, const codec::Compression& how,
+                               const std::shared_ptr<File>& target, int64_t start, int32_t block_size,
+                               uint32_t piece, WorkProgress& progress) {
   WriteStream stored;
   stored.bind(target, write_buffer);
   CompressedWriter frames(stored, codec::with_threads(how, 1), target->path());

@@ -1,8 +1,8 @@
 #include "tools/defaults.hpp"
 
 #include "creation/new_file.hpp"
-#include "mode/open_mode.hpp"
 #include "metadata/parallel_open.hpp"
+#include "mode/open_mode.hpp"
 #include "stream/write_stream.hpp"
 
 namespace sheaf {

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "tools/compress_streams.hpp"
 #include "creation/copy_stream.hpp"
-#include "stream/file_checks.hpp"
-#include "keyval/keyval_check.hpp"
-#include "mode/open_mode.hpp"
 #include "creation/output_set.hpp"
-#include "stream/task_blocks.hpp"
-#include "metadata/task_rows.hpp"
 #include "creation/work_threads.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/open_mode.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/task_blocks.hpp"
+#include "tools/compress_streams.hpp"
 
 namespace sheaf {
 
@@ -38,15 +38,21 @@ format::Header header_of_result(const Multifile& m, const DefragRequest& request
   return h;
 }
 
-// Checksums if the source has some: else the result is the plain file it always was. Frames are copied as they are.
-std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header, const codec::Compression& how) {
-  const bool checked = std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
+// Checksums if the source has some: else the result is the plain file it always was. Frames are copied as
+// they are.
+std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header,
+                                                     const codec::Compression& how) {
+  const bool checked = std::ranges::any_of(
+      m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
   const bool compressed = m.compressed();
   for (const PhysicalFile& f : m.files)
     if (f.header.compressed != compressed)
-      throw file_error(Code::unsupported, f.path(), "is compressed or not, unlike other files of the set: use --decompress");
+      throw file_error(Code::unsupported, f.path(),
+                       "is compressed or not, unlike other files of the set: use --decompress");
   if (compressed && !m.closed())
-    throw file_error(Code::unclosed, m.path, "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
+    throw file_error(
+        Code::unclosed, m.path,
+        "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
   if (!compressed && !how.on() && (!checked || !format::extensible(header.name()))) return std::nullopt;
   OpenMode mode;
   mode.journal = false;
@@ -63,8 +69,10 @@ std::vector<int64_t> chunks_for(const std::vector<int64_t>& lengths, const forma
   return chunks;
 }
 
-// In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes beside it.
-StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece, WorkProgress& progress) {
+// In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes
+// beside it.
+StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece,
+                           WorkProgress& progress) {
   StoredStreams result;
   TaskRows all(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(all.at(t).sizes.total());
@@ -72,35 +80,36 @@ StoredStreams copy_streams(const Multifile& m, const format::Header& header, Fil
   const layout::FileLayout layout = layout::lay_out(chunks_for(result.lengths, header), header.fsblksize);
   constexpr int64_t bytes_of_share = 4 << 20;
   const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
-  const int64_t share = std::max({m.ntasks() / 64, std::min<int64_t>(16, bytes_of_share / std::max<int64_t>(1, average)), int64_t{1}});
-  on_threads(
-      (m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
-      [&](int64_t, int64_t first, WorkProgress& shared) {
-        RangeCopier copier(file, shared);
-        TaskRows rows(m);
-        for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
-          const auto i = static_cast<size_t>(t);
-          const TaskRow& row = rows.at(t);
-          if (piece > 0) {
-            copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &result.sums[i]);
-          } else {
-            copier.add_stream(m.file_of(row), row, layout.starts[i]);
-          }
-        }
-        copier.finish();
-      });
+  const int64_t share = std::max(
+      {m.ntasks() / 64, std::min<int64_t>(16, bytes_of_share / std::max<int64_t>(1, average)), int64_t{1}});
+  on_threads((m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
+             [&](int64_t, int64_t first, WorkProgress& shared) {
+               RangeCopier copier(file, shared);
+               TaskRows rows(m);
+               for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
+                 const auto i = static_cast<size_t>(t);
+                 const TaskRow& row = rows.at(t);
+                 if (piece > 0) {
+                   copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &result.sums[i]);
+                 } else {
+                   copier.add_stream(m.file_of(row), row, layout.starts[i]);
+                 }
+               }
+               copier.finish();
+             });
   return result;
 }
 
-void write(const Multifile& m, const format::Header& header, const codec::Compression& how, const std::shared_ptr<File>& target,
-           WorkProgress& progress) {
+void write(const Multifile& m, const format::Header& header, const codec::Compression& how,
+           const std::shared_ptr<File>& target, WorkProgress& progress) {
   File& file = *target;
   MetadataWriter writer(file, header);
   const std::optional<format::Extension> extension = extension_of_result(m, header, how);
   writer.write_header(extension);
   const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
   const StoredStreams streams =
-      how.on() ? compress_streams(m, how, target, layout::data_start(header.ntasks, header.fsblksize), header.fsblksize, piece, progress)
+      how.on() ? compress_streams(m, how, target, layout::data_start(header.ntasks, header.fsblksize),
+                                  header.fsblksize, piece, progress)
                : copy_streams(m, header, file, piece, progress);
   const std::vector<int64_t> chunks = chunks_for(streams.lengths, header);
   const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
@@ -132,7 +141,8 @@ void write(const Multifile& m, const format::Header& header, const codec::Compre
 
 void defrag(Store& store, const Multifile& given, const DefragRequest& request, WorkProgress& progress) {
   const bool wants_plain = request.plain || request.compression.on();
-  const std::optional<Multifile> plain = wants_plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
+  const std::optional<Multifile> plain =
+      wants_plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
   const Multifile& m = plain ? *plain : given;
   const format::Header header = header_of_result(m, request);
   OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);

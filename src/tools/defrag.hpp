@@ -11,8 +11,8 @@
 
 #include "base/export.hpp"
 #include "codec/frame_coder.hpp"
-#include "metadata/physical_file.hpp"
 #include "creation/work_progress.hpp"
+#include "metadata/physical_file.hpp"
 
 namespace sheaf {
 
@@ -20,11 +20,13 @@ struct DefragRequest {
   std::string output;
   int32_t fsblksize = 0;  // bytes; 0: that of the input. 1: no gaps at all
   bool replace = false;   // an existing output
-  bool plain = false;     // what is compressed is written as it was before; else frames are copied as they are
+  bool plain = false;  // what is compressed is written as it was before; else frames are copied as they are
   codec::Compression compression = {};  // on: the result is compressed so, whether the input is or not
 };
 
-// Throws invalid_argument if the output exists, damaged for bad key-value records, unsupported if the codec is missing.
-SHEAF_EXPORT void defrag(Store& store, const Multifile& multifile, const DefragRequest& request, WorkProgress& progress);
+// Throws invalid_argument if the output exists, damaged for bad key-value records, unsupported if the codec
+// is missing.
+SHEAF_EXPORT void defrag(Store& store, const Multifile& multifile, const DefragRequest& request,
+                         WorkProgress& progress);
 
 }  // namespace sheaf

@@ -4,11 +4,11 @@
 #include <cstdio>
 
 #include "creation/copy_stream.hpp"
-#include "keyval/keyval_check.hpp"
 #include "creation/output_set.hpp"
-#include "tools/split_keyval.hpp"
-#include "metadata/task_rows.hpp"
 #include "creation/work_threads.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/split_keyval.hpp"
 
 namespace sheaf {
 
@@ -47,8 +47,9 @@ void check_global_ranks(const Multifile& m, const ChosenTasks& tasks) {
   std::ranges::stable_sort(all, {}, &Ranked::rank);
   const auto same = std::ranges::adjacent_find(all, {}, &Ranked::rank);
   if (same == all.end()) return;
-  throw Error(Code::invalid_argument, "'" + m.path + "': tasks " + std::to_string(same->task) + " and " + std::to_string(same[1].task) +
-                                          " have the same global rank " + std::to_string(same->rank) +
+  throw Error(Code::invalid_argument, "'" + m.path + "': tasks " + std::to_string(same->task) + " and " +
+                                          std::to_string(same[1].task) + " have the same global rank " +
+                                          std::to_string(same->rank) +
                                           " and would share a file; split without -g");
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/export.hpp"
-#include "metadata/physical_file.hpp"
 #include "creation/work_progress.hpp"
+#include "metadata/physical_file.hpp"
 
 namespace sheaf {
 
@@ -30,6 +30,7 @@ std::string split_name(const std::string& name_of_task, uint64_t key);
 
 // Throws out_of_range for a task that there is not, invalid_argument if an output exists or two tasks would
 // share one, damaged for bad key-value records.
-SHEAF_EXPORT void split(Store& store, const Multifile& multifile, const SplitRequest& request, WorkProgress& progress);
+SHEAF_EXPORT void split(Store& store, const Multifile& multifile, const SplitRequest& request,
+                        WorkProgress& progress);
 
 }  // namespace sheaf

@@ -71,8 +71,8 @@ class KeyOutputs {
 
 }  // namespace
 
-void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, const std::string& name, OutputSet& outputs,
-                  WorkProgress& progress) {
+void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, const std::string& name,
+                  OutputSet& outputs, WorkProgress& progress) {
   ReadStream stream;
   stream.set_max_buffer(split_buffer_bytes);
   stream.load(source.file, row.geometry, row.sizes, {}, row.sums);

@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
-#include "stream/file_checks.hpp"
 #include "metadata/task_rows.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
 namespace {
 
-// Chunks of several files, and rounds that only some have, may add up to more than 2^63 bytes: the sum stays there.
+// Chunks of several files, and rounds that only some have, may add up to more than 2^63 bytes: the sum stays
+// there.
 void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
   const auto bytes = checked_mul(chunk, rounds);
   sum = (bytes ? checked_add(sum, *bytes) : std::nullopt).value_or(INT64_MAX);
@@ -111,9 +112,11 @@ std::optional<int64_t> stored_mapping_size(const Multifile& m, size_t file) {
   return right && !unreadable ? std::optional(size) : std::nullopt;
 }
 
-void for_each_stored_entry(const Multifile& m, size_t file, const std::function<void(layout::Placement)>& visit) {
+void for_each_stored_entry(const Multifile& m, size_t file,
+                           const std::function<void(layout::Placement)>& visit) {
   if (file == 0 && m.is_set()) {
-    for_each_place(m, [&](int64_t, std::span<const layout::Placement> places) { std::ranges::for_each(places, visit); });
+    for_each_place(
+        m, [&](int64_t, std::span<const layout::Placement> places) { std::ranges::for_each(places, visit); });
   } else {
     read_entries(m.files[file], stored_mapping_size(m, file).value_or(0), visit);
   }

@@ -34,7 +34,8 @@ SHEAF_EXPORT Usage usage_of(const Multifile& multifile);
 // it. Its number of entries; nothing: there is none.
 SHEAF_EXPORT std::optional<int64_t> stored_mapping_size(const Multifile& multifile, size_t file);
 // Visits its entries.
-SHEAF_EXPORT void for_each_stored_entry(const Multifile& multifile, size_t file, const std::function<void(layout::Placement)>& visit);
+SHEAF_EXPORT void for_each_stored_entry(const Multifile& multifile, size_t file,
+                                        const std::function<void(layout::Placement)>& visit);
 
 // flag1 as stored; format 2 has none: 0.
 inline int64_t stored_flag1(const format::Header& header) { return header.version == 2 ? 0 : header.flag1; }

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "keyval/keyval_check.hpp"
 #include "journal/lease.hpp"
+#include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
 #include "tools/verify_data.hpp"
 
@@ -34,7 +34,8 @@ constexpr size_t most_findings = 100;  // of a file
 
 void add_finding(FileReport& report, FileState state, std::string message) {
   if (report.findings.size() == most_findings) {
-    if (!std::exchange(report.more, true)) report.notes.push_back("there are more findings than these " + std::to_string(most_findings));
+    if (!std::exchange(report.more, true))
+      report.notes.push_back("there are more findings than these " + std::to_string(most_findings));
     return;
   }
   if (report.findings.empty()) report.state = state;
@@ -89,14 +90,16 @@ void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
     add_finding(report, "unknown key-value mode " + std::to_string(mode));
   if (f.header.compressed && !f.header.encoded)
     report.notes.emplace_back(
-        "compressed, with the magic of plain files, as once usual: programs that know only those take its frames for data "
+        "compressed, with the magic of plain files, as once usual: programs that know only those take its "
+        "frames for data "
         "(`sheaf defrag` writes a file that they refuse)");
   if (f.header.ntasks == 0) report.notes.emplace_back("the multifile has no tasks");
   look_for_overruns(f, report);
 }
 
 // Takes what the file's tables hold off `most_held`.
-std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report, int64_t& most_held) {
+std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report,
+                                 int64_t& most_held) {
   FileReport& file = report.files.emplace_back();
   file.path = path;
   std::optional<PhysicalFile> loaded;
@@ -108,9 +111,10 @@ std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyRe
   return loaded;
 }
 
-// The mapping of the set against the files that could be loaded: which tasks are named is kept in bits, of so many tasks at a
-// time.
-void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile, FileReport& report) {
+// The mapping of the set against the files that could be loaded: which tasks are named is kept in bits, of so
+// many tasks at a time.
+void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile,
+                   FileReport& report) {
   constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
   constexpr size_t most_wrong = 20;
   std::vector<int64_t> begins{0};  // of the tasks of each file among all
@@ -124,12 +128,13 @@ void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const 
         const auto k = static_cast<size_t>(file);
         if (!files[k]) continue;
         const auto text = [&, local = local_rank, number = file] {
-          return "the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " + std::to_string(local) +
-                 " of file " + std::to_string(number);
+          return "the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " +
+                 std::to_string(local) + " of file " + std::to_string(number);
         };
         const int64_t at = begins[k] + local_rank - from;
         if (local_rank >= files[k]->header.ntasks) {
-          if (from == 0) add_finding(report, text() + ", which has only " + std::to_string(files[k]->header.ntasks));
+          if (from == 0)
+            add_finding(report, text() + ", which has only " + std::to_string(files[k]->header.ntasks));
         } else if (at >= 0 && at < std::ssize(named)) {
           if (named[static_cast<size_t>(at)]) add_finding(report, text() + ", as another task before");
           named[static_cast<size_t>(at)] = true;
@@ -147,7 +152,8 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
   guarded(report.files.front(), [&] {
     multifile.set_tasks = table.read_mapping_size();
     table.check_mapping(multifile.set_tasks);
-    if (multifile.set_tasks == 0) add_finding(report.files.front(), "a set of several files with an empty mapping");
+    if (multifile.set_tasks == 0)
+      add_finding(report.files.front(), "a set of several files with an empty mapping");
     for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // is it all there?
   });
   constexpr int32_t most_missing = 20;
@@ -199,7 +205,8 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
   std::vector<std::optional<PhysicalFile>> files;
   files.push_back(load(store, path, report, most_held));
   if (files.front()) multifile.files.push_back(*files.front());
-  if (files.front() && files.front()->header.leads_set()) check_set(store, path, files, report, multifile, most_held);
+  if (files.front() && files.front()->header.leads_set())
+    check_set(store, path, files, report, multifile, most_held);
 
   int64_t total = 0;
   for (const FileReport& file : report.files) total = checked_add(total, file.data_bytes).value_or(INT64_MAX);
@@ -209,7 +216,8 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
     if (!files[k]) continue;
     FileReport& file = report.files[k];
     guarded(file, [&] {
-      check_data(*files[k], progress, [&](FileState state, const std::string& message) { add_finding(file, state, message); });
+      check_data(*files[k], progress,
+                 [&](FileState state, const std::string& message) { add_finding(file, state, message); });
     });
   }
   if (!complete) return report;
@@ -224,9 +232,12 @@ VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkP
     }
   };
   guarded(report.files.front(), [&] {
-    if (read_data && multifile.compressed()) for_each_task([&](int64_t t, const TaskRow& row) { check_frames(multifile, t, row); });
+    if (read_data && multifile.compressed())
+      for_each_task([&](int64_t t, const TaskRow& row) { check_frames(multifile, t, row); });
     if (has_records(multifile))
-      for_each_task([&](int64_t t, const TaskRow& row) { for_each_record(multifile, t, row, [](const KeyvalRecord&) {}); });
+      for_each_task([&](int64_t t, const TaskRow& row) {
+        for_each_record(multifile, t, row, [](const KeyvalRecord&) {});
+      });
   });
   return report;
 }

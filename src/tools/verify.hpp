@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "base/export.hpp"
-#include "metadata/physical_file.hpp"
 #include "creation/work_progress.hpp"
+#include "metadata/physical_file.hpp"
 
 namespace sheaf {
 
@@ -37,8 +37,8 @@ struct Finding {
 struct FileReport {
   std::string path;
   FileState state = FileState::complete;  // the first finding's
-  std::vector<Finding> findings;  // at most 100
-  bool more = false;              // there were more
+  std::vector<Finding> findings;          // at most 100
+  bool more = false;                      // there were more
   std::vector<std::string> notes;
   int64_t ntasks = 0;
   int64_t data_bytes = 0;  // recorded
@@ -51,7 +51,9 @@ struct SHEAF_EXPORT VerifyReport {
   bool ok() const;
 };
 
-// `read_data` false: metadata only. Throws only what `progress` throws. Memory: at most 64 MiB, whatever the files claim.
-SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress);
+// `read_data` false: metadata only. Throws only what `progress` throws. Memory: at most 64 MiB, whatever the
+// files claim.
+SHEAF_EXPORT VerifyReport verify(Store& store, const std::string& path, bool read_data,
+                                 WorkProgress& progress);
 
 }  // namespace sheaf

@@ -5,10 +5,10 @@
 
 #include "base/crc32c.hpp"
 #include "comm/agree.hpp"
+#include "creation/work_threads.hpp"
+#include "metadata/task_rows.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/stored_frames.hpp"
-#include "metadata/task_rows.hpp"
-#include "creation/work_threads.hpp"
 
 namespace sheaf {
 

@@ -7,14 +7,14 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "support/fibers/fiber_comm.hpp"
 #include "comm/host_name.hpp"
 #include "set/parallel_writer.hpp"
-#include "support/stores/memory_store.hpp"
 #include "storage/testing.hpp"
 #include "storage/text_source.hpp"
 #include "support/environment.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/programs.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::topology_test {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/warnings.hpp"
 #include "keyval/keyval_writer.hpp"
 #include "set/mapped_writer.hpp"
-#include "support/stores/faulty_store.hpp"
 #include "support/accepted.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::accepted_test {
 namespace {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
-#include "set/mapped_writer.hpp"
 #include "recovery/repair.hpp"
-#include "support/stores/faulty_store.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/mapped.hpp"
 #include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::journal_failures_test {
 namespace {

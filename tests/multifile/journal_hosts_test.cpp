@@ -8,10 +8,10 @@
 #include "journal/journal_file.hpp"
 #include "journal/journal_reader.hpp"
 #include "recovery/repair.hpp"
-#include "support/stores/faulty_store.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::journal_hosts_test {
 namespace {

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <thread>
 
-#include "recovery/leftovers.hpp"
 #include "creation/temporary_name.hpp"
+#include "process/process_identity.hpp"
+#include "recovery/leftovers.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
-#include "process/process_identity.hpp"
 
 namespace sheaf::test::lease_test {
 namespace {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/crc32c.hpp"
-#include "stream/file_checks.hpp"
 #include "metadata/slice_sums.hpp"
-#include "tools/verify.hpp"
-#include "support/stores/faulty_store.hpp"
+#include "stream/file_checks.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::slice_sums_test {
 namespace {

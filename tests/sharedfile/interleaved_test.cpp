@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
-#include "support/fibers/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "sharedfile/shared_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/stores/memory_store.hpp"
 
 namespace sheaf::interleaved_test {

@@ -6,9 +6,9 @@
 
 #include <functional>
 
+#include "storage/posix/posix_beneath.hpp"
 #include "support/stores/faulty_store.hpp"
 #include "support/stores/memory_store.hpp"
-#include "storage/posix/posix_beneath.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::beneath_test {

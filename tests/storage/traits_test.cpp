@@ -11,10 +11,10 @@
 
 #include "base/warnings.hpp"
 #include "storage/posix/beneath.hpp"
-#include "support/stores/faulty_store.hpp"
-#include "support/stores/memory_store.hpp"
 #include "storage/posix/posix_store.hpp"
 #include "support/environment.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::traits_test {

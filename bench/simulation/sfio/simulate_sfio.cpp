@@ -28,15 +28,15 @@
 #include <vector>
 
 #include "bench_common.hpp"
-#include "support/fibers/fiber_comm.hpp"
-#include "support/fibers/fiber_messages.hpp"
 #include "storage/decorators/forwarding_file.hpp"
-#include "support/stores/memory_store.hpp"
 #include "stripedfile/session/collective.hpp"
 #include "stripedfile/session/listener.hpp"
 #include "stripedfile/session/message_link.hpp"
 #include "stripedfile/session/session.hpp"
 #include "stripedfile/striped_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/fibers/fiber_messages.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/handle.hpp"
-#include "api/sion/opening.hpp"
 #include "api/sion/handles/report.hpp"
+#include "api/sion/opening.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

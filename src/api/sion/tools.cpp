@@ -6,15 +6,15 @@
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
-#include "tools/defrag.hpp"
-#include "mode/environment.hpp"
 #include "journal/lease.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/environment.hpp"
 #include "mode/open_mode.hpp"
 #include "recovery/repair.hpp"
-#include "tools/split.hpp"
-#include "metadata/task_rows.hpp"
-#include "tools/verify.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 
 #pragma GCC visibility push(default)
 #include "sheaf_tools.h"

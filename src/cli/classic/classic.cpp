@@ -145,8 +145,8 @@ std::optional<int> run_classic(const std::string& name, int argc, char** argv) {
   if (!tool) return std::nullopt;
   const ClassicArguments arguments = parse_classic(argc, argv, tool->letters, tool->files);
   if (arguments.has('V') && !arguments.has('h')) {
-    std::fprintf(stderr, "SIONlib utility %s (Version 1.7p6, fileformat version %d)\n", printable(argv[0]).c_str(),
-                 format::newest_version);
+    std::fprintf(stderr, "SIONlib utility %s (Version 1.7p6, fileformat version %d)\n",
+                 printable(argv[0]).c_str(), format::newest_version);
     return 1;
   }
   if (!arguments.good || arguments.has('h')) {

@@ -1,5 +1,5 @@
-// cli/classic/classic: command lines of the classic tools. Options are single letters in arguments of their own,
-// anywhere; what is left are the file names.
+// cli/classic/classic: command lines of the classic tools. Options are single letters in arguments of their
+// own, anywhere; what is left are the file names.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 #include "cli/terminal.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
-#include "tools/usage.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "tools/usage.hpp"
 
 namespace sheaf::cli {
 
@@ -57,7 +57,8 @@ int64_t largest_chunk(const Multifile& m) {
 
 class SplitReport : public TerminalProgress {
  public:
-  SplitReport(const Multifile& multifile) : TerminalProgress("sionsplit"), multifile_(multifile), rows_(multifile) {}
+  SplitReport(const Multifile& multifile)
+      : TerminalProgress("sionsplit"), multifile_(multifile), rows_(multifile) {}
 
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);

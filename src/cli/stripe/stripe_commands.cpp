@@ -30,7 +30,8 @@ constexpr int64_t buffer_bytes = 4 << 20;
 
 struct Place {
   explicit Place(const StripeOptions& options)
-      : link(direct_link(posix_store(), {options.root, host_name()})), name(parse_stripe_name(options.name)) {}
+      : link(direct_link(posix_store(), {options.root, host_name()})),
+        name(parse_stripe_name(options.name)) {}
   std::shared_ptr<Link> link;
   StripeName name;
 };
@@ -65,8 +66,11 @@ int stripe_ls(const StripeOptions& options) {
   if (options.json) {
     nlohmann::json all = {{"size", report.size}, {"stripe_unit", report.unit}, {"closed", report.closed}};
     for (size_t i = 0; i < found.size(); ++i)
-      all["subfiles"].push_back({{"host", place.name.subfiles[i].host}, {"path", place.name.subfiles[i].path},
-                                 {"size", found[i].size}, {"allocated", found[i].allocated}, {"state", state_of(found[i])}});
+      all["subfiles"].push_back({{"host", place.name.subfiles[i].host},
+                                 {"path", place.name.subfiles[i].path},
+                                 {"size", found[i].size},
+                                 {"allocated", found[i].allocated},
+                                 {"state", state_of(found[i])}});
     fmt::print("{}\n", text_of(all, 2));
     return 0;
   }
@@ -81,7 +85,8 @@ int stripe_ls(const StripeOptions& options) {
 int stripe_cat(const StripeOptions& options) {
   Place place(options);
   const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
-  read_through(*file, options.offset.value_or(0), options.length.value_or(INT64_MAX - options.offset.value_or(0)),
+  read_through(*file, options.offset.value_or(0),
+               options.length.value_or(INT64_MAX - options.offset.value_or(0)),
                [](std::span<const std::byte> bytes, int64_t) {
                  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
                    throw os_error("cannot write to", "standard output", errno);
@@ -121,7 +126,8 @@ int stripe_import(const StripeOptions& options) {
 int stripe_export(const StripeOptions& options) {
   Place place(options);
   const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
-  OutputSet outputs(posix_store(), options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  OutputSet outputs(posix_store(),
+                    options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
   outputs.check(options.file);
   catch_signals();
   const auto target = outputs.add(options.file);
@@ -144,17 +150,22 @@ int stripe_check(const StripeOptions& options) {
     return where.host + "," + where.path;
   };
   if (options.json) {
-    nlohmann::json all = {{"ok", report.findings.empty()}, {"size", report.size}, {"stripe_unit", report.unit},
-                          {"closed", report.closed}, {"findings", nlohmann::json::array()}};
+    nlohmann::json all = {{"ok", report.findings.empty()},
+                          {"size", report.size},
+                          {"stripe_unit", report.unit},
+                          {"closed", report.closed},
+                          {"findings", nlohmann::json::array()}};
     for (const StripeFinding& finding : report.findings)
-      all["findings"].push_back({{"subfile", finding.subfile}, {"place", place_of(finding)}, {"what", finding.what}});
+      all["findings"].push_back(
+          {{"subfile", finding.subfile}, {"place", place_of(finding)}, {"what", finding.what}});
     fmt::print("{}\n", text_of(all, 2));
   } else if (report.findings.empty()) {
     fmt::print("ok: {} bytes in {} subfiles{}\n", report.size, place.name.subfiles.size(),
                report.closed ? "" : " (not closed: may have been written since)");
   } else {
     for (const StripeFinding& finding : report.findings)
-      fmt::print("subfile {} ({}) {}\n", finding.subfile, printable(place_of(finding)), printable(finding.what));
+      fmt::print("subfile {} ({}) {}\n", finding.subfile, printable(place_of(finding)),
+                 printable(finding.what));
   }
   return report.findings.empty() ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// cli/stripe/stripe_commands: what the subcommands of `sheaf stripe` do. Each returns the exit code and throws sheaf::Error.
+// cli/stripe/stripe_commands: what the subcommands of `sheaf stripe` do. Each returns the exit code and
+// throws sheaf::Error.
 #pragma once
 
 #include <cstdint>

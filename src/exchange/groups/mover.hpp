@@ -1,5 +1,5 @@
-// exchange/groups/mover: a program's own way to bring bytes between the members of a group and its collector (generic interface,
-// spec sion-api.md section 21: gather_and_execute, execute_and_scatter).
+// exchange/groups/mover: a program's own way to bring bytes between the members of a group and its collector
+// (generic interface, spec sion-api.md section 21: gather_and_execute, execute_and_scatter).
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,17 @@ class Mover {
     int last = 0;
   };
 
-  // Collective over the members. `data`, bytes of the file from `offset` on and maybe none, go from every member but the
-  // collector to it, where `write` is called for each piece. Throws where the program's part says that it has failed, and what
-  // `write` throws at the collector.
+  // Collective over the members. `data`, bytes of the file from `offset` on and maybe none, go from every
+  // member but the collector to it, where `write` is called for each piece. Throws where the program's part
+  // says that it has failed, and what `write` throws at the collector.
   using Write = std::function<void(std::span<const std::byte> data, int64_t offset)>;
-  virtual void gather(std::span<const std::byte> data, int64_t offset, const Members& members, const Write& write) = 0;
+  virtual void gather(std::span<const std::byte> data, int64_t offset, const Members& members,
+                      const Write& write) = 0;
 
   // The reverse: `read` is called at the collector for each piece. An empty `data` wants nothing.
   using Read = std::function<void(std::span<std::byte> data, int64_t offset)>;
-  virtual void scatter(std::span<std::byte> data, int64_t offset, const Members& members, const Read& read) = 0;
+  virtual void scatter(std::span<std::byte> data, int64_t offset, const Members& members,
+                       const Read& read) = 0;
 };
 
 }  // namespace sheaf::exchange

@@ -1,8 +1,8 @@
-// exchange/groups/node_mail: how tasks of a host give bytes to an aggregator on the same host, or get them from it,
-// through memory that they share.
+// exchange/groups/node_mail: how tasks of a host give bytes to an aggregator on the same host, or get them
+// from it, through memory that they share.
 //
-// Every task has a box: room for the code of its pieces (exchange/pieces/piece_code) and one or two slots for bytes.
-// Senders copy bytes into their own slots, from where the aggregator writes them to the file; or the
+// Every task has a box: room for the code of its pieces (exchange/pieces/piece_code) and one or two slots for
+// bytes. Senders copy bytes into their own slots, from where the aggregator writes them to the file; or the
 // aggregator reads from the file into the slots of those who want the bytes. So bytes are copied once between
 // the memory of a task and the file.
 //

@@ -1,11 +1,12 @@
-// exchange/groups/throttle: no more than so many tasks of a node transfer at once (open mode and hint iotasks=K).
+// exchange/groups/throttle: no more than so many tasks of a node transfer at once (open mode and hint
+// iotasks=K).
 #pragma once
 
 #include <memory>
 
 #include "comm/comm.hpp"
-#include "storage/store.hpp"
 #include "storage/decorators/throttled_file.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 

@@ -5,8 +5,8 @@
 
 #include "comm/agree.hpp"
 #include "exchange/pieces/access_list.hpp"
-#include "exchange/transfer/hosts_file.hpp"
 #include "exchange/rounds.hpp"
+#include "exchange/transfer/hosts_file.hpp"
 
 namespace sheaf::exchange {
 

@@ -3,7 +3,8 @@
 //
 // When a plan is made, every task tells its aggregator which bytes it has for it, in a short code; then only
 // data travel, in rounds: while an aggregator works on the file, the bytes of the next round travel. They go
-// by messages between hosts, and within a host through memory that its tasks share (exchange/groups/node_mail).
+// by messages between hosts, and within a host through memory that its tasks share
+// (exchange/groups/node_mail).
 #pragma once
 
 #include <memory>
@@ -13,8 +14,8 @@
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
-#include "exchange/pieces/access.hpp"
 #include "exchange/groups/node_mail.hpp"
+#include "exchange/pieces/access.hpp"
 #include "exchange/rounds.hpp"
 #include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"

@@ -4,8 +4,8 @@
 
 #include "base/byte_order.hpp"
 #include "comm/agree.hpp"
-#include "exchange/pieces/piece_code.hpp"
 #include "exchange/groups/two_phase.hpp"
+#include "exchange/pieces/piece_code.hpp"
 
 namespace sheaf::exchange {
 

@@ -17,19 +17,32 @@ using layout::TypeMap;
 template <class Body>
 void with_constant(int64_t length, Body body) {
   switch (length) {
-    case 1: return body(std::integral_constant<size_t, 1>());
-    case 2: return body(std::integral_constant<size_t, 2>());
-    case 4: return body(std::integral_constant<size_t, 4>());
-    case 8: return body(std::integral_constant<size_t, 8>());
-    case 12: return body(std::integral_constant<size_t, 12>());
-    case 16: return body(std::integral_constant<size_t, 16>());
-    case 24: return body(std::integral_constant<size_t, 24>());
-    case 32: return body(std::integral_constant<size_t, 32>());
-    case 40: return body(std::integral_constant<size_t, 40>());
-    case 48: return body(std::integral_constant<size_t, 48>());
-    case 64: return body(std::integral_constant<size_t, 64>());
-    case 128: return body(std::integral_constant<size_t, 128>());
-    default: return body(static_cast<size_t>(length));
+    case 1:
+      return body(std::integral_constant<size_t, 1>());
+    case 2:
+      return body(std::integral_constant<size_t, 2>());
+    case 4:
+      return body(std::integral_constant<size_t, 4>());
+    case 8:
+      return body(std::integral_constant<size_t, 8>());
+    case 12:
+      return body(std::integral_constant<size_t, 12>());
+    case 16:
+      return body(std::integral_constant<size_t, 16>());
+    case 24:
+      return body(std::integral_constant<size_t, 24>());
+    case 32:
+      return body(std::integral_constant<size_t, 32>());
+    case 40:
+      return body(std::integral_constant<size_t, 40>());
+    case 48:
+      return body(std::integral_constant<size_t, 48>());
+    case 64:
+      return body(std::integral_constant<size_t, 64>());
+    case 128:
+      return body(std::integral_constant<size_t, 128>());
+    default:
+      return body(static_cast<size_t>(length));
   }
 }
 
@@ -105,7 +118,8 @@ int64_t Access::pieces() const {
 }
 
 std::byte* Access::contiguous(int64_t position) const {
-  const bool one_piece = memory->pieces() <= 1 && (memory->size() == memory->extent() || memory->size() >= bytes());
+  const bool one_piece =
+      memory->pieces() <= 1 && (memory->size() == memory->extent() || memory->size() >= bytes());
   return one_piece && memory->size() > 0 ? address + memory->offset_of(0) + (position - from) : nullptr;
 }
 
@@ -129,7 +143,8 @@ void unpack(const Access& access, int64_t from, int64_t to, const std::byte* in)
 
 void put_pieces(const Access& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset) {
   std::byte* const at = window + (access.displacement - window_offset);
-  if (const std::byte* const stream = access.contiguous(from)) return scatter(*access.filetype, from, to, stream, at);
+  if (const std::byte* const stream = access.contiguous(from))
+    return scatter(*access.filetype, from, to, stream, at);
   std::array<std::byte, chunk_bytes> chunk;
   for (; from < to; from += chunk_bytes) {
     const int64_t end = std::min(to, from + chunk_bytes);
@@ -138,9 +153,11 @@ void put_pieces(const Access& access, int64_t from, int64_t to, std::byte* windo
   }
 }
 
-void take_pieces(const Access& access, int64_t from, int64_t to, const std::byte* window, int64_t window_offset) {
+void take_pieces(const Access& access, int64_t from, int64_t to, const std::byte* window,
+                 int64_t window_offset) {
   const std::byte* const at = window + (access.displacement - window_offset);
-  if (std::byte* const stream = access.contiguous(from)) return gather(*access.filetype, from, to, at, stream);
+  if (std::byte* const stream = access.contiguous(from))
+    return gather(*access.filetype, from, to, at, stream);
   std::array<std::byte, chunk_bytes> chunk;
   for (; from < to; from += chunk_bytes) {
     const int64_t end = std::min(to, from + chunk_bytes);

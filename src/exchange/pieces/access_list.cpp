@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t longest_read = 16 << 20;
 
 [[noreturn]] void too_short(const File& file, int64_t offset) {
-  throw Error(Code::damaged, "'" + file.path() + "' ends before offset " + std::to_string(offset) + ", inside a task's block");
+  throw Error(Code::damaged, "'" + file.path() + "' ends before offset " + std::to_string(offset) +
+                                 ", inside a task's block");
 }
 
 void read_fully(File& file, std::span<std::byte> memory, int64_t offset) {
@@ -60,7 +61,8 @@ void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) 
     joined.resize(static_cast<size_t>(end - pieces[first].offset));
     read_fully(file, joined, pieces[first].offset);
     for (size_t p = first; p < i; ++p)
-      std::memcpy(pieces[p].memory.data(), joined.data() + (pieces[p].offset - pieces[first].offset), pieces[p].memory.size());
+      std::memcpy(pieces[p].memory.data(), joined.data() + (pieces[p].offset - pieces[first].offset),
+                  pieces[p].memory.size());
   }
 }
 
@@ -69,10 +71,11 @@ namespace {
 template <class Byte>
 void add(std::vector<Piece<Byte>>& to, const Access& access) {
   std::byte* next = access.contiguous(access.from);
-  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to, [&](int64_t offset, int64_t length) {
-    to.push_back({offset, {next, static_cast<size_t>(length)}});
-    next += length;
-  });
+  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to,
+                         [&](int64_t offset, int64_t length) {
+                           to.push_back({offset, {next, static_cast<size_t>(length)}});
+                           next += length;
+                         });
 }
 
 }  // namespace

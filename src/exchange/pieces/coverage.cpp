@@ -26,10 +26,11 @@ uint64_t coverage(const Access& access, int64_t from, int64_t to) {
   uint64_t sum = 0;
   int64_t last = -1;  // neighbours need no hash between them
   if (from < to)
-    layout::for_each_piece(*access.filetype, access.displacement, from, to, [&](int64_t begin, int64_t length) {
-      if (begin != last) sum += (last < 0 ? 0 : hash(last)) - hash(begin);
-      last = begin + length;
-    });
+    layout::for_each_piece(*access.filetype, access.displacement, from, to,
+                           [&](int64_t begin, int64_t length) {
+                             if (begin != last) sum += (last < 0 ? 0 : hash(last)) - hash(begin);
+                             last = begin + length;
+                           });
   return last < 0 ? sum : sum + hash(last);
 }
 
@@ -51,7 +52,8 @@ void CoverageMap::set(const Access& access, int64_t from, int64_t to, int64_t wi
 
 int64_t CoverageMap::find(int64_t begin, int64_t end, uint64_t flip) const {
   while (begin < end) {
-    const uint64_t word = (words_[static_cast<size_t>(begin / bits)].load(std::memory_order_relaxed) ^ flip) >> (begin % bits);
+    const uint64_t word =
+        (words_[static_cast<size_t>(begin / bits)].load(std::memory_order_relaxed) ^ flip) >> (begin % bits);
     if (word != 0) return std::min(end, begin + std::countr_zero(word));
     begin += bits - begin % bits;
   }

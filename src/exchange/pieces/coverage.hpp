@@ -1,8 +1,8 @@
 // exchange/pieces/coverage: whether the pieces of all tasks fill a range, and where they leave gaps.
 //
-// A piece adds hash(end) - hash(begin). The sum over the pieces of all tasks equals hash(high) - hash(low) if they tile
-// [low, high) exactly once, since all boundaries inside cancel; and, but for a chance of 2^-64, only then. So one number per
-// task, in any order, tells it, where lists would have to be sorted.
+// A piece adds hash(end) - hash(begin). The sum over the pieces of all tasks equals hash(high) - hash(low) if
+// they tile [low, high) exactly once, since all boundaries inside cancel; and, but for a chance of 2^-64,
+// only then. So one number per task, in any order, tells it, where lists would have to be sorted.
 #pragma once
 
 #include <atomic>

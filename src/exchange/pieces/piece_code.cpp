@@ -13,7 +13,9 @@ using layout::Run;
 using layout::TypeMap;
 
 // Pieces may go back in the file: small distances either way are short.
-uint64_t zigzag(int64_t distance) { return static_cast<uint64_t>(distance) << 1 ^ static_cast<uint64_t>(distance >> 63); }
+uint64_t zigzag(int64_t distance) {
+  return static_cast<uint64_t>(distance) << 1 ^ static_cast<uint64_t>(distance >> 63);
+}
 int64_t unzigzag(uint64_t code) { return static_cast<int64_t>(code >> 1) ^ -static_cast<int64_t>(code & 1); }
 
 int64_t take(std::span<const std::byte>& code) {
@@ -85,7 +87,8 @@ TypeMap decode_pieces(std::span<const std::byte> code) {
     run.count = take(code);
     run.stride = run.count > 1 ? unzigzag(take_number(code)) : 0;
     if (run.offset < 0 || run.length <= 0 || run.count <= 0) throw_senseless();
-    const int64_t last = must_fit(checked_add(run.offset, must_fit(checked_mul(run.count - 1, run.stride), "a piece")), "a piece");
+    const int64_t last = must_fit(
+        checked_add(run.offset, must_fit(checked_mul(run.count - 1, run.stride), "a piece")), "a piece");
     if (last < 0) throw_senseless();
     end = must_fit(checked_add(last, run.length), "a piece");
     pieces = must_fit(checked_add(pieces, run.count), "the number of pieces");

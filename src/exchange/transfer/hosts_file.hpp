@@ -1,4 +1,5 @@
-// exchange/transfer/hosts_file: a file that tasks of several hosts have open, each host with a page cache of its own.
+// exchange/transfer/hosts_file: a file that tasks of several hosts have open, each host with a page cache of
+// its own.
 //
 // Caches write back whole pages, with what other hosts had in them before, and go on to show what they have.
 // So this file reads and writes past the cache: exactly the bytes of the call (File::write_through), or,

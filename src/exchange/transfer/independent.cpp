@@ -20,8 +20,8 @@ constexpr int64_t bytes_per_read = 4 << 10;
 constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
 constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
 
-// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true. The result is that
-// of the last call.
+// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
+// The result is that of the last call.
 template <class Request>
 bool in_requests(const Access& access, int64_t from, int64_t to, Request request) {
   bool going = true;
@@ -49,8 +49,8 @@ bool sieves(const Access& access, const Alone& how, int64_t worth) {
   return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
 }
 
-// Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and its first byte.
-// `use` returns false to end.
+// Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and
+// its first byte. `use` returns false to end.
 template <class Use>
 void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, Use use) {
   while (from < to) {
@@ -81,47 +81,52 @@ void write_direct(File& file, const Access& access, int64_t from, int64_t to, Ta
 void write_sieved(File& file, const Access& access, const Alone& how, Tally& tally) {
   ++tally.sieve_calls;
   std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
-  in_windows(access, access.from, access.to, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
-    const auto window = std::span(memory).first(static_cast<size_t>(length));
-    const auto fill_and_put = [&] {
-      put_pieces(access, from, to, window.data(), offset);
-      put(file, window, offset, tally);
-    };
-    const bool full = to - from == length;
-    if (full) {
-      how.locked ? fill_and_put() : while_shared(file, offset, length, fill_and_put);
-      return true;
-    }
-    if (!how.locked && !file.lock(offset, length, true, Barred::tell).held) {
-      while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
-      return true;
-    }
-    const auto problem = attempt([&] {
-      const size_t got = get(file, window, offset, tally);
-      std::ranges::fill(window.subspan(got), std::byte());
-      fill_and_put();
-    });
-    if (!how.locked) file.unlock(offset, length);
-    if (problem) throw *problem;
-    return true;
-  });
+  in_windows(access, access.from, access.to, how.buffer,
+             [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
+               const auto window = std::span(memory).first(static_cast<size_t>(length));
+               const auto fill_and_put = [&] {
+                 put_pieces(access, from, to, window.data(), offset);
+                 put(file, window, offset, tally);
+               };
+               const bool full = to - from == length;
+               if (full) {
+                 how.locked ? fill_and_put() : while_shared(file, offset, length, fill_and_put);
+                 return true;
+               }
+               if (!how.locked && !file.lock(offset, length, true, Barred::tell).held) {
+                 while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
+                 return true;
+               }
+               const auto problem = attempt([&] {
+                 const size_t got = get(file, window, offset, tally);
+                 std::ranges::fill(window.subspan(got), std::byte());
+                 fill_and_put();
+               });
+               if (!how.locked) file.unlock(offset, length);
+               if (problem) throw *problem;
+               return true;
+             });
 }
 
 int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alone& how, Tally& tally) {
   ++tally.sieve_calls;
   std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
   int64_t done = access.from;
-  in_windows(access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
-    const size_t got = get(file, std::span(memory).first(static_cast<size_t>(length)), offset, tally);
-    done = static_cast<int64_t>(got) == length ? to : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
-    take_pieces(access, from, done, memory.data(), offset);
-    return done == to;
-  });
+  in_windows(
+      access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
+        const size_t got = get(file, std::span(memory).first(static_cast<size_t>(length)), offset, tally);
+        done = static_cast<int64_t>(got) == length
+                   ? to
+                   : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
+        take_pieces(access, from, done, memory.data(), offset);
+        return done == to;
+      });
   return done - access.from;
 }
 
 // All pieces of stream positions [from, to) that lie in `memory` one behind the other.
-std::vector<ScatteredFile::Piece> pieces_of(const Access& access, int64_t from, int64_t to, std::byte* memory) {
+std::vector<ScatteredFile::Piece> pieces_of(const Access& access, int64_t from, int64_t to,
+                                            std::byte* memory) {
   std::vector<ScatteredFile::Piece> pieces;
   in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
     pieces.push_back({offset, memory + (position - from), length});
@@ -189,7 +194,8 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
 
 void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return;
-  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file)) return write_scattered(*pieces, access, tally);
+  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file))
+    return write_scattered(*pieces, access, tally);
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
   const auto write = [&] { write_direct(file, access, access.from, access.to, tally); };

@@ -15,10 +15,12 @@ constexpr int64_t gap_worth_a_request = 4 << 10;
 using Gaps = std::vector<std::pair<int64_t, int64_t>>;
 
 // What lies between the gaps of a run, which begin and end within it.
-void write_between(File& file, std::span<const std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
+void write_between(File& file, std::span<const std::byte> run, int64_t offset, const Gaps& gaps,
+                   Tally& tally) {
   int64_t from = 0;
   const auto write_to = [&](int64_t to) {
-    put_shared(file, run.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)), offset + from, tally);
+    put_shared(file, run.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)), offset + from,
+               tally);
   };
   for (const auto& [gap, end] : gaps) {
     write_to(gap);
@@ -30,7 +32,8 @@ void write_between(File& file, std::span<const std::byte> run, int64_t offset, c
 void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
   ++tally.sieve_calls;
   const int64_t length = std::ssize(run);
-  if (!file.lock(offset, length, true, Barred::tell).held) return write_between(file, run, offset, gaps, tally);
+  if (!file.lock(offset, length, true, Barred::tell).held)
+    return write_between(file, run, offset, gaps, tally);
   const auto error = attempt([&] {
     std::vector<std::byte> old(run.size());
     const size_t got = get(file, old, offset, tally);
@@ -44,7 +47,8 @@ void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const
 
 }  // namespace
 
-void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window, const CoverageMap& map, int64_t offset) {
+void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window,
+                 const CoverageMap& map, int64_t offset) {
   const int64_t length = std::ssize(window);
   for (int64_t from = map.next_set(0, length); from < length;) {
     const int64_t to = map.next_clear(from, length);
@@ -61,14 +65,17 @@ void put_scattered(ScatteredFile& file, std::span<const ScatteredFile::Piece> pi
   file.write_scattered(pieces);
 }
 
-void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset, Sieving sieving, Tally& tally) {
+void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
+                   Sieving sieving, Tally& tally) {
   if (auto* const scattered = dynamic_cast<ScatteredFile*>(&file)) {
     std::vector<ScatteredFile::Piece> pieces;
     add_covered(pieces, window, map, offset);
     return put_scattered(*scattered, pieces, tally);
   }
   const int64_t length = std::ssize(window);
-  const int64_t worth = sieving == Sieving::never ? 0 : sieving == Sieving::always ? length : gap_worth_a_request;
+  const int64_t worth = sieving == Sieving::never    ? 0
+                        : sieving == Sieving::always ? length
+                                                     : gap_worth_a_request;
   Gaps gaps;
   for (int64_t from = map.next_set(0, length); from < length;) {
     gaps.clear();

@@ -1,6 +1,6 @@
-// storage/decorators/few_descriptors: files that are read, thousands of them open at a time, as by the tools and the
-// serial reader of a multifile of many physical files. The process has descriptors for those used last;
-// others rest, and are opened again when they are used next.
+// storage/decorators/few_descriptors: files that are read, thousands of them open at a time, as by the tools
+// and the serial reader of a multifile of many physical files. The process has descriptors for those used
+// last; others rest, and are opened again when they are used next.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
-// storage/decorators/forwarding_file: a File that hands on to another one what every File has to do; decorators override what they are about,
-// and what else they hand on. The rest, hints and short cuts, is as File has it by default: a decorator must not be passed by.
+// storage/decorators/forwarding_file: a File that hands on to another one what every File has to do;
+// decorators override what they are about, and what else they hand on. The rest, hints and short cuts, is as
+// File has it by default: a decorator must not be passed by.
 #pragma once
 
 #include <memory>

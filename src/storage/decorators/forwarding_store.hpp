@@ -1,5 +1,5 @@
-// storage/decorators/forwarding_store: a Store that hands on to another one; decorators override what they are about.
-// Its files are those of the other one, unless a decorator wraps them.
+// storage/decorators/forwarding_store: a Store that hands on to another one; decorators override what they
+// are about. Its files are those of the other one, unless a decorator wraps them.
 #pragma once
 
 #include "storage/store.hpp"

@@ -26,7 +26,8 @@ class SharedHandles::Table {
     using is_transparent = void;
     template <class A, class B>
     bool operator()(const A& a, const B& b) const {
-      return std::pair<std::string_view, bool>(a.place, a.writable) < std::pair<std::string_view, bool>(b.place, b.writable);
+      return std::pair<std::string_view, bool>(a.place, a.writable) <
+             std::pair<std::string_view, bool>(b.place, b.writable);
     }
   };
   struct Entry {
@@ -48,7 +49,10 @@ class SharedHandles::Table {
 class SharedHandles::Handle final : public ForwardingFile {
  public:
   Handle(std::shared_ptr<File> inner, std::string place, bool writable, std::shared_ptr<Table> table)
-      : ForwardingFile(std::move(inner)), table_(std::move(table)), place_(std::move(place)), writable_(writable) {}
+      : ForwardingFile(std::move(inner)),
+        table_(std::move(table)),
+        place_(std::move(place)),
+        writable_(writable) {}
   ~Handle() override {
     const std::lock_guard lock(table_->mutex);
     leave_table();
@@ -67,7 +71,9 @@ class SharedHandles::Handle final : public ForwardingFile {
     return inner().lock(offset, length, exclusive, barred);
   }
   void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner().try_lock(offset, length, exclusive); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inner().try_lock(offset, length, exclusive);
+  }
   void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
   void allocate(int64_t size) override { inner().allocate(size); }
   int writers_at_once() override { return inner().writers_at_once(); }
@@ -95,7 +101,7 @@ class SharedHandles::Handle final : public ForwardingFile {
 
   const std::shared_ptr<Table> table_;
   const std::string place_;  // what the name stood for when it was opened
-  int64_t holders_ = 1;  // opens without their close; guarded by the table's mutex
+  int64_t holders_ = 1;      // opens without their close; guarded by the table's mutex
   const bool writable_;
 };
 

@@ -43,7 +43,9 @@ class ThrottledFile : public ForwardingFile {
   LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
     return inner().lock(offset, length, exclusive, barred);
   }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner().try_lock(offset, length, exclusive); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inner().try_lock(offset, length, exclusive);
+  }
   void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
   void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
   void allocate(int64_t size) override { inner().allocate(size); }

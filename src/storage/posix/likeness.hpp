@@ -1,5 +1,5 @@
-// storage/posix/likeness: what a file is to its users beside its bytes: mode, owner, group, access control lists,
-// extended attributes.
+// storage/posix/likeness: what a file is to its users beside its bytes: mode, owner, group, access control
+// lists, extended attributes.
 #pragma once
 
 namespace sheaf {

@@ -1,5 +1,6 @@
-// storage/posix/locked_slots: WriteSlots among processes. Byte s of the file is locked by whoever has slot s; the byte
-// behind the last slot by the one task that looks for a free slot, so that the others sleep, in order.
+// storage/posix/locked_slots: WriteSlots among processes. Byte s of the file is locked by whoever has slot s;
+// the byte behind the last slot by the one task that looks for a free slot, so that the others sleep, in
+// order.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -59,7 +60,8 @@ class LockedSlots final : public WriteSlots {
     return uninterrupted([&] { return ::fcntl(fd_, command, &range); }) == 0;
   }
 
-  // Takes any slot, as soon as one is free. False, with errno, if locking fails otherwise than by being taken.
+  // Takes any slot, as soon as one is free. False, with errno, if locking fails otherwise than by being
+  // taken.
   bool find_free() {
     for (useconds_t pause = shortest_pause;; pause = std::min(2 * pause, longest_pause)) {
       for (int tries = 0; tries < count_; ++tries) {

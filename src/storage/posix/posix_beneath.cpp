@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "storage/posix/beneath.hpp"
-#include "storage/system/posix_descriptor.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/posix/posix_store.hpp"
+#include "storage/system/posix_descriptor.hpp"
 #include "storage/system/posix_transfer.hpp"
 #include "storage/write_slots.hpp"
 
@@ -154,7 +154,8 @@ class BeneathStore final : public Store {
     const size_t slash = below.rfind('/');
     int fd = root_->resolve(below, O_PATH | O_CLOEXEC, "cannot find the file system of");
     if (fd < 0 && errno == ENOENT)
-      fd = root_->resolve(slash == std::string::npos ? "." : below.substr(0, slash), O_PATH | O_CLOEXEC, "cannot find the file system of");
+      fd = root_->resolve(slash == std::string::npos ? "." : below.substr(0, slash), O_PATH | O_CLOEXEC,
+                          "cannot find the file system of");
     if (fd < 0) throw os_error("cannot find the file system of", root_->full(below), errno);
     const Descriptor found(fd);
     return traits_of_descriptor(found.get());

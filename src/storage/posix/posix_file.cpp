@@ -17,8 +17,8 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "storage/posix/posix_store.hpp"
-#include "storage/system/posix_transfer.hpp"
 #include "storage/range.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 
@@ -68,7 +68,8 @@ void require_success(const char* verb, const std::string& path, int64_t offset, 
 // Throws invalid_argument for what knows no positions.
 void require_positions(const std::string& path, const struct stat& found) {
   const char* const what = S_ISFIFO(found.st_mode) ? "pipe" : S_ISSOCK(found.st_mode) ? "socket" : nullptr;
-  if (what) throw Error(Code::invalid_argument, "'" + path + "': is a " + what + ", not a regular file", ESPIPE);
+  if (what)
+    throw Error(Code::invalid_argument, "'" + path + "': is a " + what + ", not a regular file", ESPIPE);
 }
 
 // Removes the first `bytes` bytes from the list that starts at `first`; returns the new first element.
@@ -85,19 +86,22 @@ size_t skip(std::span<iovec> list, size_t first, size_t bytes) {
 
 int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory) {
   const int base = base_of(directory);
-  return open_descriptor(path, access,
-                         {[&](int flags) { return uninterrupted([&] { return ::openat(base, path.c_str(), flags, 0666); }); },
-                          [&](struct stat& found) { return ::fstatat(base, path.c_str(), &found, 0) == 0; }});
+  return open_descriptor(
+      path, access,
+      {[&](int flags) { return uninterrupted([&] { return ::openat(base, path.c_str(), flags, 0666); }); },
+       [&](struct stat& found) { return ::fstatat(base, path.c_str(), &found, 0) == 0; }});
 }
 
-// An open may wait without end for the other side of a pipe or device, and for somebody who has a lease on a regular file.
+// An open may wait without end for the other side of a pipe or device, and for somebody who has a lease on a
+// regular file.
 int open_descriptor(const std::string& path, Access access, const Opening& how) {
   const auto open = [&](int more) { return how.open(flags_of(access) | O_NOCTTY | more); };
   struct stat found {};
   int fd = open(O_NONBLOCK);
   if (fd < 0) {
     const int error = errno;
-    if (const char* const why = access == Access::beside ? foreign_by(error) : nullptr) throw file_error(Code::foreign, path, why);
+    if (const char* const why = access == Access::beside ? foreign_by(error) : nullptr)
+      throw file_error(Code::foreign, path, why);
     if ((error == ENXIO || error == EWOULDBLOCK) && how.status(found)) require_positions(path, found);
     if (error == EWOULDBLOCK && access != Access::beside && S_ISREG(found.st_mode)) fd = open(0);
     if (fd < 0) throw os_error(failed_open(access), path, error);
@@ -117,14 +121,16 @@ int open_descriptor(const std::string& path, Access access, const Opening& how) 
   return fd;
 }
 
-PosixFile::PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory)
+PosixFile::PosixFile(const std::string& path, Access access,
+                     std::shared_ptr<const WorkingDirectory> directory)
     : path_(path),
       directory_(std::move(directory)),
       fd_(open_descriptor(path, access, directory_.get())),
       writable_(access != Access::read),
       name_unsynced_(access == Access::create || access == Access::fresh) {}
 
-PosixFile::PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory, Opening how)
+PosixFile::PosixFile(const std::string& path, Access access,
+                     std::shared_ptr<const WorkingDirectory> directory, Opening how)
     : path_(path),
       how_(std::move(how)),
       directory_(std::move(directory)),
@@ -232,9 +238,11 @@ void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int
   if (target.descriptor() >= 0 && target.descriptor() != fd_ && offset >= 0 && target_offset >= 0) {
     constexpr int64_t border = 64 << 10;
     while (length > 0) {
-      // The kernel moves 64 KiB at a time: begun on a border, each fills large pages of the target. Few are not worth a call.
+      // The kernel moves 64 KiB at a time: begun on a border, each fills large pages of the target. Few are
+      // not worth a call.
       const int64_t ahead = length < 8 * border ? 0 : to % border;
-      const size_t count = std::min(static_cast<size_t>(ahead == 0 ? length : border - ahead), most_bytes_per_call);
+      const size_t count =
+          std::min(static_cast<size_t>(ahead == 0 ? length : border - ahead), most_bytes_per_call);
       const ssize_t n =
           uninterrupted([&] { return ::copy_file_range(fd_, &from, target.descriptor(), &to, count, 0); });
       if (n <= 0) break;
@@ -272,11 +280,15 @@ void PosixFile::wake() {
   struct stat now;
   const bool known = ::fstat(again, &now) == 0;
   const bool same = known && now.st_dev == rested_.st_dev && now.st_ino == rested_.st_ino;
-  const bool alike = known && now.st_size == rested_.st_size && now.st_mtim.tv_sec == rested_.st_mtim.tv_sec &&
+  const bool alike = known && now.st_size == rested_.st_size &&
+                     now.st_mtim.tv_sec == rested_.st_mtim.tv_sec &&
                      now.st_mtim.tv_nsec == rested_.st_mtim.tv_nsec;
   if (!same && !alike) {
     ::close(again);
-    throw Error(Code::io, "'" + path_ + "': another file has got this name since it was opened; open the multifile again", ESTALE);
+    throw Error(
+        Code::io,
+        "'" + path_ + "': another file has got this name since it was opened; open the multifile again",
+        ESTALE);
   }
   fd_ = again;
 }

@@ -1,5 +1,5 @@
-// storage/posix/posix_file: one open file of the operating system. All transfers are positional, so that the offset
-// of the descriptor means nothing and threads need no lock.
+// storage/posix/posix_file: one open file of the operating system. All transfers are positional, so that the
+// offset of the descriptor means nothing and threads need no lock.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "storage/posix/direct_file.hpp"
 #include "storage/decorators/few_descriptors.hpp"
+#include "storage/posix/direct_file.hpp"
 #include "storage/posix/range_locks.hpp"
 #include "storage/store.hpp"
 #include "storage/traits/traits.hpp"
@@ -21,8 +21,9 @@
 namespace sheaf {
 
 // A new descriptor, closed on exec; the caller owns it. Throws not_found, permission, io (EEXIST, EISDIR,
-// ...) as the operating system refuses; a directory, pipe or socket is refused for any access, without waiting. Created files
-// get mode 0666 less umask. A relative path counts from `directory`; null: from the current one.
+// ...) as the operating system refuses; a directory, pipe or socket is refused for any access, without
+// waiting. Created files get mode 0666 less umask. A relative path counts from `directory`; null: from the
+// current one.
 int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory = nullptr);
 
 // The same for who finds files in another way than by their names.
@@ -32,16 +33,18 @@ struct Opening {
 };
 int open_descriptor(const std::string& path, Access access, const Opening& how);
 
-// Where file systems let hosts keep pages over an open (storage/traits/traits.hpp, opens_anew): what is read from
-// now on is what others have closed before. Nothing elsewhere, and never an error: the host may have pages
-// that it cannot give up.
+// Where file systems let hosts keep pages over an open (storage/traits/traits.hpp, opens_anew): what is read
+// from now on is what others have closed before. Nothing elsewhere, and never an error: the host may have
+// pages that it cannot give up.
 void forget_what_was_kept(int fd);
 
 class PosixFile final : public File, public RestingFile {
  public:
   // Throws what open_descriptor() throws.
-  PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory = nullptr);
-  PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory, Opening how);
+  PosixFile(const std::string& path, Access access,
+            std::shared_ptr<const WorkingDirectory> directory = nullptr);
+  PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory,
+            Opening how);
   ~PosixFile() override;
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -66,8 +69,8 @@ class PosixFile final : public File, public RestingFile {
   int64_t next_data(int64_t offset) override;
   int64_t next_hole(int64_t offset) override;
 
-  // Open file description locks: each File is a holder of its own, in this process too. Threads with one File exclude each
-  // other here, also where they only read.
+  // Open file description locks: each File is a holder of its own, in this process too. Threads with one File
+  // exclude each other here, also where they only read.
   LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override;
   bool try_lock(int64_t offset, int64_t length, bool exclusive) override;
   void unlock(int64_t offset, int64_t length) override;
@@ -84,7 +87,7 @@ class PosixFile final : public File, public RestingFile {
 
  private:
   std::string path_;
-  Opening how_;  // empty: by the path
+  Opening how_;                                        // empty: by the path
   std::shared_ptr<const WorkingDirectory> directory_;  // that path_ counts from
   int fd_;
   bool writable_;
@@ -102,7 +105,7 @@ class PosixFile final : public File, public RestingFile {
   std::atomic<int> file_system_ = -1;  // -1: not asked yet
   RangeLocks locks_;
   int64_t lockers_ = 1;
-  std::mutex direct_mutex_;  // guards what follows
+  std::mutex direct_mutex_;             // guards what follows
   std::shared_ptr<DirectFile> direct_;  // opened with O_DIRECT when it was first wanted, and again by renew()
   std::shared_ptr<DirectFile> written_;  // FUSE: what write_through() has written with since the last sync
 };

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/posix/posix_locks.hpp"
-#include "storage/system/posix_transfer.hpp"
 #include "storage/range.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 
@@ -32,7 +32,8 @@ int try_lock_range(int fd, short type, int64_t offset, int64_t length) {
 
 std::optional<Bar> find_bar(int fd, short type, int64_t offset, int64_t length) {
   struct flock range = as_flock(type, offset, length);
-  if (uninterrupted([&] { return ::fcntl(fd, F_OFD_GETLK, &range); }) != 0 || range.l_type == F_UNLCK) return std::nullopt;
+  if (uninterrupted([&] { return ::fcntl(fd, F_OFD_GETLK, &range); }) != 0 || range.l_type == F_UNLCK)
+    return std::nullopt;
   return Bar{range.l_start, range.l_len > 0 ? range.l_start + range.l_len : INT64_MAX, range.l_pid};
 }
 
@@ -40,7 +41,8 @@ LockResult PosixFile::lock(int64_t offset, int64_t length, bool exclusive, Barre
   require_range(path_, offset, static_cast<size_t>(length));
   const auto patience = lock_patience(lockers_, length);
   const Looks looks;
-  if (!locks_.lock(offset, length, true, patience)) throw not_locked(path_, offset, length, "another thread", looks.waited());
+  if (!locks_.lock(offset, length, true, patience))
+    throw not_locked(path_, offset, length, "another thread", looks.waited());
   const auto failed = [&](const Error& error) {
     locks_.unlock(offset, length);
     return error;
@@ -50,7 +52,9 @@ LockResult PosixFile::lock(int64_t offset, int64_t length, bool exclusive, Barre
     const int error = try_lock_range(fd_, type, offset, length);
     if (error == 0) return {};
     if (error != EAGAIN && error != EACCES)
-      throw failed(os_error("cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of", path_, error));
+      throw failed(os_error(
+          "cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of",
+          path_, error));
     const auto bar = find_bar(fd_, type, offset, length);
     const bool of_program = bar && bar->of_program();
     if (of_program && barred == Barred::tell) {
@@ -59,7 +63,8 @@ LockResult PosixFile::lock(int64_t offset, int64_t length, bool exclusive, Barre
     }
     const auto waited = looks.waited();
     if (of_program && waited > barred_patience)
-      throw failed(not_locked(path_, offset, length, "process " + std::to_string(bar->pid) + ", by lockf or fcntl,", waited));
+      throw failed(not_locked(path_, offset, length,
+                              "process " + std::to_string(bar->pid) + ", by lockf or fcntl,", waited));
     if (waited > patience) throw failed(not_locked(path_, offset, length, "another task", waited));
   }
 }
@@ -71,7 +76,9 @@ bool PosixFile::try_lock(int64_t offset, int64_t length, bool exclusive) {
   if (error == 0) return true;
   locks_.unlock(offset, length);
   if (error == EAGAIN || error == EACCES) return false;
-  throw os_error("cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of", path_, error);
+  throw os_error(
+      "cannot lock " + std::to_string(length) + " bytes at offset " + std::to_string(offset) + " of", path_,
+      error);
 }
 
 void PosixFile::unlock(int64_t offset, int64_t length) {
@@ -83,7 +90,8 @@ void PosixFile::allocate(int64_t size) {
   require_writable(path_, writable_);
   require_range(path_, size, 0);
   if (size == 0 || uninterrupted([&] { return ::fallocate(fd_, 0, 0, size); }) == 0) return;
-  if (errno != EOPNOTSUPP) throw os_error("cannot set aside " + std::to_string(size) + " bytes for", path_, errno);
+  if (errno != EOPNOTSUPP)
+    throw os_error("cannot set aside " + std::to_string(size) + " bytes for", path_, errno);
   File::allocate(size);
 }
 

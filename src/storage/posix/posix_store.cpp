@@ -13,8 +13,8 @@
 
 #include "base/error.hpp"
 #include "storage/posix/likeness.hpp"
-#include "storage/system/posix_descriptor.hpp"
 #include "storage/posix/posix_file.hpp"
+#include "storage/system/posix_descriptor.hpp"
 #include "storage/system/posix_transfer.hpp"
 #include "storage/write_slots.hpp"
 
@@ -29,8 +29,8 @@ int open_descriptor(const std::string& path, int flags, const WorkingDirectory* 
   return uninterrupted([&] { return ::openat(base_of(base), path.c_str(), flags | O_CLOEXEC); });
 }
 
-// What the link `path` says; empty: it is none. Throws permission where the system does not let this process follow it: others can
-// put links into directories like /tmp.
+// What the link `path` says; empty: it is none. Throws permission where the system does not let this process
+// follow it: others can put links into directories like /tmp.
 std::string link_text(const std::string& path, const WorkingDirectory* base) {
   std::string text(PATH_MAX, '\0');
   const ssize_t length = ::readlinkat(base_of(base), path.c_str(), text.data(), text.size());
@@ -41,8 +41,8 @@ std::string link_text(const std::string& path, const WorkingDirectory* base) {
   return text;
 }
 
-// A host that knew a name before another host removed it, and maybe made it anew, is told so by its next call; the one after that
-// finds what is there now.
+// A host that knew a name before another host removed it, and maybe made it anew, is told so by its next
+// call; the one after that finds what is there now.
 template <class Call>
 auto while_stale(Call call) {
   constexpr int most_tries = 20;
@@ -61,7 +61,8 @@ auto while_stale(Call call) {
 void sync_directory_of(const std::string& path, const WorkingDirectory* base) {
   const auto slash = path.rfind('/');
   const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = uninterrupted([&] { return ::openat(base_of(base), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  const int fd = uninterrupted(
+      [&] { return ::openat(base_of(base), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd < 0) return;
   const int error = uninterrupted([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
   ::close(fd);
@@ -97,7 +98,8 @@ FileStatus PosixStore::status(const std::string& path) {
 }
 
 void PosixStore::remove(const std::string& path) {
-  if (::unlinkat(base_of(directory_.get()), path.c_str(), 0) != 0) throw os_error("cannot remove", path, errno);
+  if (::unlinkat(base_of(directory_.get()), path.c_str(), 0) != 0)
+    throw os_error("cannot remove", path, errno);
 }
 
 void PosixStore::rename(const std::string& from, const std::string& to) {
@@ -131,7 +133,9 @@ void PosixStore::take_after(const std::string& path, const std::string& like, Ma
   const Descriptor from(open_descriptor(like, O_PATH, directory_.get()));
   const Descriptor to(open_descriptor(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, directory_.get()));
   struct stat found;
-  if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) || found.st_nlink != 1) return;
+  if (from.get() < 0 || to.get() < 0 || ::fstat(to.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
+      found.st_nlink != 1)
+    return;
   if (making == Making::begun) {
     ::fchmod(to.get(), S_IRUSR | S_IWUSR);
   } else {

@@ -1,4 +1,5 @@
-// storage/posix/posix_store: the operating system's files by path, for posix_store() and posix_store_here() (store.hpp).
+// storage/posix/posix_store: the operating system's files by path, for posix_store() and posix_store_here()
+// (store.hpp).
 #pragma once
 
 #include <sys/stat.h>
@@ -9,14 +10,15 @@
 
 namespace sheaf {
 
-// Brings the names in the directory of `path` to disk. Best effort: a directory that may be entered but not read cannot be synced
-// by anyone. Throws io and no_space.
+// Brings the names in the directory of `path` to disk. Best effort: a directory that may be entered but not
+// read cannot be synced by anyone. Throws io and no_space.
 void sync_directory_of(const std::string& path, const WorkingDirectory* base);
 
 class PosixStore final : public Store, public ConfiningStore {
  public:
   // Relative names count from `directory`; null: from the one that is current at each call.
-  explicit PosixStore(std::shared_ptr<const WorkingDirectory> directory = nullptr) : directory_(std::move(directory)) {}
+  explicit PosixStore(std::shared_ptr<const WorkingDirectory> directory = nullptr)
+      : directory_(std::move(directory)) {}
 
   std::shared_ptr<File> open(const std::string& path, Access access) override;
   FileStatus status(const std::string& path) override;
@@ -27,7 +29,9 @@ class PosixStore final : public Store, public ConfiningStore {
   std::string place_of(const std::string& path) override;
   std::string target_of(const std::string& path) override;
   void take_after(const std::string& path, const std::string& like, Making making) override;
-  FileSystemTraits traits(const std::string& path) override { return traits_of_path(path, base_of(directory_.get())); }
+  FileSystemTraits traits(const std::string& path) override {
+    return traits_of_path(path, base_of(directory_.get()));
+  }
   void sync_name(const std::string& path) override { sync_directory_of(path, directory_.get()); }
   std::shared_ptr<Store> beneath(std::string root) override;
 

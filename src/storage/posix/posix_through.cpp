@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "storage/posix/direct_file.hpp"
 #include "storage/posix/posix_file.hpp"
-#include "storage/system/posix_transfer.hpp"
 #include "storage/range.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 

@@ -32,7 +32,8 @@ bool RangeLocks::try_lock(int64_t offset, int64_t length, bool exclusive) {
 void RangeLocks::unlock(int64_t offset, int64_t length) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(held_, [&](const Held& held) { return held.offset == offset && held.length == length; });
+    const auto found = std::ranges::find_if(
+        held_, [&](const Held& held) { return held.offset == offset && held.length == length; });
     if (found != held_.end()) held_.erase(found);
   }
   freed_.notify_all();

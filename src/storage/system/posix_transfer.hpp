@@ -1,5 +1,5 @@
-// storage/system/posix_transfer: the loop around read(2) and write(2)-like calls: interrupted calls are repeated,
-// short ones continued, and no call is asked for more than Linux moves at once.
+// storage/system/posix_transfer: the loop around read(2) and write(2)-like calls: interrupted calls are
+// repeated, short ones continued, and no call is asked for more than Linux moves at once.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// storage/traits/mounts: what /proc/self/mountinfo says of the place of a file: which type of file system is mounted
-// there, from where, with which options. For storage/traits/traits; everybody else asks for traits.
+// storage/traits/mounts: what /proc/self/mountinfo says of the place of a file: which type of file system is
+// mounted there, from where, with which options. For storage/traits/traits; everybody else asks for traits.
 #pragma once
 
 #include <cstdint>

@@ -97,8 +97,9 @@ std::optional<Decoded> decode(std::span<const std::byte> message) {
   Reader in(message);
   uint32_t found = 0;
   int64_t sections = 0;
-  if (!in.get(found) || found != magic || !in.get(request.kind) || !in.get(request.answer_tag) || !in.get(request.handle) ||
-      !in.get(request.values) || !in.get_text(request.path) || !in.get_text(request.more) || !in.get(sections))
+  if (!in.get(found) || found != magic || !in.get(request.kind) || !in.get(request.answer_tag) ||
+      !in.get(request.handle) || !in.get(request.values) || !in.get_text(request.path) ||
+      !in.get_text(request.more) || !in.get(sections))
     return std::nullopt;
   if (request.kind < Kind::look || request.kind > Kind::bye) return std::nullopt;
   for (; sections > 0; --sections) {

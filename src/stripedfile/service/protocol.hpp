@@ -1,9 +1,10 @@
 // stripedfile/service/protocol: what compute tasks and I/O listeners say to each other.
 //
-// A request is one message: a head and, for writes, the bytes of all its extents one behind the other. The answer is one
-// message: a head of fixed size, of which only the used part travels, and for reads the bytes. Where the task's memory can be lent
-// (process/lent_memory.hpp), a request says instead where in it the bytes are, or go to, and no bytes travel. Numbers are in the byte
-// order of the machine, since both sides are tasks of one MPI program.
+// A request is one message: a head and, for writes, the bytes of all its extents one behind the other. The
+// answer is one message: a head of fixed size, of which only the used part travels, and for reads the bytes.
+// Where the task's memory can be lent (process/lent_memory.hpp), a request says instead where in it the bytes
+// are, or go to, and no bytes travel. Numbers are in the byte order of the machine, since both sides are
+// tasks of one MPI program.
 #pragma once
 
 #include <array>
@@ -22,22 +23,24 @@ namespace sheaf::sfio {
 using exchange::Extent;
 
 enum class Kind : int32_t {
-  look,    // path: what is there? -> values exists, has identity, size, block size, allocated, is directory; identity
+  look,    // path: what is there? -> values exists, has identity, size, block size, allocated, is directory;
+           // identity
   open,    // path, identity wanted, values {mode, is the file id a suggestion} -> values {handle}; identity
   commit,  // handle, values {all subfiles have been made}
   size,    // handle -> values {bytes of the subfile, block size, allocated}
   resize,  // handle, values {bytes}
   sync,    // handle
-  close,   // handle, values {logical size, -1: not known; 1: the open has failed, what it made goes} -> values {it did not}
-  write,   // sections, data
-  read,    // sections -> values {bytes missing}, data
-  remove,  // path -> values {was there}
-  rename,  // path, more: new path
+  close,  // handle, values {logical size, -1: not known; 1: the open has failed, what it made goes} -> values
+          // {it did not}
+  write,  // sections, data
+  read,   // sections -> values {bytes missing}, data
+  remove,       // path -> values {was there}
+  rename,       // path, more: new path
   lock,         // handle, values {offset, length}: exclusive -> values {got it}
   lock_shared,  // the same, shared with others who share
   unlock,       // handle, values {offset, length} as locked
-  errors,  // -> values: error counts since the last time
-  bye,     // the session ends
+  errors,       // -> values: error counts since the last time
+  bye,          // the session ends
 };
 
 enum class OpenMode : int64_t {
@@ -53,7 +56,8 @@ struct Section {
   std::vector<Extent> extents;
 };
 
-// `count` pieces of `length` bytes in lent memory, the first at `offset`, `stride` bytes from one to the next.
+// `count` pieces of `length` bytes in lent memory, the first at `offset`, `stride` bytes from one to the
+// next.
 struct Place {
   int64_t offset = 0;
   int64_t length = 0;
@@ -71,7 +75,7 @@ struct Request {
   std::vector<Section> sections;
   LoanFacts loan;             // if there are places: the memory that they are in
   std::vector<Place> places;  // of the bytes of all extents, in their order
-  std::string about;  // the subfile's path, for messages of this task; does not travel
+  std::string about;          // the subfile's path, for messages of this task; does not travel
 };
 
 std::vector<std::byte> encode(const Request& request);
@@ -89,8 +93,8 @@ inline constexpr size_t counted_kinds = 8;
 using ErrorCounts = std::array<int64_t, counted_kinds>;
 
 struct Answer {
-  // sheaf::Code; ok: values and text are what the request asked for. Else text is the message, and values {something is left of
-  // what was made and could not be removed, 1}; without an answer, {0, 0}.
+  // sheaf::Code; ok: values and text are what the request asked for. Else text is the message, and values
+  // {something is left of what was made and could not be removed, 1}; without an answer, {0, 0}.
   int32_t code = 0;
   int32_t errno_value = 0;
   std::array<int64_t, counted_kinds> values{};

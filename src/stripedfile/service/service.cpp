@@ -12,7 +12,9 @@
 namespace sheaf::sfio {
 
 Service::Service(Store& store, std::string root, int64_t largest)
-    : confined_(root.empty() ? nullptr : store_beneath(store, std::move(root))), store_(confined_ ? *confined_ : store), largest_(largest) {}
+    : confined_(root.empty() ? nullptr : store_beneath(store, std::move(root))),
+      store_(confined_ ? *confined_ : store),
+      largest_(largest) {}
 
 namespace {
 
@@ -27,9 +29,11 @@ void require_name(const std::string& path) {
 // What clients have not closed stays as it is on disk: written, and marked as open.
 Service::~Service() = default;
 
-size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag) {
+size_t Service::handle(std::span<const std::byte> message, std::vector<std::byte>& answer,
+                       int32_t& answer_tag) {
   const auto decoded = decode(message);
-  if (!decoded) throw Error(Code::damaged, "a message of " + std::to_string(message.size()) + " bytes is no request");
+  if (!decoded)
+    throw Error(Code::damaged, "a message of " + std::to_string(message.size()) + " bytes is no request");
   const Request& request = decoded->request;
   answer_tag = request.answer_tag;
   Answer head;
@@ -74,7 +78,8 @@ Answer Service::carry_out(const Request& request, std::span<const MemoryRun> mem
   return answer;
 }
 
-// A disk may take so long that the task gives up and uses the memory for something else: what it brings goes there only afterwards.
+// A disk may take so long that the task gives up and uses the memory for something else: what it brings goes
+// there only afterwards.
 Answer Service::read_aside(const Request& request, const BorrowedMemory& memory) {
   const std::vector<MemoryRun> runs = runs_of(request, memory);
   const auto room = aside(bytes_of(runs));
@@ -114,23 +119,27 @@ std::vector<MemoryRun> Service::runs_of(const Request& request, const BorrowedMe
   int64_t total = 0;
   for (const Place& place : request.places) {
     const bool sound = place.offset >= 0 && place.length > 0 && place.stride >= 0 && place.count > 0 &&
-                       place.count <= largest_ / place.length && (place.count == 1 || place.stride <= size / (place.count - 1)) &&
+                       place.count <= largest_ / place.length &&
+                       (place.count == 1 || place.stride <= size / (place.count - 1)) &&
                        place.offset <= size - place.length - (place.count - 1) * place.stride;
     total += sound ? place.length * place.count : 0;
     if (!sound || total > largest_)
-      throw Error(Code::damaged, "a request for " + std::to_string(place.count) + " pieces of " + std::to_string(place.length) +
-                                     " bytes at " + std::to_string(place.offset) + " in lent memory of " + std::to_string(size) +
-                                     " bytes");
+      throw Error(Code::damaged, "a request for " + std::to_string(place.count) + " pieces of " +
+                                     std::to_string(place.length) + " bytes at " +
+                                     std::to_string(place.offset) + " in lent memory of " +
+                                     std::to_string(size) + " bytes");
     runs.push_back({memory.bytes().data() + place.offset, place.length, place.stride, place.count});
   }
   if (const int64_t asked = bytes_asked(request); asked != total)
-    throw Error(Code::damaged, "a request for " + std::to_string(asked) + " bytes with places for " + std::to_string(total));
+    throw Error(Code::damaged,
+                "a request for " + std::to_string(asked) + " bytes with places for " + std::to_string(total));
   return runs;
 }
 
 Answer Service::dispatch(const Request& request, std::span<const MemoryRun> memory) {
   Answer answer;
-  const bool names_files = request.kind == Kind::look || request.kind == Kind::open || request.kind == Kind::remove || request.kind == Kind::rename;
+  const bool names_files = request.kind == Kind::look || request.kind == Kind::open ||
+                           request.kind == Kind::remove || request.kind == Kind::rename;
   if (names_files) require_name(request.path);
   if (request.kind == Kind::rename) require_name(request.more);
   switch (request.kind) {
@@ -219,18 +228,23 @@ void Service::write(const Request& request, std::span<const MemoryRun> memory) {
     for (const Extent& extent : section.extents) {
       if (extent.offset != end) ++counts_.disk_requests;
       end = extent.offset;
-      const bool there = extent.offset >= 0 && extent.length >= 0 && cursor.next(extent.length, [&](std::span<std::byte> bytes) {
-        const auto goes_on = [&](const auto& last) {
-          return last.end() == end && last.memory.data() + last.memory.size() == bytes.data();
-        };
-        if (!pieces.empty() && goes_on(pieces.back())) {
-          pieces.back().memory = {pieces.back().memory.data(), pieces.back().memory.size() + bytes.size()};
-        } else {
-          pieces.push_back({end, bytes});
-        }
-        end += std::ssize(bytes);
-      });
-      if (!there) throw file_error(Code::damaged, subfile.path, "a write request holds fewer bytes than its extents say");
+      const bool there =
+          extent.offset >= 0 && extent.length >= 0 &&
+          cursor.next(extent.length, [&](std::span<std::byte> bytes) {
+            const auto goes_on = [&](const auto& last) {
+              return last.end() == end && last.memory.data() + last.memory.size() == bytes.data();
+            };
+            if (!pieces.empty() && goes_on(pieces.back())) {
+              pieces.back().memory = {pieces.back().memory.data(),
+                                      pieces.back().memory.size() + bytes.size()};
+            } else {
+              pieces.push_back({end, bytes});
+            }
+            end += std::ssize(bytes);
+          });
+      if (!there)
+        throw file_error(Code::damaged, subfile.path,
+                         "a write request holds fewer bytes than its extents say");
     }
     counted(Counted::write, [&] {
       if (pieces.size() == 1) return subfile.file->write_at(pieces[0].memory, pieces[0].offset);
@@ -256,7 +270,8 @@ int64_t Service::read(const Request& request, std::span<const MemoryRun> memory)
   ++counts_.transfers;
   const int64_t total = bytes_asked(request);
   if (bytes_of(memory) != total)
-    throw Error(Code::damaged, "a read request for " + std::to_string(total) + " bytes with room for " + std::to_string(bytes_of(memory)));
+    throw Error(Code::damaged, "a read request for " + std::to_string(total) + " bytes with room for " +
+                                   std::to_string(bytes_of(memory)));
   const bool in_one = memory.size() == 1 && memory[0].count == 1;
   const auto room = in_one ? std::span(memory[0].at, static_cast<size_t>(total)) : aside(total);
   int64_t missing = 0;

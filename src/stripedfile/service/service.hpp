@@ -1,10 +1,12 @@
-// stripedfile/service/service: what an I/O listener does with a request: its subfiles, their identities, its error counts.
+// stripedfile/service/service: what an I/O listener does with a request: its subfiles, their identities, its
+// error counts.
 //
-// Knows neither messages nor MPI: a request comes as bytes, the answer goes back as bytes. Errors of the store become
-// answers; only a request that is none throws. One thread at a time.
+// Knows neither messages nor MPI: a request comes as bytes, the answer goes back as bytes. Errors of the
+// store become answers; only a request that is none throws. One thread at a time.
 //
-// A subfile P has its identity in P.sfio. The identity says "open" from before the first write until the close that makes
-// the subfile exactly as long as the logical file needs; so a closed subfile that is too short has lost bytes.
+// A subfile P has its identity in P.sfio. The identity says "open" from before the first write until the
+// close that makes the subfile exactly as long as the logical file needs; so a closed subfile that is too
+// short has lost bytes.
 #pragma once
 
 #include <deque>
@@ -32,15 +34,16 @@ struct ServiceCounts {
 
 class SHEAF_EXPORT Service {
  public:
-  // Paths of requests are those beneath the directory `root`, which none can leave (storage/posix/beneath); "": any. largest: bytes
-  // that one read may ask for. `store` must outlive the service.
+  // Paths of requests are those beneath the directory `root`, which none can leave (storage/posix/beneath);
+  // "": any. largest: bytes that one read may ask for. `store` must outlive the service.
   Service(Store& store, std::string root, int64_t largest);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data; memory that is
-  // there is used again. Returns how many bytes of it are to be sent. Throws damaged if `message` is none.
+  // Carries out a request. `answer` gets the bytes to send back: an Answer and, after a read, the data;
+  // memory that is there is used again. Returns how many bytes of it are to be sent. Throws damaged if
+  // `message` is none.
   size_t handle(std::span<const std::byte> message, std::vector<std::byte>& answer, int32_t& answer_tag);
 
   // The same without messages: `memory` has the bytes of a write, or gets those of a read.
@@ -65,9 +68,9 @@ class SHEAF_EXPORT Service {
     int users = 0;
     int64_t size_at_close = 0;  // the largest logical size that a user has closed with
     bool size_unknown = false;  // a user could not find out
-    bool made_data = false;      // by an open here
+    bool made_data = false;     // by an open here
     bool made_identity = false;
-    bool kept = false;           // a user has closed it, and not because its open had failed
+    bool kept = false;  // a user has closed it, and not because its open had failed
   };
   struct Looked {
     FileStatus data;
@@ -124,7 +127,8 @@ class SHEAF_EXPORT Service {
   Subfile& subfile_of(int64_t handle);
   Subfile& writable(int64_t handle);
   // opened: set as soon as the file is there.
-  void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access, bool* opened = nullptr);
+  void keep_identity(const std::string& path, const format::StripeIdentity& identity, Access access,
+                     bool* opened = nullptr);
 
   template <class Call>
   auto counted(Counted kind, Call call) {

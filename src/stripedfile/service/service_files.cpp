@@ -18,9 +18,11 @@ std::string identity_path(const std::string& path) { return path + std::string(i
 
 }  // namespace
 
-void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access, bool* opened) {
+void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
+                            bool* opened) {
   const auto file = counted(access == Access::fresh ? Counted::creat : Counted::open, [&] {
-    return access == Access::fresh ? store_.open(identity_path(path), access) : open_beside(store_, identity_path(path), path);
+    return access == Access::fresh ? store_.open(identity_path(path), access)
+                                   : open_beside(store_, identity_path(path), path);
   });
   if (opened) *opened = true;
   const std::string bytes = to_bytes(identity);
@@ -51,17 +53,19 @@ bool Service::Looked::is_own() const {
 void Service::require_own(const std::string& path, const Looked& found) {
   if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
   if (found.is_own()) return;
-  const std::string why = !found.has_identity_file                    ? "there is no '" + identity_path(path) + "'"
-                          : found.state == IdentityState::foreign ? "'" + identity_path(path) + "' is no identity"
-                                                                  : "'" + identity_path(path) + "' is empty";
-  throw file_error(Code::damaged, path,
-                   "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
+  const std::string why = !found.has_identity_file ? "there is no '" + identity_path(path) + "'"
+                          : found.state == IdentityState::foreign
+                              ? "'" + identity_path(path) + "' is no identity"
+                              : "'" + identity_path(path) + "' is empty";
+  throw file_error(
+      Code::damaged, path,
+      "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
 }
 
 Answer Service::look(const std::string& path) {
   const Looked found = look_at(path);
   Answer answer;
-  answer.values = {found.data.exists, found.has_identity_file, found.data.size, found.data.block_size,
+  answer.values = {found.data.exists,    found.has_identity_file, found.data.size, found.data.block_size,
                    found.data.allocated, found.data.is_directory, found.is_own()};
   if (found.identity) answer.set_text(to_bytes(*found.identity));
   return answer;
@@ -77,7 +81,8 @@ int64_t Service::make(const Request& request, const Looked& found, const StripeI
   const auto failed = attempt([&] {
     const auto access = [](bool exists) { return exists ? Access::beside : Access::fresh; };
     if (!found.identity)
-      keep_identity(path, identity, access(found.has_identity_file), found.has_identity_file ? nullptr : &made.made_identity);
+      keep_identity(path, identity, access(found.has_identity_file),
+                    found.has_identity_file ? nullptr : &made.made_identity);
     counted(Counted::creat, [&] {
       const auto file = store_.open(path, access(found.data.exists));
       made.made_data = !found.data.exists;
@@ -100,14 +105,17 @@ int64_t Service::make(const Request& request, const Looked& found, const StripeI
 
 // What an open has made of which nothing has come, unless somebody else has begun to use it.
 void Service::discard(Subfile& subfile) {
-  const bool used = std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
+  const bool used =
+      std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
   if (used || subfile.removed) return;
   if (!subfile.made_data && !subfile.made_identity) return;
   const auto failed = attempt([&] {
     const Looked found = look_at(subfile.path);
     if (found.data.size > 0 || (found.identity && found.identity->file != subfile.identity.file)) return;
-    if (subfile.made_data && found.data.exists) counted(Counted::unlink, [&] { store_.remove(subfile.path); });
-    if (subfile.made_identity && found.has_identity_file) counted(Counted::unlink, [&] { store_.remove(identity_path(subfile.path)); });
+    if (subfile.made_data && found.data.exists)
+      counted(Counted::unlink, [&] { store_.remove(subfile.path); });
+    if (subfile.made_identity && found.has_identity_file)
+      counted(Counted::unlink, [&] { store_.remove(identity_path(subfile.path)); });
   });
   left_ = left_ || failed;
 }
@@ -120,14 +128,17 @@ Answer Service::open(const Request& request) {
   if (!wanted) throw file_error(Code::invalid_argument, path, "was asked for without an identity");
   const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
   if (makes && found.has_identity_file && !found.data.exists) require_own(path, found);
-  if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file)) throw os_error("cannot create", path, EEXIST);
+  if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file))
+    throw os_error("cannot create", path, EEXIST);
   if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
   // Nothing is there, or an identity that was never written to its end; or an empty file from elsewhere.
   if (makes && !found.identity && !found.data.is_directory &&
-      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists : found.data.size == 0))
+      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
+                               : found.data.size == 0))
     return opened(make(request, found, *wanted));
   if (!found.data.exists) {
-    if (makes && found.identity && !found.identity->complete) return opened(make(request, found, *found.identity));
+    if (makes && found.identity && !found.identity->complete)
+      return opened(make(request, found, *found.identity));
     if (found.has_identity_file)
       throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
     else
@@ -160,8 +171,10 @@ void Service::check_identity(const std::string& path, const Looked& found, const
   const auto wrong = [&](const std::string& finding) { throw file_error(Code::mismatch, path, finding); };
   if (!found.has_identity_file)
     throw file_error(Code::damaged, path,
-                     "is no subfile of a striped file, or has lost its identity: there is no '" + identity_path(path) + "'");
-  if (!found.identity) throw file_error(Code::damaged, identity_path(path), "is no identity of a subfile, or damaged");
+                     "is no subfile of a striped file, or has lost its identity: there is no '" +
+                         identity_path(path) + "'");
+  if (!found.identity)
+    throw file_error(Code::damaged, identity_path(path), "is no identity of a subfile, or damaged");
   const StripeIdentity& is = *found.identity;
   if (is.count != wanted.count)
     wrong("is one of " + std::to_string(is.count) + " subfiles of its striped file, but the name lists " +
@@ -175,8 +188,9 @@ void Service::check_identity(const std::string& path, const Looked& found, const
   if (is.size >= 0 && is.unit > 0) {
     const int64_t full = layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
     if (found.data.size < full)
-      throw file_error(Code::damaged, path,
-                       "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
+      throw file_error(
+          Code::damaged, path,
+          "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
   }
 }
 
@@ -188,7 +202,8 @@ int64_t Service::share(const std::string& path, bool writable, const StripeIdent
     subfile->path = path;
     subfile->writable = writable;
     subfile->identity = identity;
-    subfile->file = counted(Counted::open, [&] { return store_.open(path, writable ? Access::write : Access::read); });
+    subfile->file =
+        counted(Counted::open, [&] { return store_.open(path, writable ? Access::write : Access::read); });
     known = subfile;
   }
   if (subfile->identity.unit == 0) subfile->identity.unit = identity.unit;
@@ -219,7 +234,8 @@ void Service::finish(Subfile& subfile) {
   StripeIdentity& identity = subfile.identity;
   const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
   if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
-    const int64_t full = layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
+    const int64_t full =
+        layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
     if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
     identity.size = subfile.size_at_close;
     keep_identity(subfile.path, identity, Access::beside);

@@ -19,10 +19,12 @@ bool Service::lock(const Request& request, bool exclusive) {
 
 void Service::unlock(const Request& request) {
   const auto [offset, length] = request.values;
-  const auto mine = std::ranges::find_if(
-      held_, [&](const Held& held) { return held.handle == request.handle && held.offset == offset && held.length == length; });
+  const auto mine = std::ranges::find_if(held_, [&](const Held& held) {
+    return held.handle == request.handle && held.offset == offset && held.length == length;
+  });
   if (mine == held_.end())
-    throw Error(Code::invalid_argument, "'" + subfile_of(request.handle).path + "': this range is not locked");
+    throw Error(Code::invalid_argument,
+                "'" + subfile_of(request.handle).path + "': this range is not locked");
   held_.erase(mine);
 }
 

@@ -1,5 +1,5 @@
-// stripedfile/service/workplace: how an I/O listener carries out requests and can say meanwhile that it lives,
-// however long a disk takes.
+// stripedfile/service/workplace: how an I/O listener carries out requests and can say meanwhile that it
+// lives, however long a disk takes.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// stripedfile/session/collective: all compute tasks write or read striped files together, each blocks of its own.
+// stripedfile/session/collective: all compute tasks write or read striped files together, each blocks of its
+// own.
 #pragma once
 
 #include <span>

@@ -68,7 +68,8 @@ class Listener {
     int32_t tag = 0;
     size_t length = 0;
     const auto message = std::span(inbox.buffer).first(static_cast<size_t>(inbox.request->bytes()));
-    place_.carry_out([&] { length = service_.handle(message, reply.bytes, tag); }, [this] { tell_that_it_lives(); });
+    place_.carry_out([&] { length = service_.handle(message, reply.bytes, tag); },
+                     [this] { tell_that_it_lives(); });
     const MemoryRun run = run_of(std::span(reply.bytes).first(length));
     reply.sent = messages_.send(inbox.request->peer(), tag, {&run, 1});
     replies_.push_back(std::move(reply));
@@ -125,7 +126,8 @@ class Listener {
 
 }  // namespace
 
-void serve(Messages& messages, Service& service, int64_t room, Workplace& place, const std::function<bool()>& stopped) {
+void serve(Messages& messages, Service& service, int64_t room, Workplace& place,
+           const std::function<bool()>& stopped) {
   Listener(messages, service, room, place).serve(stopped);
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 class MessageLink final : public Link {
  public:
-  MessageLink(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience, AnswerTags tags)
+  MessageLink(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience,
+              AnswerTags tags)
       : messages_(std::move(messages)),
         listeners_(std::move(listeners)),
         gone_(listeners_.size()),
@@ -21,16 +22,20 @@ class MessageLink final : public Link {
         next_tag_(tags.first) {}
 
   const std::vector<ListenerFacts>& listeners() const override { return listeners_; }
-  int find(const std::string& host, int occurrence) override { return find_listener(listeners_, host, occurrence); }
+  int find(const std::string& host, int occurrence) override {
+    return find_listener(listeners_, host, occurrence);
+  }
 
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) override {
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
+                              std::vector<MemoryRun> in) override {
     if (gone_[static_cast<size_t>(listener)]) throw gone(listener, about_of(request));
     return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(out), std::move(in));
   }
 
   void begin_loan(const LentMemory& memory) override { loans_.push_back(memory); }
   void end_loan(const LentMemory& memory) override {
-    const auto found = std::ranges::find_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
+    const auto found =
+        std::ranges::find_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
     if (found != loans_.end()) loans_.erase(found);
   }
 
@@ -42,8 +47,13 @@ class MessageLink final : public Link {
  private:
   class MessageCall final : public Call {
    public:
-    MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in)
-        : link_(link), listener_(listener), request_(std::move(request)), out_(std::move(out)), in_(std::move(in)) {
+    MessageCall(MessageLink& link, int listener, Request request, std::vector<MemoryRun> out,
+                std::vector<MemoryRun> in)
+        : link_(link),
+          listener_(listener),
+          request_(std::move(request)),
+          out_(std::move(out)),
+          in_(std::move(in)) {
       ++link.pulses_[static_cast<size_t>(listener)].calls;
       link.counts_.bytes += bytes_of(out_) + bytes_of(in_);
       if (!link.far_[static_cast<size_t>(listener)]) lent_ = link.lend(request_, out_.empty() ? in_ : out_);
@@ -78,7 +88,8 @@ class MessageLink final : public Link {
       head_ = encode(request_);
       link_.counts_.messages += 1;
       link_.counts_.lent += lent_bytes();
-      std::vector<MemoryRun> in = {{reinterpret_cast<std::byte*>(&answer_), sizeof answer_, sizeof answer_, 1}};
+      std::vector<MemoryRun> in = {
+          {reinterpret_cast<std::byte*>(&answer_), sizeof answer_, sizeof answer_, 1}};
       std::vector<MemoryRun> out = {run_of(head_)};
       if (request_.places.empty()) {
         in.insert(in.end(), in_.begin(), in_.end());
@@ -125,7 +136,8 @@ class MessageLink final : public Link {
     std::erase_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
   }
 
-  // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in pieces that are worth it.
+  // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in
+  // pieces that are worth it.
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
@@ -134,11 +146,13 @@ class MessageLink final : public Link {
     for (const LentMemory& memory : loans_) {
       const std::byte* const base = memory.bytes.data();
       const auto holds = [&](const MemoryRun& run) {
-        return run.at >= base && run.at + (run.count - 1) * run.stride + run.length <= base + memory.bytes.size();
+        return run.at >= base &&
+               run.at + (run.count - 1) * run.stride + run.length <= base + memory.bytes.size();
       };
       if (!holds(first) || !std::ranges::all_of(runs, holds)) continue;
       request.loan = memory.facts;
-      for (const MemoryRun& run : runs) request.places.push_back({run.at - base, run.length, run.stride, run.count});
+      for (const MemoryRun& run : runs)
+        request.places.push_back({run.at - base, run.length, run.stride, run.count});
       return memory;
     }
     return {};
@@ -146,16 +160,16 @@ class MessageLink final : public Link {
 
   // What is known of a listener's life.
   struct Pulse {
-    int64_t calls = 0;   // that wait for it
-    double felt = 0;     // when it gave the last sign
-    double since = 0;  // when it was asked
-    int32_t tag = 0;   // of the answer that is waited for
+    int64_t calls = 0;  // that wait for it
+    double felt = 0;    // when it gave the last sign
+    double since = 0;   // when it was asked
+    int32_t tag = 0;    // of the answer that is waited for
     std::unique_ptr<Transfer> answered;
     std::unique_ptr<Transfer> asked;
   };
 
-  // For who waits since `begin`. All that calls wait for are asked when one is silent, which may be at a request that takes long: who
-  // waits for one after the other finds the dead among them at once.
+  // For who waits since `begin`. All that calls wait for are asked when one is silent, which may be at a
+  // request that takes long: who waits for one after the other finds the dead among them at once.
   bool seems_alive(int listener, double begin) {
     Pulse& pulse = pulses_[static_cast<size_t>(listener)];
     const double now = waited();
@@ -189,8 +203,8 @@ class MessageLink final : public Link {
     return tag;
   }
 
-  // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and goes on (SIGSTOP, as
-  // batch systems do) finds no listener gone.
+  // Seconds that a clock shows which hardly moves while nobody looks: a job that is stopped for a while and
+  // goes on (SIGSTOP, as batch systems do) finds no listener gone.
   double waited() {
     const double now = messages_->now();
     waited_ += std::min(now - looked_, silence());
@@ -202,7 +216,9 @@ class MessageLink final : public Link {
   static constexpr int64_t least_piece = 4 << 10;  // bytes, on average
   static constexpr int64_t most_places = 4 << 10;  // of 32 bytes, in the head
 
-  static const std::string& about_of(const Request& request) { return request.about.empty() ? request.path : request.about; }
+  static const std::string& about_of(const Request& request) {
+    return request.about.empty() ? request.path : request.about;
+  }
 
   Error gone(int listener, const std::string& about) const {
     const ListenerFacts& facts = listeners_[static_cast<size_t>(listener)];
@@ -230,8 +246,8 @@ class MessageLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience,
-                                   AnswerTags tags) {
+std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners,
+                                   double patience, AnswerTags tags) {
   return std::make_unique<MessageLink>(std::move(messages), std::move(listeners), patience, tags);
 }
 

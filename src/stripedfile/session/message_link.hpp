@@ -1,4 +1,5 @@
-// stripedfile/session/message_link: the link of a session: listeners are other tasks, or threads of tasks, reached by messages.
+// stripedfile/session/message_link: the link of a session: listeners are other tasks, or threads of tasks,
+// reached by messages.
 #pragma once
 
 #include <memory>
@@ -16,9 +17,11 @@ struct AnswerTags {
   int last = Messages::highest_tag;
 };
 
-// patience: seconds after which a listener that has given no sign of life counts as dead; from then on all calls to it fail at
-// once. A request is one message, its answer one. Who waits for one asks for a sign after a quarter of the patience.
-SHEAF_EXPORT std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages, std::vector<ListenerFacts> listeners, double patience,
-                                              AnswerTags tags = {});
+// patience: seconds after which a listener that has given no sign of life counts as dead; from then on all
+// calls to it fail at once. A request is one message, its answer one. Who waits for one asks for a sign after
+// a quarter of the patience.
+SHEAF_EXPORT std::unique_ptr<Link> message_link(std::unique_ptr<Messages> messages,
+                                                std::vector<ListenerFacts> listeners, double patience,
+                                                AnswerTags tags = {});
 
 }  // namespace sheaf::sfio

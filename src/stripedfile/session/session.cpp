@@ -16,7 +16,8 @@ namespace {
 int64_t positive(const char* variable, std::string_view text) {
   const auto number = parse_bytes(trimmed(text));
   if (!number || *number <= 0)
-    throw Error(Code::invalid_argument, std::string(variable) + " is '" + std::string(text) + "'; expected a number > 0, as 65536, 64k or 1M");
+    throw Error(Code::invalid_argument, std::string(variable) + " is '" + std::string(text) +
+                                            "'; expected a number > 0, as 65536, 64k or 1M");
   return *number;
 }
 
@@ -71,9 +72,10 @@ Role role_of(Comm& all, std::string_view words) {
     const int64_t count = positive("the number of listeners", words.substr(10));
     return all.rank() >= all.size() - count ? Role::listener : Role::compute;
   }
-  throw Error(Code::invalid_argument, "'" + std::string(words) +
-                                          "' does not say how to get I/O listeners; expected \"thread\", \"thread=node\", "
-                                          "\"listeners=K\", \"listeners=node\", \"compute\" or \"listener\"");
+  throw Error(Code::invalid_argument,
+              "'" + std::string(words) +
+                  "' does not say how to get I/O listeners; expected \"thread\", \"thread=node\", "
+                  "\"listeners=K\", \"listeners=node\", \"compute\" or \"listener\"");
 }
 
 SessionOptions options_from_environment() {
@@ -94,11 +96,13 @@ Roster make_roster(Comm& all, Role role, const SessionOptions& options, std::str
   mine[0] = static_cast<char>(role);
   std::memcpy(mine.data() + 1, &options.room, sizeof(int64_t));
   const std::vector<std::string> told = gather_to_all(all, mine + name);
-  const std::vector<std::string> given = gather_to_all(all, all.rank() == 0 ? std::string(names) : std::string());
+  const std::vector<std::string> given =
+      gather_to_all(all, all.rank() == 0 ? std::string(names) : std::string());
   const std::vector<std::string> by_hand = split(given[0], ',');
   const auto is = [&](size_t task, Role asked) { return static_cast<Role>(told[task][0]) == asked; };
   bool others = false;
-  for (size_t task = 0; task < told.size(); ++task) others = others || is(task, Role::listener) || is(task, Role::both);
+  for (size_t task = 0; task < told.size(); ++task)
+    others = others || is(task, Role::listener) || is(task, Role::both);
 
   Roster roster;
   for (size_t task = 0; task < told.size(); ++task) {
@@ -118,7 +122,8 @@ Roster make_roster(Comm& all, Role role, const SessionOptions& options, std::str
     roster.computes = computes;
   }
   if (roster.listeners.empty())
-    throw Error(Code::mismatch, "no task of the program is an I/O listener; start sheaf-iod beside it, or ask for threads");
+    throw Error(Code::mismatch,
+                "no task of the program is an I/O listener; start sheaf-iod beside it, or ask for threads");
   if (roster.compute.empty())
     throw Error(Code::mismatch, "all tasks of the program are I/O listeners; at least one has to compute");
   return roster;
@@ -130,7 +135,8 @@ const ListenerFacts& own_facts(const Roster& roster, int task) {
   return *found;
 }
 
-std::unique_ptr<Service> make_service(Store& store, const ListenerFacts& facts, const SessionOptions& options) {
+std::unique_ptr<Service> make_service(Store& store, const ListenerFacts& facts,
+                                      const SessionOptions& options) {
   return std::make_unique<Service>(store, root_of_host(options.root, facts.name), facts.room);
 }
 

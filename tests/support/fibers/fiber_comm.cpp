@@ -4,11 +4,11 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
+#include "comm/helpers.hpp"
+#include "comm/shared_memory.hpp"
 #include "support/fibers/fiber_group.hpp"
 #include "support/fibers/fiber_report.hpp"
 #include "support/fibers/fiber_scheduler.hpp"
-#include "comm/helpers.hpp"
-#include "comm/shared_memory.hpp"
 
 namespace sheaf {
 namespace {
@@ -45,9 +45,7 @@ class FiberComm final : public Comm {
     if (!is_root) std::ranges::copy(slot.bytes, data.begin());
   }
 
-  void all_max(std::span<int64_t> values) override {
-    reduce("all_max", values, larger);
-  }
+  void all_max(std::span<int64_t> values) override { reduce("all_max", values, larger); }
 
   void all_sum(std::span<int64_t> values) override {
     reduce("all_sum", values, [](int64_t a, int64_t b) { return a + b; });
@@ -105,7 +103,8 @@ class FiberComm final : public Comm {
     std::copy_n(slot.bytes.begin() + rank_ * std::ssize(mine), mine.size(), mine.begin());
   }
 
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size());
     return std::make_unique<FiberExchange>(*this, std::move(outgoing), std::move(incoming));
   }

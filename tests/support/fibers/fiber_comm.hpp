@@ -56,8 +56,8 @@ std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
 // Lets other ready tasks run. Does nothing outside run_fibers.
 void yield();
 
-// Rank of the task to whose memory an allocation made now belongs; -1 if it is the simulator's own (what travels
-// or waits on the network of a real machine) or if there is no run. For tests that count memory.
+// Rank of the task to whose memory an allocation made now belongs; -1 if it is the simulator's own (what
+// travels or waits on the network of a real machine) or if there is no run. For tests that count memory.
 int memory_owner();
 
 }  // namespace sheaf

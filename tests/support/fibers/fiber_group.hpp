@@ -15,15 +15,16 @@
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
-#include "support/fibers/fiber_scheduler.hpp"
 #include "comm/helpers.hpp"
+#include "support/fibers/fiber_scheduler.hpp"
 
 namespace sheaf::fibers {
 
 struct World;
 struct Family;
 
-// Task to which allocations count instead of the running one (memory_owner() in fiber_comm.hpp); null: the running one.
+// Task to which allocations count instead of the running one (memory_owner() in fiber_comm.hpp); null: the
+// running one.
 inline thread_local const int* billed = nullptr;
 
 // Sets it for a scope in which no other task runs.
@@ -56,12 +57,12 @@ struct Call {
 
 // The result of one meeting under construction. Each operation uses what it needs.
 struct Slot {
-  std::vector<int64_t> values;       // sums, maxima, offsets; or one entry or more per member
-  std::vector<std::byte> bytes;      // what the root broadcasts
-  Gathered gathered;                 // for the root, which moves it out
-  const Gathered* pieces = nullptr;  // the root's, null if they do not match their sizes
-  Family* family = nullptr;          // the groups that a split made
-  int readers = 0;                   // members that have yet to copy their piece
+  std::vector<int64_t> values;        // sums, maxima, offsets; or one entry or more per member
+  std::vector<std::byte> bytes;       // what the root broadcasts
+  Gathered gathered;                  // for the root, which moves it out
+  const Gathered* pieces = nullptr;   // the root's, null if they do not match their sizes
+  Family* family = nullptr;           // the groups that a split made
+  int readers = 0;                    // members that have yet to copy their piece
   std::vector<ExchangeLists*> lists;  // of an exchange, one per member
   std::optional<Error> outcome;       // of an exchange
 };
@@ -89,8 +90,8 @@ struct Group {
   template <typename Complete>
   void meet(Complete complete);
 
-  // The same in two steps. Ends the meeting if all are there: then those go on that wait for it, and the running member if it
-  // queues up with them.
+  // The same in two steps. Ends the meeting if all are there: then those go on that wait for it, and the
+  // running member if it queues up with them.
   template <typename Complete>
   bool end(Complete complete, bool queues_up = false);
   void wait(uint32_t meeting);  // until it is over
@@ -150,7 +151,8 @@ bool Group::end(Complete complete, bool queues_up) {
   Scheduler& scheduler = *world->scheduler;
   for (int rank = 0; rank < size; ++rank) {
     const int task = task_of(rank);
-    if (scheduler.task(task).waits_for == this || (queues_up && task == scheduler.running())) scheduler.wake(task);
+    if (scheduler.task(task).waits_for == this || (queues_up && task == scheduler.running()))
+      scheduler.wake(task);
   }
   return true;
 }

@@ -17,9 +17,9 @@ constexpr double never = std::numeric_limits<double>::infinity();
 struct FiberNetwork::Mail {
   int from = 0;
   int tag = 0;
-  double start = 0;         // its first byte is at the receiver's port
-  double wire = 0;          // seconds that it takes there
-  double arrival = never;   // its last byte is there; known from `start` on
+  double start = 0;        // its first byte is at the receiver's port
+  double wire = 0;         // seconds that it takes there
+  double arrival = never;  // its last byte is there; known from `start` on
   std::vector<std::byte> bytes;
 };
 
@@ -150,7 +150,8 @@ void FiberNetwork::rest_until(int task, double wake) {
   for (int64_t seen = epoch_; now_ < wake; seen = epoch_) {
     yield();
     deliver(port);
-    if (std::ranges::any_of(port.mail, [&](const Mail& m) { return m.arrival > begin && m.arrival <= now_; })) break;
+    if (std::ranges::any_of(port.mail, [&](const Mail& m) { return m.arrival > begin && m.arrival <= now_; }))
+      break;
     if (epoch_ != seen) {
       if (now_ > begin) break;
       continue;
@@ -193,7 +194,8 @@ class FiberNetwork::Sending final : public Transfer {
 
 class FiberNetwork::Receipt final : public Transfer {
  public:
-  Receipt(FiberNetwork& network, int task, Post post) : network_(network), task_(task), post_(std::move(post)) {
+  Receipt(FiberNetwork& network, int task, Post post)
+      : network_(network), task_(task), post_(std::move(post)) {
     port().posts.push_back(&post_);
   }
   Receipt(const Receipt&) = delete;
@@ -238,7 +240,9 @@ class FiberNetwork::Endpoint final : public Messages {
     if (!from.dead) {
       Mail mail{task_, tag, begin + network_.model_.latency, wire, never, {}};
       mail.bytes.reserve(static_cast<size_t>(bytes));
-      for_each_piece(pieces, [&](const std::byte* at, size_t length) { mail.bytes.insert(mail.bytes.end(), at, at + length); });
+      for_each_piece(pieces, [&](const std::byte* at, size_t length) {
+        mail.bytes.insert(mail.bytes.end(), at, at + length);
+      });
       std::vector<int> links;
       if (network_.model_.route) links = network_.model_.route(task_, peer);
       if (links.empty()) {

@@ -1,9 +1,10 @@
-// support/fibers/fiber_messages: messages between the fibers of one run (support/fibers/fiber_comm.hpp) over a modelled network, in virtual
-// time. For tests and for simulating more nodes than there are.
+// support/fibers/fiber_messages: messages between the fibers of one run (support/fibers/fiber_comm.hpp) over
+// a modelled network, in virtual time. For tests and for simulating more nodes than there are.
 //
-// Every task has a port that sends and one that receives, each at `bandwidth`; a message takes `latency` more and is
-// complete at its receiver when its last byte is. The clock stands while anybody has something to do, and jumps to the next
-// event when all that are left rest. Nothing of this takes real time but the copying of bytes.
+// Every task has a port that sends and one that receives, each at `bandwidth`; a message takes `latency` more
+// and is complete at its receiver when its last byte is. The clock stands while anybody has something to do,
+// and jumps to the next event when all that are left rest. Nothing of this takes real time but the copying of
+// bytes.
 #pragma once
 
 #include <deque>
@@ -20,7 +21,7 @@
 namespace sheaf {
 
 struct NetworkModel {
-  double latency = 5e-6;  // seconds
+  double latency = 5e-6;                                       // seconds
   double bandwidth = std::numeric_limits<double>::infinity();  // bytes per second and port
   // Links between switches that a message passes, each with as much bandwidth as a port and one message at a
   // time, the others waiting in a switch; null: a full crossbar.
@@ -51,8 +52,8 @@ class FiberNetwork {
   void spend(double seconds);
 
  private:
-  struct Post;  // a receive that waits
-  struct Mail;  // a message on its way or not yet asked for
+  struct Post;      // a receive that waits
+  struct Mail;      // a message on its way or not yet asked for
   struct Crossing;  // one that has links in front of it
   class Endpoint;
   class Receipt;

@@ -1,4 +1,5 @@
-// support/fibers/fiber_report: what is said about a run of fibers and its deadlocks. Private to fiber_comm.cpp.
+// support/fibers/fiber_report: what is said about a run of fibers and its deadlocks. Private to
+// fiber_comm.cpp.
 #pragma once
 
 #include <algorithm>

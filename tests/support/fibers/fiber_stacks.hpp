@@ -1,4 +1,5 @@
-// support/fibers/fiber_stacks: the stacks of all fibers in one lazily touched mapping. Private to fiber_comm.cpp.
+// support/fibers/fiber_stacks: the stacks of all fibers in one lazily touched mapping. Private to
+// fiber_comm.cpp.
 //
 // Stacks grow down. The 64 bytes below a stack are its canary; they are the top of the next lower stack, in a
 // page that is touched anyway, so that the check costs no memory.

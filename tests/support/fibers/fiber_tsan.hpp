@@ -1,8 +1,9 @@
-// support/fibers/fiber_tsan: what ThreadSanitizer must know of fibers, nothing in other builds. Private to fiber_scheduler.hpp.
+// support/fibers/fiber_tsan: what ThreadSanitizer must know of fibers, nothing in other builds. Private to
+// fiber_scheduler.hpp.
 //
-// It keeps the calls under way per thread or fiber; without this they would be mixed up by every switch, and those that never
-// return would pile up. It has room for some 8000 of both: tasks share fibers of it if there are more, which only mixes up
-// the calls in its reports.
+// It keeps the calls under way per thread or fiber; without this they would be mixed up by every switch, and
+// those that never return would pile up. It has room for some 8000 of both: tasks share fibers of it if there
+// are more, which only mixes up the calls in its reports.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +35,8 @@ class WatchedFibers {
     for (void* fiber : fibers_) __tsan_destroy_fiber(fiber);
   }
 
-  // The next thing that runs is this task, or the thread itself if it is negative. Inline: a call would begin with one fiber
-  // and end with another.
+  // The next thing that runs is this task, or the thread itself if it is negative. Inline: a call would begin
+  // with one fiber and end with another.
   [[gnu::always_inline]] void switch_to(int task) const {
     __tsan_switch_to_fiber(task < 0 ? own_ : fibers_[static_cast<size_t>(task) % fibers_.size()], 0);
   }

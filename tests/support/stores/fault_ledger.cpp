@@ -46,7 +46,8 @@ int FaultyStore::Ledger::enter(Operation kind, const std::string& path, int64_t 
   if (keep_log_) log_.push_back({kind, path, offset, length});
   if (!matches(kind, path)) return 0;
   const int64_t number = matched_++;
-  const bool chosen = number == plan_.fail_at || std::ranges::find(plan_.also_at, number) != plan_.also_at.end();
+  const bool chosen =
+      number == plan_.fail_at || std::ranges::find(plan_.also_at, number) != plan_.also_at.end();
   const bool fails = plan_.fail_at >= 0 && (chosen || (plan_.from_then_on && number > plan_.fail_at));
   if (!fails) return 0;
   ++failed_;

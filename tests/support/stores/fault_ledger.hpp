@@ -1,4 +1,5 @@
-// support/stores/fault_ledger: the counters, the log and the plan of a FaultyStore, shared with its open files.
+// support/stores/fault_ledger: the counters, the log and the plan of a FaultyStore, shared with its open
+// files.
 #pragma once
 
 #include <array>

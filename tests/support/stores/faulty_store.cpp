@@ -69,7 +69,9 @@ class FaultyFile final : public File {
     return inner_->lock(offset, length, exclusive, barred);
   }
   void expect_lockers(int64_t tasks) override { inner_->expect_lockers(tasks); }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner_->try_lock(offset, length, exclusive); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inner_->try_lock(offset, length, exclusive);
+  }
   void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
   int writers_at_once() override { return inner_->writers_at_once(); }
   void allocate(int64_t size) override {
@@ -134,7 +136,8 @@ class FaultyFile final : public File {
 
 }  // namespace
 
-FaultyStore::FaultyStore(Store& inner, FaultPlan plan) : ForwardingStore(inner), ledger_(std::make_shared<Ledger>()) {
+FaultyStore::FaultyStore(Store& inner, FaultPlan plan)
+    : ForwardingStore(inner), ledger_(std::make_shared<Ledger>()) {
   set_plan(std::move(plan));
 }
 

@@ -1,5 +1,5 @@
-// support/stores/faulty_store: counts what is asked of a store, and fails the k-th operation of a chosen kind the
-// way an operating system does. For tests, and for measuring how many operations a protocol costs.
+// support/stores/faulty_store: counts what is asked of a store, and fails the k-th operation of a chosen kind
+// the way an operating system does. For tests, and for measuring how many operations a protocol costs.
 #pragma once
 
 #include <cerrno>
@@ -39,20 +39,22 @@ struct OperationRecord {
 
 // Which operations fail, and how. The default lets all succeed.
 struct FaultPlan {
-  int64_t fail_at = -1;           // number of the operation, among those that match, counted from 0; -1: none
+  int64_t fail_at = -1;  // number of the operation, among those that match, counted from 0; -1: none
   std::vector<int64_t> also_at = {};  // numbers of further operations that fail
-  bool from_then_on = false;      // every later matching operation fails too
-  int errno_value = EIO;          // what the failing operation reports
-  bool half_first = false;        // a failing read, write or copy moves the first half of its bytes
-  bool ends_early = false;        // only reads match, and a failing one returns the first half, as at the end of a file
+  bool from_then_on = false;          // every later matching operation fails too
+  int errno_value = EIO;              // what the failing operation reports
+  bool half_first = false;            // a failing read, write or copy moves the first half of its bytes
+  bool ends_early =
+      false;  // only reads match, and a failing one returns the first half, as at the end of a file
   std::optional<Operation> kind;  // operations of other kinds do not match
   std::string path_contains;      // operations on other paths do not match
 };
 
 // Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
-// half of a transfer (one that ends early throws nothing); a failing close releases the file all the same. Files have no descriptor, so that
-// nothing goes round the counting. A copy between two files of one FaultyStore is one `copy`; into a file of
-// another kind of store, or from one, it counts as the reads or writes it takes here.
+// half of a transfer (one that ends early throws nothing); a failing close releases the file all the same.
+// Files have no descriptor, so that nothing goes round the counting. A copy between two files of one
+// FaultyStore is one `copy`; into a file of another kind of store, or from one, it counts as the reads or
+// writes it takes here.
 //
 // Safe for use from several threads. `inner` must outlive this object and its files; files may outlive this
 // object.

@@ -7,8 +7,8 @@
 #include <memory>
 #include <shared_mutex>
 
-#include "support/stores/memory_store.hpp"
 #include "storage/posix/range_locks.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf {
 

@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "support/stores/memory_inode.hpp"
 #include "storage/range.hpp"
+#include "support/stores/memory_inode.hpp"
 
 namespace sheaf {
 
@@ -47,7 +47,9 @@ class MemoryFile final : public File {
     return {};
   }
   void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inode().locks.try_lock(offset, length, exclusive); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inode().locks.try_lock(offset, length, exclusive);
+  }
   void unlock(int64_t offset, int64_t length) override { inode().locks.unlock(offset, length); }
   const std::string& path() const override { return path_; }
   void close() override { inode_.reset(); }

@@ -1,6 +1,6 @@
-// support/stores/memory_store: files that live in this process, for tests and simulations. They behave as the files
-// of POSIX do: holes read as zero, a removed file lives until its last File is closed, rename replaces. Pages
-// that were never written take no memory, so a byte at offset 2^40 costs one page.
+// support/stores/memory_store: files that live in this process, for tests and simulations. They behave as the
+// files of POSIX do: holes read as zero, a removed file lives until its last File is closed, rename replaces.
+// Pages that were never written take no memory, so a byte at offset 2^40 costs one page.
 //
 // There are no directories except those a test names: any path can be created. Safe for use from several
 // threads.

@@ -1,4 +1,5 @@
-// support/stores/recording_replay: rebuilding files from the list of changes, complete or after a loss of power.
+// support/stores/recording_replay: rebuilding files from the list of changes, complete or after a loss of
+// power.
 #include <algorithm>
 #include <array>
 #include <random>

@@ -1,5 +1,5 @@
-// support/stores/recording_store: the decorator's calls. Each makes its change and records it under one lock, so
-// that the order on the tape is the order in the store.
+// support/stores/recording_store: the decorator's calls. Each makes its change and records it under one lock,
+// so that the order on the tape is the order in the store.
 #include "support/stores/recording_store.hpp"
 
 #include <utility>
@@ -39,7 +39,9 @@ class RecordingFile final : public ForwardingFile {
     return inner().lock(offset, length, exclusive, barred);
   }
   void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override { return inner().try_lock(offset, length, exclusive); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inner().try_lock(offset, length, exclusive);
+  }
   void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
   int writers_at_once() override { return inner().writers_at_once(); }
 

@@ -1,6 +1,6 @@
-// support/stores/recording_store: remembers every change made to the files of a store, so that a test can rebuild
-// what is on disk after any prefix of the changes: what a process killed at that moment leaves behind, or a
-// loss of power.
+// support/stores/recording_store: remembers every change made to the files of a store, so that a test can
+// rebuild what is on disk after any prefix of the changes: what a process killed at that moment leaves
+// behind, or a loss of power.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// api/mpiio/requests/requests: nonblocking calls as generalized requests of the MPI library (MPI 3.1, section 12.2).
+// api/mpiio/requests/requests: nonblocking calls as generalized requests of the MPI library (MPI 3.1,
+// section 12.2).
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +11,9 @@
 
 namespace sheaf::mpiio {
 
-// Makes a request that is complete when `job` has run: on `worker`, or at once if that is null. The job returns the bytes
-// transferred, or throws; `function` is the name of the call for messages. Throws MpiError if MPI cannot make a request.
+// Makes a request that is complete when `job` has run: on `worker`, or at once if that is null. The job
+// returns the bytes transferred, or throws; `function` is the name of the call for messages. Throws MpiError
+// if MPI cannot make a request.
 MPI_Request start_request(const char* function, Worker* worker, std::function<int64_t()> job);
 
 // Whether other threads may call MPI beside the program (MPI_THREAD_MULTIPLE).

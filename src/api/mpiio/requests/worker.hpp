@@ -1,4 +1,5 @@
-// api/mpiio/requests/worker: a thread that carries out what nonblocking calls have begun, one job after the other.
+// api/mpiio/requests/worker: a thread that carries out what nonblocking calls have begun, one job after the
+// other.
 #pragma once
 
 #include <condition_variable>

@@ -12,7 +12,7 @@ using layout::TypeMap;
 
 struct Dimension {
   int64_t elements = 0;
-  int64_t block = 0;   // consecutive elements of one task
+  int64_t block = 0;  // consecutive elements of one task
   int64_t tasks = 1;
   int64_t coordinate = 0;
 };
@@ -21,7 +21,7 @@ struct Dimension {
 TypeMap share_of(const Dimension& d, const TypeMap& inner) {
   const int64_t first = d.coordinate * d.block;
   const int64_t round = d.tasks * d.block;
-  const int64_t mine = std::max<int64_t>(0, d.elements - first);  // from my first element to the end
+  const int64_t mine = std::max<int64_t>(0, d.elements - first);           // from my first element to the end
   const int64_t whole = mine / round + (mine % round >= d.block ? 1 : 0);  // full blocks
   const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a last one
   const TypeMap blocks = TypeMap::vector(whole, d.block, round * inner.extent(), inner);
@@ -36,7 +36,9 @@ TypeMap share_of(const Dimension& d, const TypeMap& inner) {
 
 TypeMap build_darray(const std::vector<int64_t>& numbers, const TypeMap& element) {
   const auto dimensions = static_cast<size_t>(numbers.at(2));
-  const auto argument = [&](size_t which, size_t dimension) { return numbers.at(3 + which * dimensions + dimension); };
+  const auto argument = [&](size_t which, size_t dimension) {
+    return numbers.at(3 + which * dimensions + dimension);
+  };
   // The grid of tasks is in row-major order whatever the order of the array.
   std::vector<Dimension> all(dimensions);
   int64_t rank = numbers.at(1);

@@ -8,8 +8,8 @@
 
 namespace sheaf::mpiio {
 
-// numbers: the arguments of MPI_Type_create_darray in its order: tasks, rank, dimensions, and per dimension elements,
-// distributions, their arguments and tasks, then the order.
+// numbers: the arguments of MPI_Type_create_darray in its order: tasks, rank, dimensions, and per dimension
+// elements, distributions, their arguments and tasks, then the order.
 layout::TypeMap build_darray(const std::vector<int64_t>& numbers, const layout::TypeMap& element);
 
 }  // namespace sheaf::mpiio

@@ -5,9 +5,9 @@
 #include <map>
 #include <mutex>
 
-#include "api/mpiio/types/datatypes.hpp"
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -39,7 +39,8 @@ class Registered final : public Datarep {
     return result;
   }
 
-  int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type, int64_t count) const override {
+  int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type,
+                    int64_t count) const override {
     if (!read_) {
       unpack(bytes, user, type_map(type));
       return std::ssize(bytes);
@@ -52,7 +53,8 @@ class Registered final : public Datarep {
 
  private:
   static void must_succeed(int result) {
-    if (result != MPI_SUCCESS) throw MpiError(MPI_ERR_CONVERSION, "a conversion function of the program has failed");
+    if (result != MPI_SUCCESS)
+      throw MpiError(MPI_ERR_CONVERSION, "a conversion function of the program has failed");
   }
 
   Convert read_;
@@ -63,8 +65,8 @@ class Registered final : public Datarep {
 
 struct Names {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<const Datarep>> all{{"native", nullptr}, {"internal", nullptr},
-                                                            {"external32", make_external32()}};
+  std::map<std::string, std::shared_ptr<const Datarep>> all{
+      {"native", nullptr}, {"internal", nullptr}, {"external32", make_external32()}};
 };
 
 Names& names() {
@@ -77,7 +79,8 @@ template <class Number>
 Convert conversion(int (*function)(void*, MPI_Datatype, Number, void*, MPI_Offset, void*), void* state) {
   if (!function) return nullptr;
   return [=](void* user, MPI_Datatype type, int64_t count, void* file) {
-    if (count > std::numeric_limits<Number>::max()) throw MpiError(MPI_ERR_COUNT, "too many instances for a conversion function");
+    if (count > std::numeric_limits<Number>::max())
+      throw MpiError(MPI_ERR_COUNT, "too many instances for a conversion function");
     return function(user, type, static_cast<Number>(count), file, 0, state);
   };
 }
@@ -86,8 +89,10 @@ template <class Function>
 int register_for_program(const char* call, const char* name, Function* read, Function* write,
                          MPI_Datarep_extent_function* extent, void* state) {
   return without_file(call, [&] {
-    if (!name || !extent) throw MpiError(MPI_ERR_ARG, "a data representation needs a name and an extent function");
-    register_datarep(name, std::make_shared<Registered>(conversion(read, state), conversion(write, state), extent, state));
+    if (!name || !extent)
+      throw MpiError(MPI_ERR_ARG, "a data representation needs a name and an extent function");
+    register_datarep(
+        name, std::make_shared<Registered>(conversion(read, state), conversion(write, state), extent, state));
   });
 }
 
@@ -103,8 +108,8 @@ std::shared_ptr<const Datarep> find_datarep(const std::string& name) {
 
 void register_datarep(const std::string& name, std::shared_ptr<const Datarep> datarep) {
   if (name.empty() || name.size() > MPI_MAX_DATAREP_STRING)
-    throw MpiError(MPI_ERR_ARG, "names of data representations have 1 to " + std::to_string(MPI_MAX_DATAREP_STRING) +
-                                    " characters");
+    throw MpiError(MPI_ERR_ARG, "names of data representations have 1 to " +
+                                    std::to_string(MPI_MAX_DATAREP_STRING) + " characters");
   const std::scoped_lock lock(names().mutex);
   if (!names().all.emplace(name, std::move(datarep)).second)
     throw MpiError(MPI_ERR_DUP_DATAREP, "the data representation '" + name + "' exists already");
@@ -116,16 +121,17 @@ using namespace sheaf::mpiio;
 
 extern "C" {
 
-int PMPI_Register_datarep(const char* name, MPI_Datarep_conversion_function* read, MPI_Datarep_conversion_function* write,
-                          MPI_Datarep_extent_function* extent, void* state) {
+int PMPI_Register_datarep(const char* name, MPI_Datarep_conversion_function* read,
+                          MPI_Datarep_conversion_function* write, MPI_Datarep_extent_function* extent,
+                          void* state) {
   return register_for_program("MPI_Register_datarep", name, read, write, extent, state);
 }
 
 // MPI_Datarep_conversion_function_c
 using LargeConversion = int(void*, MPI_Datatype, MPI_Count, void*, MPI_Offset, void*);
 
-int PMPI_Register_datarep_c(const char* name, LargeConversion* read, LargeConversion* write, MPI_Datarep_extent_function* extent,
-                            void* state) {
+int PMPI_Register_datarep_c(const char* name, LargeConversion* read, LargeConversion* write,
+                            MPI_Datarep_extent_function* extent, void* state) {
   return register_for_program("MPI_Register_datarep_c", name, read, write, extent, state);
 }
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <optional>
 
-#include "api/mpiio/types/darray.hpp"
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
+#include "api/mpiio/types/darray.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -57,30 +57,40 @@ TypeMap build_derived(const Contents& made, const Leaf& leaf, bool native) {
     case MPI_COMBINER_STRUCT_INTEGER:
 #endif
       return build_struct(made, leaf, native);
-    default: break;
+    default:
+      break;
   }
   const TypeMap inner = build(made.types.at(0), leaf, native);
   const std::vector<int64_t>& n = made.numbers;
   switch (made.combiner) {
-    case MPI_COMBINER_DUP: return inner;
-    case MPI_COMBINER_CONTIGUOUS: return TypeMap::contiguous(n.at(0), inner);
-    case MPI_COMBINER_VECTOR: return TypeMap::vector(n.at(0), n.at(1), n.at(2) * inner.extent(), inner);
+    case MPI_COMBINER_DUP:
+      return inner;
+    case MPI_COMBINER_CONTIGUOUS:
+      return TypeMap::contiguous(n.at(0), inner);
+    case MPI_COMBINER_VECTOR:
+      return TypeMap::vector(n.at(0), n.at(1), n.at(2) * inner.extent(), inner);
     case MPI_COMBINER_HVECTOR:
 #ifdef MPICH_VERSION  // Open MPI has no such types any more
     case MPI_COMBINER_HVECTOR_INTEGER:
 #endif
       return TypeMap::vector(n.at(0), n.at(1), made.addresses.at(0), inner);
-    case MPI_COMBINER_INDEXED: return build_indexed(made, inner, true, false);
+    case MPI_COMBINER_INDEXED:
+      return build_indexed(made, inner, true, false);
     case MPI_COMBINER_HINDEXED:
 #ifdef MPICH_VERSION  // Open MPI has no such types any more
     case MPI_COMBINER_HINDEXED_INTEGER:
 #endif
       return build_indexed(made, inner, false, false);
-    case MPI_COMBINER_INDEXED_BLOCK: return build_indexed(made, inner, true, true);
-    case MPI_COMBINER_HINDEXED_BLOCK: return build_indexed(made, inner, false, true);
-    case MPI_COMBINER_SUBARRAY: return build_subarray(made, inner);
-    case MPI_COMBINER_DARRAY: return build_darray(n, inner);
-    case MPI_COMBINER_RESIZED: return inner.resized(made.addresses.at(0), made.addresses.at(1));
+    case MPI_COMBINER_INDEXED_BLOCK:
+      return build_indexed(made, inner, true, true);
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      return build_indexed(made, inner, false, true);
+    case MPI_COMBINER_SUBARRAY:
+      return build_subarray(made, inner);
+    case MPI_COMBINER_DARRAY:
+      return build_darray(n, inner);
+    case MPI_COMBINER_RESIZED:
+      return inner.resized(made.addresses.at(0), made.addresses.at(1));
     default:
       throw MpiError(MPI_ERR_TYPE, "a datatype was made in a way that is not known here (combiner " +
                                        std::to_string(made.combiner) + ")");

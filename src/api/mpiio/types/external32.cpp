@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
+#include "api/mpiio/errors.hpp"
 #include "api/mpiio/types/datarep.hpp"
 #include "api/mpiio/types/datatypes.hpp"
-#include "api/mpiio/errors.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -27,7 +27,7 @@ struct Atoms {
   int64_t external() const { return sum(&Atom::external); }
 
  private:
-  int64_t sum(int64_t Atom::* size) const { return atom[0].*size + (count > 1 ? atom[1].*size : 0); }
+  int64_t sum(int64_t Atom::*size) const { return atom[0].*size + (count > 1 ? atom[1].*size : 0); }
 };
 
 constexpr Atom extended = {Kind::extended, sizeof(long double), 16};
@@ -46,10 +46,12 @@ Atoms atoms_of(MPI_Datatype leaf) {
   if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return one({Kind::is_unsigned, size, 4});
   if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT) return one({Kind::is_signed, size, 8});
   if (leaf == MPI_LONG_DOUBLE) return one(extended);
-  if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX) return two(extended, extended);
-  for (MPI_Datatype const complex : {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
-                                     MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_2INT, MPI_2INTEGER, MPI_2REAL,
-                                     MPI_2DOUBLE_PRECISION, MPI_COMPLEX8, MPI_COMPLEX16})
+  if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX)
+    return two(extended, extended);
+  for (MPI_Datatype const complex :
+       {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
+        MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_2INT, MPI_2INTEGER, MPI_2REAL,
+        MPI_2DOUBLE_PRECISION, MPI_COMPLEX8, MPI_COMPLEX16})
     if (leaf == complex) return two(plain(size / 2), plain(size / 2));
   const Atom index = plain(sizeof(int));
   if (leaf == MPI_LONG_INT) return two({Kind::is_signed, sizeof(long), 4}, index);
@@ -67,12 +69,15 @@ Atoms atoms_of(MPI_Datatype leaf) {
 
 bool is_trivial(const Atom& atom) { return atom.native == 1 && atom.external == 1; }
 
-void reverse_copy(const std::byte* from, int64_t bytes, std::byte* to) { std::reverse_copy(from, from + bytes, to); }
+void reverse_copy(const std::byte* from, int64_t bytes, std::byte* to) {
+  std::reverse_copy(from, from + bytes, to);
+}
 
 static_assert(std::endian::native == std::endian::little, "byte orders are reversed here");
 
 // Integers of different sizes; throws if the value does not fit.
-void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, std::byte* to, int64_t to_size) {
+void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, std::byte* to,
+                     int64_t to_size) {
   int64_t value = 0;
   std::memcpy(&value, from, static_cast<size_t>(from_size));
   if (is_signed && from_size < 8) {
@@ -80,18 +85,20 @@ void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, s
     value = static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
   }
   const int64_t bits = 8 * to_size;
-  const bool fits = bits >= 64 || (is_signed ? value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1)
-                                             : static_cast<uint64_t>(value) >> bits == 0);
+  const bool fits =
+      bits >= 64 || (is_signed ? value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1)
+                               : static_cast<uint64_t>(value) >> bits == 0);
   if (!fits)
-    throw MpiError(MPI_ERR_CONVERSION, "external32 has " + std::to_string(to_size) + " bytes for an integer, too few for " +
-                                           std::to_string(value));
+    throw MpiError(MPI_ERR_CONVERSION, "external32 has " + std::to_string(to_size) +
+                                           " bytes for an integer, too few for " + std::to_string(value));
   std::memcpy(to, &value, static_cast<size_t>(to_size));
 }
 
 void atom_to_file(const Atom& atom, const std::byte* from, std::byte* to) {
   std::array<std::byte, 16> changed;
   switch (atom.kind) {
-    case Kind::bytes: return reverse_copy(from, atom.external, to);
+    case Kind::bytes:
+      return reverse_copy(from, atom.external, to);
     case Kind::extended: {
       long double value = 0;
       std::memcpy(&value, from, sizeof value);
@@ -99,7 +106,8 @@ void atom_to_file(const Atom& atom, const std::byte* from, std::byte* to) {
       std::memcpy(changed.data(), &quad, sizeof quad);
       break;
     }
-    default: convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
+    default:
+      convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
   }
   reverse_copy(changed.data(), atom.external, to);
 }
@@ -141,8 +149,10 @@ struct Walk {
   }
 
   void one(const Atom& atom) {
-    if (writes) atom_to_file(atom, from, to);
-    else atom_from_file(atom, from, to);
+    if (writes)
+      atom_to_file(atom, from, to);
+    else
+      atom_from_file(atom, from, to);
     from += writes ? atom.native : atom.external;
     to += writes ? atom.external : atom.native;
   }
@@ -160,7 +170,8 @@ struct Walk {
 class External32 final : public Datarep {
  public:
   layout::TypeMap in_file(MPI_Datatype type) const override {
-    return type_map_with(type, [](MPI_Datatype leaf) { return layout::TypeMap::bytes(atoms_of(leaf).external()); });
+    return type_map_with(type,
+                         [](MPI_Datatype leaf) { return layout::TypeMap::bytes(atoms_of(leaf).external()); });
   }
 
   std::vector<std::byte> to_file(const void* user, MPI_Datatype type, int64_t count) const override {
@@ -174,7 +185,8 @@ class External32 final : public Datarep {
     return result;
   }
 
-  int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type, int64_t count) const override {
+  int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type,
+                    int64_t count) const override {
     const layout::TypeMap memory = type_map(type);
     std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
     Walk walk{bytes.data(), native.data(), std::ssize(bytes), false};

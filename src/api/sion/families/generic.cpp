@@ -2,12 +2,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "api/sion/handles/exported.hpp"
 #include "api/sion/families/generic_api.hpp"
 #include "api/sion/families/generic_mover.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/mapped.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/handles/report.hpp"
 #include "comm/agree.hpp"
 
 using namespace sheaf;
@@ -48,10 +48,11 @@ void place_as_given(Comm& comm, const GivenPlace& given, ParallelWriteRequest& r
   comm.all_sum(std::span(&files, 1));
   problem = attempt([&] {
     if (local->size() != place.size || local->rank() != place.rank || files != place.numfiles)
-      throw Error(Code::mismatch, "task " + std::to_string(comm.rank()) + " said it is " + std::to_string(place.rank) +
-                                      " of " + std::to_string(place.size) + " in one of " +
-                                      std::to_string(place.numfiles) + " files, but is " + std::to_string(local->rank()) +
-                                      " of " + std::to_string(local->size()) + " in one of " + std::to_string(files));
+      throw Error(Code::mismatch, "task " + std::to_string(comm.rank()) + " said it is " +
+                                      std::to_string(place.rank) + " of " + std::to_string(place.size) +
+                                      " in one of " + std::to_string(place.numfiles) + " files, but is " +
+                                      std::to_string(local->rank()) + " of " + std::to_string(local->size()) +
+                                      " in one of " + std::to_string(files));
   });
   agree(comm, problem);
   make_local_group(comm, place);
@@ -71,11 +72,13 @@ class Means {
     return means;
   }
 
-  // Collective. Tasks of a single file are in the order of the whole group: a local group of another order is of no use.
+  // Collective. Tasks of a single file are in the order of the whole group: a local group of another order is
+  // of no use.
   CollectiveMeans find_for(Comm& comm, const ParallelWriteRequest& request) {
     int64_t differ = request.nfiles == 1 && request.local->rank() != comm.rank();
     comm.all_max(std::span(&differ, 1));
-    return differ ? CollectiveMeans{} : find(comm, request.local->rank(), request.local->size(), request.nfiles);
+    return differ ? CollectiveMeans{}
+                  : find(comm, request.local->rank(), request.local->size(), request.nfiles);
   }
 
   void serve(int sid) {
@@ -98,15 +101,19 @@ void refuse_collective(const GenericApi& api, Comm& comm, OpenMode& mode) {
   mode.collective.renumber = false;
   if (comm.rank() == 0)
     warn("sion_generic_paropen",
-         "collective reading and writing need the callbacks gather_and_execute, execute_and_scatter and get_capability; "
-         "every task transfers its own data", 0);
+         "collective reading and writing need the callbacks gather_and_execute, execute_and_scatter and "
+         "get_capability; "
+         "every task transfers its own data",
+         0);
 }
 
 NameOf name_by(char* callback(const char*, int), const char* fname) {
   if (!callback || !fname) return nullptr;
   return [callback, base = std::string(fname)](int32_t number) {
     char* const made = callback(base.c_str(), number);
-    if (!made) throw Error(Code::io, "the get_multi_filename callback gave no name for file " + std::to_string(number));
+    if (!made)
+      throw Error(Code::io,
+                  "the get_multi_filename callback gave no name for file " + std::to_string(number));
     const std::string name = made;
     std::free(made);
     return name;
@@ -115,9 +122,9 @@ NameOf name_by(char* callback(const char*, int), const char* fname) {
 
 }  // namespace
 
-int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
-                         void* gcommgroup, int grank, int gsize, int* filenumber, int* numfiles, const int* lrank,
-                         const int* lsize, FILE** fileptr, char** newfname) {
+int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion_int64* chunksize,
+                         sion_int32* fsblksize, void* gcommgroup, int grank, int gsize, int* filenumber,
+                         int* numfiles, const int* lrank, const int* lsize, FILE** fileptr, char** newfname) {
   static constexpr const char* function = "sion_generic_paropen";
   return guarded(function, grank, -1, [&] {
     const GenericApi api = generic_api(aid);
@@ -125,15 +132,26 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
     int files = 1;
     FILE* stream = nullptr;
     char* name = nullptr;
-    ParallelOpen call{function,  fname,     file_mode, &files, true, false, nullptr,
-                      chunksize, fsblksize, nullptr,   fileptr ? &stream : nullptr, newfname ? &name : nullptr};
+    ParallelOpen call{function,
+                      fname,
+                      file_mode,
+                      &files,
+                      true,
+                      false,
+                      nullptr,
+                      chunksize,
+                      fsblksize,
+                      nullptr,
+                      fileptr ? &stream : nullptr,
+                      newfname ? &name : nullptr};
     call.shares = true;
     call.name_of = name_by(api.multi_filename, fname);
     call.adjust = [&](Comm& comm, OpenMode& mode) { refuse_collective(api, comm, mode); };
     Means means(api, gcommgroup);
     call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
       place_as_given(comm, {filenumber, numfiles, lrank, lsize}, request);
-      if (plan_of(mode.collective, true, request.local->size())) request.means = means.find_for(comm, request);
+      if (plan_of(mode.collective, true, request.local->size()))
+        request.means = means.find_for(comm, request);
     };
     bool has_local_group = false;
     call.means_of = [&](Comm& all, Comm& local, int32_t number, int32_t files_of_set) {
@@ -147,8 +165,8 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
     if (auto* reader = find_handle(sid)->as<ParallelReader>()) {
       try {
         if (!has_local_group)
-          make_local_group(reader->comm(), {reader->local().rank(), reader->local().size(), reader->facts().filenumber,
-                                          reader->facts().nfiles});
+          make_local_group(reader->comm(), {reader->local().rank(), reader->local().size(),
+                                            reader->facts().filenumber, reader->facts().nfiles});
       } catch (...) {
         std::free(name);
         remove_handle(sid);
@@ -165,9 +183,10 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
 
 int sion_generic_parclose(int sid) { return close_parallel("sion_generic_parclose", sid); }
 
-int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int* numFiles, void* gcommgroup, int grank,
-                                int gsize, int* nlocaltasks, int** globalranks, sion_int64** chunksizes,
-                                int** mapping_filenrs, int** mapping_lranks, sion_int32* fsblksize, FILE** fileptr) {
+int sion_generic_paropen_mapped(int aid, char* fname, const char* file_mode, int* numFiles, void* gcommgroup,
+                                int grank, int gsize, int* nlocaltasks, int** globalranks,
+                                sion_int64** chunksizes, int** mapping_filenrs, int** mapping_lranks,
+                                sion_int32* fsblksize, FILE** fileptr) {
   static constexpr const char* function = "sion_generic_paropen_mapped";
   return guarded(function, grank, -1, [&] {
     const GenericApi api = generic_api(aid);

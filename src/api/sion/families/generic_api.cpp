@@ -46,13 +46,15 @@ void GenericApi::check_complete() const {
   need(comm.gathervr, "gathervr");
   need(comm.scatterr, "scatterr");
   need(comm.scattervr, "scattervr");
-  if (!missing.empty()) throw Error(Code::invalid_argument, "the API '" + name + "' lacks the callbacks " + missing);
+  if (!missing.empty())
+    throw Error(Code::invalid_argument, "the API '" + name + "' lacks the callbacks " + missing);
 }
 
 GenericApi generic_api(int aid) {
   const std::lock_guard lock(apis_mutex);
   const auto found = apis.find(aid);
-  if (found == apis.end()) throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+  if (found == apis.end())
+    throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
   return found->second;
 }
 
@@ -88,16 +90,19 @@ int sion_generic_create_api(char* name) {
 
 int sion_generic_free_api(int aid) {
   return guarded("sion_generic_free_api", -1, SION_NOT_SUCCESS, [&] {
-    if (!remove_generic_api(aid)) throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+    if (!remove_generic_api(aid))
+      throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
     return SION_SUCCESS;
   });
 }
 
-#define SHEAF_REGISTER(name, member) \
-  return set("sion_generic_register_" #name "_cb", aid, [](GenericApi& api) -> auto& { return api.member; }, callback, \
-             SION_SUCCESS, SION_NOT_SUCCESS)
+#define SHEAF_REGISTER(name, member)                                                                  \
+  return set(                                                                                         \
+      "sion_generic_register_" #name "_cb", aid, [](GenericApi& api) -> auto& { return api.member; }, \
+      callback, SION_SUCCESS, SION_NOT_SUCCESS)
 
-int sion_generic_register_create_local_commgroup_cb(int aid, int callback(void**, void*, int, int, int, int, int, int)) {
+int sion_generic_register_create_local_commgroup_cb(int aid, int callback(void**, void*, int, int, int, int,
+                                                                          int, int)) {
   SHEAF_REGISTER(create_local_commgroup, comm.create_group);
 }
 int sion_generic_register_free_local_commgroup_cb(int aid, int callback(void*)) {
@@ -119,16 +124,19 @@ int sion_generic_register_scatterr_cb(int aid, int callback(void*, void*, void*,
 int sion_generic_register_scattervr_cb(int aid, int callback(void*, void*, void*, int, int*, int, int)) {
   SHEAF_REGISTER(scattervr, comm.scattervr);
 }
-int sion_generic_register_gather_and_execute_cb(int aid, int callback(const void*, sion_int64*, int, sion_int64, void*, int,
-                                                                      int, int, int,
-                                                                      int (const void*, sion_int64*, int))) {
+int sion_generic_register_gather_and_execute_cb(int aid, int callback(const void*, sion_int64*, int,
+                                                                      sion_int64, void*, int, int, int, int,
+                                                                      int(const void*, sion_int64*, int))) {
   SHEAF_REGISTER(gather_and_execute, gather_and_execute);
 }
-int sion_generic_register_execute_and_scatter_cb(int aid, int callback(void*, sion_int64*, int, sion_int64, void*, int, int,
-                                                                       int, int, int (void*, sion_int64*, int))) {
+int sion_generic_register_execute_and_scatter_cb(int aid,
+                                                 int callback(void*, sion_int64*, int, sion_int64, void*, int,
+                                                              int, int, int, int(void*, sion_int64*, int))) {
   SHEAF_REGISTER(execute_and_scatter, execute_and_scatter);
 }
-int sion_generic_register_get_capability_cb(int aid, int callback(void*)) { SHEAF_REGISTER(get_capability, capability); }
+int sion_generic_register_get_capability_cb(int aid, int callback(void*)) {
+  SHEAF_REGISTER(get_capability, capability);
+}
 
 int sheaf_generic_register_allgather_cb(int aid, int callback(const void*, void*, void*, long long)) {
   return set(
@@ -137,6 +145,7 @@ int sheaf_generic_register_allgather_cb(int aid, int callback(const void*, void*
 }
 
 int sion_generic_register_get_multi_filename_cb(int aid, char* callback(const char*, int)) {
-  return set("sion_generic_register_get_multi_filename_cb", aid,
-             [](GenericApi& api) -> auto& { return api.multi_filename; }, callback, 0, -1);
+  return set(
+      "sion_generic_register_get_multi_filename_cb", aid,
+      [](GenericApi& api) -> auto& { return api.multi_filename; }, callback, 0, -1);
 }

@@ -9,8 +9,8 @@
 namespace sheaf::api {
 namespace {
 
-// The process functions that callbacks are given know a handle only, and a handle leaves its table before its last bytes are
-// written: so movers have a table of their own.
+// The process functions that callbacks are given know a handle only, and a handle leaves its table before its
+// last bytes are written: so movers have a table of their own.
 std::mutex movers_mutex;
 std::map<int, GenericMover*> movers;
 
@@ -39,22 +39,26 @@ void GenericMover::serve(int sid, int64_t fsblksize) {
   movers[sid] = this;
 }
 
-void GenericMover::gather(std::span<const std::byte> data, int64_t offset, const Members& members, const Write& write) {
+void GenericMover::gather(std::span<const std::byte> data, int64_t offset, const Members& members,
+                          const Write& write) {
   sion_int64 spec[spec_length] = {offset, std::ssize(data)};
   write_ = &write;
   problem_.reset();
-  const int result = api_.gather_and_execute(data.data(), spec, spec_length, fsblksize_, group_, members.first,
-                                             members.first + 1, members.last, sid_, write_piece);
+  const int result =
+      api_.gather_and_execute(data.data(), spec, spec_length, fsblksize_, group_, members.first,
+                              members.first + 1, members.last, sid_, write_piece);
   write_ = nullptr;
   finish("gather_and_execute", result);
 }
 
-void GenericMover::scatter(std::span<std::byte> data, int64_t offset, const Members& members, const Read& read) {
+void GenericMover::scatter(std::span<std::byte> data, int64_t offset, const Members& members,
+                           const Read& read) {
   sion_int64 spec[spec_length] = {data.empty() ? -1 : offset, data.empty() ? -1 : std::ssize(data)};
   read_ = &read;
   problem_.reset();
-  const int result = api_.execute_and_scatter(data.data(), spec, spec_length, fsblksize_, group_, members.first,
-                                              members.first + 1, members.last, sid_, read_piece);
+  const int result =
+      api_.execute_and_scatter(data.data(), spec, spec_length, fsblksize_, group_, members.first,
+                               members.first + 1, members.last, sid_, read_piece);
   read_ = nullptr;
   finish("execute_and_scatter", result);
 }
@@ -71,7 +75,8 @@ int GenericMover::run(const Execute* execute, Pointer data, const sion_int64* sp
   const auto failed = attempt([&] {
     if (!execute) throw Error(Code::wrong_mode, "the process function was called outside of its callback");
     if (!spec || (spec[1] > 0 && (!data || spec[0] < 0)))
-      throw Error(Code::invalid_argument, "the process function needs data and where in the file they belong");
+      throw Error(Code::invalid_argument,
+                  "the process function needs data and where in the file they belong");
     if (spec[1] > 0) (*execute)({data, static_cast<size_t>(spec[1])}, spec[0]);
   });
   if (failed && !problem_) problem_ = failed;
@@ -88,7 +93,8 @@ int GenericMover::read_piece(void* data, sion_int64* spec, int sid) {
   return mover ? mover->run(mover->read_, static_cast<std::byte*>(data), spec) : 1;
 }
 
-CollectiveMeans generic_means(const GenericApi& api, void* all, void* local, std::shared_ptr<GenericMover>& mover) {
+CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
+                              std::shared_ptr<GenericMover>& mover) {
   CollectiveMeans means;
   if (!api.moves_data()) return means;
   const int capability = api.capability(all);

@@ -1,4 +1,5 @@
-// api/sion/families/generic_mover: the callbacks of the generic interface that move the data of collective calls.
+// api/sion/families/generic_mover: the callbacks of the generic interface that move the data of collective
+// calls.
 #pragma once
 
 #include <memory>
@@ -6,8 +7,8 @@
 
 #include "api/sion/families/generic_api.hpp"
 #include "base/error.hpp"
-#include "exchange/groups/mover.hpp"
 #include "collective/collective_group.hpp"
+#include "exchange/groups/mover.hpp"
 
 namespace sheaf::api {
 
@@ -22,7 +23,8 @@ class GenericMover final : public exchange::Mover {
   // From now on the callbacks get this handle and block size (bytes).
   void serve(int sid, int64_t fsblksize);
 
-  void gather(std::span<const std::byte> data, int64_t offset, const Members& members, const Write& write) override;
+  void gather(std::span<const std::byte> data, int64_t offset, const Members& members,
+              const Write& write) override;
   void scatter(std::span<std::byte> data, int64_t offset, const Members& members, const Read& read) override;
 
  private:
@@ -42,8 +44,10 @@ class GenericMover final : public exchange::Mover {
   std::optional<Error> problem_;
 };
 
-// What `api` offers for collective calls on a file whose tasks are `local`, the program's group of them; `all`: the group of
-// the open. Asks for the capability of this task. No mover unless all three callbacks are there.
-CollectiveMeans generic_means(const GenericApi& api, void* all, void* local, std::shared_ptr<GenericMover>& mover);
+// What `api` offers for collective calls on a file whose tasks are `local`, the program's group of them;
+// `all`: the group of the open. Asks for the capability of this task. No mover unless all three callbacks are
+// there.
+CollectiveMeans generic_means(const GenericApi& api, void* all, void* local,
+                              std::shared_ptr<GenericMover>& mover);
 
 }  // namespace sheaf::api

@@ -1,9 +1,9 @@
 // The OpenMP family: every thread of the current team is one task. Compiled with OpenMP.
+#include "api/sion/families/team.hpp"
 #include "api/sion/handles/debug_log.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/locks.hpp"
 #include "api/sion/handles/report.hpp"
-#include "api/sion/families/team.hpp"
 #include "sion_omp.h"
 
 using namespace sheaf;
@@ -17,8 +17,8 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
     use_thread_numbers(omp_get_thread_num);
     int numfiles = 1;
     int task = 0;
-    ParallelOpen call{function,  fname,      file_mode, &numfiles, true,    false, nullptr,
-                      chunksize, fsblksize,  &task,     fileptr,   newfname};
+    ParallelOpen call{function, fname,     file_mode, &numfiles, true,    false,
+                      nullptr,  chunksize, fsblksize, &task,     fileptr, newfname};
     call.shares = true;
     call.may_collect = omp_get_thread_num() == 0;  // as the groups of the format have it
     const int sid = open_parallel(meet_team(), call);

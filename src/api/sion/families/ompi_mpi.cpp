@@ -1,16 +1,17 @@
-// The hybrid family: every thread of every process is one task. Compiled with OpenMP; only master threads call MPI.
+// The hybrid family: every thread of every process is one task. Compiled with OpenMP; only master threads
+// call MPI.
 #include <mpi.h>
 
 #include <memory>
 
+#include "api/sion/families/team.hpp"
 #include "api/sion/handles/debug_log.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/locks.hpp"
 #include "api/sion/handles/report.hpp"
-#include "api/sion/families/team.hpp"
-#include "comm_teams/hybrid_comm.hpp"
 #include "comm_mpi/mpi_comm.hpp"
 #include "comm_mpi/mpi_groups.hpp"
+#include "comm_teams/hybrid_comm.hpp"
 #include "layout/placement.hpp"
 #include "sion_ompi.h"
 
@@ -35,7 +36,8 @@ Given look_at(int* numfiles, MPI_Comm gcomm, const MPI_Comm* lcomm) {
   return {numfiles, numfiles ? *numfiles : 0, lcomm != nullptr, lcomm && *lcomm != MPI_COMM_NULL};
 }
 
-// Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every task.
+// Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every
+// task.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
                      const std::function<std::unique_ptr<Comm>(Comm&)>& local) {
   if (mode.file_policy == FilePolicy::table) return;
@@ -47,7 +49,8 @@ void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& 
   } else {
     if (nfiles > processes)
       throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(nfiles) +
-                                              " physical files for " + std::to_string(processes) + " processes");
+                                              " physical files for " + std::to_string(processes) +
+                                              " processes");
     if (nfiles > 1)
       request.local =
           comm.split(layout::place_blockwise(comm.rank() / threads, processes, nfiles).file, comm.rank());
@@ -57,8 +60,9 @@ void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& 
 
 }  // namespace
 
-int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, MPI_Comm gComm, const MPI_Comm* lComm,
-                      sion_int64* chunksize, sion_int32* fsblksize, int* globalrank, FILE** fileptr, char** newfname) {
+int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, MPI_Comm gComm,
+                      const MPI_Comm* lComm, sion_int64* chunksize, sion_int32* fsblksize, int* globalrank,
+                      FILE** fileptr, char** newfname) {
   static constexpr const char* function = "sion_paropen_ompi";
   return guarded(function, -1, -1, [&] {
     use_library_lock();
@@ -90,8 +94,9 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
 
     int task = 0;
     int numfiles = given.numfiles;
-    ParallelOpen call{function,  fname,     file_mode, given.numfiles_at ? &numfiles : nullptr, given.has_local,
-                      given.has_group, local, chunksize, fsblksize, &task, fileptr, newfname};
+    ParallelOpen call{function,        fname,           file_mode, given.numfiles_at ? &numfiles : nullptr,
+                      given.has_local, given.has_group, local,     chunksize,
+                      fsblksize,       &task,           fileptr,   newfname};
     call.shares = true;
     call.may_collect = master;  // as the groups of the format have it
     call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {

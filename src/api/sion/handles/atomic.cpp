@@ -8,11 +8,13 @@ namespace sheaf::api {
 
 std::string AtomicName::later(const std::string& name) const { return path + name.substr(temporary.size()); }
 
-std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path, Store& store, bool named) {
+std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
+                                         Store& store, bool named) {
   if (!mode.atomic) return nullptr;
   if (named || mode.collective.buddies > 0)
-    throw Error(Code::invalid_argument, "'" + path + "': 'atomic' cannot be combined with " +
-                                            (named ? "names of physical files of the caller's" : "buddy copies"));
+    throw Error(Code::invalid_argument,
+                "'" + path + "': 'atomic' cannot be combined with " +
+                    (named ? "names of physical files of the caller's" : "buddy copies"));
   agree_with(comm, comm.rank() == 0 ? attempt([&] { require_replaceable(store, path); }) : std::nullopt, 0);
   auto name = std::make_unique<AtomicName>();
   name->path = path;

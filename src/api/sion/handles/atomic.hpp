@@ -1,5 +1,5 @@
-// api/sion/handles/atomic: the open mode word `atomic` (creation/temporary_name), for all calls that open a multifile to write it
-// anew.
+// api/sion/handles/atomic: the open mode word `atomic` (creation/temporary_name), for all calls that open a
+// multifile to write it anew.
 #pragma once
 
 #include <memory>
@@ -22,9 +22,10 @@ struct AtomicName {
   std::string later(const std::string& name) const;
 };
 
-// Collective. Null without the word. Throws on all tasks alike. named: physical files have names of the caller's, which
-// cannot be combined.
-std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path, Store& store, bool named);
+// Collective. Null without the word. Throws on all tasks alike. named: physical files have names of the
+// caller's, which cannot be combined.
+std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
+                                         Store& store, bool named);
 
 // Collective, after the close has succeeded. Throws on all tasks alike.
 void finish_atomic(Comm& comm, const AtomicName& name);

@@ -1,4 +1,5 @@
-// api/sion/handles/exported: the public headers, with the functions they declare made visible in the shared library.
+// api/sion/handles/exported: the public headers, with the functions they declare made visible in the shared
+// library.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -98,7 +98,8 @@ FILE* Handle::stream() {
     FILE* own = nullptr;
     const auto problem = attempt([&] { own = share().stream(); });
     if (!problem) return own;
-    if (problem->code() != Code::unsupported) throw *problem;  // else no file of the operating system is behind it
+    if (problem->code() != Code::unsupported)
+      throw *problem;  // else no file of the operating system is behind it
   }
   if (!plain) {
     plain = std::make_unique<PlainStream>(*this);
@@ -126,13 +127,12 @@ StdioHandle& Handle::share() {
                     "the library's calls or, without the word posix, the stream of sion_get_fp, or " +
                     (writer ? "write with compress=none" : "a copy made by 'sheaf defrag --decompress'"));
   if (through_library && !posix)
-    throw Error(Code::unsupported, "'" + path() + "' was opened with fileptr=stream: its stream goes through the library");
+    throw Error(Code::unsupported,
+                "'" + path() + "' was opened with fileptr=stream: its stream goes through the library");
   return writer ? writer->share(!posix) : reader->share(!posix);
 }
 
-StdioHandle* Handle::shared() {
-  return writer ? writer->handle() : reader->handle();
-}
+StdioHandle* Handle::shared() { return writer ? writer->handle() : reader->handle(); }
 
 void Handle::commit() {
   if (auto* serial_writer = as<SerialWriter>()) return serial_writer->commit();
@@ -178,8 +178,10 @@ int add_handle(std::unique_ptr<Handle>& handle) {
   if (added.gate) watch(added.gate);
   const int sid = enter(handle);
   if (debugging(Subject::handles))
-    debug_line(Subject::handles, "handle " + std::to_string(sid) + ": opened '" + added.path() + "' to " +
-                                     (added.writer ? "write" : "read"), added.task());
+    debug_line(Subject::handles,
+               "handle " + std::to_string(sid) + ": opened '" + added.path() + "' to " +
+                   (added.writer ? "write" : "read"),
+               added.task());
   return sid;
 }
 

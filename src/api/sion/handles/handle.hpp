@@ -1,8 +1,8 @@
 // api/sion/handles/handle: what a sid stands for, and the table of them.
 //
-// The table is lock-free to look up: one atomic load. Opening and closing take a mutex. A number that was closed is
-// given out again only when all others have been used. Different threads may use different handles; one handle is
-// used by one thread at a time.
+// The table is lock-free to look up: one atomic load. Opening and closing take a mutex. A number that was
+// closed is given out again only when all others have been used. Different threads may use different handles;
+// one handle is used by one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/plain_stream.hpp"
 #include "base/export.hpp"
-#include "set/duplicate_reader.hpp"
 #include "journal/lease.hpp"
+#include "keyval/keyval_index.hpp"
+#include "set/duplicate_reader.hpp"
 #include "set/mapped_reader.hpp"
 #include "set/mapped_writer.hpp"
-#include "keyval/keyval_index.hpp"
 #include "set/parallel_reader.hpp"
 #include "set/parallel_writer.hpp"
 #include "set/serial_reader.hpp"
@@ -46,8 +46,8 @@ class Handle {
                               std::unique_ptr<ParallelReader>, std::unique_ptr<MappedWriter>,
                               std::unique_ptr<MappedReader>, std::unique_ptr<DuplicateReader>>;
 
-  // `store`: what was opened uses it until it goes. `mode` says what the program's stream is, and whether SIGTERM flushes the
-  // handle.
+  // `store`: what was opened uses it until it goes. `mode` says what the program's stream is, and whether
+  // SIGTERM flushes the handle.
   Handle(std::shared_ptr<Store> store, Opened opened, const OpenMode& mode);
   ~Handle();
   Handle(const Handle&) = delete;
@@ -64,16 +64,17 @@ class Handle {
   Opened opened;
   bool posix;
   bool through_library;  // so goes the FILE* of the program, if it asks for one
-  std::shared_ptr<Gate> gate;  // of those that SIGTERM flushes: calls go through it (begin_call), and there are no windows
-  bool hints = false;   // the environment asked for file-system hints (SION_HINTS)
+  std::shared_ptr<Gate>
+      gate;  // of those that SIGTERM flushes: calls go through it (begin_call), and there are no windows
+  bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
   std::unique_ptr<AtomicName> atomic;  // null: the file has its name already
-  std::unique_ptr<Lease> lease;  // at the first task of a multifile that is written; null: none
-  int buddies = 0;  // copies that the open mode speaks of
+  std::unique_ptr<Lease> lease;        // at the first task of a multifile that is written; null: none
+  int buddies = 0;                     // copies that the open mode speaks of
   bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
-  std::optional<uint64_t> only_key;  // a duplicate made for one key: all others read as absent
-  std::unique_ptr<KeyvalReader> keys;  // once keys have been read
+  std::optional<uint64_t> only_key;     // a duplicate made for one key: all others read as absent
+  std::unique_ptr<KeyvalReader> keys;   // once keys have been read
   KeyvalIndex* current_keys = nullptr;  // of the current task; null: not looked up yet
-  FILE* second = nullptr;  // stream registered by the program
+  FILE* second = nullptr;               // stream registered by the program
   std::unique_ptr<PlainStream> plain;  // once the program has asked for a FILE* that goes through the library
   Tables tables;
 
@@ -90,26 +91,27 @@ class Handle {
   FileFacts facts();
   int open_files();
   const std::string& path() const;  // of the physical file of the current task
-  int64_t bytes_held();         // by metadata and buffers, roughly
-  // The program's stream (ansi) or descriptor (posix) of the physical file, made if need be. Throws unsupported if it is
-  // compressed, or the program has asked for streams that go through the library.
+  int64_t bytes_held();             // by metadata and buffers, roughly
+  // The program's stream (ansi) or descriptor (posix) of the physical file, made if need be. Throws
+  // unsupported if it is compressed, or the program has asked for streams that go through the library.
   StdioHandle& share();
-  // The program's stream, of the physical file or one that goes through the library (where the mode says so, and where the bytes
-  // are no file of the operating system: compressed, striped, a buddy copy); made if need be. With one that does, every call finds
-  // out where it is (get_handle), and there are no windows.
+  // The program's stream, of the physical file or one that goes through the library (where the mode says so,
+  // and where the bytes are no file of the operating system: compressed, striped, a buddy copy); made if need
+  // be. With one that does, every call finds out where it is (get_handle), and there are no windows.
   FILE* stream();
-  void drop_stream();  // that goes through the library: the program has closed it
-  FILE* own_stream();  // what the program has of stream(), if anything: not made
-  StdioHandle* shared();      // null if the program has none
-  void select(int64_t task);  // throws out_of_range
-  void commit();              // writing: what is written stays (WriteStream::commit)
+  void drop_stream();                  // that goes through the library: the program has closed it
+  FILE* own_stream();                  // what the program has of stream(), if anything: not made
+  StdioHandle* shared();               // null if the program has none
+  void select(int64_t task);           // throws out_of_range
+  void commit();                       // writing: what is written stays (WriteStream::commit)
   std::vector<int64_t> block_sizes();  // of the current task
 
  private:
   void open_windows();
 };
 
-// Adds a handle, which the table then owns; returns its sid. Throws, and leaves it to the caller, if the table is full.
+// Adds a handle, which the table then owns; returns its sid. Throws, and leaves it to the caller, if the
+// table is full.
 SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
 
 // The handle of a sid, or null. Inline for the fast path.
@@ -126,7 +128,8 @@ SHEAF_EXPORT std::unique_ptr<Handle> remove_handle(int sid);
 
 // A call begins to use the handle, until its CallScope ends: to be called where get_handle() is not.
 inline void begin_call(Handle& handle) {
-  if (handle.gate) [[unlikely]] CallScope::enter(handle.gate);
+  if (handle.gate) [[unlikely]]
+    CallScope::enter(handle.gate);
 }
 
 // The handle, where its program's stream is; or an error "invalid file identifier". Begins the call.

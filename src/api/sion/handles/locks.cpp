@@ -68,4 +68,6 @@ int sion_lock_register_lock_callbacks(int lock(void*), int unlock(void*), void* 
   });
 }
 
-int sion_lock_user_callbacks_defined(void) { return sheaf::api::registered.load(std::memory_order_acquire) != nullptr; }
+int sion_lock_user_callbacks_defined(void) {
+  return sheaf::api::registered.load(std::memory_order_acquire) != nullptr;
+}

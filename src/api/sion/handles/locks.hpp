@@ -1,7 +1,8 @@
-// api/sion/handles/locks: the lock a program may bring for the handle table (sion_lock_register_lock_callbacks).
+// api/sion/handles/locks: the lock a program may bring for the handle table
+// (sion_lock_register_lock_callbacks).
 //
-// The table has a mutex of its own and is safe without; a program's lock is held around it in addition, for runtimes
-// whose tasks must not block in a mutex. Only opening and closing take it.
+// The table has a mutex of its own and is safe without; a program's lock is held around it in addition, for
+// runtimes whose tasks must not block in a mutex. Only opening and closing take it.
 #pragma once
 
 #include "base/export.hpp"

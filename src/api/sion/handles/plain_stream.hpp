@@ -1,5 +1,5 @@
-// api/sion/handles/plain_stream: a FILE* whose bytes go through the library: over chunk borders, compressed and
-// checked as those of its own calls, and in one order with these. It is no stream of the physical file.
+// api/sion/handles/plain_stream: a FILE* whose bytes go through the library: over chunk borders, compressed
+// and checked as those of its own calls, and in one order with these. It is no stream of the physical file.
 // Programs get one that ask for it (open mode fileptr=stream), and of compressed multifiles, whose physical
 // files hold frames.
 //

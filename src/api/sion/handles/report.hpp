@@ -1,5 +1,6 @@
-// api/sion/handles/report: how an error leaves the library through the C interface: remembered per thread, printed on
-// stderr unless switched off, turned into the documented return value. Nothing is ever thrown across the border.
+// api/sion/handles/report: how an error leaves the library through the C interface: remembered per thread,
+// printed on stderr unless switched off, turned into the documented return value. Nothing is ever thrown
+// across the border.
 #pragma once
 
 #include <string>
@@ -12,8 +13,9 @@
 
 namespace sheaf::api {
 
-// Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after the rank where
-// threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and SION_ERROR_MSG_THREAD.
+// Remembers and prints "SION_ERROR_RETURN on rank R, rc=N: <function>: <message>", with ", thread T" after
+// the rank where threads have numbers. task: -1 if unknown. Honours SION_ERROR_MSG_RANK and
+// SION_ERROR_MSG_THREAD.
 SHEAF_EXPORT void report(std::string_view function, const Error& error, int task, int return_code);
 
 // Of the last error that was reported in this thread, for sheaf_last_error_kind.
@@ -36,8 +38,8 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) throw Error(Code::invalid_argument, std::string("argument ") + name + " is NULL");
 }
 
-// Runs a call of the interface; `failure` is what it returns after an error. `task`: a number, or a function that
-// finds it when there is something to report.
+// Runs a call of the interface; `failure` is what it returns after an error. `task`: a number, or a function
+// that finds it when there is something to report.
 template <class Task, class Result, class Body>
 Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   const CallScope scope;
@@ -56,7 +58,8 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   } catch (const std::exception& e) {
     report(function, Error(Code::io, e.what()), number(), static_cast<int>(failure));
   }
-  if (warnings_wait()) [[unlikely]] say_warnings(function, number());
+  if (warnings_wait()) [[unlikely]]
+    say_warnings(function, number());
   return result;
 }
 

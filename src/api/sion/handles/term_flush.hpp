@@ -1,5 +1,5 @@
-// api/sion/handles/term_flush: the open mode word term=flush: when the process is told to end (SIGTERM), what has
-// been written to such handles is flushed and recorded before the program's own action follows
+// api/sion/handles/term_flush: the open mode word term=flush: when the process is told to end (SIGTERM), what
+// has been written to such handles is flushed and recorded before the program's own action follows
 // (process/term_signal).
 //
 // A thread of the library does that while the program goes on. Each such handle has a gate, through which
