@@ -48,6 +48,14 @@ RangeLock held_until(Release release) {
   return {{&held, [release = std::move(release)](void*) mutable { release(); }}};
 }
 
+// The lock, and something that is kept until it has been given back.
+template <class Kept>
+RangeLock kept_with(RangeLock lock, Kept kept) {
+  using Both = std::pair<Kept, std::shared_ptr<void>>;  // the latter goes first
+  if (lock) lock.held = std::make_shared<Both>(std::move(kept), std::move(lock.held));
+  return lock;
+}
+
 // How long the others of `tasks` who want it may keep a range of `length` bytes from one of them. Nobody
 // waits so long whose storage works: it is the time in which each of them could move the range, or 64 MiB of
 // it, at 1 MiB a second, and ten seconds for servers that come back. Who has waited so long waits for a task

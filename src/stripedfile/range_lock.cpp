@@ -24,7 +24,7 @@ Question question_of(const SubfileHandle& subfile, Kind kind, int64_t offset, in
 RangeLock StripedFile::lock_range(const LockRequest& wanted) {
   const auto& [offset, length, exclusive, barred, patience] = wanted;
   if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
-    return local->lock_range(wanted);
+    return kept_with(local->lock_range(wanted), local);
   const double begin = link_->now();
   for (;;) {
     {
@@ -39,10 +39,10 @@ RangeLock StripedFile::lock_range(const LockRequest& wanted) {
                        std::chrono::seconds(static_cast<int64_t>(waited)));
     link_->rest(waited);
   }
-  // A file that is closed has given everything back.
-  return held_until([this, offset = offset, length = length] {
+  // What is closed has given everything back.
+  return held_until([this, is_open = std::weak_ptr(open_), offset = offset, length = length] {
+    if (is_open.expired()) return;
     const std::lock_guard hold(link_->lock());
-    if (subfiles_.empty()) return;
     attempt([&] { ask(*link_, {question_of(subfiles_[0], Kind::unlock, offset, length)}); });
   });
 }

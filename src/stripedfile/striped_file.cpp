@@ -141,6 +141,7 @@ void StripedFile::sync() {
 }
 
 void StripedFile::close() {
+  open_.reset();
   const std::lock_guard hold(link_->lock());
   int64_t size = -1;
   std::optional<Error> failed;

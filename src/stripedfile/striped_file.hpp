@@ -121,6 +121,7 @@ class SHEAF_EXPORT StripedFile {
   std::string name_;
   layout::Stripes stripes_;
   std::vector<SubfileHandle> subfiles_;
+  std::shared_ptr<char> open_ = std::make_shared<char>();  // until close(), for locks that outlive it
 };
 
 // Removes what there is of a striped file; true if there was anything.

@@ -85,12 +85,12 @@ TEST_F(FaultyStoreTest, LogsKindPathOffsetAndLength) {
 }
 
 TEST_F(FaultyStoreTest, ASweepFailsEveryOperationOnce) {
-  EXPECT_EQ(sweep({.errno_value = EIO, .kind = {}, .path_contains = {}}), 9);
-  EXPECT_EQ(store.failed(), 9);
+  EXPECT_EQ(sweep({.errno_value = EIO, .kind = {}, .path_contains = {}}), 10);
+  EXPECT_EQ(store.failed(), 10);
 }
 
 TEST_F(FaultyStoreTest, PlansChooseByKindAndPath) {
-  EXPECT_EQ(sweep({.errno_value = ENOSPC, .kind = Operation::write, .path_contains = {}}), 1);
+  EXPECT_EQ(sweep({.errno_value = ENOSPC, .kind = Operation::write, .path_contains = {}}), 2);
   EXPECT_EQ(sweep({.errno_value = EACCES, .kind = {}, .path_contains = "2"}), 1);
   EXPECT_EQ(sweep({.errno_value = EACCES, .kind = {}, .path_contains = "nowhere"}), 0);
 }

@@ -78,10 +78,8 @@ class OneOfMany final : public ForwardingFile {
   void renew() override { use()->renew(); }
   int64_t next(Space space, int64_t offset) override { return use()->next(space, offset); }
   RangeLock lock_range(const LockRequest& wanted) override {
-    auto used = std::make_shared<Use>(*this);
-    RangeLock lock = inner().lock_range(wanted);
-    if (!lock) return lock;
-    return held_until([used, held = std::move(lock.held)]() mutable { held.reset(); });
+    auto used = std::make_unique<Use>(*this);
+    return kept_with(inner().lock_range(wanted), std::move(used));
   }
   FileDescriptor descriptor(Whose whose) override {
     if (whose != Whose::file) return with_descriptors([&] { return inner().descriptor(whose); });

@@ -34,14 +34,12 @@ class FaultyFile final : public File {
   }
 
   void write_pieces(Pieces pieces) override {
-    const int64_t length = total_of(pieces);
-    const int64_t offset = pieces.empty() ? 0 : pieces.front().offset;
-    if (const int error = ledger_->enter(Operation::write, path(), offset, length)) {
-      if (ledger_->half_first()) write_first(pieces, length / 2);
-      throw injected_error(Operation::write, path(), error);
+    while (!pieces.empty()) {
+      size_t run = 1;
+      while (run < pieces.size() && pieces[run].offset == pieces[run - 1].end()) ++run;
+      write_run(pieces.first(run));
+      pieces = pieces.subspan(run);
     }
-    inner_->write_pieces(pieces);
-    ledger_->add_written(length);
   }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
@@ -93,6 +91,17 @@ class FaultyFile final : public File {
   }
 
  private:
+  // Each piece begins where the one before ends.
+  void write_run(Pieces pieces) {
+    const int64_t length = total_of(pieces);
+    if (const int error = ledger_->enter(Operation::write, path(), pieces.front().offset, length)) {
+      if (ledger_->half_first()) write_first(pieces, length / 2);
+      throw injected_error(Operation::write, path(), error);
+    }
+    inner_->write_pieces(pieces);
+    ledger_->add_written(length);
+  }
+
   void write_first(Pieces pieces, int64_t bytes) {
     for (auto piece = pieces.begin(); piece != pieces.end() && bytes > 0; ++piece) {
       const auto part = piece->memory.first(std::min(static_cast<size_t>(bytes), piece->memory.size()));

@@ -17,7 +17,7 @@ enum class Operation : uint8_t { open, status, remove, rename, read, write, resi
 // Name of an operation, for messages. Static storage.
 const char* name_of(Operation kind);
 
-// One call to the store. write_pieces is one `write`; `status` is that of a File as well.
+// One call to the store. Pieces one behind the other are one `write`; `status` is that of a File as well.
 struct OperationRecord {
   Operation kind;
   std::string path;    // as it was opened; the old name of a rename
