@@ -175,7 +175,7 @@ def figure_5(run: Runner) -> dict:
 @measured
 def particles_here(run: Runner) -> dict:
     counts = [10_000, 100_000, 1_000_000] if run.quick else [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000]
-    ways = {"single": "one task", "tasklocal": "task-local files", "multifile": "multifile"}
+    ways = {"single": "one task", "multifile": "multifile", "tasklocal": "task-local files"}
     points = {(way, step): [] for way in ways for step in ("write", "read")}
     for particles in counts:
         found = {key: [] for key in points}
