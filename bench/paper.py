@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import signal
 import subprocess
 import sys
@@ -60,6 +61,11 @@ def draw(result: dict, path: pathlib.Path) -> None:
     draw_picture(result, path)
 
 
+def processor_seconds() -> float:
+    """Of this program and of those it has run, user and system."""
+    return sum(one.ru_utime + one.ru_stime for one in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=pathlib.Path(sys.argv[0]).name, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="+", metavar="FIGURE", help="a figure, a paper, all, or list")
@@ -74,11 +80,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
-    """False if something of the figure is missing or failed, or a statement does not hold and it is not known why."""
+def make(name: str, place: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
+    """`place`: the how manieth of how many figures. False if something of the figure is missing or failed, or a statement does not hold and it is not known why."""
     figure = FIGURES[name]
-    run.figure = name
-    began = time.monotonic()
+    run.figure = f"{place} {name}"
+    began, used = time.monotonic(), processor_seconds()
     try:
         result = {"name": name, "paper": figure.paper, "title": figure.title, **about, **figure.make(run)}
         (args.out / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -86,12 +92,12 @@ def make(name: str, run: Runner, args: argparse.Namespace, about: dict) -> bool:
             draw(result, args.out / f"{name}.png")
     except (Missing, RuntimeError, subprocess.TimeoutExpired) as problem:
         run.say("")
-        print(f"{name}: not made: {problem}", flush=True)
+        print(f"{place} {name}: not made: {problem}", flush=True)
         return False
     run.say("")
     if sys.stderr.isatty():
         sys.stderr.write("\r")
-    print(f"{name}: {figure.paper}, {figure.title} ({time.monotonic() - began:.0f} s)", flush=True)
+    print(f"{place} {name}: {figure.paper}, {figure.title} ({time.monotonic() - began:.0f} s, {processor_seconds() - used:.0f} s of processors)", flush=True)
     for one in result["claims"]:
         verdict = "holds" if one["holds"] else "DOES NOT HOLD"
         why = f"\n    why:   {one['why']}" if one["why"] else ""
@@ -118,7 +124,8 @@ def main() -> int:
     except Missing as problem:
         sys.exit(f"paper.py: {problem}")
     try:
-        wrong = [name for name in names if not make(name, run, args, about)]
+        places = [f"[{number}/{len(names)}]" for number in range(1, len(names) + 1)]
+        wrong = [name for name, place in zip(names, places) if not make(name, place, run, args, about)]
     except KeyboardInterrupt:
         return 130
     finally:

@@ -1,6 +1,7 @@
 """Draws a figure as the paper does: a picture of panels and tables."""
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import pathlib
@@ -10,9 +11,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plot  # noqa: E402
+from matplotlib.ticker import LogLocator  # noqa: E402
 
 MARKERS = "os^vD<>ph"
 STYLES = ["-", "--", "-.", ":"]
+STARS = ["gold", "white", "silver"]  # values of a paper that belong to no curve
 LEGEND_ROW = 0.21  # inches
 PANEL_WIDTH, PANEL_HEIGHT = 6.6, 3.6
 
@@ -53,14 +56,19 @@ def draw_panel(axes, panel: dict) -> None:
         axes.errorbar(one["x"], one["y"], yerr=error if spread else None, marker=MARKERS[number % len(MARKERS)],
                       markersize=8 - 4 * share, linewidth=2.6 - 1.4 * share, capsize=2, elinewidth=0.8,
                       linestyle=STYLES[number % len(STYLES)], color=colours[one["name"]], label=one["name"])
+    colours |= zip([one["name"] for one in panel["curves"] if one["name"] not in colours],
+                   itertools.cycle(STARS))
     for one in panel["curves"]:
         if one["kind"] == "paper":
-            axes.plot(one["x"], one["y"], "*", markersize=13, color="black", markerfacecolor=colours.get(one["name"], "gold"),
-                      label=one["name"] + " (paper)", zorder=5)
+            axes.plot(one["x"], one["y"], "*", markersize=13, color="black",
+                      markerfacecolor=colours[one["name"]], label=one["name"] + " (paper)", zorder=5)
     if panel["log_x"]:
         axes.set_xscale("log", base=2)
     if panel["log_y"]:
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        # Within a few powers of ten these alone are too few to read values off.
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,), numticks=20))
         axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     else:
         axes.set_ylim(0, axes.get_ylim()[1] * 1.03)
@@ -80,6 +88,8 @@ def draw_table(axes, table: dict) -> None:
     drawn = axes.table(cellText=[[str(cell) for cell in row] for row in table["rows"]], colLabels=table["columns"], loc="center")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
+    for (row, column), cell in drawn.get_celld().items():
+        cell.get_text().set_horizontalalignment("center" if row == 0 else "left" if column == 0 else "right")
     drawn.auto_set_column_width(range(len(table["columns"])))
     drawn.scale(1, 1.4)
 

@@ -67,7 +67,7 @@ class Runner:
         elif measures and shutil.which("mpirun.openmpi") is None and shutil.which("mpirun") is None:
             raise Missing("no mpirun in PATH: figures are measured with Open MPI")
         self.known: dict[tuple[str, ...], dict] = {}
-        self.figure = ""
+        self.figure = ""  # what is made now, and how far that is
         self.began = time.monotonic()
 
     def close(self) -> None:

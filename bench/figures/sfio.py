@@ -55,18 +55,21 @@ def striped(run: Runner, network: str) -> tuple[list[dict], list[dict]]:
     nodes = [1, 2, 4, 8, 16, 31] if run.quick else [1, 2, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31]
     # In a crossbar all places are alike.
     runs = 1 if network == "ethernet" else 3 if run.quick else P["runs"]
-    curves = []
+    curves: dict[str, list[dict]] = {"write": [], "read": []}
     # turns: every task begins with another listener, as local calls do; flow: the schedule of collective calls; none: all
     # begin with the first one.
     for operation, schedule, name in (("write", "turns", "write"), ("read", "turns", "read"), ("write", "none", "write, no schedule"),
                                       ("write", "flow", "collective write"), ("read", "flow", "collective read")):
         found = [(n, simulate(run, network, operation, nodes=n, bytes=8 << 20, unit=P["unit"], runs=runs, schedule=schedule)["MB/s"]) for n in nodes]
-        curves.append(curve(f"{name}, average" if runs > 1 else name, [(n, spread(one)) for n, one in found], "simulated"))
+        curves[operation].append(curve(f"{name}, average" if runs > 1 else name, [(n, spread(one)) for n, one in found],
+                                       "simulated"))
         if runs > 1:
-            curves.append(curve(f"{name}, maximum", [(n, one["most"]) for n, one in found], "simulated"))
-    last = curves[0]["y"][-1] / curves[0]["y"][0] / nodes[-1]
+            curves[operation].append(curve(f"{name}, maximum", [(n, one["most"]) for n, one in found], "simulated"))
+    written = curves["write"][0]["y"]
+    last = written[-1] / written[0] / nodes[-1]
     places = f", {runs} placements by chance" if runs > 1 else ""
-    return ([panel(f"simulated, units of {P['unit']} bytes{places}", "compute and I/O nodes", "MB/s in all", curves, log_x=False)],
+    return ([panel(f"simulated, {operation}, units of {P['unit']} bytes{places}", "compute and I/O nodes", "MB/s in all", ones,
+                   log_x=False) for operation, ones in curves.items()],
             [claim(f"throughput grows with the listeners ({network})", "scales well; Fast Ethernet falls for reasons unknown to the authors",
                    f"{nodes[-1]} nodes reach {100 * last:.0f} % of {nodes[-1]} times one node", last > 0.9)])
 

@@ -15,7 +15,7 @@ from snippets import Block
 
 DOCS = ROOT / "docs"
 VECTORS = Path(os.environ.get("SHEAF_VECTORS") or ROOT.parent / "shared" / "vectors").resolve()
-PAGES = [*sorted(DOCS.glob("api-*.md")), DOCS / "adopting.md", DOCS / "building.md", DOCS / "tuning.md",
+PAGES = [*sorted(DOCS.glob("api-*.md")), *(DOCS / f"{name}.md" for name in ("adopting", "building", "experiments", "tuning")),
          *sorted((DOCS / "tools").glob("*.md"))]
 BLOCKS = [block for page in PAGES for block in snippets.blocks(str(page.relative_to(ROOT)), page.read_text())]
 SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh", "adopt-tools.sh", "adopt-doctor.sh")  # frames without MPI
