@@ -19,19 +19,6 @@ namespace {
 
 constexpr std::chrono::seconds name_patience{5};
 
-// Calls what it was given when it goes.
-template <class Call>
-class Finally {
- public:
-  explicit Finally(Call call) : call_(std::move(call)) {}
-  Finally(const Finally&) = delete;
-  Finally& operator=(const Finally&) = delete;
-  ~Finally() { call_(); }
-
- private:
-  Call call_;
-};
-
 // A name that only one task can make. Those who wait for it look again and again.
 class NameLock {
  public:

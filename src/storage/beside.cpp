@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 
 namespace sheaf {
 
@@ -41,13 +42,12 @@ std::shared_ptr<File> open_or_make(Store& store, const std::string& path, const 
 
 std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path, const std::string& neighbour,
                                           bool& made) {
-  constexpr int most_tries = 20;
-  constexpr std::chrono::milliseconds pause{1};
+  using namespace storage_constants;
   for (int tries = 1;; ++tries) {
     if (auto file = open_or_make(store, path, neighbour, made)) return file;
-    if (tries == most_tries) throw os_error("cannot create", path, EEXIST);
+    if (tries == most_beside_tries) throw os_error("cannot create", path, EEXIST);
     if (tries > 1)
-      std::this_thread::sleep_for(pause);  // it comes and goes, or is a striped file in the making
+      std::this_thread::sleep_for(beside_pause);  // it comes and goes, or is a striped file in the making
   }
 }
 

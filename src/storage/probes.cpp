@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "storage/constants.hpp"
 #include "storage/store.hpp"
 #include "storage/system/posix_transfer.hpp"
 
@@ -25,15 +26,7 @@ namespace {
 
 using ProbeClock = std::chrono::steady_clock;
 
-constexpr int visibility_rounds = 6;
-constexpr int race_rounds = 50;
-constexpr int sharing_rounds = 64;  // writes of each side
-constexpr int sharing_repeats = 3;  // the shortest counts
-constexpr int64_t most_piece = 4 << 10;
-constexpr size_t mapped_bytes = 4 << 10;
-constexpr int64_t probe_page = 4 << 10;
-constexpr std::chrono::milliseconds attribute_look{20};
-constexpr std::chrono::seconds appearance{3};  // that a new name may take to be seen
+using namespace storage_constants;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 

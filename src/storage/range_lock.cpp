@@ -4,29 +4,22 @@
 #include <cerrno>
 #include <thread>
 
+#include "storage/constants.hpp"
+
 namespace sheaf {
 
-namespace {
-
+using namespace storage_constants;
 using std::chrono::milliseconds;
 
-constexpr milliseconds least{10'000};
-constexpr int64_t slow = (1 << 20) / 1000;  // bytes per millisecond
-constexpr int64_t most_at_once =
-    64 << 20;  // bytes that a task moves while it holds a range, sparse ones included
-constexpr int64_t most_tasks = 1 << 20;  // the bound stays one
-
-}  // namespace
-
 milliseconds lock_patience(int64_t tasks, int64_t length) {
-  return least + milliseconds(std::clamp<int64_t>(tasks, 1, most_tasks) *
-                              (std::clamp<int64_t>(length, 0, most_at_once) / slow));
+  return least_lock_patience +
+         milliseconds(std::clamp<int64_t>(tasks, 1, most_lockers) *
+                      (std::clamp<int64_t>(length, 0, most_moved_in_lock) / slowest_storage));
 }
 
 void Looks::rest() const {
-  using std::chrono::microseconds;
   std::this_thread::sleep_for(
-      std::clamp<std::chrono::nanoseconds>(waited() / 8, microseconds(20), milliseconds(10)));
+      std::clamp<std::chrono::nanoseconds>(waited() / 8, shortest_look_rest, longest_look_rest));
 }
 
 Error not_locked(const std::string& path, int64_t offset, int64_t length, const std::string& holder,

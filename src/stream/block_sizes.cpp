@@ -1,10 +1,10 @@
 #include "stream/block_sizes.hpp"
 
+#include "stream/constants.hpp"
+
 namespace sheaf {
 
-namespace {
-constexpr int64_t most_begins = 16 << 10;
-}
+using namespace stream_constants;
 
 int64_t BlockSizes::next_used(int64_t block) const {
   for (; block < count; ++block) {

@@ -2,19 +2,15 @@
 
 #include <algorithm>
 
+#include "stream/constants.hpp"
+
 namespace sheaf {
 
 using codec::Compression;
 using format::FrameTable;
 using format::PlainPlace;
 
-namespace {
-
-constexpr int64_t plain_buffer = 64 << 10;  // small records meet here before they go into a frame
-constexpr int64_t most_parked = 64 << 20;   // bytes that no frame holds, of all parked tasks
-constexpr size_t few_frames = 2;            // are found as fast without an index
-
-}  // namespace
+using namespace stream_constants;
 
 // The file that the plain stream writes to: its chunks lie where those of the task do, but nothing gets
 // there.

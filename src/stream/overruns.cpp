@@ -6,6 +6,7 @@
 
 #include "comm/agree.hpp"
 #include "format/extension.hpp"
+#include "stream/constants.hpp"
 
 namespace sheaf {
 
@@ -14,7 +15,7 @@ using Overrun = TaskBlocks::Overrun;
 
 namespace {
 
-constexpr int64_t compared_at_once = 512 << 10;
+using namespace stream_constants;
 
 // Where byte `at` of the tail behind a chunk comes to lie.
 int64_t moved_to(const ChunkGeometry& g, int64_t chunk, int64_t at) {
@@ -206,6 +207,40 @@ std::optional<Error> check_neighbours(Comm& comm, std::span<const WrittenTask> m
       }
     }
   });
+}
+
+// The program stands so many bytes behind the chunk, which is full: it goes on behind the same bytes in
+// further chunks.
+void WriteStream::take_in(int64_t tail) {
+  const int64_t begin = geometry_.offset(chunk()) + geometry_.size;
+  blocks_.position = blocks_.high = geometry_.size;
+  tail = std::min(tail, file_->status().size - begin);  // who only moves ahead has written nothing there
+  if (tail <= 0) return move_handle();
+  TaskBlocks::Overrun& overrun = blocks_.add_overrun(tail);
+  try {
+    if (geometry_.size == 0) too_large(tail);
+    const int64_t last = geometry_.offset(chunk() + 1 + (tail - 1) / geometry_.size);
+    if (journal_key_.watch) journal_key_.watch->before_writing(last);
+    move_tail(*file_, geometry_, chunk(), tail);
+    while (overrun.kept < tail) {
+      begin_next_chunk();
+      blocks_.share();
+      blocks_.position = blocks_.high = std::min(tail - overrun.kept, geometry_.size);
+      overrun.kept += blocks_.high;
+    }
+    move_handle();
+  } catch (const Error& e) {
+    try {
+      move_handle();
+    } catch (const Error&) {  // the next call tries again
+    }
+    throw Error(e.code(),
+                "'" + file_->path() + "': " + std::to_string(tail - overrun.kept) +
+                    " bytes that the program wrote behind its chunk, at offset " + std::to_string(begin) +
+                    ", are lost: " + e.what(),
+                e.errno_value());
+  }
+  overrun_ = 1;
 }
 
 }  // namespace sheaf

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
+#include "stream/constants.hpp"
+
 namespace sheaf {
 
 using format::Frame;
 using format::FrameTable;
 using format::PlainPlace;
 
-namespace {
-constexpr int64_t stored_buffer = 4 << 10;  // whole frames are read past it
-}
+using namespace stream_constants;
 
 PlainFile::PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load)
     : file_(std::move(file)), load_(std::move(load)) {

@@ -6,14 +6,12 @@
 
 #include "base/crc32c.hpp"
 #include "format/extension.hpp"
+#include "stream/constants.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
 
-namespace {
-constexpr uint32_t first_read_ahead = 8 << 10;
-constexpr int64_t checked_at_once = 256 << 10;  // so that it is still in the cache when it is checked
-}  // namespace
+using namespace stream_constants;
 
 void ReadStream::load(std::shared_ptr<File> file, const layout::ChunkGeometry& geometry, BlockSizes sizes,
                       ReadPosition position, SumsPlace sums) {
@@ -289,7 +287,6 @@ size_t ReadStream::transfer(std::span<std::byte> out) {
 }
 
 uint32_t ReadStream::next_ahead() {
-  constexpr uint16_t most_doublings = 15;
   const uint32_t bytes = first_read_ahead << ahead_;
   if (ahead_ < most_doublings) ++ahead_;
   return std::min(max_buffer_, bytes);

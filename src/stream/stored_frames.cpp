@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/zeros.hpp"
+#include "stream/constants.hpp"
 
 namespace sheaf {
 
@@ -16,8 +17,7 @@ using format::index_entry_size;
 
 namespace {
 
-constexpr int64_t index_at_once = 1 << 20;  // bytes
-constexpr size_t most_frames_held = 1 << 19;
+using namespace stream_constants;
 
 std::string place_of(const ReadStream& stored, const StoredTask& task, int64_t offset) {
   return "task " + std::to_string(task.task) + " of '" + stored.file().path() + "': at offset " +

@@ -4,15 +4,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "stream/constants.hpp"
+
 namespace sheaf {
 
-namespace {
-constexpr int64_t first_buffer = 32;
-// The page cache takes what comes in large pieces as large pages.
-constexpr int64_t border = 64 << 10;
-constexpr int64_t summed_at_once = 256 << 10;   // half of it or twice as much costs more
-constexpr int64_t recorded_at_once = 16 << 20;  // in complete chunks, where a record costs a sync
-}  // namespace
+using namespace stream_constants;
 
 WriteStream::Attached& WriteStream::attached() {
   if (!attached_) attached_ = std::make_unique<Attached>();

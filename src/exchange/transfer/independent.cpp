@@ -132,13 +132,13 @@ std::vector<Piece<Byte>> pieces_of(const Access& access, int64_t from, int64_t t
   return pieces;
 }
 
-// Calls move(from, to, stream) for parts of the stream positions up to `end` and their bytes in memory; one
-// part where that is contiguous.
+// Calls move(from, to, stream, packed) for parts of the stream positions up to `end` and their bytes in
+// memory, so long that the lists of their pieces and what is packed stay small; one part for a single piece.
 template <class Move>
 void in_parts(const Access& access, int64_t end, Move move) {
   std::byte* const memory = access.contiguous(access.from);
   std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
-  const int64_t step = memory ? access.bytes() : scattered_bytes;
+  const int64_t step = memory && access.pieces() == 1 ? access.bytes() : scattered_bytes;
   for (int64_t from = access.from; from < end; from += step)
     move(from, std::min(end, from + step), memory ? memory + (from - access.from) : packed.data(), !memory);
 }

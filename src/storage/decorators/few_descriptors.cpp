@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
 namespace sheaf {
 
 namespace {
 
-constexpr size_t fewest_descriptors = 8;
-constexpr size_t most_descriptors = 64 << 10;
+using namespace storage_constants;
 
 size_t descriptors_for_files() {
   rlimit limit;

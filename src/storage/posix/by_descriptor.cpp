@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 #include "storage/range.hpp"
 #include "storage/store.hpp"
 #include "storage/system/posix_transfer.hpp"
@@ -16,12 +17,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t copy_buffer_bytes = 4 << 20;
-
-// The kernel copies 64 KiB at a time: begun on a border, each fills large pages of the target. Few are not
-// worth a call.
-constexpr int64_t copy_border = 64 << 10;
-constexpr int64_t least_from_border = 8 * copy_border;
+using namespace storage_constants;
 
 // Returns the bytes that the kernel has copied.
 int64_t copy_by_kernel(int source, int target, off_t from, off_t to, int64_t length) {

@@ -8,15 +8,14 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 #include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 
 namespace {
 
-constexpr int64_t block = 4096;      // that any file system takes: bytes, in the file and in memory
-constexpr size_t at_once = 1 << 20;  // bytes that pass through memory of ours
-static_assert(at_once % block == 0);
+using namespace storage_constants;
 
 struct Free {
   void operator()(std::byte* memory) const { std::free(memory); }
@@ -24,13 +23,15 @@ struct Free {
 using Aligned = std::unique_ptr<std::byte, Free>;
 
 Aligned aligned_memory(size_t bytes) {
-  const size_t whole = (std::max<size_t>(bytes, 1) + block - 1) / block * block;
-  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(block, whole));
+  const size_t whole = (std::max<size_t>(bytes, 1) + direct_block - 1) / direct_block * direct_block;
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(direct_block, whole));
   if (!memory) throw std::bad_alloc();
   return Aligned(memory);
 }
 
-bool is_whole(int64_t offset, size_t length) { return (offset | static_cast<int64_t>(length)) % block == 0; }
+bool is_whole(int64_t offset, size_t length) {
+  return (offset | static_cast<int64_t>(length)) % direct_block == 0;
+}
 
 [[noreturn]] void fail(const char* doing, const std::string& path, size_t length, int64_t offset, int error) {
   throw os_error("cannot " + std::string(doing) + " " + std::to_string(length) + " bytes at offset " +
@@ -42,9 +43,9 @@ bool is_whole(int64_t offset, size_t length) { return (offset | static_cast<int6
 
 bool DirectFile::write_at(std::span<const std::byte> data, int64_t offset) {
   if (!direct_ || (in_blocks_ && !is_whole(offset, data.size()))) return false;
-  const Aligned memory = aligned_memory(std::min(data.size(), at_once));
+  const Aligned memory = aligned_memory(std::min(data.size(), direct_at_once));
   for (size_t done = 0; done < data.size();) {
-    const auto part = data.subspan(done, std::min(data.size() - done, at_once));
+    const auto part = data.subspan(done, std::min(data.size() - done, direct_at_once));
     const int64_t at = offset + static_cast<int64_t>(done);
     std::memcpy(memory.get(), part.data(), part.size());
     const Moved moved = move_all(part.size(), [&](size_t before, size_t count) {
@@ -64,13 +65,13 @@ bool DirectFile::write_at(std::span<const std::byte> data, int64_t offset) {
 int64_t DirectFile::read_at(std::span<std::byte> data, int64_t offset) {
   if (!direct_) return -1;
   size_t done = 0;
-  Aligned memory = aligned_memory(std::min(data.size(), at_once) + 2 * block);
+  Aligned memory = aligned_memory(std::min(data.size(), direct_at_once) + 2 * direct_block);
   while (done < data.size()) {
-    const auto part = data.subspan(done, std::min(data.size() - done, at_once));
+    const auto part = data.subspan(done, std::min(data.size() - done, direct_at_once));
     const int64_t at = offset + static_cast<int64_t>(done);
-    const int64_t ahead = in_blocks_ ? at % block : 0;
+    const int64_t ahead = in_blocks_ ? at % direct_block : 0;
     size_t wanted = part.size() + static_cast<size_t>(ahead);
-    if (in_blocks_) wanted = (wanted + block - 1) / block * block;
+    if (in_blocks_) wanted = (wanted + direct_block - 1) / direct_block * direct_block;
     const Moved moved = move_all(wanted, [&](size_t before, size_t count) {
       return ::pread(fd_.get(), memory.get() + before, count, at - ahead + static_cast<int64_t>(before));
     });

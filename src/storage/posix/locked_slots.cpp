@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/system/posix_transfer.hpp"
 #include "storage/write_slots.hpp"
@@ -18,8 +19,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr useconds_t shortest_pause = 50;  // microseconds between two looks for a free slot
-constexpr useconds_t longest_pause = 1000;
+using namespace storage_constants;
 
 class LockedSlots final : public WriteSlots {
  public:
@@ -63,7 +63,7 @@ class LockedSlots final : public WriteSlots {
   // Takes any slot, as soon as one is free. False, with errno, if locking fails otherwise than by being
   // taken.
   bool find_free() {
-    for (useconds_t pause = shortest_pause;; pause = std::min(2 * pause, longest_pause)) {
+    for (useconds_t pause = shortest_slot_pause;; pause = std::min(2 * pause, longest_slot_pause)) {
       for (int tries = 0; tries < count_; ++tries) {
         if (lock(F_OFD_SETLK, F_WRLCK, last_)) return true;
         if (errno != EAGAIN && errno != EACCES) return false;
@@ -95,12 +95,11 @@ std::string directory_for_slots() {
 std::shared_ptr<WriteSlots> make_locked_slots(int count) {
   static std::atomic<unsigned> next{0};
   const std::string prefix = directory_for_slots() + "/sheaf-slots." + std::to_string(::getpid()) + ".";
-  constexpr int most_tries = 1000;  // leftovers of killed processes are passed over
   for (int tries = 0;; ++tries) {
     const std::string name = prefix + std::to_string(next++);
     const int fd = uninterrupted(
         [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); });
-    if (fd < 0 && errno == EEXIST && tries < most_tries) continue;
+    if (fd < 0 && errno == EEXIST && tries < most_slot_names) continue;
     if (fd < 0) throw os_error("cannot create the file for write slots", name, errno);
     std::shared_ptr<WriteSlots> made;
     try {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 #include "storage/posix/beneath.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/posix/posix_store.hpp"
@@ -29,9 +30,8 @@ int by_kernel(int root, const char* path, int flags) {
   how.flags = static_cast<uint64_t>(flags);
   how.mode = flags & O_CREAT ? usual_mode : 0;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  constexpr int most_tries = 100;  // of what others are renaming meanwhile
   int fd = -1;
-  for (int i = 0; i < most_tries; ++i) {
+  for (int i = 0; i < storage_constants::most_beneath_tries; ++i) {
     fd =
         static_cast<int>(uninterrupted([&] { return ::syscall(SYS_openat2, root, path, &how, sizeof how); }));
     if (fd >= 0 || errno != EAGAIN) break;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "storage/constants.hpp"
 #include "storage/posix/likeness.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/system/posix_descriptor.hpp"
@@ -22,8 +23,7 @@ namespace sheaf {
 
 namespace {
 
-constexpr int64_t usual_block_bytes = 4096;
-constexpr int most_links = 40;  // one behind the other, as for Linux
+using namespace storage_constants;
 
 int open_descriptor(const std::string& path, int flags, const WorkingDirectory* base) {
   return uninterrupted([&] { return ::openat(base_of(base), path.c_str(), flags | O_CLOEXEC); });
@@ -45,12 +45,11 @@ std::string link_text(const std::string& path, const WorkingDirectory* base) {
 // call; the one after that finds what is there now.
 template <class Call>
 auto while_stale(Call call) {
-  constexpr int most_tries = 20;
   for (int tries = 1;; ++tries) {
     try {
       return call();
     } catch (const Error& e) {
-      if (e.errno_value() != ESTALE || tries == most_tries) throw;
+      if (e.errno_value() != ESTALE || tries == most_stale_calls) throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(tries));
   }
