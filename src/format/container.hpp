@@ -72,9 +72,9 @@ inline constexpr uint32_t sets_modified = 2;
 struct ContainerRecord {
   RecordKind kind{};
   int64_t time = 0;
-  StreamKey stream;
+  StreamKey stream = {};
   bool empties = false;   // create
-  std::string_view name;  // create, rename; in the bytes it was decoded from
+  std::string_view name = {};  // create, rename; in the bytes it was decoded from
   uint32_t mode = 0;      // create, attributes
   uint32_t which = 0;     // attributes
   int64_t modified = 0;   // attributes, piece
