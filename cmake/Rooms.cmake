@@ -3,7 +3,7 @@
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage storage/system storage/traits storage/decorators storage/posix
   comm comm_teams exchange/pieces exchange/transfer exchange/groups
-  mode journal stream metadata creation collective buddy keyval recovery tools set
+  mode journal stream metadata creation collective buddy keyval recovery container tools set
   stripedfile stripedfile/service stripedfile/session)
 set(SHEAF_SION_ROOMS api/sion api/sion/handles api/sion/families)
 set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)

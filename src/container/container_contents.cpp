@@ -42,7 +42,8 @@ class AreaReader {
     if (left <= 0) return false;
     const size_t before = bytes_.size();
     bytes_.resize(before + static_cast<size_t>(std::min(left, read_at_once)));
-    const size_t got = contents_.file->read_at(std::span(bytes_).subspan(before), area_.place + static_cast<int64_t>(before));
+    const size_t got = contents_.file->read_at(std::span(bytes_).subspan(before),
+                                               area_.place + static_cast<int64_t>(before));
     bytes_.resize(before + got);
     return got > 0;
   }
@@ -81,7 +82,8 @@ Table read_table(const ContainerContents& contents, int64_t place) {
   contents.file->read_at(bytes, place);
   Table table;
   for (int64_t k = 0; k <= areas_in_table; ++k) {
-    const auto entry = std::span(bytes).subspan(static_cast<size_t>(k * area_entry_size)).first<area_entry_size>();
+    const auto entry =
+        std::span(bytes).subspan(static_cast<size_t>(k * area_entry_size)).first<area_entry_size>();
     const auto area = decode_area(entry, contents.header.identity, place + k * area_entry_size);
     if (!area) break;
     if (k == areas_in_table) {
@@ -97,7 +99,8 @@ Table read_table(const ContainerContents& contents, int64_t place) {
 void account(const ContainerContents& contents, const Area& area, int64_t& left) {
   left -= std::clamp<int64_t>(contents.file_bytes - area.place, 0, area.bytes);
   if (left < 0)
-    throw file_error(Code::damaged, contents.file->path(), "its tables claim more records than the file has bytes");
+    throw file_error(Code::damaged, contents.file->path(),
+                     "its tables claim more records than the file has bytes");
 }
 
 void read_areas(ContainerContents& contents) {
@@ -117,7 +120,9 @@ void read_areas(ContainerContents& contents) {
   }
 }
 
-uint64_t changes_in(std::span<const std::byte> header) { return get_little<uint64_t>(header.data() + container_changes_at); }
+uint64_t changes_in(std::span<const std::byte> header) {
+  return get_little<uint64_t>(header.data() + container_changes_at);
+}
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "comm/host_name.hpp"
 #include "format/extension.hpp"
-#include "storage/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace sheaf {
 
@@ -26,11 +26,13 @@ std::string directory_of(const std::string& path) {
 
 std::string container_host_name(const std::string& memory_directory) {
   std::string name = host_name().substr(0, most_of_name);
-  std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.' && c != '_'; }, '-');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.' && c != '_'; }, '-');
   // A file system in memory has another number in every space of processes that has one of its own.
   const FileStatus memory = posix_store().status(memory_directory);
   const std::string boot = this_process().boot;
-  const std::string what = boot.substr(0, boot.find('/')) + "\n" + std::to_string(memory.device) + "\n" + std::to_string(own_user());
+  const std::string what = boot.substr(0, boot.find('/')) + "\n" + std::to_string(memory.device) + "\n" +
+                           std::to_string(own_user());
   std::array<char, 9> digits;
   std::snprintf(digits.data(), digits.size(), "%08x",
                 static_cast<unsigned>(format::hash_of(std::as_bytes(std::span(what))) & 0xffffffffu));
@@ -43,8 +45,8 @@ std::string container_name(std::string_view set, std::string_view host) {
 
 std::optional<std::string> set_of_container(std::string_view path) {
   const size_t at = path.rfind(mark);
-  if (at == std::string_view::npos || at == 0 || path[at - 1] == '/' || path.find('/', at) != std::string_view::npos ||
-      at + mark.size() == path.size())
+  if (at == std::string_view::npos || at == 0 || path[at - 1] == '/' ||
+      path.find('/', at) != std::string_view::npos || at + mark.size() == path.size())
     return std::nullopt;
   return std::string(path.substr(0, at));
 }

@@ -19,7 +19,8 @@ using format::ContainerRecord;
 using format::RecordKind;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto rest_between_looks = std::chrono::seconds(1);  // where nobody waits for what another host has closed
+constexpr auto rest_between_looks =
+    std::chrono::seconds(1);  // where nobody waits for what another host has closed
 
 StreamStatus status_of(const ReplayedStream& stream) {
   return {number_of(stream.key), stream.size, stream.modified(), stream.changed, stream.mode, true};
@@ -28,7 +29,8 @@ StreamStatus status_of(const ReplayedStream& stream) {
 // A stream of other hosts, on a host that has not written to the set.
 class ForeignStream final : public ContainerStream {
  public:
-  ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream) : set_(std::move(set)), stream_(stream) {}
+  ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream)
+      : set_(std::move(set)), stream_(stream) {}
 
   size_t read(std::span<std::byte> data, int64_t offset) override {
     if (offset < 0) throw os_error("there is no such offset in the stream", stream_.name, EINVAL);
@@ -46,13 +48,16 @@ class ForeignStream final : public ContainerStream {
   Place place_of(int64_t offset) override {
     const PieceMap::At at = stream_.pieces.at(offset);
     if (offset >= stream_.size || !at.found || !set_->sources[at.piece.source].file) return {};
-    return {set_->sources[at.piece.source].file, at.piece.place, std::min(at.piece.length, stream_.size - offset)};
+    return {set_->sources[at.piece.source].file, at.piece.place,
+            std::min(at.piece.length, stream_.size - offset)};
   }
   void flush() override {}
   void sync() override {}
 
  private:
-  [[noreturn]] void refuse() const { throw os_error("not open for writing: the stream", stream_.name, EBADF); }
+  [[noreturn]] void refuse() const {
+    throw os_error("not open for writing: the stream", stream_.name, EBADF);
+  }
   std::optional<int64_t> next(int64_t offset, bool data) const {
     if (offset < 0 || offset >= stream_.size) return std::nullopt;
     while (offset < stream_.size) {
@@ -134,7 +139,8 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
 }
 
 // Under the lock of names. A stream that other hosts have, and that nobody here has changed the name of.
-const ReplayedStream* HostSet::find_elsewhere(OpenSet& open, const SetContents& elsewhere, std::string_view name) {
+const ReplayedStream* HostSet::find_elsewhere(OpenSet& open, const SetContents& elsewhere,
+                                              std::string_view name) {
   const ReplayedStream* const found = elsewhere.find(name);
   if (found == nullptr || (found->key.origin == open.origin() && found->elsewhere == 0)) return nullptr;
   return found;
@@ -155,7 +161,8 @@ SharedPlace HostSet::find(OpenSet& open, const SetContents& elsewhere, std::stri
     if (streams.stream(own).named.load() >= other->named) return own;
     streams.take_name(own);
   }
-  // One that was made here is what was removed or renamed here since others were asked; so is one that was brought in.
+  // One that was made here is what was removed or renamed here since others were asked; so is one that was
+  // brought in.
   if (other->key.origin == open.origin() || streams.find(other->key) != 0) return 0;
   return open.bring_in(*other);
 }
@@ -199,7 +206,8 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   {
     const SharedStreams::NamesLock lock(open->streams());
     SharedPlace at = find(*open, *elsewhere, name);
-    if (at != 0 && opening.create && opening.exclusive) throw os_error("there is already a stream of this name in", path_, EEXIST);
+    if (at != 0 && opening.create && opening.exclusive)
+      throw os_error("there is already a stream of this name in", path_, EEXIST);
     if (at == 0 && !opening.create) return nullptr;
     made = at == 0;
     if (made) at = create(*open, name, opening);
@@ -254,7 +262,8 @@ bool HostSet::remove(std::string_view name) {
     if (at == 0) at = find(*open, *contents(open.get(), true), name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
-    open->writer().record({.kind = RecordKind::remove, .time = streams.tick(), .stream = open->recorded(stream.key)});
+    open->writer().record(
+        {.kind = RecordKind::remove, .time = streams.tick(), .stream = open->recorded(stream.key)});
     if (stream.opens.load() == 0) unused = open->ranges(stream, 0);
     streams.take_name(at);
   }
@@ -292,7 +301,8 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
       streams.drop_entry(entry);
       throw;
     }
-    if (there != 0 && streams.stream(there).opens.load() == 0) unused = open->ranges(streams.stream(there), 0);
+    if (there != 0 && streams.stream(there).opens.load() == 0)
+      unused = open->ranges(streams.stream(there), 0);
     streams.give_name(entry, record.time);
   }
   open->discard(unused);
@@ -322,7 +332,8 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
 
 }  // namespace
 
-std::shared_ptr<ContainerSet> ContainerSet::open(Store& store, const std::string& path, const ContainerHost& host) {
+std::shared_ptr<ContainerSet> ContainerSet::open(Store& store, const std::string& path,
+                                                 const ContainerHost& host) {
   return std::make_shared<HostSet>(store, path, host);
 }
 

@@ -14,12 +14,12 @@ namespace {
 
 using namespace format;
 
-constexpr int64_t first_area = 4096;         // bytes: a process that writes one stream needs no more
+constexpr int64_t first_area = 4096;  // bytes: a process that writes one stream needs no more
 constexpr int64_t largest_area = 1 << 20;
 constexpr int64_t first_stretch = 64 << 10;  // bytes
 constexpr int64_t largest_stretch = 8 << 20;
-constexpr size_t most_mapped = 64;           // areas; of older ones few pieces still grow
-constexpr int64_t aligned_from = 4096;       // bytes: requests of so many do not share pages, as those of files
+constexpr size_t most_mapped = 64;      // areas; of older ones few pieces still grow
+constexpr int64_t aligned_from = 4096;  // bytes: requests of so many do not share pages, as those of files
 constexpr int64_t alignment = 8;
 
 int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }

@@ -1,10 +1,12 @@
-// container/container_writer: how one process writes to the container of its host (docs/format.md, section 19).
+// container/container_writer: how one process writes to the container of its host (docs/format.md, section
+// 19).
 //
-// It has an area for its records and a stretch for bytes of streams, takes the next ones when these are full, and shares neither with
-// anybody. Where the file system lets files be mapped, records are stored into the mapped file: that costs no system call, and is there
-// as well if the process is killed.
+// It has an area for its records and a stretch for bytes of streams, takes the next ones when these are full,
+// and shares neither with anybody. Where the file system lets files be mapped, records are stored into the
+// mapped file: that costs no system call, and is there as well if the process is killed.
 //
-// Threads: any. Forks: before_fork() on the thread that forks, then after_fork() on both sides. Throws what writing to files throws.
+// Threads: any. Forks: before_fork() on the thread that forks, then after_fork() on both sides. Throws what
+// writing to files throws.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,8 @@ namespace sheaf {
 class ContainerWriter {
  public:
   // `mapped`: mappings agree with reads. Both outlive the writer.
-  ContainerWriter(File& file, SharedStreams& streams, bool mapped) : file_(file), streams_(streams), mapped_(mapped) {}
+  ContainerWriter(File& file, SharedStreams& streams, bool mapped)
+      : file_(file), streams_(streams), mapped_(mapped) {}
 
   // Makes the container empty: a header and a table of areas.
   static void begin(File& file, const format::ContainerHeader& header);
@@ -59,12 +62,12 @@ class ContainerWriter {
   File& file_;
   SharedStreams& streams_;
   const bool mapped_;
-  std::mutex mutex_;             // guards what follows
-  std::vector<LogArea> areas_;   // the last ones, the newest at the end
-  int64_t used_ = 0;             // bytes of the newest
-  int64_t stretch_ = 0;          // place of what is free of the stretch
+  std::mutex mutex_;            // guards what follows
+  std::vector<LogArea> areas_;  // the last ones, the newest at the end
+  int64_t used_ = 0;            // bytes of the newest
+  int64_t stretch_ = 0;         // place of what is free of the stretch
   int64_t stretch_end_ = 0;
-  int64_t next_stretch_ = 0;     // bytes
+  int64_t next_stretch_ = 0;  // bytes
   std::vector<std::byte> buffer_;
   std::shared_ptr<std::byte> header_;  // mapped; null: not yet, or never
 };

@@ -15,7 +15,8 @@ namespace {
 using format::ContainerRecord;
 using format::RecordKind;
 
-constexpr int64_t most_ahead = 4 << 20;  // bytes: a stream that others get between gets so much more room at once
+constexpr int64_t most_ahead =
+    4 << 20;  // bytes: a stream that others get between gets so much more room at once
 constexpr int64_t zeros_at_once = 1 << 20;
 
 int64_t now() {
@@ -49,12 +50,17 @@ StreamStatus status_of(SharedStream& stream) {
 
 void require_name(std::string_view name, const std::string& set) {
   if (name.empty()) throw os_error("a stream needs a name in", set, ENOENT);
-  if (std::ssize(name) > longest_stream_name) throw os_error("the name of a stream is too long for", set, ENAMETOOLONG);
+  if (std::ssize(name) > longest_stream_name)
+    throw os_error("the name of a stream is too long for", set, ENAMETOOLONG);
   if (name.find('\0') != std::string_view::npos) throw os_error("a name with NUL cannot be in", set, EINVAL);
 }
 
 HostStream::HostStream(std::shared_ptr<OpenSet> set, SharedPlace at, bool writable)
-    : set_(std::move(set)), streams_(set_->streams()), at_(at), stream_(streams_.stream(at)), writable_(writable) {
+    : set_(std::move(set)),
+      streams_(set_->streams()),
+      at_(at),
+      stream_(streams_.stream(at)),
+      writable_(writable) {
   streams_.open(at_);
   noted_ = set_->note_open(at_);
 }
@@ -150,7 +156,8 @@ size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
       const SharedStreams::StreamLock lock(streams_, at_);
       look();
       const int64_t left = stream_.size.load() - from;
-      if (left > 0) count = plan(from, std::min(left, std::ssize(data) - static_cast<int64_t>(done)), segments);
+      if (left > 0)
+        count = plan(from, std::min(left, std::ssize(data) - static_cast<int64_t>(done)), segments);
     }
     if (count == 0) break;
     for (const Segment& segment : std::span(segments).first(count)) {
@@ -166,11 +173,13 @@ size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
 // Bytes [done, done + bytes) of all parts.
 void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
   if (parts.size() == 1)
-    return set_->file().write_at(parts[0].subspan(static_cast<size_t>(done), static_cast<size_t>(bytes)), place);
+    return set_->file().write_at(parts[0].subspan(static_cast<size_t>(done), static_cast<size_t>(bytes)),
+                                 place);
   std::vector<std::span<const std::byte>> some;
   for (auto part : parts) {
     const auto skipped = static_cast<size_t>(std::min(done, std::ssize(part)));
-    part = part.subspan(skipped, static_cast<size_t>(std::min(bytes, std::ssize(part) - static_cast<int64_t>(skipped))));
+    part = part.subspan(
+        skipped, static_cast<size_t>(std::min(bytes, std::ssize(part) - static_cast<int64_t>(skipped))));
     done -= static_cast<int64_t>(skipped);
     bytes -= std::ssize(part);
     if (!part.empty()) some.push_back(part);
@@ -224,7 +233,8 @@ void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t off
     const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), most_ahead) : 0;
     const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
     put(parts, done, bytes, room.place);
-    ContainerRecord record{.kind = RecordKind::piece, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+    ContainerRecord record{
+        .kind = RecordKind::piece, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
     record.offset = offset;
     record.place = room.place;
     record.length = bytes;
@@ -287,7 +297,8 @@ void HostStream::truncate(int64_t size) {
   const SharedStreams::StreamLock lock(streams_, at_);
   if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) return;
   if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
-  ContainerRecord record{.kind = RecordKind::size, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+  ContainerRecord record{
+      .kind = RecordKind::size, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
   record.size = size;
   set_->writer().record(record);
   streams_.cut(stream_, size, record.time);
@@ -298,15 +309,18 @@ void HostStream::truncate(int64_t size) {
 void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
   require_writable();
   const auto end = checked_add(offset, length);
-  if (offset < 0 || length <= 0) throw os_error("there is no such range in a stream of", set_->file().path(), EINVAL);
-  if (!end || *end > largest_stream) throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
+  if (offset < 0 || length <= 0)
+    throw os_error("there is no such range in a stream of", set_->file().path(), EINVAL);
+  if (!end || *end > largest_stream)
+    throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
   const SharedStreams::StreamLock lock(streams_, at_);
   look();
   const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
   const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
   while (offset < stop) {
     const PieceMap::At at = pieces_.at(offset);
-    const int64_t bytes = std::min(stop - offset, at.found ? at.piece.length : std::min(at.piece.length, zeros_at_once));
+    const int64_t bytes =
+        std::min(stop - offset, at.found ? at.piece.length : std::min(at.piece.length, zeros_at_once));
     if (!at.found) {
       const auto part = std::span(zeros).first(static_cast<size_t>(std::min(bytes, std::ssize(zeros))));
       write_locked({&part, 1}, offset);
@@ -321,8 +335,10 @@ void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
 
 void HostStream::set(const StreamAttributes& attributes) {
   const SharedStreams::StreamLock lock(streams_, at_);
-  ContainerRecord record{.kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
-  record.which = (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0);
+  ContainerRecord record{
+      .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+  record.which =
+      (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0);
   record.mode = attributes.mode.value_or(0);
   record.modified = attributes.modified.value_or(0);
   set_->writer().record(record);
@@ -343,7 +359,9 @@ std::optional<int64_t> HostStream::next_data(int64_t offset) {
   const SharedStreams::StreamLock lock(streams_, at_);
   look();
   const PieceMap::At at = pieces_.at(offset);
-  const int64_t found = at.found ? offset : at.piece.length == INT64_MAX - offset ? INT64_MAX : offset + at.piece.length;
+  const int64_t found = at.found                                ? offset
+                        : at.piece.length == INT64_MAX - offset ? INT64_MAX
+                                                                : offset + at.piece.length;
   return offset >= 0 && found < stream_.size.load() ? std::optional(found) : std::nullopt;
 }
 
@@ -378,7 +396,8 @@ void HostStream::flush() {
   {
     const SharedStreams::StreamLock lock(streams_, at_);
     if (restamp_) {
-      ContainerRecord record{.kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+      ContainerRecord record{
+          .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
       record.which = format::sets_modified;
       record.modified = stream_.modified.load();
       set_->writer().record(record);

@@ -72,7 +72,7 @@ class HostStream final : public ContainerStream {
   SharedPlace seen_ = 0;
   uint64_t version_ = 0;
   uint64_t growth_ = 0;
-  bool restamp_ = false;  // the time of the stream is not in a record
+  bool restamp_ = false;                   // the time of the stream is not in a record
   std::atomic<bool> has_written_ = false;  // since the last flush
 };
 

@@ -12,7 +12,7 @@
 #include "base/random.hpp"
 #include "container/container_names.hpp"
 #include "container/set_forks.hpp"
-#include "storage/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace sheaf {
 
@@ -25,7 +25,8 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
   std::array<char, 64> text;
   if (status.number != 0) {
     std::snprintf(text.data(), text.size(), "%llx-%llx-%llx", static_cast<unsigned long long>(own_user()),
-                  static_cast<unsigned long long>(status.device), static_cast<unsigned long long>(status.number));
+                  static_cast<unsigned long long>(status.device),
+                  static_cast<unsigned long long>(status.number));
   } else {  // files of this process
     const uint64_t name = format::hash_of(std::as_bytes(std::span(container)));
     std::snprintf(text.data(), text.size(), "p%lld-%llx", static_cast<long long>(process_number()),
@@ -44,7 +45,8 @@ format::Identity new_identity() {
 // Of file systems known to keep room for what is written through a mapping of bytes that were written before.
 bool can_be_mapped(const FileSystemTraits& traits) {
   return traits.mmap && traits.coherence == Coherence::local &&
-         (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs || traits.kind == FileSystem::tmpfs);
+         (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs ||
+          traits.kind == FileSystem::tmpfs);
 }
 
 }  // namespace
@@ -72,7 +74,8 @@ void SetView::read(uint64_t own_origin) {
     if (one.path != path_) containers.push_back(one.path);
   if (own_origin != 0) containers.push_back(own_);
   const bool has_base = !seen_.empty() && seen_.back().path == path_;
-  contents_ = std::make_shared<SetContents>(read_set(store_, containers, has_base ? path_ : "", own_origin, false));
+  contents_ =
+      std::make_shared<SetContents>(read_set(store_, containers, has_base ? path_ : "", own_origin, false));
 }
 
 std::shared_ptr<const SetContents> SetView::now(bool look_again, uint64_t own_origin) {
@@ -116,8 +119,8 @@ std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, co
 }
 
 // False: the container was removed meanwhile.
-bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host, const std::string& directory,
-                        bool make) {
+bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host,
+                        const std::string& directory, bool make) {
   try {
     file_ = store.open(container, make ? Access::create : Access::write);
   } catch (const Error& e) {
@@ -159,7 +162,9 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
   SharedStreams::Head& head = streams.head();
   head.last_table = contents->last_table;
   head.last_entries = contents->last_entries;
-  head.tail = must_fit(align_up(std::max(contents->file_bytes, 2 * format::container_page), format::container_page), "a container");
+  head.tail =
+      must_fit(align_up(std::max(contents->file_bytes, 2 * format::container_page), format::container_page),
+               "a container");
   if (contents->records.empty()) return;
   contents.reset();
   const auto set = view_.again(origin_);

@@ -1,5 +1,5 @@
-// container/open_set: a set that a process of this host has open for more than reading: the container of the host, and what its processes
-// share. Its streams keep it.
+// container/open_set: a set that a process of this host has open for more than reading: the container of the
+// host, and what its processes share. Its streams keep it.
 //
 // Threads: any. Forks: objects know by themselves.
 #pragma once
@@ -18,14 +18,15 @@
 #include "container/container_writer.hpp"
 #include "container/replay.hpp"
 #include "container/shared_streams.hpp"
-#include "storage/host_memory.hpp"
+#include "process/host_memory.hpp"
 
 namespace sheaf {
 
 // What to ask other hosts' containers, and the multifile, for.
 class SetView {
  public:
-  SetView(Store& store, std::string path, std::string own) : store_(store), path_(std::move(path)), own_(std::move(own)) {}
+  SetView(Store& store, std::string path, std::string own)
+      : store_(store), path_(std::move(path)), own_(std::move(own)) {}
 
   // The set as it was when something had last changed; never null. `look`: see whether something has.
   std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
@@ -68,12 +69,15 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   SetView& view() { return view_; }
 
   // As records of the own container have it.
-  format::StreamKey recorded(const format::StreamKey& key) const { return {key.number, key.origin == origin_ ? 0 : key.origin}; }
+  format::StreamKey recorded(const format::StreamKey& key) const {
+    return {key.number, key.origin == origin_ ? 0 : key.origin};
+  }
 
   // The source of a piece from elsewhere; throws not_found if it has gone.
   SetSource source(uint64_t origin);
 
-  // A stream from elsewhere among those that are shared; under the lock of names. entry: give it its name, too.
+  // A stream from elsewhere among those that are shared; under the lock of names. entry: give it its name,
+  // too.
   SharedPlace bring_in(const ReplayedStream& stream);
   // What other hosts have done to a stream since it was brought in.
   void bring_up_to_date(SharedPlace at, int64_t elsewhere);
@@ -94,8 +98,10 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   void hand_over();
 
  private:
-  OpenSet(Store& store, const std::string& path, const std::string& container) : view_(store, path, container), path_(path) {}
-  bool join_once(Store& store, const std::string& container, const std::string& host, const std::string& directory, bool make);
+  OpenSet(Store& store, const std::string& path, const std::string& container)
+      : view_(store, path, container), path_(path) {}
+  bool join_once(Store& store, const std::string& container, const std::string& host,
+                 const std::string& directory, bool make);
   void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
 

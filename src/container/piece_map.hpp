@@ -37,7 +37,8 @@ class PieceMap {
   // Nothing is there from `size` on.
   void cut(int64_t size) { erase(size, INT64_MAX); }
 
-  // What is at `offset`: the rest of a piece that has it, or a gap, `found` false, up to the next piece or INT64_MAX.
+  // What is at `offset`: the rest of a piece that has it, or a gap, `found` false, up to the next piece or
+  // INT64_MAX.
   struct At {
     bool found = false;
     StreamPiece piece;  // from `offset` on; in a gap only its length counts

@@ -24,14 +24,16 @@ class Replayer {
     const uint64_t container = set_.sources[source].origin;
     const StreamKey key{record.stream.number, record.stream.origin == 0 ? container : record.stream.origin};
     set_.newest = std::max(set_.newest, record.time);
-    if (container == own_ && key.origin == own_) set_.next_number = std::max(set_.next_number, key.number + 1);
+    if (container == own_ && key.origin == own_)
+      set_.next_number = std::max(set_.next_number, key.number + 1);
     ReplayedStream* const stream = record.kind == RecordKind::create ? create(record, key) : set_.find(key);
     if (stream == nullptr || stream->name.empty()) return;
     stream->changed = std::max(stream->changed, record.time);
     if (container == own_) {
       stream->here = true;
     } else {
-      stream->elsewhere = std::max({stream->elsewhere, record.time, record.kind == RecordKind::piece ? record.modified : 0});
+      stream->elsewhere =
+          std::max({stream->elsewhere, record.time, record.kind == RecordKind::piece ? record.modified : 0});
     }
     change(*stream, record, source);
   }
@@ -79,7 +81,9 @@ class Replayer {
         if (record.length > 0) stream.size = std::max(stream.size, record.offset + record.length);
         stream.written = std::max({stream.written, record.time, record.modified});
         break;
-      case RecordKind::size: resize(stream, record.size, record.time); break;
+      case RecordKind::size:
+        resize(stream, record.size, record.time);
+        break;
       case RecordKind::attributes:
         if (record.which & format::sets_mode) stream.mode = record.mode;
         if (record.which & format::sets_modified) {
@@ -88,11 +92,14 @@ class Replayer {
         }
         break;
       case RecordKind::rename:
-        if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream) remove(*there);
+        if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream)
+          remove(*there);
         set_.names.erase(stream.name);
         name(stream, record);
         break;
-      case RecordKind::remove: remove(stream); break;
+      case RecordKind::remove:
+        remove(stream);
+        break;
     }
   }
 
@@ -138,8 +145,8 @@ struct Turn {
 
 }  // namespace
 
-SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile, uint64_t own,
-                     bool lenient) {
+SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
+                     uint64_t own, bool lenient) {
   SetContents set;
   if (!multifile.empty())
     if (auto base = BaseStreams::open(store, multifile)) add_base(set, std::move(base), multifile);
@@ -174,12 +181,13 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
 }
 
 void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data) {
-  const size_t got = source.base ? source.base->read(piece.task, data, piece.place) : source.file->read_at(data, piece.place);
+  const size_t got = source.base ? source.base->read(piece.task, data, piece.place)
+                                 : source.file->read_at(data, piece.place);
   std::memset(data.data() + got, 0, data.size() - got);
 }
 
-size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size, std::span<std::byte> data,
-                   int64_t offset) {
+size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size,
+                   std::span<std::byte> data, int64_t offset) {
   if (offset >= size) return 0;
   const auto wanted = std::min(std::ssize(data), size - offset);
   for (int64_t done = 0; done < wanted;) {

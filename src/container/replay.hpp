@@ -1,5 +1,5 @@
-// container/replay: what is in a set, from the records of all its containers and the multifile below them (docs/format.md, section 19,
-// "What is there").
+// container/replay: what is in a set, from the records of all its containers and the multifile below them
+// (docs/format.md, section 19, "What is there").
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,18 @@ struct SetSource {
 };
 
 struct ReplayedStream {
-  std::string name;  // empty: it was removed
+  std::string name;       // empty: it was removed
   format::StreamKey key;  // where it was made, and its number there
   PieceMap pieces;
   int64_t size = 0;
-  int64_t written = 0;   // when, or when its size was set
-  int64_t stamped = 0;   // when its time was set
-  int64_t stamp = 0;     // to what
-  int64_t changed = 0;   // newest record
-  int64_t named = 0;     // when it got its name
+  int64_t written = 0;  // when, or when its size was set
+  int64_t stamped = 0;  // when its time was set
+  int64_t stamp = 0;    // to what
+  int64_t changed = 0;  // newest record
+  int64_t named = 0;    // when it got its name
   uint32_t mode = 0;
-  bool here = false;     // the container of `own` has records of it
-  int64_t elsewhere = 0; // newest record of it in other containers; 0: none
+  bool here = false;      // the container of `own` has records of it
+  int64_t elsewhere = 0;  // newest record of it in other containers; 0: none
 
   int64_t modified() const { return written > stamped ? written : stamp; }
 };
@@ -50,11 +50,13 @@ struct SetContents {
   std::deque<ReplayedStream> streams;  // also those that were removed
   std::unordered_map<std::string_view, ReplayedStream*> names;
   struct KeyHash {
-    size_t operator()(const format::StreamKey& key) const { return key.number * 0x9e3779b97f4a7c15u ^ key.origin; }
+    size_t operator()(const format::StreamKey& key) const {
+      return key.number * 0x9e3779b97f4a7c15u ^ key.origin;
+    }
   };
   std::unordered_map<format::StreamKey, ReplayedStream*, KeyHash> keys;
-  int64_t newest = 0;       // time of a record
-  uint64_t next_number = 1; // that the container of `own` has not used for a stream
+  int64_t newest = 0;        // time of a record
+  uint64_t next_number = 1;  // that the container of `own` has not used for a stream
 
   ReplayedStream* find(std::string_view name) const {
     const auto found = names.find(name);
@@ -66,15 +68,17 @@ struct SetContents {
   }
 };
 
-// own: the identity, in short, of the container whose host asks; 0: none. Containers that are being made, or are removed meanwhile, are as
-// if they were not there. One that cannot be read is an error, or with `lenient` the damage of its source.
-SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile, uint64_t own,
-                     bool lenient);
+// own: the identity, in short, of the container whose host asks; 0: none. Containers that are being made, or
+// are removed meanwhile, are as if they were not there. One that cannot be read is an error, or with
+// `lenient` the damage of its source.
+SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
+                     uint64_t own, bool lenient);
 
 // Reads what is at `offset` of a piece, at most what it has; zeros where its file ends before.
 void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data);
 
 // Fills `data` with the bytes of a stream of `size` bytes at `offset`; returns how many there are.
-size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size, std::span<std::byte> data, int64_t offset);
+size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size,
+                   std::span<std::byte> data, int64_t offset);
 
 }  // namespace sheaf

@@ -36,7 +36,8 @@ void after(bool in_child) {
 }  // namespace
 
 void note_set(OpenSet* set) {
-  static const int registered = pthread_atfork(before, [] { after(false); }, [] { after(true); });
+  static const int registered = pthread_atfork(
+      before, [] { after(false); }, [] { after(true); });
   static_cast<void>(registered);
   const std::lock_guard guard(sets().mutex);
   sets().open.push_back(set);

@@ -69,7 +69,8 @@ SharedPlace SharedStreams::allocate(uint64_t bytes) {
     h.free[size] = memory_.as<SharedPlace>(at);
   } else {
     at = h.used;
-    if (at / HostMemory::chunk != (at + size * grain - 1) / HostMemory::chunk) at = (at / HostMemory::chunk + 1) * HostMemory::chunk;
+    if (at / HostMemory::chunk != (at + size * grain - 1) / HostMemory::chunk)
+      at = (at / HostMemory::chunk + 1) * HostMemory::chunk;
     try {
       memory_.reach(at + size * grain);
     } catch (...) {
@@ -98,7 +99,8 @@ void SharedStreams::add_level() {
   Head& h = head();
   const uint32_t count = h.level_count.load();
   if (count == std::size(h.levels)) return;
-  const uint64_t buckets = count == 0 ? first_buckets : std::min(most_buckets, (h.levels[count - 1].mask + 1) * 8);
+  const uint64_t buckets =
+      count == 0 ? first_buckets : std::min(most_buckets, (h.levels[count - 1].mask + 1) * 8);
   const SharedPlace at = allocate(buckets * sizeof(SharedPlace));
   std::memset(memory_.at(at), 0, buckets * sizeof(SharedPlace));
   h.levels[count].mask = buckets - 1;
@@ -112,7 +114,9 @@ SharedPlace SharedStreams::find_entry(std::string_view name) {
   const uint64_t hash = hash_of_name(name);
   for (uint32_t k = h.level_count.load(); k-- > 0;) {
     const auto& level = h.levels[k];
-    SharedPlace at = memory_.as<std::atomic<SharedPlace>>(level.buckets.load() + (hash & level.mask) * sizeof(SharedPlace)).load();
+    SharedPlace at =
+        memory_.as<std::atomic<SharedPlace>>(level.buckets.load() + (hash & level.mask) * sizeof(SharedPlace))
+            .load();
     for (; at != 0; at = entry(at).next.load()) {
       const SharedEntry& one = entry(at);
       if (one.hash == hash && std::string_view(one.name, one.bytes) == name) return at;
@@ -129,7 +133,8 @@ SharedPlace SharedStreams::find(std::string_view name) {
 SharedPlace SharedStreams::find(const format::StreamKey& key) { return find(KeyText(key).view()); }
 
 SharedPlace SharedStreams::make_entry(SharedPlace stream, std::string_view name) {
-  if (auto& h = head(); h.levels[h.level_count - 1].entries >= entries_per_bucket * static_cast<int64_t>(h.levels[h.level_count - 1].mask + 1))
+  if (auto& h = head(); h.levels[h.level_count - 1].entries >=
+                        entries_per_bucket * static_cast<int64_t>(h.levels[h.level_count - 1].mask + 1))
     add_level();
   const SharedPlace at = allocate(entry_bytes(name.size()));
   SharedEntry& made = *::new (memory_.at(at)) SharedEntry{};
@@ -146,7 +151,8 @@ void SharedStreams::link(SharedPlace at) {
   Head& h = head();
   auto& level = h.levels[h.level_count.load() - 1];
   SharedEntry& one = entry(at);
-  auto& bucket = memory_.as<std::atomic<SharedPlace>>(level.buckets.load() + (one.hash & level.mask) * sizeof(SharedPlace));
+  auto& bucket = memory_.as<std::atomic<SharedPlace>>(level.buckets.load() +
+                                                      (one.hash & level.mask) * sizeof(SharedPlace));
   one.next.store(bucket.load());
   bucket.store(at);
   ++level.entries;
@@ -157,7 +163,8 @@ void SharedStreams::unlink(SharedPlace at) {
   const uint64_t hash = entry(at).hash;
   for (uint32_t k = h.level_count.load(); k-- > 0;) {
     auto& level = h.levels[k];
-    auto* link = &memory_.as<std::atomic<SharedPlace>>(level.buckets.load() + (hash & level.mask) * sizeof(SharedPlace));
+    auto* link = &memory_.as<std::atomic<SharedPlace>>(level.buckets.load() +
+                                                       (hash & level.mask) * sizeof(SharedPlace));
     for (; link->load() != 0; link = &entry(link->load()).next)
       if (link->load() == at) {
         link->store(entry(at).next.load());
@@ -171,7 +178,8 @@ void SharedStreams::note_key(SharedPlace at) { link(make_entry(at, KeyText(strea
 
 void SharedStreams::give_name(SharedPlace at, int64_t time) {
   SharedEntry& given = entry(at);
-  if (const SharedPlace there = find({given.name, given.bytes}); there != 0 && there != given.stream) take_name(there);
+  if (const SharedPlace there = find({given.name, given.bytes}); there != 0 && there != given.stream)
+    take_name(there);
   SharedStream& one = stream(given.stream);
   const SharedPlace before = one.entry.load();
   if (before != 0) {

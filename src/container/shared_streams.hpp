@@ -1,10 +1,13 @@
-// container/shared_streams: what the processes of a host share of a set while it is open: names, streams, and where their bytes are.
+// container/shared_streams: what the processes of a host share of a set while it is open: names, streams, and
+// where their bytes are.
 //
-// It lies in memory that they share (storage/host_memory), and can be made from the containers at any time, so nothing depends on it once
-// they are gone. Nothing here is written to a file. A process may be killed anywhere: what others see is changed by single stores, the last
-// of which counts, and who next takes a lock that was held puts right what is half done.
+// It lies in memory that they share (process/host_memory), and can be made from the containers at any time,
+// so nothing depends on it once they are gone. Nothing here is written to a file. A process may be killed
+// anywhere: what others see is changed by single stores, the last of which counts, and who next takes a lock
+// that was held puts right what is half done.
 //
-// Locks are taken in this order: names, a stream's, memory. Places are offsets in the shared memory; 0 is none.
+// Locks are taken in this order: names, a stream's, memory. Places are offsets in the shared memory; 0 is
+// none.
 #pragma once
 
 #include <atomic>
@@ -13,7 +16,7 @@
 #include <string_view>
 
 #include "format/container.hpp"
-#include "storage/host_memory.hpp"
+#include "process/host_memory.hpp"
 
 namespace sheaf {
 
@@ -33,8 +36,8 @@ struct SharedPiece {
 static_assert(sizeof(SharedPiece) == 64);
 
 struct SharedStream {
-  HostMutex lock;  // of what follows, but for reading single numbers
-  SharedPlace all;  // the next of all that there ever were
+  HostMutex lock;                  // of what follows, but for reading single numbers
+  SharedPlace all;                 // the next of all that there ever were
   std::atomic<SharedPlace> entry;  // its name; 0: none. Under the lock of names
   std::atomic<int64_t> opens;      // that somebody holds. Under the lock of names
   std::atomic<uint32_t> used;      // 0: free
@@ -115,7 +118,7 @@ class SharedStreams {
     SharedStreams& streams_;
   };
 
-  SharedPlace find(std::string_view name);  // the stream, or 0
+  SharedPlace find(std::string_view name);         // the stream, or 0
   SharedPlace find(const format::StreamKey& key);  // of those for which note_key() was called
   void note_key(SharedPlace stream);
   // A stream without a name or pieces. Throws no_space.

@@ -73,15 +73,15 @@ struct ContainerRecord {
   RecordKind kind{};
   int64_t time = 0;
   StreamKey stream = {};
-  bool empties = false;   // create
+  bool empties = false;        // create
   std::string_view name = {};  // create, rename; in the bytes it was decoded from
-  uint32_t mode = 0;      // create, attributes
-  uint32_t which = 0;     // attributes
-  int64_t modified = 0;   // attributes, piece
-  int64_t size = 0;       // size
-  int64_t offset = 0;     // piece: in the stream
-  int64_t place = 0;      // piece: in the container
-  int64_t length = 0;     // piece
+  uint32_t mode = 0;           // create, attributes
+  uint32_t which = 0;          // attributes
+  int64_t modified = 0;        // attributes, piece
+  int64_t size = 0;            // size
+  int64_t offset = 0;          // piece: in the stream
+  int64_t place = 0;           // piece: in the container
+  int64_t length = 0;          // piece
 };
 
 int64_t size_of(const ContainerRecord& record);

@@ -144,17 +144,18 @@ class File {
   // long. What was there stays, new bytes read as zero.
   virtual void allocate(int64_t size);
 
-  // Memory that is `length` bytes of the file from `offset` on, a multiple of the page: what is stored there is what
-  // others read at once, and stays if the process is killed. To be used only where bytes have been written before,
-  // which sets room aside, and where the traits say that mappings agree with reads. Unmapped with the last copy of the
-  // result; the File may be gone. null where the store has none.
+  // Memory that is `length` bytes of the file from `offset` on, a multiple of the page: what is stored there
+  // is what others read at once, and stays if the process is killed. To be used only where bytes have been
+  // written before, which sets room aside, and where the traits say that mappings agree with reads. Unmapped
+  // with the last copy of the result; the File may be gone. null where the store has none.
   virtual std::shared_ptr<std::byte> map(int64_t /*offset*/, int64_t /*length*/) { return nullptr; }
 
-  // Says that nobody wants these bytes any more: they read as zeros or as they were, and take no room where the file system can do that.
+  // Says that nobody wants these bytes any more: they read as zeros or as they were, and take no room where
+  // the file system can do that.
   virtual void discard(int64_t /*offset*/, int64_t /*length*/) {}
 
-  // What a close does for other hosts, while the file stays open: who opens it from now on finds what was written. By default
-  // there is nothing to do. Throws what close() throws.
+  // What a close does for other hosts, while the file stays open: who opens it from now on finds what was
+  // written. By default there is nothing to do. Throws what close() throws.
   virtual void hand_over() {}
 
   // How many tasks of this machine may well write much to the file at once: a local file system lets one

@@ -257,9 +257,11 @@ void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int
 std::shared_ptr<std::byte> PosixFile::map(int64_t offset, int64_t length) {
   require_writable(path_, writable_);
   require_range(path_, offset, static_cast<size_t>(length));
-  void* const at = ::mmap(nullptr, static_cast<size_t>(length), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, offset);
+  void* const at =
+      ::mmap(nullptr, static_cast<size_t>(length), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, offset);
   if (at == MAP_FAILED) return nullptr;
-  return {static_cast<std::byte*>(at), [length](std::byte* begin) { ::munmap(begin, static_cast<size_t>(length)); }};
+  return {static_cast<std::byte*>(at),
+          [length](std::byte* begin) { ::munmap(begin, static_cast<size_t>(length)); }};
 }
 
 void PosixFile::discard(int64_t offset, int64_t length) {
@@ -270,7 +272,8 @@ void PosixFile::discard(int64_t offset, int64_t length) {
 void PosixFile::hand_over() {
   const int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return sync();
-  if (::close(fd) != 0 && errno != EINTR) throw os_error("cannot hand over what was written to", path_, errno);
+  if (::close(fd) != 0 && errno != EINTR)
+    throw os_error("cannot hand over what was written to", path_, errno);
 }
 
 int64_t PosixFile::next_data(int64_t offset) {

@@ -1,4 +1,4 @@
-#include "storage/host_memory.hpp"
+#include "process/host_memory.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,11 +11,17 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "storage/posix_transfer.hpp"
 
 namespace sheaf {
 
 namespace {
+
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 // A lock of the open file description on the first byte: who has joined holds it with others, who fills or
 // removes alone. Changing from one to the other gives nothing up before it has got what it wants.

@@ -1,4 +1,4 @@
-// storage/host_memory: memory that any processes of this host share under a key, as long as one of them
+// process/host_memory: memory that any processes of this host share under a key, as long as one of them
 // lives.
 //
 // It is a file of a file system in memory, of the user's own. Whoever joins first fills it; when the last one
