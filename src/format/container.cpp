@@ -12,7 +12,7 @@ namespace sheaf::format {
 
 namespace {
 
-constexpr unsigned char magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
+constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
 constexpr uint32_t version = 1;
 constexpr int64_t identity_at = 16, made_at = 32, host_at = 40, hash_at = 104;
 constexpr int64_t name_at = record_head_size + 8;
@@ -92,7 +92,7 @@ uint64_t short_identity(const Identity& identity) { return get_little<uint64_t>(
 
 std::array<std::byte, container_page> encode(const ContainerHeader& header) {
   std::array<std::byte, container_page> bytes{};
-  std::memcpy(bytes.data(), magic, sizeof magic);
+  std::memcpy(bytes.data(), container_magic, sizeof container_magic);
   put_little<uint32_t>(bytes.data() + 8, version);
   put_little<uint32_t>(bytes.data() + 12, container_page);
   std::copy(header.identity.begin(), header.identity.end(), bytes.begin() + identity_at);
@@ -104,7 +104,7 @@ std::array<std::byte, container_page> encode(const ContainerHeader& header) {
 }
 
 bool begins_as_container(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof magic && std::memcmp(bytes.data(), magic, sizeof magic) == 0;
+  return bytes.size() >= sizeof container_magic && std::memcmp(bytes.data(), container_magic, sizeof container_magic) == 0;
 }
 
 std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,

@@ -17,7 +17,7 @@ namespace sheaf {
 namespace {
 
 template <class Call>
-auto uninterrupted(Call call) {
+auto repeated(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
@@ -30,7 +30,7 @@ bool lock(int descriptor, short type, int command) {
   wanted.l_type = type;
   wanted.l_whence = SEEK_SET;
   wanted.l_len = 1;
-  return uninterrupted([&] { return ::fcntl(descriptor, command, &wanted); }) == 0;
+  return repeated([&] { return ::fcntl(descriptor, command, &wanted); }) == 0;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void HostMemory::reach(uint64_t end) {
   if (wanted > most) throw os_error("no room for more streams in shared memory", path_, ENOSPC);
   // Set aside, because a store into memory that is not there would end the process.
   const int error =
-      uninterrupted([&] {
+      repeated([&] {
         return ::fallocate(descriptor_, 0, static_cast<off_t>(reached), static_cast<off_t>(wanted - reached));
       }) == 0
           ? 0
@@ -116,7 +116,7 @@ std::unique_ptr<HostMemory> HostMemory::join(const std::string& directory, const
                                              uint32_t layout, const std::function<void(HostMemory&)>& fill) {
   const std::string path = directory + "/sheaf-" + key;
   for (;;) {
-    const int fd = uninterrupted([&] {
+    const int fd = repeated([&] {
       return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
     });
     if (fd < 0) throw os_error("cannot open shared memory", path, errno);
@@ -161,7 +161,7 @@ void HostMemory::before_fork() { head().forking.fetch_add(1); }
 void HostMemory::in_child() {
   // Of the child's own: the lock that it has inherited is that of the parent.
   const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
-  const int fd = uninterrupted([&] { return ::open(own.c_str(), O_RDWR | O_CLOEXEC); });
+  const int fd = repeated([&] { return ::open(own.c_str(), O_RDWR | O_CLOEXEC); });
   if (fd >= 0 && lock(fd, F_RDLCK, F_OFD_SETLK) && ::dup3(fd, descriptor_, O_CLOEXEC) >= 0)
     head().forking.fetch_sub(1);
   if (fd >= 0) ::close(fd);
