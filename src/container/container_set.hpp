@@ -139,8 +139,9 @@ class SHEAF_EXPORT ContainerSet {
   virtual std::shared_ptr<ContainerStream> open_stream(std::string_view name,
                                                        const StreamOpening& opening) = 0;
 
-  // The stream of this number (StreamStatus::number), whatever its name is now, also one that was removed and is
-  // still held open by a process of this host. null: there is none, or nobody of this host has had it open.
+  // The stream of this number (StreamStatus::number), whatever its name is now, also one that was removed and
+  // is still held open by a process of this host. null: there is none, or nobody of this host has had it
+  // open.
   virtual std::shared_ptr<ContainerStream> open_number(uint64_t number) = 0;
 
   // nullopt: there is none.

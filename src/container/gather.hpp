@@ -20,7 +20,7 @@ struct GatherRequest {
   int32_t fsblksize = 1;  // bytes; 1: streams lie one behind the other
 };
 
-struct Gathered {
+struct GatherReport {
   int64_t streams = 0;
   int64_t bytes = 0;       // of streams
   int64_t containers = 0;  // that were read
@@ -29,6 +29,6 @@ struct Gathered {
 // The output appears complete or not at all; whatever fails, all streams are where they were. Order of tasks:
 // by name. Holds the names and places of all streams. Throws wrong_mode while others of this host have the
 // set open (unless force), not_found if there are no containers, no_space and what reading and writing throw.
-SHEAF_EXPORT Gathered gather(Store& store, const GatherRequest& request, WorkProgress& progress);
+SHEAF_EXPORT GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf
