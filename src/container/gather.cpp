@@ -22,8 +22,8 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t copied_at_once = 1 << 20;  // bytes: many small streams in one request
-constexpr int64_t piece = format::default_piece;
-static_assert(copied_at_once % piece == 0);
+constexpr int64_t summed_at_once = format::default_piece;
+static_assert(copied_at_once % summed_at_once == 0);
 
 // Containers that nobody else may take up as long as this lives.
 class HeldContainers {
@@ -58,10 +58,10 @@ class Packer {
 
   std::vector<uint32_t> add(const SetContents& set, const ReplayedStream& stream) {
     std::vector<uint32_t> sums;
-    for (int64_t done = 0; done < stream.size; done += piece) {
-      const int64_t bytes = std::min(piece, stream.size - done);
+    for (int64_t done = 0; done < stream.size; done += summed_at_once) {
+      const int64_t bytes = std::min(summed_at_once, stream.size - done);
       const PieceMap::At at = stream.pieces.at(done);
-      if (!at.found && at.piece.length >= bytes && bytes == piece) {
+      if (!at.found && at.piece.length >= bytes && bytes == summed_at_once) {
         skip();
         sums.push_back(sum_of_zeros());
         continue;
@@ -87,11 +87,11 @@ class Packer {
  private:
   void skip() {
     write();
-    at_ += piece;
-    progress_.advance(piece);
+    at_ += summed_at_once;
+    progress_.advance(summed_at_once);
   }
   static uint32_t sum_of_zeros() {
-    static const uint32_t sum = crc32c(0, std::vector<std::byte>(piece));
+    static const uint32_t sum = crc32c(0, std::vector<std::byte>(summed_at_once));
     return sum;
   }
 

@@ -10,9 +10,9 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/random.hpp"
 #include "container/container_names.hpp"
 #include "container/set_forks.hpp"
+#include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
 
 namespace sheaf {
@@ -34,13 +34,6 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
                   static_cast<unsigned long long>(name));
   }
   return text.data();
-}
-
-format::Identity new_identity() {
-  format::Identity identity;
-  const uint64_t halves[2] = {random_number() | 1, random_number()};
-  std::memcpy(identity.data(), halves, sizeof halves);
-  return identity;
 }
 
 // Of file systems known to keep room for what is written through a mapping of bytes that were written before.

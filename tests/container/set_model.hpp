@@ -24,9 +24,9 @@ inline void require(bool condition, const std::string& what) {
 }
 
 struct ModelStream {
-  Bytes bytes;
+  Bytes bytes = {};
   uint32_t mode = 0644;
-  std::optional<int64_t> modified;  // that somebody has set, since it was written
+  std::optional<int64_t> modified = {};  // that somebody has set, since it was written
   bool linked = true;
 };
 
