@@ -18,7 +18,7 @@
 //
 // Failures are sheaf::Error with the errno a file system would give (errno_value()): ENOENT, EEXIST, ENOSPC,
 // ENAMETOOLONG, EIO and so on. A failed call leaves everything as it was, but for the bytes of its range of a
-// stream that is written.
+// stream that is written; remove() and rename() that other hosts cannot be told of have been carried out.
 //
 // Threads: everything here may be called from any thread. Forks: a child has the set and its open streams as
 // the parent does, and writes for itself; nothing needs to be called. Locks are held over no more than the

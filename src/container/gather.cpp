@@ -31,12 +31,19 @@ class HeldContainers {
   // Throws wrong_mode for one that is in use.
   HeldContainers(Store& store, const std::vector<std::string>& paths, bool force) {
     for (const std::string& path : paths) {
-      files_.push_back(store.open(path, Access::write));
-      if (!force && !lock(*files_.back()))
+      const auto file = store.open(path, Access::write);
+      if (lock(*file)) files_.push_back(file);
+      if (!force && (files_.empty() || files_.back() != file))
         throw Error(Code::wrong_mode, "processes have the set open to which '" + path +
                                           "' belongs: wait for them to end, or force it");
     }
   }
+
+  ~HeldContainers() {
+    for (const auto& file : files_) file->unlock(0, 1);
+  }
+  HeldContainers(const HeldContainers&) = delete;
+  HeldContainers& operator=(const HeldContainers&) = delete;
 
  private:
   static bool lock(File& file) {

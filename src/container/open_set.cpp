@@ -10,6 +10,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/forks.hpp"
 #include "container/container_names.hpp"
 #include "container/set_forks.hpp"
 #include "mode/open_mode.hpp"
@@ -147,6 +148,7 @@ bool OpenSet::lock_container() {
   bool locked = true;
   try {
     locked = file_->try_lock(0, 1, false);
+    if (locked) locked_at_ = forks();
   } catch (const Error&) {  // there are no locks
   }
   if (!locked) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -196,6 +198,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
 
 OpenSet::~OpenSet() {
   if (registered_) forget_set(this);
+  if (locked_at_ == forks()) file_->unlock(0, 1);  // that of a forked child is its parent's
   writer_.reset();
   streams_.reset();
   memory_.reset();

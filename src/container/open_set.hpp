@@ -117,6 +117,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   std::mutex opens_mutex_;
   Opens opens_;
   bool registered_ = false;
+  int64_t locked_at_ = -1;  // how many forks there had been then; -1: it is not
   bool was_taken_ = false;  // the container is in the multifile
 };
 

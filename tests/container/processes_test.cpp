@@ -50,13 +50,6 @@ bool ended_well(pid_t child) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-Bytes content(uint64_t seed, size_t bytes) {
-  std::mt19937_64 random(seed);
-  Bytes made(bytes);
-  for (std::byte& b : made) b = static_cast<std::byte>(random());
-  return made;
-}
-
 TEST(ContainerProcesses, EachSeesAtOnceWhatOthersDo) {
   const Directory directory;
   const auto set = ContainerSet::open(posix_store(), directory.set());

@@ -23,6 +23,14 @@ inline void require(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);
 }
 
+// Bytes that nothing else has.
+inline Bytes content(uint64_t seed, size_t bytes) {
+  std::mt19937_64 random(seed);
+  Bytes made(bytes);
+  for (std::byte& b : made) b = static_cast<std::byte>(random());
+  return made;
+}
+
 struct ModelStream {
   Bytes bytes = {};
   uint32_t mode = 0644;
