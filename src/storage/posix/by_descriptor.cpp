@@ -1,5 +1,6 @@
 // storage/store: what the kernel does with open files that have a descriptor, and memory with others.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,6 +78,31 @@ void set_room_aside(File& file, int64_t size) {
   if (own.number >= 0 && errno != EOPNOTSUPP)
     throw os_error("cannot set aside " + std::to_string(size) + " bytes for", file.path(), errno);
   if (file.status().size < size) file.resize(size);
+}
+
+std::shared_ptr<std::byte> map_range(File& file, int64_t offset, int64_t length) {
+  require_range(file.path(), offset, static_cast<uint64_t>(length));
+  const FileDescriptor own = file.descriptor(Whose::file);
+  if (own.number < 0) return nullptr;
+  const auto bytes = static_cast<size_t>(length);
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own.number, offset);
+  if (at == MAP_FAILED) return nullptr;
+  return {static_cast<std::byte*>(at), [bytes](std::byte* begin) { ::munmap(begin, bytes); }};
+}
+
+void discard_range(File& file, int64_t offset, int64_t length) {
+  const FileDescriptor own = file.descriptor(Whose::file);
+  if (length > 0 && own.number >= 0)
+    ::fallocate(own.number, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
+// Network file systems flush in every close(2) of a descriptor, the last one or not.
+void publish(File& file) {
+  const FileDescriptor own = file.descriptor(Whose::file);
+  const int fd = own.number < 0 ? -1 : ::fcntl(own.number, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return file.sync();
+  if (::close(fd) != 0 && errno != EINTR)
+    throw os_error("cannot hand over what was written to", file.path(), errno);
 }
 
 }  // namespace sheaf

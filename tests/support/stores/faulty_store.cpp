@@ -133,6 +133,11 @@ FileStatus FaultyStore::status(const std::string& path) {
   return inner().status(path);
 }
 
+std::vector<std::string> FaultyStore::names_in(const std::string& directory) {
+  ledger_->require(Operation::open, directory);
+  return inner().names_in(directory);
+}
+
 void FaultyStore::remove(const std::string& path) {
   ledger_->require(Operation::remove, path);
   inner().remove(path);
