@@ -1,0 +1,123 @@
+// sheaf-mount WORDS DIR FILE...: what `sheaf mount` runs once it has read its command line. WORDS are
+// options, with commas: foreground, ignore-checksums, allow-other; or -. Names are absolute.
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/printable.hpp"
+#include "cli/commands.hpp"
+#include "cli/mount/file_system.hpp"
+#include "cli/terminal.hpp"
+#include "mount/task_streams.hpp"
+#include "storage/mounts.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Words {
+  bool foreground = false;
+  bool allow_other = false;
+  Checking checking = Checking::on;
+};
+
+Words parse(const std::string& text) {
+  const std::string within = "," + text + ",";
+  const auto has = [&](const char* word) {
+    return within.find("," + std::string(word) + ",") != within.npos;
+  };
+  return {has("foreground"), has("allow-other"), has("ignore-checksums") ? Checking::off : Checking::on};
+}
+
+FileSystem open(const std::vector<std::string>& paths, const Words& words) {
+  std::vector<mount::Tree::Multifile> multifiles;
+  std::vector<Look> looks;
+  for (const std::string& path : paths) {
+    multifiles.push_back(
+        {fs::path(path).filename(), std::make_shared<mount::TaskStreams>(load(path, words.checking))});
+    looks.push_back(look_of(path));
+  }
+  return {mount::Tree(std::move(multifiles)), std::move(looks), words.foreground};
+}
+
+// Arguments of libfuse, which takes them apart.
+class Arguments {
+ public:
+  Arguments() { fuse_opt_add_arg(&arguments_, "sheaf-mount"); }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  ~Arguments() { fuse_opt_free_args(&arguments_); }
+  void add(const std::string& option) {
+    fuse_opt_add_arg(&arguments_, "-o");
+    fuse_opt_add_arg(&arguments_, option.c_str());
+  }
+  fuse_args* get() { return &arguments_; }
+
+ private:
+  fuse_args arguments_ = FUSE_ARGS_INIT(0, nullptr);
+};
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) (c == ',' || c == '\\' ? result += '\\' : result) += c;
+  return result;
+}
+
+// Lets the kernel read ahead as much as one request can have, where the user may say so (root).
+void read_ahead_far(const std::string& directory) {
+  if (const auto mounted = mounted_on(directory))
+    std::ofstream("/sys/class/bdi/" + mounted->device + "/read_ahead_kb") << 1024;
+}
+
+int serve(FileSystem& system, const Words& words, const std::string& directory, const std::string& source) {
+  Arguments arguments;
+  arguments.add("subtype=sheaf,default_permissions,ro,fsname=" + escaped(source));
+  if (words.allow_other) arguments.add("allow_other");
+  const auto failed = [&](const char* what) {
+    return Error(Code::io,
+                 std::string("cannot ") + what + " '" + directory + "'; libfuse has said why above");
+  };
+  const std::unique_ptr<fuse_session, void (*)(fuse_session*)> session(
+      fuse_session_new(arguments.get(), &operations(), sizeof(fuse_lowlevel_ops), &system),
+      fuse_session_destroy);
+  if (!session) throw failed("prepare a mount on");
+  if (fuse_session_mount(session.get(), directory.c_str()) != 0) throw failed("mount on");
+  read_ahead_far(directory);
+  fuse_set_signal_handlers(session.get());
+  int status = fuse_daemonize(words.foreground);
+  if (status == 0) {
+    const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> loop(fuse_loop_cfg_create(),
+                                                                              fuse_loop_cfg_destroy);
+    fuse_loop_cfg_set_clone_fd(loop.get(), 1);
+    status = fuse_session_loop_mt(session.get(), loop.get());
+  }
+  fuse_session_unmount(session.get());
+  fuse_remove_signal_handlers(session.get());
+  return status < 0 ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace sheaf::cli
+
+int main(int argc, char** argv) {
+  using namespace sheaf;
+  if (argc < 4) {
+    std::fprintf(stderr, "sheaf-mount: use `sheaf mount FILE... DIR`, which starts this program\n");
+    return 2;
+  }
+  try {
+    cli::raise_descriptor_limit();
+    const cli::Words words = cli::parse(argv[1]);
+    const std::vector<std::string> paths(argv + 3, argv + argc);
+    cli::FileSystem system = cli::open(paths, words);
+    return cli::serve(system, words, argv[2], paths.front());
+  } catch (const Error& error) {
+    std::fprintf(stderr, "sheaf: %s\n", error.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sheaf: %s\n", printable(error.what()).c_str());
+  }
+  return 1;
+}
