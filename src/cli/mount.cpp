@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "storage/mounts.hpp"
+#include "storage/traits/mounts.hpp"
 
 namespace sheaf::cli {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/crc32c.hpp"
-#include "multifile/file_checks.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf::mount {
 

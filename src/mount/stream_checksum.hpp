@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "multifile/physical_file.hpp"
+#include "metadata/physical_file.hpp"
 
 namespace sheaf::mount {
 

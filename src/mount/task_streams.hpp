@@ -5,8 +5,8 @@
 
 #include <mutex>
 
+#include "metadata/task_rows.hpp"
 #include "mount/streams.hpp"
-#include "multifile/task_rows.hpp"
 
 namespace sheaf::mount {
 

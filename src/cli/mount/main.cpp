@@ -9,7 +9,7 @@
 #include "cli/mount/file_system.hpp"
 #include "cli/terminal.hpp"
 #include "mount/task_streams.hpp"
-#include "storage/mounts.hpp"
+#include "storage/traits/mounts.hpp"
 
 namespace sheaf::cli {
 

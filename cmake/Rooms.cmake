@@ -1,0 +1,23 @@
+# The rooms of the library, folders under src/ (docs/architecture.md), from the lowest to the highest. A room is listed here and nowhere
+# else; a file belongs to what its folder belongs to.
+set(SHEAF_CORE_ROOMS base format codec layout process
+  storage/system storage/traits storage storage/decorators storage/posix
+  comm comm_teams journal mode exchange/pieces exchange/transfer exchange/groups
+  stream metadata creation buddy collective set keyval recovery tools
+  stripedfile/service stripedfile stripedfile/session)
+set(SHEAF_MPI_ROOMS comm_mpi)
+set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)
+set(SHEAF_SION_ROOMS api/sion/handles api/sion api/sion/families)
+set(SHEAF_SFIO_ROOMS api/sfio)
+set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
+set(SHEAF_MOUNT_ROOMS mount cli/mount)
+set(SHEAF_CLI_ROOMS cli cli/classic cli/stripe)
+
+# sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.
+function(sheaf_rooms variable)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${SHEAF_SOURCE_DIR}/\\1/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS ${ARGN})
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+set(SHEAF_SOURCE_DIR ${CMAKE_CURRENT_LIST_DIR}/../src)
+get_filename_component(SHEAF_SOURCE_DIR ${SHEAF_SOURCE_DIR} ABSOLUTE)
