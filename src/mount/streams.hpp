@@ -28,6 +28,12 @@ class Reader {
   virtual size_t read_at(std::span<std::byte> out, int64_t offset) = 0;
 };
 
+struct Facts {
+  int64_t size = 0;      // bytes
+  int64_t modified = 0;  // nanoseconds since 1970; 0: when the multifile was
+  uint32_t mode = 0;     // permissions; 0: those of the multifile
+};
+
 // Names without "user.sheaf.", and values, as text.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
@@ -46,7 +52,7 @@ class Streams {
   virtual bool computes_names() const { return false; }
   virtual std::optional<int64_t> find(std::string_view /*name*/) const { return {}; }
 
-  virtual int64_t size(int64_t stream) = 0;
+  virtual Facts facts(int64_t stream) = 0;
   // Whether sizes are there without reading: else lists of many streams do without them.
   virtual bool knows_sizes() const = 0;
   virtual std::unique_ptr<Reader> open(int64_t stream) = 0;

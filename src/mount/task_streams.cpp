@@ -72,10 +72,10 @@ TaskRow TaskStreams::row(int64_t task) {
   return rows_.at(task);
 }
 
-int64_t TaskStreams::size(int64_t task) {
-  if (compressed_) return open(task)->size();
+Facts TaskStreams::facts(int64_t task) {
+  if (compressed_) return {.size = open(task)->size()};
   const std::lock_guard lock(mutex_);
-  return rows_.at(task).sizes.total();
+  return {.size = rows_.at(task).sizes.total()};
 }
 
 std::unique_ptr<Reader> TaskStreams::open(int64_t task) {

@@ -19,7 +19,7 @@ class TaskStreams final : public Streams {
   std::string name(int64_t task) const override;
   bool computes_names() const override { return true; }
   std::optional<int64_t> find(std::string_view name) const override;
-  int64_t size(int64_t task) override;
+  Facts facts(int64_t task) override;
   bool knows_sizes() const override { return !compressed_; }
   std::unique_ptr<Reader> open(int64_t task) override;
   Attributes attributes(int64_t task) override;

@@ -1,5 +1,8 @@
 #include "mount/tree.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include "base/error.hpp"
 
 namespace sheaf::mount {
@@ -18,27 +21,31 @@ bool can_be_a_name(std::string_view name) {
 }  // namespace
 
 Tree::Tree(std::vector<Multifile> multifiles) : multifiles_(std::move(multifiles)) {
-  if (multifiles_.empty()) throw Error(Code::invalid_argument, "there is no multifile to show");
   folders_.emplace_back();
-  if (multifiles_.size() == 1) {
-    add_streams(root, 0);
-    return;
-  }
+  const auto joins = [](const Multifile& m) { return m.joins; };
+  const bool several = std::ranges::count_if(multifiles_, std::not_fn(joins)) > 1;
+  uint64_t folder = root;
   for (size_t m = 0; m < multifiles_.size(); ++m) {
-    if (folders_.front().places.contains(multifiles_[m].name))
-      throw Error(Code::invalid_argument,
-                  "two multifiles are called '" + multifiles_[m].name + "': show them in two directories");
-    add_streams(add_folder(root, multifiles_[m].name, m).number, m);
+    const std::string& name = multifiles_[m].name;
+    if (several && !multifiles_[m].joins) {
+      if (folders_.front().places.contains(name))
+        throw Error(Code::invalid_argument,
+                    "two multifiles are called '" + name + "': show them in two directories");
+      folder = add_folder(root, name, m).number;
+    }
+    add_streams(folder, m);
   }
 }
 
 void Tree::add_streams(uint64_t folder, size_t multifile) {
-  Folder& f = folders_[folder - root];
-  f.multifile = multifile;
-  f.streams = multifiles_[multifile].streams.get();
-  f.computed = f.streams->computes_names();
-  if (f.computed) return;
-  for (int64_t s = 0; s < multifiles_[multifile].streams->count(); ++s) add_named(folder, multifile, s);
+  Streams& streams = *multifiles_[multifile].streams;
+  if (Folder& f = folders_[folder - root]; !multifiles_[multifile].joins) {
+    f.multifile = multifile;
+    f.streams = &streams;
+    f.computed = streams.computes_names();
+    if (f.computed) return;
+  }
+  for (int64_t s = 0; s < streams.count(); ++s) add_named(folder, multifile, s);
 }
 
 void Tree::add_named(uint64_t folder, size_t multifile, int64_t stream) {
@@ -115,6 +122,11 @@ std::optional<Entry> Tree::entry(uint64_t folder, int64_t position) const {
   if (position < std::ssize(f.entries)) return f.entries[static_cast<size_t>(position)];
   if (!f.computed || position >= f.streams->count()) return {};
   return Entry{f.streams->name(position), file_node(f.multifile, position)};
+}
+
+int64_t Tree::entries(uint64_t folder) const {
+  const Folder& f = folders_[folder - root];
+  return std::ssize(f.entries) + (f.computed ? f.streams->count() : 0);
 }
 
 int64_t Tree::files() const {

@@ -39,9 +39,9 @@ class Tree {
   struct Multifile {
     std::string name;  // of its folder, where there are several
     std::shared_ptr<Streams> streams;
+    bool joins = false;  // these streams lie where those before them do: they are of one multifile
   };
-  // Throws invalid_argument if there is none, if two have one name, or one has a stream of a name that no
-  // file can have.
+  // Throws invalid_argument if two have one name, or one has a stream of a name that no file can have.
   explicit Tree(std::vector<Multifile> multifiles);
 
   // Nothing if no file and no folder has that number.
@@ -50,6 +50,7 @@ class Tree {
   std::optional<Node> find(uint64_t folder, std::string_view name) const;
   // The entry of a folder at `position`, which counts from 0; nothing behind the last one.
   std::optional<Entry> entry(uint64_t folder, int64_t position) const;
+  int64_t entries(uint64_t folder) const;  // how many there are
   uint64_t parent(uint64_t folder) const { return folders_[folder - root].parent; }
   // Folders that lie in this one.
   int64_t subfolders(uint64_t folder) const { return folders_[folder - root].subfolders; }
