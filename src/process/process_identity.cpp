@@ -57,6 +57,8 @@ std::string boot_and_space() {
 
 int64_t process_number() { return ::getpid(); }
 
+int64_t own_user() { return ::geteuid(); }
+
 ProcessIdentity this_process() {
   ProcessIdentity me;
   me.boot = boot_and_space();

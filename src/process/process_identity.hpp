@@ -23,6 +23,9 @@ ProcessIdentity this_process();
 // The number alone: 0 in no process, another one in a forked child.
 int64_t process_number();
 
+// The user whose rights this process has.
+int64_t own_user();
+
 // Whether that process runs, where this machine can tell: no, if it has ended, though nobody has asked for
 // its exit code yet. Nothing if it belongs to another machine, or may.
 std::optional<bool> runs_here(const ProcessIdentity& process);

@@ -33,6 +33,8 @@ FileSystemTraits Store::traits(const std::string&) {
   return traits_of_kind(FileSystem::memory, std::nullopt, 0);
 }
 
+std::vector<std::string> Store::names_in(const std::string&) { return {}; }
+
 void Store::sync_name(const std::string& path) {
   const auto file = open(path, Access::read);
   file->sync();

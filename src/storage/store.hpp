@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/export.hpp"
 #include "process/futex.hpp"
@@ -57,6 +58,9 @@ struct FileStatus {
   int64_t links = 1;   // names it has; 0: it was removed while it is open. 1 where the store does not count
   int64_t owner = 0;   // whose it is: a number of the operating system, 0 where the store has none
   bool is_own = true;  // it belongs to the user of this process
+  // Which file it is, of all on this host, whatever names it has; 0 where the store does not know.
+  uint64_t device = 0;
+  uint64_t number = 0;
 };
 
 class File {
@@ -140,6 +144,20 @@ class File {
   // long. What was there stays, new bytes read as zero.
   virtual void allocate(int64_t size);
 
+  // Memory that is `length` bytes of the file from `offset` on, a multiple of the page: what is stored there
+  // is what others read at once, and stays if the process is killed. To be used only where bytes have been
+  // written before, which sets room aside, and where the traits say that mappings agree with reads. Unmapped
+  // with the last copy of the result; the File may be gone. null where the store has none.
+  virtual std::shared_ptr<std::byte> map(int64_t /*offset*/, int64_t /*length*/) { return nullptr; }
+
+  // Says that nobody wants these bytes any more: they read as zeros or as they were, and take no room where
+  // the file system can do that.
+  virtual void discard(int64_t /*offset*/, int64_t /*length*/) {}
+
+  // What a close does for other hosts, while the file stays open: who opens it from now on finds what was
+  // written. By default there is nothing to do. Throws what close() throws.
+  virtual void hand_over() {}
+
   // How many tasks of this machine may well write much to the file at once: a local file system lets one
   // write(2) in at a time.
   virtual int writers_at_once() { return INT_MAX; }
@@ -174,6 +192,10 @@ class Store {
 
   // Renames a file, replacing `to` atomically.
   virtual void rename(const std::string& from, const std::string& to) = 0;
+
+  // Names in a directory (empty: the current one), in no order, without those of the directory itself and the
+  // one above. Throws not_found without it. None where the store cannot tell.
+  virtual std::vector<std::string> names_in(const std::string& directory);
 
   // What `path` stands for now: the same text again only for the same place, whatever directory is current
   // then. For tables of open files; the path itself where names do not count from a directory.

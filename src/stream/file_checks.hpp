@@ -34,8 +34,9 @@ void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const 
 
 // The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
 //   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.
+//   names: bytes of the section of names, the last one, whose hash is the caller's to fill in; 0: there is none.
 format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer,
-                             const format::Identity& identity, int64_t sums, int64_t mapping);
+                             const format::Identity& identity, int64_t sums, int64_t mapping, int64_t names = 0);
 
 // How many data checksums belong to a file whose META1, but for the last 12 bytes, and META2 are written.
 int64_t count_sums(File& file, const format::Header& header, const format::Pointer& pointer, uint32_t piece);

@@ -15,7 +15,7 @@ using format::SectionKind;
 using format::Trailer;
 
 Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& identity, int64_t sums,
-                     int64_t mapping) {
+                     int64_t mapping, int64_t names) {
   Trailer t;
   t.pointer = p;
   t.identity = identity;
@@ -28,6 +28,7 @@ Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& 
   add(SectionKind::groups, format::group_entry_size * format::groups_of(h.ntasks));
   if (sums > 0) add(SectionKind::sums, 4 * sums);
   if (mapping > 0) add(SectionKind::mapping, 8 * format::groups_of(mapping));
+  if (names > 0) add(SectionKind::names, names);
   t.table = at;
   return t;
 }

@@ -81,6 +81,7 @@ class HostsStore final : public Store {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::vector<std::string> names_in(const std::string& directory) override;
   FileSystemTraits traits(const std::string& path) override;
 
  private:

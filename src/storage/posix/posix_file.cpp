@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -251,6 +252,28 @@ void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int
   }
   // What is left the kernel cannot do, or it fails: then this says which of the two files is to blame.
   copy_through_memory(*this, target, from, to, length);
+}
+
+std::shared_ptr<std::byte> PosixFile::map(int64_t offset, int64_t length) {
+  require_writable(path_, writable_);
+  require_range(path_, offset, static_cast<size_t>(length));
+  void* const at =
+      ::mmap(nullptr, static_cast<size_t>(length), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, offset);
+  if (at == MAP_FAILED) return nullptr;
+  return {static_cast<std::byte*>(at),
+          [length](std::byte* begin) { ::munmap(begin, static_cast<size_t>(length)); }};
+}
+
+void PosixFile::discard(int64_t offset, int64_t length) {
+  if (length > 0) ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
+
+// Network file systems flush in every close(2) of a descriptor, the last one or not.
+void PosixFile::hand_over() {
+  const int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return sync();
+  if (::close(fd) != 0 && errno != EINTR)
+    throw os_error("cannot hand over what was written to", path_, errno);
 }
 
 int64_t PosixFile::next_data(int64_t offset) {

@@ -76,6 +76,9 @@ class PosixFile final : public File, public RestingFile {
   void unlock(int64_t offset, int64_t length) override;
   void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
   void allocate(int64_t size) override;
+  std::shared_ptr<std::byte> map(int64_t offset, int64_t length) override;
+  void discard(int64_t offset, int64_t length) override;
+  void hand_over() override;
   int writers_at_once() override;
   int descriptor() const override { return fd_; }
   int open_again(bool writable) override;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "storage/posix/directory.hpp"
 #include "storage/posix/likeness.hpp"
 #include "storage/posix/posix_file.hpp"
 #include "storage/system/posix_descriptor.hpp"
@@ -80,6 +81,8 @@ FileStatus status_of(const struct stat& found) {
   status.links = static_cast<int64_t>(found.st_nlink);
   status.owner = found.st_uid;
   status.is_own = found.st_uid == ::geteuid();
+  status.device = found.st_dev;
+  status.number = found.st_ino;
   status.block_size = found.st_blksize > 0 ? found.st_blksize : usual_block_bytes;
   return status;
 }
@@ -106,6 +109,13 @@ void PosixStore::rename(const std::string& from, const std::string& to) {
   const int base = base_of(directory_.get());
   if (::renameat(base, from.c_str(), base, to.c_str()) != 0)
     throw os_error("cannot rename to '" + to + "' the file", from, errno);
+}
+
+std::vector<std::string> PosixStore::names_in(const std::string& directory) {
+  const std::string path = directory.empty() ? "." : directory;
+  const int fd = open_descriptor(path, O_RDONLY | O_DIRECTORY, directory_.get());
+  if (fd < 0) throw os_error("cannot open directory", path, errno);
+  return list_directory(fd, path);
 }
 
 std::shared_ptr<WriteSlots> PosixStore::make_slots(int count) { return make_locked_slots(count); }

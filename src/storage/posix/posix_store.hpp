@@ -26,6 +26,7 @@ class PosixStore final : public Store, public ConfiningStore {
   void rename(const std::string& from, const std::string& to) override;
   std::shared_ptr<WriteSlots> make_slots(int count) override;
   std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override;
+  std::vector<std::string> names_in(const std::string& directory) override;
   std::string place_of(const std::string& path) override;
   std::string target_of(const std::string& path) override;
   void take_after(const std::string& path, const std::string& like, Making making) override;

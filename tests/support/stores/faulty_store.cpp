@@ -84,6 +84,12 @@ class FaultyFile final : public File {
     inner_->sync();
   }
 
+  // Of the kind `close`, which it is in all but the end of the file.
+  void hand_over() override {
+    ledger_->require(Operation::close, path());
+    inner_->hand_over();
+  }
+
   void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
     auto* const other = dynamic_cast<FaultyFile*>(&target);
     if (other == nullptr || other->ledger_ != ledger_)
@@ -151,6 +157,11 @@ std::shared_ptr<File> FaultyStore::open(const std::string& path, Access access) 
 FileStatus FaultyStore::status(const std::string& path) {
   ledger_->require(Operation::status, path);
   return inner().status(path);
+}
+
+std::vector<std::string> FaultyStore::names_in(const std::string& directory) {
+  ledger_->require(Operation::open, directory);
+  return inner().names_in(directory);
 }
 
 void FaultyStore::remove(const std::string& path) {

@@ -113,6 +113,15 @@ void MemoryStore::rename(const std::string& from, const std::string& to) {
   named = std::move(inode);
 }
 
+std::vector<std::string> MemoryStore::names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths()) {
+    const size_t slash = path.rfind('/');
+    if (path.substr(0, slash == std::string::npos ? 0 : slash) == directory) names.push_back(path.substr(slash + 1));
+  }
+  return names;
+}
+
 void MemoryStore::add_directory(const std::string& path) {
   const std::lock_guard lock(mutex_);
   directories_.insert(path);

@@ -25,6 +25,7 @@ class MemoryStore final : public Store {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::vector<std::string> names_in(const std::string& directory) override;
 
   // From now on `path` answers as a directory does.
   void add_directory(const std::string& path);

@@ -1,0 +1,33 @@
+// container/container_names: what the files of a set of containers are called.
+//
+// The container of host H of the set NAME is NAME.container.H. Members of a multifile end in six or more
+// digits (docs/format.md, section 7), so the two cannot be taken for each other.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/export.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// What this machine's containers are called by: its name, and eight digits that differ between starts of the
+// machine, users, and spaces of processes that cannot share memory. `memory_directory`: as in ContainerHost.
+SHEAF_EXPORT std::string container_host_name(const std::string& memory_directory);
+
+SHEAF_EXPORT std::string container_name(std::string_view set, std::string_view host);
+
+// NAME, if `path` has the name of a container.
+SHEAF_EXPORT std::optional<std::string> set_of_container(std::string_view path);
+
+// Paths of the containers of a set that there are, sorted. Throws what reading the directory throws; none
+// without the directory.
+SHEAF_EXPORT std::vector<std::string> containers_of(Store& store, const std::string& set);
+
+// Whether `path` can be read as a set of containers: there is one of its, or it is one.
+SHEAF_EXPORT bool has_containers(Store& store, const std::string& path);
+
+}  // namespace sheaf

@@ -1,0 +1,172 @@
+// container/container_set: streams with names that nobody has to know in advance (docs/format.md,
+// "Containers").
+//
+// A set NAME is written by processes that come and go, on any number of hosts. Each host has one container, a
+// file of its own beside NAME (container/container_names.hpp); no host writes another's, none waits for
+// another. What the processes of a host see is what a file system would show them: a stream that one of them
+// creates, appends to, truncates, renames or removes is so for all others at once. Of other hosts they see
+// what has been closed, when they open it. Below all of this may lie the multifile NAME, which an earlier
+// gathering has made (container/gather.hpp): its named streams are there as well, and change by what is
+// written in containers.
+//
+// Bytes of a write that has returned are in the container's file (the page cache), whatever becomes of the
+// process: a container needs no close. sync() makes them survive a loss of power.
+//
+// Names are bytes, 1 to longest_stream_name of them, without NUL; a slash means nothing here. Whoever
+// captures files uses the path of the file relative to the directory of NAME. Times are nanoseconds since
+// 1970. Sizes and offsets are bytes, checked: what would end beyond largest_stream is an Error with EFBIG.
+//
+// Failures are sheaf::Error with the errno a file system would give (errno_value()): ENOENT, EEXIST, ENOSPC,
+// ENAMETOOLONG, EIO and so on. A failed call leaves everything as it was, but for the bytes of its range of a
+// stream that is written.
+//
+// Threads: everything here may be called from any thread. Forks: a child has the set and its open streams as
+// the parent does, and writes for itself; nothing needs to be called. Locks are held over no more than the
+// write of one stream, and end with a process that is killed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/export.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+inline constexpr int64_t longest_stream_name = 4095;         // bytes
+inline constexpr int64_t largest_stream = int64_t{1} << 60;  // bytes
+
+struct StreamStatus {
+  uint64_t number =
+      0;  // the same for one stream in all processes of a host as long as it is open; never 0. For st_ino
+  int64_t size = 0;      // bytes
+  int64_t modified = 0;  // st_mtim
+  int64_t changed = 0;   // st_ctim
+  uint32_t mode = 0;     // permissions, without the type: 0644
+  bool linked = true;    // it still has a name
+};
+
+struct StreamAttributes {
+  std::optional<uint32_t> mode;
+  std::optional<int64_t> modified;
+};
+
+// A stream that is open. It stays what it is when it is renamed, and readable and writable when its name is
+// removed or taken by another one, as an open file does.
+class SHEAF_EXPORT ContainerStream {
+ public:
+  virtual ~ContainerStream() = default;  // closes; never waits, never throws
+
+  // Fills `data` from `offset`; returns the bytes read, fewer only at the end of the stream. What nobody has
+  // written reads as zero.
+  virtual size_t read(std::span<std::byte> data, int64_t offset) = 0;
+
+  // Writes all of it at `offset`, or at the end of the stream, which no other writer gets between. The one
+  // for parts of memory writes them one behind the other, in one request. append() returns the offset behind
+  // what it has written.
+  void write(std::span<const std::byte> data, int64_t offset) { write({&data, 1}, offset); }
+  virtual void write(std::span<const std::span<const std::byte>> parts, int64_t offset) = 0;
+  int64_t append(std::span<const std::byte> data) { return append({&data, 1}); }
+  virtual int64_t append(std::span<const std::span<const std::byte>> parts) = 0;
+
+  // Makes it so long; new bytes read as zero.
+  virtual void truncate(int64_t size) = 0;
+
+  // Room for bytes [offset, offset + length), which then cannot fail for want of it; where `extend`, the
+  // stream is at least so long afterwards. What was there stays.
+  virtual void allocate(int64_t offset, int64_t length, bool extend) = 0;
+
+  virtual StreamStatus status() = 0;
+  virtual void set(const StreamAttributes& attributes) = 0;
+  virtual std::string name() = 0;  // as it is now; empty: it has none
+
+  // First offset >= `offset` that is in a piece somebody has written, or in none; the size of the stream ends
+  // its last piece. nullopt: there is none (ENXIO of lseek(2)).
+  virtual std::optional<int64_t> next_data(int64_t offset) = 0;
+  virtual std::optional<int64_t> next_hole(int64_t offset) = 0;
+
+  // Where bytes from `offset` on lie in one piece in a file of the operating system, for who maps them:
+  // `length` of them at `place` of `file`, unchanged as long as the stream is not truncated; length 0: a
+  // hole, or not in one piece. The file stays as long as `file` is held.
+  struct Place {
+    std::shared_ptr<File> file;
+    int64_t place = 0;
+    int64_t length = 0;
+  };
+  virtual Place place_of(int64_t offset) = 0;
+
+  // What a close(2) does for other hosts: what has been written can be found by whoever opens it from now on.
+  // Cheap where there is one cache. To be called when a descriptor that has written is closed, because the
+  // destructor cannot say that it has failed.
+  virtual void flush() = 0;
+  virtual void sync() = 0;  // fsync(2)
+};
+
+struct StreamOpening {
+  bool create = false;     // make it if it is missing
+  bool exclusive = false;  // with create: EEXIST if it is there
+  bool truncate = false;   // to nothing
+  bool write = false;      // else write calls may fail with EBADF. Implied by create and truncate
+  uint32_t mode = 0644;    // of a new one; umask is the caller's
+};
+
+// Where a host keeps what its processes share, and what it is called; the defaults are those of the machine.
+// For simulated hosts.
+struct ContainerHost {
+  std::string name;                           // empty: that of the machine, see container_host_name()
+  std::string memory_directory = "/dev/shm";  // on a file system in memory
+};
+
+class SHEAF_EXPORT ContainerSet {
+ public:
+  // Nothing is made before the first stream is: a set of which there is no file is an empty one. `path` is
+  // NAME; relative, it counts from the store's directory. `store` outlives the set and its streams. Throws
+  // what opening files throws, damaged for containers that are no such, no_space or io if memory cannot be
+  // shared.
+  static std::shared_ptr<ContainerSet> open(Store& store, const std::string& path,
+                                            const ContainerHost& host = {});
+
+  virtual ~ContainerSet() = default;  // streams that are open keep what they need
+
+  virtual const std::string& path() const = 0;
+
+  // null: there is no such stream, and `create` is not set.
+  virtual std::shared_ptr<ContainerStream> open_stream(std::string_view name,
+                                                       const StreamOpening& opening) = 0;
+
+  // The stream of this number (StreamStatus::number), whatever its name is now, also one that was removed and is
+  // still held open by a process of this host. null: there is none, or nobody of this host has had it open.
+  virtual std::shared_ptr<ContainerStream> open_number(uint64_t number) = 0;
+
+  // nullopt: there is none.
+  virtual std::optional<StreamStatus> status(std::string_view name) = 0;
+
+  // Changes a stream without opening it. False: there is none.
+  virtual bool set(std::string_view name, const StreamAttributes& attributes) = 0;
+  virtual bool truncate(std::string_view name, int64_t size) = 0;
+
+  // False: there is none.
+  virtual bool remove(std::string_view name) = 0;
+  // Gives it another name; a stream of that name is removed in the same step. False: there is no stream
+  // `from`. keep: where there is one, nothing happens and EEXIST is thrown (RENAME_NOREPLACE).
+  virtual bool rename(std::string_view from, std::string_view to, bool keep = false) = 0;
+
+  // Calls visit(name, status) for each stream whose name begins with `prefix`, in no order. Streams that come
+  // or go meanwhile may be visited or not. visit may call the set.
+  using Visit = std::function<void(std::string_view name, const StreamStatus&)>;
+  virtual void list(std::string_view prefix, const Visit& visit) = 0;
+
+  // Looks for what other hosts have closed. open_stream() without create, status() and list() do it by
+  // themselves.
+  virtual void refresh() = 0;
+
+  // Whether processes of this host other than this one have the set open.
+  virtual bool shared() = 0;
+};
+
+}  // namespace sheaf
