@@ -105,7 +105,10 @@ int mount(const MountOptions& options) {
   const std::string directory = resolved(options.paths.back());
   if (!fs::is_directory(directory))
     throw Error(Code::invalid_argument, "'" + options.paths.back() + "' is not a directory");
+  if (options.write && options.paths.size() > 2)
+    throw Error(Code::invalid_argument, "streams are written to one multifile: give one with --write");
   std::string words = "-";
+  if (options.write) words += ",write";
   if (options.foreground) words += ",foreground";
   if (options.allow_other) words += ",allow-other";
   if (options.ignore_checksums) words += ",ignore-checksums";

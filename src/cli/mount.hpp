@@ -8,6 +8,7 @@ namespace sheaf::cli {
 
 struct MountOptions {
   std::vector<std::string> paths;  // of the multifiles, then the directory
+  bool write = false;
   bool foreground = false;
   bool allow_other = false;
   bool ignore_checksums = false;

@@ -204,6 +204,8 @@ void add_mount(CLI::App& app, int& status) {
   sub->add_option("FILE DIR", o->paths,
                   "multifiles, then the directory; of several multifiles each is a directory in there")
       ->required();
+  sub->add_flag("--write", o->write,
+                "new streams can be written: they go into a container beside FILE, which need not be there");
   sub->add_flag("--foreground", o->foreground, "stay until DIR is unmounted, and tell problems on stderr");
   sub->add_flag("--allow-other", o->allow_other,
                 "other users may see DIR, as far as the modes of the multifiles let them");

@@ -110,7 +110,8 @@ std::vector<LiveSet::Listed> LiveSet::list(uint64_t folder) {
   };
   set_->list(prefix, [&](std::string_view path, const StreamStatus&) { note(path, false); });
   const std::lock_guard lock(mutex_);
-  for (auto at = folders_.lower_bound(prefix); at != folders_.end() && at->starts_with(prefix); ++at) note(*at, true);
+  for (auto at = folders_.lower_bound(prefix); at != folders_.end() && at->starts_with(prefix); ++at)
+    note(*at, true);
   for (const std::string& name : folders) found.push_back({name, true});
   return found;
 }
@@ -136,7 +137,8 @@ std::shared_ptr<ContainerStream> LiveSet::open(uint64_t number, bool write) {
   return stream;
 }
 
-LiveSet::Created LiveSet::create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate) {
+LiveSet::Created LiveSet::create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive,
+                                 bool truncate) {
   const std::string path = path_below(folder, name);
   StreamOpening opening;
   opening.create = opening.write = true;
@@ -183,7 +185,8 @@ void LiveSet::remove(uint64_t folder, std::string_view name) {
   lose(path);
 }
 
-void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to, bool keep) {
+void LiveSet::rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
+                     bool keep) {
   const std::string old_path = path_below(from_folder, from), path = path_below(to_folder, to);
   if (!set_->status(path) && is_folder(path)) throw refused(EISDIR, path);
   if (!set_->rename(old_path, path, keep))

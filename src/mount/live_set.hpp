@@ -1,9 +1,10 @@
-// mount/live_set: the streams of a set of containers as files and folders that programs write, over container/container_set.
+// mount/live_set: the streams of a set of containers as files and folders that programs write, over
+// container/container_set.
 //
-// Streams are found in the set whenever they are asked for, so what other programs do to it is seen. Folders are what the names of
-// streams have before their slashes; those that are made here are remembered until they are removed or this object goes. Numbers
-// belong to names as long as the kernel remembers them. From any thread. Everything throws what a file system would say, as an
-// Error with that errno.
+// Streams are found in the set whenever they are asked for, so what other programs do to it is seen. Folders
+// are what the names of streams have before their slashes; those that are made here are remembered until they
+// are removed or this object goes. Numbers belong to names as long as the kernel remembers them. From any
+// thread. Everything throws what a file system would say, as an Error with that errno.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ namespace sheaf::mount {
 
 class LiveSet {
  public:
-  static constexpr uint64_t first_number = uint64_t{1} << 62;  // of files and folders here; the top folder has that of the tree
+  static constexpr uint64_t first_number =
+      uint64_t{1} << 62;  // of files and folders here; the top folder has that of the tree
 
   struct Found {
     uint64_t number = 0;
@@ -54,7 +56,8 @@ class LiveSet {
   void remove_folder(uint64_t folder, std::string_view name);
   void remove(uint64_t folder, std::string_view name);
   // keep: what is called `to` stays, and that is an error.
-  void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to, bool keep);
+  void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
+              bool keep);
   void truncate(uint64_t number, int64_t size);
   void set(uint64_t number, const StreamAttributes& attributes);
 

@@ -6,9 +6,12 @@ namespace {
 
 class NamedReader final : public Reader {
  public:
-  NamedReader(std::shared_ptr<const NamedStreams> streams, size_t stream) : streams_(std::move(streams)), stream_(stream) {}
+  NamedReader(std::shared_ptr<const NamedStreams> streams, size_t stream)
+      : streams_(std::move(streams)), stream_(stream) {}
   int64_t size() const override { return streams_->streams()[stream_].size; }
-  size_t read_at(std::span<std::byte> out, int64_t offset) override { return streams_->read(stream_, out, offset); }
+  size_t read_at(std::span<std::byte> out, int64_t offset) override {
+    return streams_->read(stream_, out, offset);
+  }
 
  private:
   std::shared_ptr<const NamedStreams> streams_;

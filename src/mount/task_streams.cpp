@@ -40,8 +40,9 @@ class TaskReader final : public Reader {
 
 }  // namespace
 
-TaskStreams::TaskStreams(Multifile multifile)
+TaskStreams::TaskStreams(Multifile multifile, std::vector<format::TaskName> names)
     : multifile_(std::move(multifile)),
+      names_(std::move(names)),
       compressed_(multifile_.compressed()),
       digits_(std::max(least_digits, static_cast<int>(std::to_string(multifile_.ntasks() - 1).size()))),
       rows_(multifile_) {}
@@ -53,6 +54,7 @@ int64_t TaskStreams::bytes() const {
 }
 
 std::string TaskStreams::name(int64_t task) const {
+  if (!names_.empty()) return names_[static_cast<size_t>(task)].name;
   std::string digits = std::to_string(task);
   digits.insert(0, static_cast<size_t>(digits_) - digits.size(), '0');
   return std::string(prefix) + digits;
@@ -73,9 +75,18 @@ TaskRow TaskStreams::row(int64_t task) {
 }
 
 Facts TaskStreams::facts(int64_t task) {
-  if (compressed_) return {.size = open(task)->size()};
-  const std::lock_guard lock(mutex_);
-  return {.size = rows_.at(task).sizes.total()};
+  Facts facts;
+  if (!names_.empty()) {
+    const format::TaskName& named = names_[static_cast<size_t>(task)];
+    facts = {0, named.modified, named.mode};
+  }
+  if (compressed_) {
+    facts.size = open(task)->size();
+  } else {
+    const std::lock_guard lock(mutex_);
+    facts.size = rows_.at(task).sizes.total();
+  }
+  return facts;
 }
 
 std::unique_ptr<Reader> TaskStreams::open(int64_t task) {

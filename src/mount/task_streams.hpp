@@ -1,10 +1,11 @@
 // mount/task_streams: a file for each task of a multifile: "task.000017", with as many digits as the last one
-// needs, six at least. What a task has written, uncompressed; of a key-value multifile its records as they
-// are.
+// needs, six at least; where tasks have names (docs/format.md, section 14.5), under these. What a task has
+// written, uncompressed; of a key-value multifile its records as they are.
 #pragma once
 
 #include <mutex>
 
+#include "format/container.hpp"
 #include "metadata/task_rows.hpp"
 #include "mount/streams.hpp"
 
@@ -12,12 +13,13 @@ namespace sheaf::mount {
 
 class TaskStreams final : public Streams {
  public:
-  explicit TaskStreams(Multifile multifile);
+  // names: of all tasks, or none.
+  TaskStreams(Multifile multifile, std::vector<format::TaskName> names);
 
   int64_t count() const override { return multifile_.ntasks(); }
   int64_t bytes() const override;
   std::string name(int64_t task) const override;
-  bool computes_names() const override { return true; }
+  bool computes_names() const override { return names_.empty(); }
   std::optional<int64_t> find(std::string_view name) const override;
   Facts facts(int64_t task) override;
   bool knows_sizes() const override { return !compressed_; }
@@ -29,6 +31,7 @@ class TaskStreams final : public Streams {
   TaskRow row(int64_t task);
 
   Multifile multifile_;
+  std::vector<format::TaskName> names_;
   bool compressed_;
   int digits_;
   std::mutex mutex_;  // guards rows_

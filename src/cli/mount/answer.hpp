@@ -55,9 +55,10 @@ inline mount::LiveSet& writable(mount::LiveSet* set) {
 
 // What an open file is to the kernel: its fh.
 struct Opened {
-  std::unique_ptr<mount::Reader> reader;           // of the tree
-  std::shared_ptr<ContainerStream> stream;         // of the live set
-  std::vector<mount::LiveSet::Listed> of_live_set;  // an open folder: what is there behind the entries of the tree
+  std::unique_ptr<mount::Reader> reader;    // of the tree
+  std::shared_ptr<ContainerStream> stream;  // of the live set
+  std::vector<mount::LiveSet::Listed>
+      of_live_set;  // an open folder: what is there behind the entries of the tree
 };
 inline Opened& opened(const fuse_file_info* info) { return *reinterpret_cast<Opened*>(info->fh); }
 

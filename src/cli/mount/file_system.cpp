@@ -9,11 +9,13 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr blksize_t preferred_request = 1 << 20;  // what cat and cp read at once, and as much as a request can have
-constexpr unsigned most_in_background = 64;       // requests of the kernel's read-ahead under way
+constexpr blksize_t preferred_request =
+    1 << 20;  // what cat and cp read at once, and as much as a request can have
+constexpr unsigned most_in_background = 64;  // requests of the kernel's read-ahead under way
 
 void begin(void*, fuse_conn_info* connection) {
-  connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);  // times that change would drop what is kept
+  connection->want &=
+      ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);  // times that change would drop what is kept
   connection->max_background = most_in_background;
 }
 

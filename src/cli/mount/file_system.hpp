@@ -1,9 +1,9 @@
 // cli/mount: the program sheaf-mount, which shows multifiles as directories with FUSE (libfuse 3, low-level
 // interface). `sheaf mount` starts it, so that nothing else of Sheaf needs libfuse.
 //
-// file_system: the requests of the kernel answered from a mount::Tree, and from a mount::LiveSet where streams are written. What a
-// tree shows does not change, so the kernel may keep its names, attributes and bytes for as long as it likes. Requests come from
-// several threads.
+// file_system: the requests of the kernel answered from a mount::Tree, and from a mount::LiveSet where
+// streams are written. What a tree shows does not change, so the kernel may keep its names, attributes and
+// bytes for as long as it likes. Requests come from several threads.
 #pragma once
 
 #define FUSE_USE_VERSION 312

@@ -7,7 +7,7 @@ namespace sheaf::cli {
 
 namespace {
 
-constexpr off_t dots = 2;                // before the entries of the tree
+constexpr off_t dots = 2;                 // before the entries of the tree
 constexpr ino_t any_number = 0xffffffff;  // of what the kernel has not asked for yet
 
 struct Item {
@@ -57,11 +57,13 @@ fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
 
 // add(at, room, item, position): as fuse_add_direntry().
 template <class Add>
-void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, const fuse_file_info* info, Add&& add) {
+void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, const fuse_file_info* info,
+          Add&& add) {
   answer(request, [&](const FileSystem& system) {
     std::vector<char> buffer(size);
     size_t used = 0;
-    for (off_t position = offset; const auto item = item_at(system, folder, opened(info), position); ++position) {
+    for (off_t position = offset; const auto item = item_at(system, folder, opened(info), position);
+         ++position) {
       const size_t needed = add(system, buffer.data() + used, size - used, *item, position);
       if (needed > size - used) break;
       used += needed;
@@ -93,7 +95,8 @@ void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offse
        });
 }
 
-void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
+void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
+                      fuse_file_info* info) {
   fill(request, number, size, offset, info,
        [&](const FileSystem& system, char* at, size_t room, const Item& item, off_t position) {
          const fuse_entry_param entry = entry_of(system, item);

@@ -1,46 +1,16 @@
 // sheaf-mount WORDS DIR FILE...: what `sheaf mount` runs once it has read its command line. WORDS are
 // options, with commas: foreground, ignore-checksums, allow-other; or -. Names are absolute.
-#include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "base/printable.hpp"
-#include "cli/commands.hpp"
 #include "cli/mount/file_system.hpp"
+#include "cli/mount/opening.hpp"
 #include "cli/terminal.hpp"
-#include "mount/task_streams.hpp"
 #include "storage/traits/mounts.hpp"
 
 namespace sheaf::cli {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Words {
-  bool foreground = false;
-  bool allow_other = false;
-  Checking checking = Checking::on;
-};
-
-Words parse(const std::string& text) {
-  const std::string within = "," + text + ",";
-  const auto has = [&](const char* word) {
-    return within.find("," + std::string(word) + ",") != within.npos;
-  };
-  return {has("foreground"), has("allow-other"), has("ignore-checksums") ? Checking::off : Checking::on};
-}
-
-FileSystem open(const std::vector<std::string>& paths, const Words& words) {
-  std::vector<mount::Tree::Multifile> multifiles;
-  std::vector<Look> looks;
-  for (const std::string& path : paths) {
-    multifiles.push_back(
-        {fs::path(path).filename(), std::make_shared<mount::TaskStreams>(load(path, words.checking))});
-    looks.push_back(look_of(path));
-  }
-  return {mount::Tree(std::move(multifiles)), std::move(looks), words.foreground};
-}
 
 // Arguments of libfuse, which takes them apart.
 class Arguments {
@@ -71,17 +41,19 @@ void read_ahead_far(const std::string& directory) {
     std::ofstream("/sys/class/bdi/" + mounted->device + "/read_ahead_kb") << 1024;
 }
 
-int serve(FileSystem& system, const Words& words, const std::string& directory, const std::string& source) {
+int serve(FileSystem& system, const MountWords& words, const std::string& directory,
+          const std::string& source) {
   Arguments arguments;
-  arguments.add("subtype=sheaf,default_permissions,ro,fsname=" + escaped(source));
+  arguments.add("subtype=sheaf,default_permissions,fsname=" + escaped(source));
+  if (!words.write) arguments.add("ro");
   if (words.allow_other) arguments.add("allow_other");
   const auto failed = [&](const char* what) {
     return Error(Code::io,
                  std::string("cannot ") + what + " '" + directory + "'; libfuse has said why above");
   };
+  const fuse_lowlevel_ops answers = operations(words.write);
   const std::unique_ptr<fuse_session, void (*)(fuse_session*)> session(
-      fuse_session_new(arguments.get(), &operations(), sizeof(fuse_lowlevel_ops), &system),
-      fuse_session_destroy);
+      fuse_session_new(arguments.get(), &answers, sizeof answers, &system), fuse_session_destroy);
   if (!session) throw failed("prepare a mount on");
   if (fuse_session_mount(session.get(), directory.c_str()) != 0) throw failed("mount on");
   read_ahead_far(directory);
@@ -110,9 +82,9 @@ int main(int argc, char** argv) {
   }
   try {
     cli::raise_descriptor_limit();
-    const cli::Words words = cli::parse(argv[1]);
+    const cli::MountWords words = cli::mount_words(argv[1]);
     const std::vector<std::string> paths(argv + 3, argv + argc);
-    cli::FileSystem system = cli::open(paths, words);
+    cli::FileSystem system = cli::open_multifiles(paths, words);
     return cli::serve(system, words, argv[2], paths.front());
   } catch (const Error& error) {
     std::fprintf(stderr, "sheaf: %s\n", error.what());

@@ -23,7 +23,8 @@ void create_file(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t
   });
 }
 
-void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset, fuse_file_info* info) {
+void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset,
+                fuse_file_info* info) {
   answer(request, [&](const FileSystem&) {
     const auto bytes = std::as_bytes(std::span(data, size));
     ContainerStream& stream = *opened(info).stream;
@@ -52,7 +53,8 @@ void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
 
 void allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
   answer(request, [&](const FileSystem&) {
-    if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) throw Error(Code::unsupported, "holes cannot be made", EOPNOTSUPP);
+    if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0)
+      throw Error(Code::unsupported, "holes cannot be made", EOPNOTSUPP);
     opened(info).stream->allocate(offset, length, mode == 0);
     reply_done(request);
   });
@@ -67,14 +69,16 @@ int64_t now() {
 }
 
 // Owners are those of the mount; times of access are nowhere.
-void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which, fuse_file_info* info) {
+void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
+                    fuse_file_info* info) {
   answer(request, [&](const FileSystem& system) {
     mount::LiveSet& live = writable(live_at(system, number));
     const Look& look = system.live_look;
     if (((which & FUSE_SET_ATTR_UID) && wanted->st_uid != look.owner) ||
         ((which & FUSE_SET_ATTR_GID) && wanted->st_gid != look.group))
       throw Error(Code::permission, "files in a mount belong to who has mounted", EPERM);
-    if (which & FUSE_SET_ATTR_SIZE) info ? opened(info).stream->truncate(wanted->st_size) : live.truncate(number, wanted->st_size);
+    if (which & FUSE_SET_ATTR_SIZE)
+      info ? opened(info).stream->truncate(wanted->st_size) : live.truncate(number, wanted->st_size);
     StreamAttributes attributes;
     if (which & FUSE_SET_ATTR_MODE) attributes.mode = wanted->st_mode & 0777;
     if (which & FUSE_SET_ATTR_MTIME) attributes.modified = nanoseconds(wanted->st_mtim);
@@ -87,7 +91,8 @@ void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, 
 
 void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t) {
   answer(request, [&](const FileSystem& system) {
-    const fuse_entry_param entry = entry_of(system, writable(live_in(system, folder)).make_folder(folder, name));
+    const fuse_entry_param entry =
+        entry_of(system, writable(live_in(system, folder)).make_folder(folder, name));
     fuse_reply_entry(request, &entry);
   });
 }
@@ -111,9 +116,11 @@ void remove_folder(fuse_req_t request, fuse_ino_t folder, const char* name) {
   });
 }
 
-void rename_file(fuse_req_t request, fuse_ino_t folder, const char* name, fuse_ino_t to_folder, const char* to, unsigned flags) {
+void rename_file(fuse_req_t request, fuse_ino_t folder, const char* name, fuse_ino_t to_folder,
+                 const char* to, unsigned flags) {
   answer(request, [&](const FileSystem& system) {
-    if ((flags & ~unsigned{RENAME_NOREPLACE}) != 0) throw Error(Code::unsupported, "names cannot be exchanged", EINVAL);
+    if ((flags & ~unsigned{RENAME_NOREPLACE}) != 0)
+      throw Error(Code::unsupported, "names cannot be exchanged", EINVAL);
     with_entry(system, to_folder, to);
     with_entry(system, folder, name).rename(folder, name, to_folder, to, (flags & RENAME_NOREPLACE) != 0);
     reply_done(request);
