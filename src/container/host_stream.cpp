@@ -410,6 +410,7 @@ void HostStream::flush() {
 
 void HostStream::sync() {
   if (has_written_) flush();
+  set_->writer().note_sync();
   set_->file().sync();
 }
 

@@ -15,7 +15,7 @@ using format::SectionKind;
 using format::Trailer;
 
 Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& identity, int64_t sums,
-                     int64_t mapping, int64_t names) {
+                     int64_t mapping, std::span<const MoreSection> more) {
   Trailer t;
   t.pointer = p;
   t.identity = identity;
@@ -28,7 +28,10 @@ Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& 
   add(SectionKind::groups, format::group_entry_size * format::groups_of(h.ntasks));
   if (sums > 0) add(SectionKind::sums, 4 * sums);
   if (mapping > 0) add(SectionKind::mapping, 8 * format::groups_of(mapping));
-  if (names > 0) add(SectionKind::names, names);
+  for (const MoreSection& section : more) {
+    add(section.kind, std::ssize(section.bytes));
+    t.sections.back().hash = format::hash_of(section.bytes);
+  }
   t.table = at;
   return t;
 }
@@ -123,6 +126,14 @@ void TrailerWriter::write_mapping(int64_t first, int64_t count, int64_t size) {
   const auto hashes = hashes_of_mapping(file_, header_, plan_.pointer, first, end - first);
   put_all<uint64_t>(bytes, std::as_bytes(std::span(hashes)));
   file_.write_at(bytes, section->offset + 8 * (first / group_tasks));
+}
+
+void TrailerWriter::write_more(std::span<const MoreSection> more) {
+  for (const MoreSection& section : more) {
+    std::vector<std::byte> padded = section.bytes;
+    padded.resize(static_cast<size_t>(aligned8(std::ssize(padded))));
+    file_.write_at(padded, plan_.find(section.kind)->offset);
+  }
 }
 
 void TrailerWriter::write_footer() {
