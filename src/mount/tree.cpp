@@ -120,6 +120,7 @@ std::optional<Node> Tree::find(uint64_t folder, std::string_view name) const {
 std::optional<Entry> Tree::entry(uint64_t folder, int64_t position) const {
   const Folder& f = folders_[folder - root];
   if (position < std::ssize(f.entries)) return f.entries[static_cast<size_t>(position)];
+  position -= std::ssize(f.entries);
   if (!f.computed || position >= f.streams->count()) return {};
   return Entry{f.streams->name(position), file_node(f.multifile, position)};
 }

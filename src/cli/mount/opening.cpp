@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/printable.hpp"
-#include "cli/commands.hpp"
 #include "container/container_names.hpp"
+#include "journal/lease.hpp"
 #include "metadata/task_names.hpp"
 #include "mount/named_files.hpp"
 #include "mount/task_streams.hpp"
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using Sources = std::vector<std::shared_ptr<mount::Streams>>;
 
 std::shared_ptr<mount::Streams> named_files(const std::string& path) {
-  auto streams = NamedStreams::open(any_store(), path);
+  auto streams = NamedStreams::open(posix_store(), path);
   for (const NamedStreams::Origin& origin : streams->origins())
     if (!origin.damage.empty())
       std::fprintf(stderr, "'%s': %s\n", printable(origin.path).c_str(), printable(origin.damage).c_str());
@@ -33,10 +33,16 @@ std::shared_ptr<mount::Streams> named_files(const std::string& path) {
 // a task of that name.
 Sources sources_of(const std::string& path, Checking checking, bool with_named) {
   Sources found;
-  const bool containers = has_containers(any_store(), path);
+  // Containers are files of the operating system, also where multifiles are striped ones.
+  const bool containers = !path.starts_with("sfio:") && has_containers(posix_store(), path);
   if (!set_of_container(path) && (any_store().status(path).exists || (with_named && !containers))) {
-    Multifile multifile = load(path, checking);
-    auto names = read_task_names(multifile);
+    Multifile multifile = load_multifile(any_store(), path, checking);
+    if (!multifile.closed())
+      std::fprintf(
+          stderr,
+          "'%s' was not closed: what its tasks had flushed, and chunks they had completed, is shown (%s)\n",
+          printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
+    auto names = read_task_names(multifile).names;
     if (names.empty() || (with_named && !containers))
       found.push_back(std::make_shared<mount::TaskStreams>(std::move(multifile), std::move(names)));
   }
@@ -47,11 +53,14 @@ Sources sources_of(const std::string& path, Checking checking, bool with_named) 
 // A file whose owner, mode and time those of the streams are.
 std::string file_behind(const std::string& path) {
   if (path.starts_with("sfio:") || any_store().status(path).exists) return path;
-  const auto containers = containers_of(any_store(), path);
+  const auto containers = containers_of(posix_store(), path);
   return containers.empty() ? fs::path(path).parent_path().string() : containers.front();
 }
 
 FileSystem open_to_write(const std::string& path, const MountWords& words) {
+  if (path.starts_with("sfio:") || set_of_container(path))
+    throw Error(Code::invalid_argument,
+                "'" + path + "': streams are written beside a multifile that is a plain file, or none yet");
   FileSystem system{mount::Tree({}), {}, nullptr, {}, {}, words.foreground};
   std::vector<mount::Tree::Multifile> multifiles;
   if (any_store().status(path).exists)
@@ -60,7 +69,7 @@ FileSystem open_to_write(const std::string& path, const MountWords& words) {
       system.looks.push_back(look_of(path));
     }
   system.tree = mount::Tree(std::move(multifiles));
-  system.live = std::make_unique<mount::LiveSet>(ContainerSet::open(any_store(), path), mount::Tree::root);
+  system.live = std::make_unique<mount::LiveSet>(ContainerSet::open(posix_store(), path), mount::Tree::root);
   system.beside = fs::path(path).parent_path();
   const mode_t mask = umask(0);
   umask(mask);
