@@ -20,7 +20,7 @@ function(sheaf_exports library)
   set_target_properties(${library} PROPERTIES LINK_DEPENDS ${map})
 endfunction()
 
-set(companions sheaf_omp_objects sheaf_cli_objects sheaf_cli_views sheaf_partest_objects)
+set(companions sheaf_omp_objects sheaf_cli_objects sheaf_cli_views sheaf_mount_objects sheaf_partest_objects)
 set(with_openmp sheaf_partest_objects)
 foreach(mpi ${SHEAF_MPIS})
   set(of_mpi sheaf_sfio_${mpi}_objects sheaf_iod_${mpi}_objects sheaf_partest_${mpi}_objects)

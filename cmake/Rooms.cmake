@@ -10,6 +10,7 @@ set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)
 set(SHEAF_SION_ROOMS api/sion/handles api/sion api/sion/families)
 set(SHEAF_SFIO_ROOMS api/sfio)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
+set(SHEAF_MOUNT_ROOMS mount cli/mount)
 set(SHEAF_CLI_ROOMS cli cli/classic cli/stripe)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.

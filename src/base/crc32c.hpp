@@ -8,10 +8,15 @@
 #include <cstdint>
 #include <span>
 
+#include "base/export.hpp"
+
 namespace sheaf {
 
 // Sum of what `sum` is the sum of (0: nothing), followed by `bytes`. Any thread.
 uint32_t crc32c(uint32_t sum, std::span<const std::byte> bytes);
+
+// Sum of bytes whose sum is `first`, followed by `length` bytes whose sum is `second`.
+SHEAF_EXPORT uint32_t crc32c_joined(uint32_t first, uint32_t second, int64_t length);
 
 // The ways there are on this machine, the one that crc32c() takes first; for tests and measurements.
 struct Crc32cWay {

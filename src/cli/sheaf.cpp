@@ -5,6 +5,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
+#include "cli/mount.hpp"
 #include "cli/mpiio.hpp"
 #include "cli/named.hpp"
 #include "cli/stripe/stripe.hpp"
@@ -217,6 +218,35 @@ void add_mpiio(CLI::App& app, int& status) {
   sub->callback([o, &status] { status = mpiio(*o); });
 }
 
+void add_mount(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("mount", "Show the streams of multifiles as files of a directory (FUSE)");
+  auto o = std::make_shared<MountOptions>();
+  sub->add_option("FILE DIR", o->paths,
+                  "multifiles, then the directory; of several multifiles each is a directory in there")
+      ->required();
+  sub->add_flag("--write", o->write,
+                "new streams can be written: they go into a container beside FILE, which need not be there");
+  sub->add_flag("--foreground", o->foreground, "stay until DIR is unmounted, and tell problems on stderr");
+  sub->add_flag("--allow-other", o->allow_other,
+                "other users may see DIR, as far as the modes of the multifiles let them");
+  sub->add_flag("--ignore-checksums", o->ignore_checksums,
+                "show the data as they are, also where checksums say that they are damaged");
+  sub->footer(
+      std::string("Example: sheaf mount restart.sion view && tar cf restart.tar view; sheaf umount view\n") +
+      exit_codes);
+  sub->callback([o, &status] { status = mount(*o); });
+}
+
+void add_umount(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand("umount", "End what sheaf mount has begun");
+  auto o = std::make_shared<UmountOptions>();
+  sub->add_option("DIR", o->directories, "where multifiles are mounted")->required();
+  sub->add_flag("--lazy", o->lazy,
+                "also while files in there are open: the mount ends with the last of them");
+  sub->footer(std::string("Example: sheaf umount view\n") + exit_codes);
+  sub->callback([o, &status] { status = umount(*o); });
+}
+
 // `sheaf verfy`: CLI11 would only say that a subcommand is required.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return {};
@@ -246,6 +276,8 @@ int run_sheaf(int argc, char** argv) {
   add_leftovers(app, status);
   add_doctor(app, status);
   add_mpiio(app, status);
+  add_mount(app, status);
+  add_umount(app, status);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",
                  printable(unknown).c_str());

@@ -34,6 +34,9 @@ struct SHEAF_EXPORT BlockSizes {
   int64_t operator[](int64_t block) const {
     return stride_ != 0 ? first_[block * stride_] : source_->size_of(block);
   }
+  // Whether they are in a table in memory, for any number of threads; else one thread at a time asks for
+  // them.
+  bool in_memory() const { return stride_ != 0; }
   // The first block from this one on that is not empty; count: none.
   int64_t next_used(int64_t block) const;
   int64_t total() const;
@@ -62,7 +65,7 @@ struct ReadPosition {
 
 // Where the bytes of a stream are: the begins of its blocks, or of some of them if there are very many (at
 // most 128 KiB).
-class StreamPlaces {
+class SHEAF_EXPORT StreamPlaces {
  public:
   StreamPlaces() = default;
   explicit StreamPlaces(const BlockSizes& sizes);

@@ -88,7 +88,7 @@ class FileChecks {
 };
 
 // Reads data checksums, which begin at offset `at` of the file, without a check.
-void read_sums(File& file, int64_t at, std::span<uint32_t> sums);
+SHEAF_EXPORT void read_sums(File& file, int64_t at, std::span<uint32_t> sums);
 
 // Throws damaged if `file`, of which no extension header is known, ends with a footer.
 void refuse_footer(File& file, int64_t file_size);

@@ -236,25 +236,15 @@ void ReadStream::read_checked(int64_t offset, std::span<std::byte> out) {
 }
 
 ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out) {
-  std::vector<std::byte> pieces;
+  std::vector<std::byte> edge;
   while (!out.empty()) {
     const int64_t size = sizes_[from.block];
     const auto part = out.first(static_cast<size_t>(std::min(size - from.offset, std::ssize(out))));
-    const int64_t begin = geometry_.offset(from.block);
     size_t got = 0;
-    if (const int64_t end = checked_size(from.block); from.offset < end) {
-      const int64_t first = from.offset / piece() * piece();
-      const int64_t most = std::max<int64_t>(piece(), checked_at_once);
-      pieces.resize(static_cast<size_t>(
-          std::min({most / piece() * piece(), end - first,
-                    (from.offset + std::ssize(part) - first + piece() - 1) / piece() * piece()})));
-      if (const size_t n = file_->read_at(pieces, begin + first); n < pieces.size())
-        ends_early(first + static_cast<int64_t>(n), from.block);
-      check_pieces(*file_, sums_at(from.block, first), piece(), pieces, {local_rank_, from.block, first});
-      got = std::min(part.size(), pieces.size() - static_cast<size_t>(from.offset - first));
-      std::memcpy(out.data(), pieces.data() + (from.offset - first), got);
+    if (from.offset < checked_size(from.block)) {
+      got = read_apart_checked(from, part, edge);
     } else {
-      got = file_->read_at(part, begin + from.offset);
+      got = file_->read_at(part, geometry_.offset(from.block) + from.offset);
       if (got < part.size()) ends_early(from.offset + static_cast<int64_t>(got), from.block);
     }
     out = out.subspan(got);
@@ -262,6 +252,30 @@ ReadPosition ReadStream::read_apart(ReadPosition from, std::span<std::byte> out)
     if (from.offset == size && !out.empty()) from = {from.block + 1, 0};
   }
   return from;
+}
+
+// Whole pieces into the caller's memory; of a piece of which only a part is wanted, that part, by way of
+// `edge`. Returns the bytes of `out` that are there then.
+size_t ReadStream::read_apart_checked(ReadPosition from, std::span<std::byte> out,
+                                      std::vector<std::byte>& edge) const {
+  const int64_t end = checked_size(from.block);
+  const int64_t skipped = from.offset % piece();
+  const int64_t first = from.offset - skipped;
+  const int64_t wanted = std::min(end - from.offset, std::ssize(out));
+  const int64_t at_once = std::max<int64_t>(piece(), checked_at_once / piece() * piece());
+  const int64_t whole = from.offset + wanted == end ? wanted : wanted / piece() * piece();
+  std::span<std::byte> pieces = out.first(static_cast<size_t>(std::min(whole, at_once)));
+  if (skipped > 0 || pieces.empty()) {
+    edge.resize(static_cast<size_t>(std::min<int64_t>(end - first, piece())));
+    pieces = edge;
+  }
+  const size_t n = file_->read_at(pieces, geometry_.offset(from.block) + first);
+  if (n < pieces.size()) ends_early(first + static_cast<int64_t>(n), from.block);
+  check_pieces(*file_, sums_at(from.block, first), piece(), pieces, {local_rank_, from.block, first});
+  if (pieces.data() == out.data()) return n;
+  const size_t got = std::min(static_cast<size_t>(wanted), n - static_cast<size_t>(skipped));
+  std::memcpy(out.data(), pieces.data() + skipped, got);
+  return got;
 }
 
 void ReadStream::ends_early(int64_t offset, int64_t block) const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/export.hpp"
 #include "layout/chunk_layout.hpp"
@@ -128,6 +129,7 @@ class SHEAF_EXPORT ReadStream {
   void make_room(int64_t bytes);
   size_t transfer(std::span<std::byte> out);
   void read_checked(int64_t offset, std::span<std::byte> out);
+  size_t read_apart_checked(ReadPosition from, std::span<std::byte> out, std::vector<std::byte>& edge) const;
   [[noreturn]] void ends_early(int64_t offset, int64_t block) const;
 
   Window window_;

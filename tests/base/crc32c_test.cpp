@@ -28,6 +28,19 @@ TEST(Crc32c, HasTheValuesOfRfc3720) {
   EXPECT_EQ(crc32c(0, {}), 0u);
 }
 
+TEST(Crc32c, SumsOfTwoPartsAreJoined) {
+  std::mt19937 random(9);
+  std::vector<std::byte> bytes(70000);
+  for (auto& b : bytes) b = static_cast<std::byte>(random());
+  const auto all = std::span<const std::byte>(bytes);
+  for (const size_t first : {0, 1, 7, 4096, 65536, 69999, 70000}) {
+    const uint32_t second = crc32c(0, all.subspan(first));
+    EXPECT_EQ(crc32c_joined(crc32c(0, all.first(first)), second, static_cast<int64_t>(bytes.size() - first)),
+              crc32c(0, all))
+        << first;
+  }
+}
+
 TEST(Crc32c, IsTheSameInEveryWay) {
   std::mt19937 random(7);
   std::vector<std::byte> bytes(20000);

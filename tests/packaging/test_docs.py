@@ -18,9 +18,11 @@ VECTORS = Path(os.environ.get("SHEAF_VECTORS") or ROOT.parent / "shared" / "vect
 PAGES = [*sorted(DOCS.glob("api-*.md")), *(DOCS / f"{name}.md" for name in ("adopting", "building", "experiments", "tuning")),
          *sorted((DOCS / "tools").glob("*.md"))]
 BLOCKS = [block for page in PAGES for block in snippets.blocks(str(page.relative_to(ROOT)), page.read_text())]
-SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh", "adopt-tools.sh", "adopt-doctor.sh")  # frames without MPI
+SERIAL = ("serial.c", "vectors.sh", "stripe.sh", "repair.sh", "adopt-tools.sh", "adopt-doctor.sh",
+          "mount.sh")  # frames without MPI
 HELPERS = ("linked.c", "program.c", "unclosed.c", "endless.c", "hdf5.c", "pnetcdf.c", "profiling.c", "traced.c",
            "tracer.c")  # what frames of the shell compile
+CAN_MOUNT = os.access("/dev/fuse", os.W_OK) and (os.geteuid() == 0 or shutil.which("fusermount3"))
 STAND_INS = ("srun",)  # programs of machines that are not here
 
 
@@ -80,7 +82,9 @@ class Documentation(InstalledCase):
             self.assertEqual(snippets.comparable(block, output), printed, str(block))
 
     def runnable(self, block: Block) -> bool:
-        if not block.frame or block.frame == "vectors.sh" and not VECTORS.exists():
+        if not block.frame or block.frame in ("vectors.sh", "mount.sh") and not VECTORS.exists():
+            return False
+        if block.frame == "mount.sh" and not (CAN_MOUNT and (BUILD / "bin" / "sheaf-mount").exists()):
             return False
         if block.frame == "sfio.c" and not shutil.which("pkg-config"):
             return False

@@ -41,11 +41,19 @@ TEST(Mounts, OctalNumbersInNamesAreTheirCharacters) {
 TEST(Mounts, OptionsAreThoseOfTheMountAndOfTheFileSystem) {
   const Mount mount = parse_mounts(several)[2];
   EXPECT_EQ(mount.id, 31);
+  EXPECT_EQ(mount.device, "0:41");
   EXPECT_TRUE(mount.has("noatime"));
   EXPECT_EQ(mount.option("vers"), "4.2");
   EXPECT_EQ(mount.option("rw"), "");
   EXPECT_FALSE(mount.has("ver"));
   EXPECT_FALSE(mount.has("local"));
+}
+
+TEST(Mounts, OnADirectoryIsOnlyWhatIsMountedRightThere) {
+  ASSERT_TRUE(mounted_on("/proc").has_value());
+  EXPECT_EQ(mounted_on("/proc")->type, "proc");
+  EXPECT_FALSE(mounted_on("/proc/self").has_value());
+  EXPECT_FALSE(mounted_on("proc").has_value());
 }
 
 TEST(Mounts, APathIsFoundInItsMount) {

@@ -51,7 +51,9 @@ std::string unescaped(std::string_view field) {
 std::optional<Mount> parse_line(std::string_view line) {
   Mount mount;
   const auto id = parse_number(cut(line, ' '));
-  for (int skipped = 0; skipped < 3; ++skipped) cut(line, ' ');
+  cut(line, ' ');
+  mount.device = cut(line, ' ');
+  cut(line, ' ');
   mount.point = unescaped(cut(line, ' '));
   mount.options = unescaped(cut(line, ' '));
   while (!line.empty() && cut(line, ' ') != "-") continue;
@@ -103,6 +105,13 @@ const Mount* mount_at(const std::vector<Mount>& mounts, std::string_view path) {
     if (is_at_or_below(path, mount.point) && (!best || mount.point.size() >= best->point.size()))
       best = &mount;
   return best;
+}
+
+std::optional<Mount> mounted_on(const std::string& directory) {
+  const auto mounts = parse_mounts(contents_of("/proc/self/mountinfo"));
+  const auto last = std::find_if(mounts.rbegin(), mounts.rend(),
+                                 [&](const Mount& mount) { return mount.point == directory; });
+  return last == mounts.rend() ? std::nullopt : std::optional(*last);
 }
 
 // The number of the mount is exact also where one lies over another; the name is for systems without it.

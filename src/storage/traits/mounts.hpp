@@ -14,6 +14,7 @@ namespace sheaf {
 
 struct Mount {
   int64_t id = 0;       // of the mount, in this namespace
+  std::string device;   // of the file system, "8:1"
   std::string point;    // where it is mounted, absolute
   std::string type;     // "ext4", "nfs4", "fuse.sshfs"
   std::string source;   // "server:/export", "/dev/sda1"
@@ -33,6 +34,10 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo);
 // What is mounted where the absolute path is: the longest mount point that is the path or a directory above
 // it; of several mounted on one point, the last. Null if there is none.
 const Mount* mount_at(const std::vector<Mount>& mounts, std::string_view path);
+
+// What is mounted on exactly this directory, absolute and without links; of several, the last. Asks /proc
+// alone, never what is mounted: that may hang, or have lost its server.
+SHEAF_EXPORT std::optional<Mount> mounted_on(const std::string& directory);
 
 // The mount in which this process finds the open file (O_PATH will do), for which it reads /proc. Nothing
 // where there is no /proc, or the mount cannot be told from here.

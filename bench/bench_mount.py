@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""What `sheaf mount` costs: a stream read in order against `cat` of a file with its bytes; the list of 294,912 tasks and their mount
+against fixed times; all three against ratarmount on a tar of the same streams.
+
+Why this is fair: everything is in the page cache of the file system below before it is timed, for both sides, and each timed work is a
+process of its own (`cat`, `ls -f`, the mounting command). "again" reads what the mount was read of before, as programs do that look at a
+file twice; "first" reads it through a mount made a moment ago, so that every byte goes through the program behind the mount. ratarmount
+has its index already, which it keeps beside the tar. Each kind in turn, medians; a target that is missed ends the program with 1.
+
+    bench/bench_mount.py --bin build/bin --dir . --ratarmount /path/to/venv/bin/ratarmount
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from io import BytesIO
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--bin", default="build/bin", help="directory of sheaf")
+parser.add_argument("--dir", default=".")
+parser.add_argument("--mib", type=int, default=512, help="of the stream that is read")
+parser.add_argument("--tasks", type=int, default=294_912, help="of the multifile that is listed")
+parser.add_argument("--repeats", type=int, default=5)
+parser.add_argument("--ratarmount", help="the program, of a virtual environment in which it is installed; none: no comparison")
+options = parser.parse_args()
+BIN = Path(options.bin).resolve()
+os.environ.setdefault("SHEAF_LIBRARY", str(BIN.parent / "lib" / "libsheaf.so.1"))
+import sheaf  # noqa: E402
+
+
+def timed(*words: object) -> float:
+    begin = time.perf_counter()
+    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+class Ours:
+    name = "sheaf mount"
+
+    def __init__(self, multifile: Path, view: Path) -> None:
+        self.multifile, self.view = multifile, view
+
+    def mount(self) -> float:
+        return timed(BIN / "sheaf", "mount", self.multifile, self.view)
+
+    def unmount(self) -> None:
+        timed(BIN / "sheaf", "umount", self.view)
+
+
+class Theirs:
+    name = "ratarmount"
+
+    def __init__(self, tar: Path, view: Path) -> None:
+        self.tar, self.view = tar, view
+
+    def mount(self) -> float:
+        return timed(options.ratarmount, self.tar, self.view)
+
+    def unmount(self) -> None:
+        timed("fusermount3", "-u", self.view)
+        time.sleep(0.5)  # its process ends behind the unmount
+
+
+def all_done(works: dict[str, list[float]]) -> dict[str, float]:
+    return {name: statistics.median(values) for name, values in works.items()}
+
+
+def measure(mounts: list, file: str | None) -> dict[str, dict[str, float]]:
+    """Seconds of the mount, the list, the first read of `file` and another one, by the name of who mounts."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for _ in range(options.repeats):
+        for who in mounts:
+            times = found.setdefault(who.name, {})
+            times.setdefault("mount", []).append(who.mount())
+            if file:
+                times.setdefault("first", []).append(timed("cat", who.view / file))
+                times.setdefault("again", []).append(timed("cat", who.view / file))
+            else:
+                times.setdefault("list", []).append(timed("ls", "-f", who.view))
+            who.unmount()
+    return {name: all_done(times) for name, times in found.items()}
+
+
+missed = []
+
+
+def tell(what: str, value: float, target: float, unit: str, at_least: bool) -> None:
+    good = value >= target if at_least else value <= target
+    print(f"{what:66} {value:8.3f} {unit:5} must be {'>=' if at_least else '<='} {target:g}{'' if good else '  MISSED'}")
+    if not good:
+        missed.append(what)
+
+
+def tar_of(path: Path, streams: list[tuple[str, bytes]]) -> None:
+    with tarfile.open(path, "w") as tar:
+        for name, content in streams:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, BytesIO(content))
+
+
+def reading(scratch: Path) -> None:
+    content = os.urandom(1 << 20) * options.mib
+    plain, multifile, tar = scratch / "plain", scratch / "one.sion", scratch / "one.tar"
+    plain.write_bytes(content)
+    with sheaf.open(multifile, "w", tasks=2, chunk_size=64 << 20) as f:
+        f[0].write(content)
+        f[1].write(b"another one")
+    mounts: list = [Ours(multifile, scratch / "ours")]
+    if options.ratarmount:
+        tar_of(tar, [("task.000000", content), ("task.000001", b"another one")])
+        mounts.append(Theirs(tar, scratch / "theirs"))
+        mounts[1].mount(), mounts[1].unmount()  # makes the index
+    del content
+    for path in (plain, multifile, *([tar] if options.ratarmount else [])):
+        timed("cat", path)
+    found = measure(mounts, "task.000000")
+    of_plain = statistics.median(timed("cat", plain) for _ in range(options.repeats))
+    ours = found["sheaf mount"]
+    print(f"cat of {options.mib} MiB: plain {of_plain:.4f} s, mounted first {ours['first']:.4f} s, again {ours['again']:.4f} s")
+    tell("sequential read again / cat of the plain bytes, bandwidth", of_plain / ours["again"], 0.9, "x", True)
+    print(f"{'sequential read first / cat of the plain bytes, bandwidth':66} {of_plain / ours['first']:8.3f} x")
+    if options.ratarmount:
+        theirs = found["ratarmount"]
+        print(f"ratarmount: first {theirs['first']:.4f} s, again {theirs['again']:.4f} s")
+        for kind in ("first", "again"):
+            tell(f"sequential read {kind} / ratarmount, bandwidth", theirs[kind] / ours[kind], 1, "x", True)
+
+
+def listing(scratch: Path) -> None:
+    multifile, tar = scratch / "many.sion", scratch / "many.tar"
+    with sheaf.open(multifile, "w", tasks=options.tasks, chunk_size=64, block_size=64) as f:
+        for task in range(options.tasks):
+            f[task].write(b"%063d\n" % task)
+    mounts: list = [Ours(multifile, scratch / "ours")]
+    if options.ratarmount:
+        tar_of(tar, [(f"task.{task:06}", b"%063d\n" % task) for task in range(options.tasks)])
+        mounts.append(Theirs(tar, scratch / "theirs"))
+        mounts[1].mount(), mounts[1].unmount()
+    found = measure(mounts, None)
+    ours = found["sheaf mount"]
+    tell(f"ls -f of {options.tasks:,} tasks", ours["list"], 1, "s", False)
+    tell(f"mount of {options.tasks:,} tasks", ours["mount"], 0.1, "s", False)
+    if options.ratarmount:
+        theirs = found["ratarmount"]
+        print(f"ratarmount: list {theirs['list']:.3f} s, mount with its index made before {theirs['mount']:.3f} s")
+        tell("ls -f, ratarmount / sheaf mount, time", theirs["list"] / ours["list"], 1, "x", True)
+        tell("mount, ratarmount / sheaf mount, time", theirs["mount"] / ours["mount"], 1, "x", True)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(dir=options.dir) as name:
+        scratch = Path(name).resolve()
+        for view in ("ours", "theirs"):
+            (scratch / view).mkdir()
+        reading(scratch)
+        listing(scratch)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

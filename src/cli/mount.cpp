@@ -1,0 +1,137 @@
+#include "cli/mount.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "storage/traits/mounts.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the build or the installation that this program is of.
+std::string mounting_program() {
+  const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const char* const place : {"sheaf-mount", "../libexec/sheaf/sheaf-mount"})
+    if (const fs::path program = (own / place).lexically_normal(); fs::exists(program)) return program;
+  throw Error(Code::unsupported, "this installation of Sheaf cannot mount: '" +
+                                     (own / "../libexec/sheaf/sheaf-mount").lexically_normal().string() +
+                                     "' is not there. Install the package sheaf-mount, or build Sheaf where "
+                                     "libfuse 3.12 or newer is (Debian: "
+                                     "libfuse3-dev). `sheaf split` writes the same files");
+}
+
+std::string absolute(const std::string& path) {
+  return path.starts_with("sfio:") ? path : fs::absolute(path).lexically_normal().string();
+}
+
+std::string resolved(const std::string& directory) {
+  char* const real = realpath(directory.c_str(), nullptr);
+  if (!real) throw os_error("cannot find", directory, errno);
+  const std::string path = real;
+  std::free(real);
+  return path;
+}
+
+// The directory behind a mount whose program was killed cannot be looked at, but its parent can.
+std::string mounted_directory(const std::string& directory) {
+  const fs::path path = fs::path(absolute(directory + "/")).parent_path();
+  return (fs::path(resolved(path.parent_path())) / path.filename()).string();
+}
+
+// A descriptor of the program behind the mount, which can be waited for; -1 if it is gone or not to be seen
+// from here.
+int program_behind(const std::string& directory) {
+  char text[32] = "";
+  if (getxattr(directory.c_str(), "user.sheaf.process", text, sizeof text - 1) <= 0) return -1;
+  return static_cast<int>(syscall(SYS_pidfd_open, std::atoi(text), 0));
+}
+
+void await_end(int process) {
+  pollfd end{process, POLLIN, 0};
+  while (poll(&end, 1, -1) < 0 && errno == EINTR) continue;
+  close(process);
+}
+
+// As a user: by the helper that may.
+void detach_with_helper(const std::string& directory, bool lazy) {
+  const pid_t child = fork();
+  if (child < 0) throw os_error("cannot run", "fusermount3", errno);
+  if (child == 0) {
+    execlp("fusermount3", "fusermount3", lazy ? "-uz" : "-u", "--", directory.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (status == 0) return;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    throw os_error("cannot unmount without fusermount3 (package fuse3)", directory, EPERM);
+  throw Error(Code::io, "cannot unmount '" + directory + "'; fusermount3 has said why above");
+}
+
+void detach(const std::string& directory, bool lazy) {
+  if (umount2(directory.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0) return;
+  if (errno == EPERM) return detach_with_helper(directory, lazy);
+  if (errno == EBUSY)
+    throw Error(Code::io, "cannot unmount '" + directory +
+                              "': files in it are open, or it is the directory of a process; " +
+                              "end what uses it (`fuser -m`), or use --lazy");
+  throw os_error("cannot unmount", directory, errno);
+}
+
+bool is_ours(const std::string& directory) {
+  const auto mounted = mounted_on(directory);
+  return mounted && mounted->type == "fuse.sheaf";
+}
+
+}  // namespace
+
+int mount(const MountOptions& options) {
+  if (options.paths.size() < 2)
+    throw Error(Code::invalid_argument,
+                "give one multifile or more, and then the directory where they shall be seen");
+  const std::string directory = resolved(options.paths.back());
+  if (!fs::is_directory(directory))
+    throw Error(Code::invalid_argument, "'" + options.paths.back() + "' is not a directory");
+  if (options.write && options.paths.size() > 2)
+    throw Error(Code::invalid_argument, "streams are written to one multifile: give one with --write");
+  std::string words = "-";
+  if (options.write) words += ",write";
+  if (options.foreground) words += ",foreground";
+  if (options.allow_other) words += ",allow-other";
+  if (options.ignore_checksums) words += ",ignore-checksums";
+  std::vector<std::string> command{mounting_program(), words, directory};
+  for (size_t i = 0; i + 1 < options.paths.size(); ++i) command.push_back(absolute(options.paths[i]));
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(arguments.front(), arguments.data());
+  throw os_error("cannot run", command.front(), errno);
+}
+
+int umount(const UmountOptions& options) {
+  for (const std::string& given : options.directories) {
+    const std::string directory = mounted_directory(given);
+    if (!is_ours(directory))
+      throw Error(Code::invalid_argument, "nothing that `sheaf mount` has mounted is at '" + given + "'");
+    const int process = program_behind(directory);
+    detach(directory, options.lazy);
+    if (process < 0) continue;
+    options.lazy ? static_cast<void>(close(process)) : await_end(process);
+  }
+  return 0;
+}
+
+}  // namespace sheaf::cli

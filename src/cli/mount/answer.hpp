@@ -1,0 +1,89 @@
+// cli/mount/answer: every request of the kernel gets exactly one answer, whatever happens meanwhile.
+#pragma once
+
+#include <cerrno>
+#include <cstdio>
+#include <new>
+
+#include "base/error.hpp"
+#include "cli/mount/file_system.hpp"
+
+namespace sheaf::cli {
+
+inline const FileSystem& file_system_of(fuse_req_t request) {
+  return *static_cast<const FileSystem*>(fuse_req_userdata(request));
+}
+
+// What a program gets for it: damaged data are an error of input and output.
+inline int errno_of(const Error& error) { return error.errno_value() != 0 ? error.errno_value() : EIO; }
+
+// Runs `body`, which answers as its last act; answers with an error where it throws.
+template <class Body>
+void answer(fuse_req_t request, Body&& body) noexcept {
+  try {
+    body(file_system_of(request));
+  } catch (const Error& error) {
+    if (file_system_of(request).foreground) std::fprintf(stderr, "sheaf: %s\n", error.what());
+    fuse_reply_err(request, errno_of(error));
+  } catch (const std::bad_alloc&) {
+    fuse_reply_err(request, ENOMEM);
+  } catch (...) {
+    fuse_reply_err(request, EIO);
+  }
+}
+
+// The file or folder of that number in the tree; throws ENOENT.
+inline mount::Node node_at(const FileSystem& system, fuse_ino_t number) {
+  if (const auto node = system.tree.at(number)) return *node;
+  throw Error(Code::not_found, "there is no file with number " + std::to_string(number), ENOENT);
+}
+
+// The set that streams of this folder are written to; null: nothing can be written there.
+inline mount::LiveSet* live_in(const FileSystem& system, fuse_ino_t folder) {
+  const bool is_there = system.live && (folder == mount::Tree::root || system.live->has(folder));
+  return is_there ? system.live.get() : nullptr;
+}
+// The set that this file or folder is of, as above.
+inline mount::LiveSet* live_at(const FileSystem& system, fuse_ino_t number) {
+  return system.live && system.live->has(number) ? system.live.get() : nullptr;
+}
+// Throw EROFS where there is none.
+inline mount::LiveSet& writable(mount::LiveSet* set) {
+  if (set) return *set;
+  throw Error(Code::permission, "the tasks of a multifile can only be read", EROFS);
+}
+
+// What an open file is to the kernel: its fh.
+struct Opened {
+  std::unique_ptr<mount::Reader> reader;    // of the tree
+  std::shared_ptr<ContainerStream> stream;  // of the live set
+  std::vector<mount::LiveSet::Listed>
+      of_live_set;  // an open folder: what is there behind the entries of the tree
+};
+inline Opened& opened(const fuse_file_info* info) { return *reinterpret_cast<Opened*>(info->fh); }
+
+// Answers an open. One that was interrupted is closed by nobody.
+inline void reply_opened(fuse_req_t request, std::unique_ptr<Opened> what, fuse_file_info* info) {
+  info->fh = reinterpret_cast<uint64_t>(what.get());
+  if (fuse_reply_open(request, info) == 0) static_cast<void>(what.release());
+}
+
+// Attributes of a node, and of what is in a live set. The former throws what the size of a stream throws.
+struct stat attributes_of(const FileSystem& system, const mount::Node& node);
+struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found);
+fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found& found);
+
+// What does not change may be kept for so long, and what others may change; in seconds.
+inline constexpr double for_long = 30 * 24 * 3600.0;
+inline constexpr double for_a_moment = 1;
+
+// The requests about folders, about extended attributes, and those that change a live set.
+void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info);
+void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info);
+void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info);
+void close_opened(fuse_req_t request, fuse_ino_t number, fuse_file_info* info);
+void get_attribute(fuse_req_t request, fuse_ino_t number, const char* name, size_t size);
+void list_attributes(fuse_req_t request, fuse_ino_t number, size_t size);
+void add_writing(fuse_lowlevel_ops& operations);
+
+}  // namespace sheaf::cli

@@ -1,0 +1,189 @@
+#include "cli/mount/file_system.hpp"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include "cli/mount/answer.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+constexpr blksize_t preferred_request =
+    1 << 20;  // what cat and cp read at once, and as much as a request can have
+constexpr unsigned most_in_background = 64;  // requests of the kernel's read-ahead under way
+
+void begin(void*, fuse_conn_info* connection) {
+  connection->want &=
+      ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);  // times that change would drop what is kept
+  connection->max_background = most_in_background;
+}
+
+void look_up(fuse_req_t request, fuse_ino_t folder, const char* name) {
+  answer(request, [&](const FileSystem& system) {
+    fuse_entry_param entry{};
+    mount::LiveSet* const live = live_in(system, folder);
+    if (const auto node = system.tree.find(folder, name)) {
+      entry.attr_timeout = entry.entry_timeout = for_long;
+      entry.ino = node->number;
+      entry.attr = attributes_of(system, *node);
+    } else if (live) {
+      const auto found = live->find(folder, name);
+      if (!found) {
+        fuse_reply_err(request, ENOENT);
+        return;
+      }
+      entry = entry_of(system, *found);
+    } else {
+      entry.entry_timeout = for_long;  // of number 0: that there is none may be kept, too
+    }
+    fuse_reply_entry(request, &entry);
+  });
+}
+
+void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
+  answer(request, [&](const FileSystem& system) {
+    mount::LiveSet* const live = live_at(system, number);
+    const struct stat attributes =
+        live ? attributes_of(system, live->at(number)) : attributes_of(system, node_at(system, number));
+    fuse_reply_attr(request, &attributes, live_in(system, number) ? for_a_moment : for_long);
+  });
+}
+
+void forget(fuse_req_t request, fuse_ino_t number, uint64_t times) {
+  if (mount::LiveSet* const live = live_at(file_system_of(request), number)) live->forget(number, times);
+  fuse_reply_none(request);
+}
+
+void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
+  answer(request, [&](const FileSystem& system) {
+    const bool write = (info->flags & O_ACCMODE) != O_RDONLY;
+    auto what = std::make_unique<Opened>();
+    if (mount::LiveSet* const live = live_at(system, number)) {
+      what->stream = live->open(number, write);
+    } else {
+      if (write) writable(nullptr);
+      const mount::Node node = node_at(system, number);
+      what->reader = node.streams->open(node.stream);
+      info->keep_cache = 1;
+    }
+    reply_opened(request, std::move(what), info);
+  });
+}
+
+void read_file(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
+  answer(request, [&](const FileSystem&) {
+    thread_local std::vector<std::byte> buffer;
+    if (buffer.size() < size) buffer.resize(size);
+    const auto out = std::span(buffer).first(size);
+    const Opened& what = opened(info);
+    const size_t bytes = what.stream ? what.stream->read(out, offset) : what.reader->read_at(out, offset);
+    fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.data()), bytes);
+  });
+}
+
+// How much there is, and where more can be written, how much room.
+void tell_room(fuse_req_t request, fuse_ino_t) {
+  answer(request, [&](const FileSystem& system) {
+    struct statvfs room {};
+    if (system.live) {
+      if (statvfs(system.beside.c_str(), &room) != 0) throw os_error("cannot look at", system.beside, errno);
+    } else {
+      room.f_bsize = room.f_frsize = 4096;
+      room.f_blocks = static_cast<fsblkcnt_t>(system.tree.bytes()) / room.f_frsize;
+      room.f_files = static_cast<fsfilcnt_t>(system.tree.files());
+    }
+    room.f_namemax = 255;
+    fuse_reply_statfs(request, &room);
+  });
+}
+
+timespec time_of(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
+
+struct stat attributes_of(const Look& look, uint64_t number, bool is_folder) {
+  struct stat attributes {};
+  attributes.st_ino = number;
+  attributes.st_uid = look.owner;
+  attributes.st_gid = look.group;
+  attributes.st_mode = is_folder ? S_IFDIR | look.folder_mode : S_IFREG | look.file_mode;
+  attributes.st_nlink = is_folder ? 2 : 1;
+  attributes.st_atim = attributes.st_mtim = attributes.st_ctim = look.changed;
+  attributes.st_blksize = preferred_request;
+  return attributes;
+}
+
+void set_size(struct stat& attributes, int64_t size) {
+  attributes.st_size = size;
+  attributes.st_blocks = (size + 511) / 512;
+}
+
+}  // namespace
+
+Look look_of(const std::string& path) {
+  struct stat of_file {};
+  if (path.starts_with("sfio:")) return {getuid(), getgid(), 0444, 0555, {}};
+  if (stat(path.c_str(), &of_file) != 0) throw os_error("cannot look at", path, errno);
+  const mode_t readable = of_file.st_mode & 0444;
+  return {of_file.st_uid, of_file.st_gid, readable, readable | readable >> 2, of_file.st_mtim};
+}
+
+struct stat attributes_of(const FileSystem& system, const mount::Node& node) {
+  const bool is_live = live_in(system, node.number) != nullptr;
+  const Look& look = is_live ? system.live_look : system.looks[node.multifile];
+  struct stat attributes = attributes_of(look, node.number, node.is_folder());
+  if (node.is_folder()) {
+    attributes.st_nlink += static_cast<nlink_t>(system.tree.subfolders(node.number));
+    return attributes;
+  }
+  const mount::Facts facts = node.streams->facts(node.stream);
+  set_size(attributes, facts.size);
+  if (facts.mode != 0) attributes.st_mode = S_IFREG | (facts.mode & look.folder_mode);
+  if (facts.modified != 0) attributes.st_mtim = attributes.st_ctim = time_of(facts.modified);
+  return attributes;
+}
+
+struct stat attributes_of(const FileSystem& system, const mount::LiveSet::Found& found) {
+  struct stat attributes = attributes_of(system.live_look, found.number, found.is_folder);
+  if (found.is_folder) return attributes;
+  set_size(attributes, found.status.size);
+  attributes.st_mode = S_IFREG | (found.status.mode & 0777);
+  attributes.st_nlink = found.status.linked ? 1 : 0;
+  attributes.st_atim = attributes.st_mtim = time_of(found.status.modified);
+  attributes.st_ctim = time_of(found.status.changed);
+  return attributes;
+}
+
+fuse_entry_param entry_of(const FileSystem& system, const mount::LiveSet::Found& found) {
+  fuse_entry_param entry{};
+  entry.ino = found.number;
+  entry.attr = attributes_of(system, found);
+  entry.attr_timeout = entry.entry_timeout = for_a_moment;
+  return entry;
+}
+
+void close_opened(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+  delete &opened(info);
+  fuse_reply_err(request, 0);
+}
+
+fuse_lowlevel_ops operations(bool writable) {
+  fuse_lowlevel_ops ops{};
+  ops.init = begin;
+  ops.lookup = look_up;
+  ops.forget = forget;
+  ops.getattr = get_attributes;
+  ops.open = open_file;
+  ops.read = read_file;
+  ops.release = close_opened;
+  ops.opendir = open_folder;
+  ops.readdir = read_folder;
+  ops.readdirplus = read_folder_plus;
+  ops.releasedir = close_opened;
+  ops.getxattr = get_attribute;
+  ops.listxattr = list_attributes;
+  ops.statfs = tell_room;
+  if (writable) add_writing(ops);
+  return ops;
+}
+
+}  // namespace sheaf::cli

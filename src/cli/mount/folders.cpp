@@ -1,0 +1,107 @@
+// The lists of folders: names alone, or with the attributes, which saves the kernel a request for each.
+#include <vector>
+
+#include "cli/mount/answer.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+constexpr off_t dots = 2;                 // before the entries of the tree
+constexpr ino_t any_number = 0xffffffff;  // of what the kernel has not asked for yet
+
+struct Item {
+  std::string name;
+  bool is_folder = false;
+  uint64_t number = any_number;
+  std::optional<mount::Node> node;  // in the tree
+};
+
+std::optional<Item> dot_at(const FileSystem& system, fuse_ino_t folder, off_t position) {
+  if (position == 0) return Item{".", true, folder, {}};
+  return Item{"..", true, live_at(system, folder) ? mount::Tree::root : system.tree.parent(folder), {}};
+}
+
+// First what is in the tree, then what the open folder knows of the live set.
+std::optional<Item> item_at(const FileSystem& system, fuse_ino_t folder, const Opened& what, off_t position) {
+  if (position < dots) return dot_at(system, folder, position);
+  position -= dots;
+  const off_t in_tree = live_at(system, folder) ? 0 : system.tree.entries(folder);
+  if (position < in_tree) {
+    const auto entry = system.tree.entry(folder, position);
+    return Item{entry->name, entry->node.is_folder(), entry->node.number, entry->node};
+  }
+  position -= in_tree;
+  if (position >= std::ssize(what.of_live_set)) return {};
+  const auto& listed = what.of_live_set[static_cast<size_t>(position)];
+  return Item{listed.name, listed.is_folder, any_number, {}};
+}
+
+struct stat type_of(const Item& item) {
+  struct stat attributes {};
+  attributes.st_ino = item.number;
+  attributes.st_mode = item.is_folder ? S_IFDIR : S_IFREG;
+  return attributes;
+}
+
+// One of number 0 tells only the name: the kernel asks for the rest if anybody wants it.
+fuse_entry_param entry_of(const FileSystem& system, const Item& item) {
+  fuse_entry_param entry{};
+  entry.attr = type_of(item);
+  if (!item.node || !(item.is_folder || item.node->streams->knows_sizes())) return entry;
+  entry.ino = item.number;
+  entry.attr = attributes_of(system, *item.node);
+  entry.attr_timeout = entry.entry_timeout = for_long;
+  return entry;
+}
+
+// add(at, room, item, position): as fuse_add_direntry().
+template <class Add>
+void fill(fuse_req_t request, fuse_ino_t folder, size_t size, off_t offset, const fuse_file_info* info,
+          Add&& add) {
+  answer(request, [&](const FileSystem& system) {
+    std::vector<char> buffer(size);
+    size_t used = 0;
+    for (off_t position = offset; const auto item = item_at(system, folder, opened(info), position);
+         ++position) {
+      const size_t needed = add(system, buffer.data() + used, size - used, *item, position);
+      if (needed > size - used) break;
+      used += needed;
+    }
+    fuse_reply_buf(request, buffer.data(), used);
+  });
+}
+
+}  // namespace
+
+void open_folder(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
+  answer(request, [&](const FileSystem& system) {
+    auto what = std::make_unique<Opened>();
+    if (mount::LiveSet* const live = live_in(system, number))
+      what->of_live_set = live->list(number);
+    else if (node_at(system, number).is_folder())
+      info->cache_readdir = info->keep_cache = 1;
+    else
+      throw Error(Code::invalid_argument, "a file is no folder", ENOTDIR);
+    reply_opened(request, std::move(what), info);
+  });
+}
+
+void read_folder(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, fuse_file_info* info) {
+  fill(request, number, size, offset, info,
+       [&](const FileSystem&, char* at, size_t room, const Item& item, off_t position) {
+         const struct stat type = type_of(item);
+         return fuse_add_direntry(request, at, room, item.name.c_str(), &type, position + 1);
+       });
+}
+
+void read_folder_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
+                      fuse_file_info* info) {
+  fill(request, number, size, offset, info,
+       [&](const FileSystem& system, char* at, size_t room, const Item& item, off_t position) {
+         const fuse_entry_param entry = entry_of(system, item);
+         return fuse_add_direntry_plus(request, at, room, item.name.c_str(), &entry, position + 1);
+       });
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,95 @@
+// sheaf-mount WORDS DIR FILE...: what `sheaf mount` runs once it has read its command line. WORDS are
+// options, with commas: foreground, ignore-checksums, allow-other; or -. Names are absolute.
+#include <fstream>
+
+#include "base/printable.hpp"
+#include "cli/mount/file_system.hpp"
+#include "cli/mount/opening.hpp"
+#include "cli/terminal.hpp"
+#include "storage/traits/mounts.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+// Arguments of libfuse, which takes them apart.
+class Arguments {
+ public:
+  Arguments() { fuse_opt_add_arg(&arguments_, "sheaf-mount"); }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  ~Arguments() { fuse_opt_free_args(&arguments_); }
+  void add(const std::string& option) {
+    fuse_opt_add_arg(&arguments_, "-o");
+    fuse_opt_add_arg(&arguments_, option.c_str());
+  }
+  fuse_args* get() { return &arguments_; }
+
+ private:
+  fuse_args arguments_ = FUSE_ARGS_INIT(0, nullptr);
+};
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) (c == ',' || c == '\\' ? result += '\\' : result) += c;
+  return result;
+}
+
+// Lets the kernel read ahead as much as one request can have, where the user may say so (root).
+void read_ahead_far(const std::string& directory) {
+  if (const auto mounted = mounted_on(directory))
+    std::ofstream("/sys/class/bdi/" + mounted->device + "/read_ahead_kb") << 1024;
+}
+
+int serve(FileSystem& system, const MountWords& words, const std::string& directory,
+          const std::string& source) {
+  Arguments arguments;
+  arguments.add("subtype=sheaf,default_permissions,fsname=" + escaped(source));
+  if (!words.write) arguments.add("ro");
+  if (words.allow_other) arguments.add("allow_other");
+  const auto failed = [&](const char* what) {
+    return Error(Code::io,
+                 std::string("cannot ") + what + " '" + directory + "'; libfuse has said why above");
+  };
+  const fuse_lowlevel_ops answers = operations(words.write);
+  const std::unique_ptr<fuse_session, void (*)(fuse_session*)> session(
+      fuse_session_new(arguments.get(), &answers, sizeof answers, &system), fuse_session_destroy);
+  if (!session) throw failed("prepare a mount on");
+  if (fuse_session_mount(session.get(), directory.c_str()) != 0) throw failed("mount on");
+  read_ahead_far(directory);
+  fuse_set_signal_handlers(session.get());
+  int status = fuse_daemonize(words.foreground);
+  if (status == 0) {
+    const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> loop(fuse_loop_cfg_create(),
+                                                                              fuse_loop_cfg_destroy);
+    fuse_loop_cfg_set_clone_fd(loop.get(), 1);
+    status = fuse_session_loop_mt(session.get(), loop.get());
+  }
+  fuse_session_unmount(session.get());
+  fuse_remove_signal_handlers(session.get());
+  return status < 0 ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace sheaf::cli
+
+int main(int argc, char** argv) {
+  using namespace sheaf;
+  if (argc < 4) {
+    std::fprintf(stderr, "sheaf-mount: use `sheaf mount FILE... DIR`, which starts this program\n");
+    return 2;
+  }
+  try {
+    cli::raise_descriptor_limit();
+    const cli::MountWords words = cli::mount_words(argv[1]);
+    const std::vector<std::string> paths(argv + 3, argv + argc);
+    cli::FileSystem system = cli::open_multifiles(paths, words);
+    return cli::serve(system, words, argv[2], paths.front());
+  } catch (const Error& error) {
+    std::fprintf(stderr, "sheaf: %s\n", error.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sheaf: %s\n", printable(error.what()).c_str());
+  }
+  return 1;
+}

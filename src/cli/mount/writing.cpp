@@ -1,0 +1,145 @@
+// The requests that change a live set. What a write has accepted is in a container when it is answered.
+#include <fcntl.h>
+
+#include <ctime>
+
+#include "cli/mount/answer.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+void reply_done(fuse_req_t request) { fuse_reply_err(request, 0); }
+
+void create_file(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t mode, fuse_file_info* info) {
+  answer(request, [&](const FileSystem& system) {
+    auto what = std::make_unique<Opened>();
+    const auto created = writable(live_in(system, folder))
+                             .create(folder, name, mode & 0777, info->flags & O_EXCL, info->flags & O_TRUNC);
+    what->stream = created.stream;
+    const fuse_entry_param entry = entry_of(system, created.found);
+    info->fh = reinterpret_cast<uint64_t>(what.get());
+    if (fuse_reply_create(request, &entry, info) == 0) static_cast<void>(what.release());
+  });
+}
+
+void write_file(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset,
+                fuse_file_info* info) {
+  answer(request, [&](const FileSystem&) {
+    const auto bytes = std::as_bytes(std::span(data, size));
+    ContainerStream& stream = *opened(info).stream;
+    if (info->flags & O_APPEND)
+      stream.append(bytes);
+    else
+      stream.write(bytes, offset);
+    fuse_reply_write(request, size);
+  });
+}
+
+// Of each descriptor that is closed: whoever opens the stream on another host from now on finds it all.
+void flush_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+  answer(request, [&](const FileSystem&) {
+    if (opened(info).stream) opened(info).stream->flush();
+    reply_done(request);
+  });
+}
+
+void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
+  answer(request, [&](const FileSystem&) {
+    if (opened(info).stream) opened(info).stream->sync();
+    reply_done(request);
+  });
+}
+
+void allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t length, fuse_file_info* info) {
+  answer(request, [&](const FileSystem&) {
+    if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0)
+      throw Error(Code::unsupported, "holes cannot be made", EOPNOTSUPP);
+    opened(info).stream->allocate(offset, length, mode == 0);
+    reply_done(request);
+  });
+}
+
+int64_t nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return nanoseconds(time);
+}
+
+// Owners are those of the mount; times of access are nowhere.
+void set_attributes(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
+                    fuse_file_info* info) {
+  answer(request, [&](const FileSystem& system) {
+    mount::LiveSet& live = writable(live_at(system, number));
+    const Look& look = system.live_look;
+    if (((which & FUSE_SET_ATTR_UID) && wanted->st_uid != look.owner) ||
+        ((which & FUSE_SET_ATTR_GID) && wanted->st_gid != look.group))
+      throw Error(Code::permission, "files in a mount belong to who has mounted", EPERM);
+    if (which & FUSE_SET_ATTR_SIZE)
+      info ? opened(info).stream->truncate(wanted->st_size) : live.truncate(number, wanted->st_size);
+    StreamAttributes attributes;
+    if (which & FUSE_SET_ATTR_MODE) attributes.mode = wanted->st_mode & 0777;
+    if (which & FUSE_SET_ATTR_MTIME) attributes.modified = nanoseconds(wanted->st_mtim);
+    if (which & FUSE_SET_ATTR_MTIME_NOW) attributes.modified = now();
+    if (attributes.mode || attributes.modified) live.set(number, attributes);
+    const struct stat attributes_now = attributes_of(system, live.at(number));
+    fuse_reply_attr(request, &attributes_now, for_a_moment);
+  });
+}
+
+void make_folder(fuse_req_t request, fuse_ino_t folder, const char* name, mode_t) {
+  answer(request, [&](const FileSystem& system) {
+    const fuse_entry_param entry =
+        entry_of(system, writable(live_in(system, folder)).make_folder(folder, name));
+    fuse_reply_entry(request, &entry);
+  });
+}
+
+// Throws EROFS for what is in the tree: it cannot be changed.
+mount::LiveSet& with_entry(const FileSystem& system, fuse_ino_t folder, const char* name) {
+  return writable(system.tree.find(folder, name) ? nullptr : live_in(system, folder));
+}
+
+void remove_file(fuse_req_t request, fuse_ino_t folder, const char* name) {
+  answer(request, [&](const FileSystem& system) {
+    with_entry(system, folder, name).remove(folder, name);
+    reply_done(request);
+  });
+}
+
+void remove_folder(fuse_req_t request, fuse_ino_t folder, const char* name) {
+  answer(request, [&](const FileSystem& system) {
+    with_entry(system, folder, name).remove_folder(folder, name);
+    reply_done(request);
+  });
+}
+
+void rename_file(fuse_req_t request, fuse_ino_t folder, const char* name, fuse_ino_t to_folder,
+                 const char* to, unsigned flags) {
+  answer(request, [&](const FileSystem& system) {
+    if ((flags & ~unsigned{RENAME_NOREPLACE}) != 0)
+      throw Error(Code::unsupported, "names cannot be exchanged", EINVAL);
+    with_entry(system, to_folder, to);
+    with_entry(system, folder, name).rename(folder, name, to_folder, to, (flags & RENAME_NOREPLACE) != 0);
+    reply_done(request);
+  });
+}
+
+}  // namespace
+
+void add_writing(fuse_lowlevel_ops& ops) {
+  ops.create = create_file;
+  ops.write = write_file;
+  ops.flush = flush_file;
+  ops.fsync = sync_file;
+  ops.fallocate = allocate;
+  ops.setattr = set_attributes;
+  ops.mkdir = make_folder;
+  ops.unlink = remove_file;
+  ops.rmdir = remove_folder;
+  ops.rename = rename_file;
+}
+
+}  // namespace sheaf::cli

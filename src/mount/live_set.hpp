@@ -1,0 +1,91 @@
+// mount/live_set: the streams of a set of containers as files and folders that programs write, over
+// container/container_set.
+//
+// Streams are found in the set whenever they are asked for, so what other programs do to it is seen. Folders
+// are what the names of streams have before their slashes; those that are made here are remembered until they
+// are removed or this object goes. Numbers belong to names as long as the kernel remembers them. From any
+// thread. Everything throws what a file system would say, as an Error with that errno.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "container/container_set.hpp"
+
+namespace sheaf::mount {
+
+class LiveSet {
+ public:
+  static constexpr uint64_t first_number =
+      uint64_t{1} << 62;  // of files and folders here; the top folder has that of the tree
+
+  struct Found {
+    uint64_t number = 0;
+    bool is_folder = false;
+    StreamStatus status;  // of a stream
+  };
+  struct Listed {
+    std::string name;
+    bool is_folder = false;
+  };
+
+  LiveSet(std::shared_ptr<ContainerSet> set, uint64_t top) : set_(std::move(set)), top_(top) {}
+
+  bool has(uint64_t number) const { return number >= first_number; }
+
+  // Counts as one memory of the kernel. Nothing if there is none of that name.
+  std::optional<Found> find(uint64_t folder, std::string_view name);
+  Found at(uint64_t number);
+  void forget(uint64_t number, uint64_t times);
+  std::vector<Listed> list(uint64_t folder);
+
+  std::shared_ptr<ContainerStream> open(uint64_t number, bool write);
+  // Counts as find() does.
+  struct Created {
+    Found found;
+    std::shared_ptr<ContainerStream> stream;
+  };
+  Created create(uint64_t folder, std::string_view name, uint32_t mode, bool exclusive, bool truncate);
+  Found make_folder(uint64_t folder, std::string_view name);
+  void remove_folder(uint64_t folder, std::string_view name);
+  void remove(uint64_t folder, std::string_view name);
+  // keep: what is called `to` stays, and that is an error.
+  void rename(uint64_t from_folder, std::string_view from, uint64_t to_folder, std::string_view to,
+              bool keep);
+  void truncate(uint64_t number, int64_t size);
+  void set(uint64_t number, const StreamAttributes& attributes);
+
+ private:
+  struct Node {
+    std::string path;  // empty: removed
+    uint64_t remembered = 0;
+    std::weak_ptr<ContainerStream> open;
+  };
+
+  // With the mutex:
+  uint64_t number_of(const std::string& path);
+  std::string path_of(uint64_t number) const;  // throws ENOENT
+  std::string path_in(uint64_t folder, std::string_view name) const;
+  void lose(const std::string& path);
+  // Without it:
+  std::string path_below(uint64_t folder, std::string_view name);
+  bool is_folder(const std::string& path);
+  bool is_empty(const std::string& path);
+  std::shared_ptr<ContainerStream> opened(uint64_t number);
+
+  std::shared_ptr<ContainerSet> set_;
+  const uint64_t top_;
+  std::mutex mutex_;  // guards what follows
+  std::unordered_map<uint64_t, Node> nodes_;
+  std::unordered_map<std::string, uint64_t> numbers_;  // by path
+  std::set<std::string> folders_;                      // made here
+  uint64_t next_ = first_number;
+};
+
+}  // namespace sheaf::mount
