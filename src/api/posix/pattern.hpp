@@ -1,0 +1,31 @@
+// api/posix/pattern: which names are captured, and the set they belong to. Pure functions over text (docs/capture.md, "Patterns").
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace sheaf::posix {
+
+// What the groups (...) of a pattern stand for in a name that matches: parts of that name; empty for groups there are not.
+using Groups = std::array<std::string_view, 9>;
+
+// `*` any bytes but `/`, `**` also those, `?` one byte but `/`, `[a-z]` `[!a-z]` one of them, `(...)` a group, `\` before a byte: that
+// byte. Stars match as little as they can. Linear in the name but for the stars.
+bool matches(std::string_view pattern, std::string_view name, Groups& groups) noexcept;
+
+// The bytes of `pattern` before the first that is not itself: every name that matches begins with them.
+std::string_view literal_begin(std::string_view pattern) noexcept;
+// The same of its last component, behind the last `/`; empty if that may hold a `/`.
+std::string_view last_literal_begin(std::string_view pattern) noexcept;
+
+// `set` with its `\1` to `\9` replaced by groups, into `room`; the bytes written, 0 if they do not fit.
+size_t expand(std::string_view set, const Groups& groups, char* room, size_t size) noexcept;
+
+// Whether a name below `directory` (absolute, without a `/` at its end) may match: what a listing of it is worth asking for.
+bool may_hold(std::string_view pattern, std::string_view directory) noexcept;
+
+// Whether the file is the set itself or one of those beside it, which no pattern captures: `set`, `set.*`, `set/...`.
+bool belongs_to_set(std::string_view set, std::string_view file) noexcept;
+
+}  // namespace sheaf::posix
