@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/export.hpp"
-#include "multifile/work_progress.hpp"
+#include "creation/work_progress.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {

@@ -79,6 +79,8 @@ class HostedFile final : public File {
     publish();
   }
 
+  void hand_over() override { sync(); }
+
   void renew() override {
     const std::lock_guard lock(world_->mutex);
     require_open();
@@ -274,7 +276,8 @@ std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
 FileStatus HostsStore::status(const std::string& path) {
   const std::lock_guard lock(world_->mutex);
   if (world_->directories.contains(path))
-    return {.exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page_of(who_.host)};
+    return {
+        .exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page_of(who_.host)};
   const auto file = world_->find(who_.host, path);
   if (!file) return {};
   FileStatus status = file->bytes.status();
@@ -294,6 +297,17 @@ void HostsStore::remove(const std::string& path) {
 void HostsStore::rename(const std::string& from, const std::string& to) {
   const std::lock_guard lock(world_->mutex);
   world_->rename(who_.host, from, to);
+}
+
+// At the server.
+std::vector<std::string> HostsStore::names_in(const std::string& directory) {
+  const std::lock_guard lock(world_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [path, file] : world_->files) {
+    const size_t slash = path.rfind('/');
+    if (path.substr(0, slash == std::string::npos ? 0 : slash) == directory) names.push_back(path.substr(slash + 1));
+  }
+  return names;
 }
 
 FileSystemTraits HostsStore::traits(const std::string& path) {

@@ -1,0 +1,73 @@
+#include "container/container_names.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "comm/host_name.hpp"
+#include "format/extension.hpp"
+#include "process/process_identity.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr std::string_view mark = ".container.";
+constexpr size_t most_of_name = 48;  // bytes
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+std::string container_host_name(const std::string& memory_directory) {
+  std::string name = host_name().substr(0, most_of_name);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '.' && c != '_'; }, '-');
+  // A file system in memory has another number in every space of processes that has one of its own.
+  const FileStatus memory = posix_store().status(memory_directory);
+  const std::string boot = this_process().boot;
+  const std::string what = boot.substr(0, boot.find('/')) + "\n" + std::to_string(memory.device) + "\n" +
+                           std::to_string(own_user());
+  std::array<char, 9> digits;
+  std::snprintf(digits.data(), digits.size(), "%08x",
+                static_cast<unsigned>(format::hash_of(std::as_bytes(std::span(what))) & 0xffffffffu));
+  return name + "-" + digits.data();
+}
+
+std::string container_name(std::string_view set, std::string_view host) {
+  return std::string(set) + std::string(mark) + std::string(host);
+}
+
+std::optional<std::string> set_of_container(std::string_view path) {
+  const size_t at = path.rfind(mark);
+  if (at == std::string_view::npos || at == 0 || path[at - 1] == '/' ||
+      path.find('/', at) != std::string_view::npos || at + mark.size() == path.size())
+    return std::nullopt;
+  return std::string(path.substr(0, at));
+}
+
+std::vector<std::string> containers_of(Store& store, const std::string& set) {
+  const size_t slash = set.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : set.substr(0, slash + 1);
+  const std::string begin = set.substr(folder.size()) + std::string(mark);
+  std::vector<std::string> paths;
+  try {
+    for (const std::string& name : store.names_in(directory_of(set)))
+      if (name.starts_with(begin) && name.size() > begin.size()) paths.push_back(folder + name);
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+bool has_containers(Store& store, const std::string& path) {
+  return (set_of_container(path) && store.status(path).exists) || !containers_of(store, path).empty();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,340 @@
+#include "container/container_set.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "base/error.hpp"
+#include "container/container_names.hpp"
+#include "container/host_stream.hpp"
+#include "container/open_set.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using format::ContainerRecord;
+using format::RecordKind;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto rest_between_looks =
+    std::chrono::seconds(1);  // where nobody waits for what another host has closed
+
+StreamStatus status_of(const ReplayedStream& stream) {
+  return {number_of(stream.key), stream.size, stream.modified(), stream.changed, stream.mode, true};
+}
+
+// A stream of other hosts, on a host that has not written to the set.
+class ForeignStream final : public ContainerStream {
+ public:
+  ForeignStream(std::shared_ptr<const SetContents> set, const ReplayedStream& stream)
+      : set_(std::move(set)), stream_(stream) {}
+
+  size_t read(std::span<std::byte> data, int64_t offset) override {
+    if (offset < 0) throw os_error("there is no such offset in the stream", stream_.name, EINVAL);
+    return read_pieces(set_->sources, stream_.pieces, stream_.size, data, offset);
+  }
+  void write(std::span<const std::span<const std::byte>>, int64_t) override { refuse(); }
+  int64_t append(std::span<const std::span<const std::byte>>) override { refuse(); }
+  void truncate(int64_t) override { refuse(); }
+  void allocate(int64_t, int64_t, bool) override { refuse(); }
+  StreamStatus status() override { return status_of(stream_); }
+  void set(const StreamAttributes&) override { refuse(); }
+  std::string name() override { return stream_.name; }
+  std::optional<int64_t> next_data(int64_t offset) override { return next(offset, true); }
+  std::optional<int64_t> next_hole(int64_t offset) override { return next(offset, false); }
+  Place place_of(int64_t offset) override {
+    const PieceMap::At at = stream_.pieces.at(offset);
+    if (offset >= stream_.size || !at.found || !set_->sources[at.piece.source].file) return {};
+    return {set_->sources[at.piece.source].file, at.piece.place,
+            std::min(at.piece.length, stream_.size - offset)};
+  }
+  void flush() override {}
+  void sync() override {}
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw os_error("not open for writing: the stream", stream_.name, EBADF);
+  }
+  std::optional<int64_t> next(int64_t offset, bool data) const {
+    if (offset < 0 || offset >= stream_.size) return std::nullopt;
+    while (offset < stream_.size) {
+      const PieceMap::At at = stream_.pieces.at(offset);
+      if (at.found == data) return offset;
+      offset = at.piece.length > stream_.size - offset ? stream_.size : offset + at.piece.length;
+    }
+    return data ? std::nullopt : std::optional(stream_.size);
+  }
+
+  const std::shared_ptr<const SetContents> set_;
+  const ReplayedStream& stream_;
+};
+
+class HostSet final : public ContainerSet {
+ public:
+  HostSet(Store& store, const std::string& path, const ContainerHost& host)
+      : store_(store),
+        path_(path),
+        memory_directory_(host.memory_directory),
+        host_(host.name.empty() ? container_host_name(host.memory_directory) : host.name),
+        view_(store, path, container_name(path, host_)) {
+    local_ = store.traits(path).coherence == Coherence::local;
+  }
+
+  const std::string& path() const override { return path_; }
+
+  std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override;
+  std::optional<StreamStatus> status(std::string_view name) override;
+  bool set(std::string_view name, const StreamAttributes& attributes) override;
+  bool truncate(std::string_view name, int64_t size) override;
+  bool remove(std::string_view name) override;
+  bool rename(std::string_view from, std::string_view to, bool keep) override;
+  void list(std::string_view prefix, const Visit& visit) override;
+  void refresh() override {
+    const auto open = join(false);
+    contents(open.get(), true);
+  }
+  bool shared() override {
+    const auto open = join(false);
+    return open && !open->memory().alone();
+  }
+
+ private:
+  std::shared_ptr<OpenSet> join(bool make);
+  // What others have; `wait`: for what they have closed until now.
+  std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
+  const ReplayedStream* find_elsewhere(OpenSet& open, const SetContents& elsewhere, std::string_view name);
+  SharedPlace find(OpenSet& open, const SetContents& elsewhere, std::string_view name);
+  SharedPlace create(OpenSet& open, std::string_view name, const StreamOpening& opening);
+  std::shared_ptr<HostStream> open_for(std::string_view name);
+
+  Store& store_;
+  const std::string path_;
+  const std::string memory_directory_;
+  const std::string host_;
+  bool local_ = false;  // other hosts do not come and go
+  std::mutex mutex_;    // guards what follows
+  std::shared_ptr<OpenSet> open_;
+  Clock::time_point looked_{};
+  SetView view_;  // while there is no container of this host
+};
+
+std::shared_ptr<OpenSet> HostSet::join(bool make) {
+  const std::lock_guard guard(mutex_);
+  if (!open_) open_ = OpenSet::join(store_, path_, host_, memory_directory_, make);
+  return open_;
+}
+
+std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
+  const auto time = Clock::now();
+  bool look = wait && !local_;
+  {
+    const std::lock_guard guard(mutex_);
+    look |= time - looked_ >= rest_between_looks;
+    if (look) looked_ = time;
+  }
+  return open != nullptr ? open->view().now(look, open->origin()) : view_.now(look, 0);
+}
+
+// Under the lock of names. A stream that other hosts have, and that nobody here has changed the name of.
+const ReplayedStream* HostSet::find_elsewhere(OpenSet& open, const SetContents& elsewhere,
+                                              std::string_view name) {
+  const ReplayedStream* const found = elsewhere.find(name);
+  if (found == nullptr || (found->key.origin == open.origin() && found->elsewhere == 0)) return nullptr;
+  return found;
+}
+
+// Under the lock of names.
+SharedPlace HostSet::find(OpenSet& open, const SetContents& elsewhere, std::string_view name) {
+  SharedStreams& streams = open.streams();
+  const SharedPlace own = streams.find(name);
+  const ReplayedStream* const other = find_elsewhere(open, elsewhere, name);
+  if (other == nullptr) return own;
+  if (own != 0) {
+    const format::StreamKey& key = streams.stream(own).key;
+    if (elsewhere.find(key) == other) {
+      open.bring_up_to_date(own, other->elsewhere);
+      return own;
+    }
+    if (streams.stream(own).named.load() >= other->named) return own;
+    streams.take_name(own);
+  }
+  // One that was made here is what was removed or renamed here since others were asked; so is one that was
+  // brought in.
+  if (other->key.origin == open.origin() || streams.find(other->key) != 0) return 0;
+  return open.bring_in(*other);
+}
+
+SharedPlace HostSet::create(OpenSet& open, std::string_view name, const StreamOpening& opening) {
+  SharedStreams& streams = open.streams();
+  const format::StreamKey key{streams.head().numbers.fetch_add(1) + 1, open.origin()};
+  ContainerRecord record{.kind = RecordKind::create, .time = streams.tick(), .stream = open.recorded(key)};
+  record.empties = opening.truncate || opening.exclusive;
+  record.name = name;
+  record.mode = opening.mode;
+  const SharedPlace made = streams.make_stream(key, opening.mode, record.time);
+  SharedPlace entry = 0;
+  try {
+    entry = streams.make_entry(made, name);
+    open.writer().record(record);
+  } catch (...) {
+    if (entry != 0) streams.drop_entry(entry);
+    streams.open(made);
+    streams.close(made);
+    throw;
+  }
+  streams.give_name(entry, record.time);
+  return made;
+}
+
+std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, const StreamOpening& opening) {
+  require_name(name, path_);
+  const bool changes = opening.create || opening.truncate || opening.write;
+  const auto open = join(opening.create);
+  const auto elsewhere = contents(open.get(), !opening.create);
+  if (!open) {
+    const ReplayedStream* const found = elsewhere->find(name);
+    if (found == nullptr) return nullptr;
+    if (!changes) return std::make_shared<ForeignStream>(elsewhere, *found);
+    join(true);
+    return open_stream(name, opening);
+  }
+  std::shared_ptr<HostStream> stream;
+  bool made = false;
+  {
+    const SharedStreams::NamesLock lock(open->streams());
+    SharedPlace at = find(*open, *elsewhere, name);
+    if (at != 0 && opening.create && opening.exclusive)
+      throw os_error("there is already a stream of this name in", path_, EEXIST);
+    if (at == 0 && !opening.create) return nullptr;
+    made = at == 0;
+    if (made) at = create(*open, name, opening);
+    stream = std::make_shared<HostStream>(open, at, changes);
+  }
+  if (opening.truncate && !made) stream->truncate(0);
+  return stream;
+}
+
+std::optional<StreamStatus> HostSet::status(std::string_view name) {
+  const auto open = join(false);
+  const auto elsewhere = contents(open.get(), true);
+  if (!open) {
+    const ReplayedStream* const found = elsewhere->find(name);
+    return found == nullptr ? std::nullopt : std::optional(status_of(*found));
+  }
+  const SharedStreams::NamesLock lock(open->streams());
+  const SharedPlace at = find(*open, *elsewhere, name);
+  return at == 0 ? std::nullopt : std::optional(sheaf::status_of(open->streams().stream(at)));
+}
+
+std::shared_ptr<HostStream> HostSet::open_for(std::string_view name) {
+  return std::dynamic_pointer_cast<HostStream>(open_stream(name, {.write = true}));
+}
+
+bool HostSet::set(std::string_view name, const StreamAttributes& attributes) {
+  const auto stream = open_for(name);
+  if (stream) stream->set(attributes);
+  return stream != nullptr;
+}
+
+bool HostSet::truncate(std::string_view name, int64_t size) {
+  const auto stream = open_for(name);
+  if (stream) stream->truncate(size);
+  if (stream) stream->flush();
+  return stream != nullptr;
+}
+
+bool HostSet::remove(std::string_view name) {
+  require_name(name, path_);
+  auto open = join(false);
+  const auto elsewhere = contents(open.get(), false);
+  if (!open) {
+    if (elsewhere->find(name) == nullptr && contents(nullptr, true)->find(name) == nullptr) return false;
+    open = join(true);
+  }
+  std::vector<std::pair<int64_t, int64_t>> unused;
+  {
+    SharedStreams& streams = open->streams();
+    const SharedStreams::NamesLock lock(streams);
+    SharedPlace at = find(*open, *elsewhere, name);
+    if (at == 0) at = find(*open, *contents(open.get(), true), name);
+    if (at == 0) return false;
+    SharedStream& stream = streams.stream(at);
+    open->writer().record(
+        {.kind = RecordKind::remove, .time = streams.tick(), .stream = open->recorded(stream.key)});
+    if (stream.opens.load() == 0) unused = open->ranges(stream, 0);
+    streams.take_name(at);
+  }
+  open->discard(unused);
+  open->hand_over();
+  return true;
+}
+
+bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
+  require_name(from, path_);
+  require_name(to, path_);
+  auto open = join(false);
+  auto elsewhere = contents(open.get(), true);
+  if (!open) {
+    if (elsewhere->find(from) == nullptr) return false;
+    open = join(true);
+    elsewhere = contents(open.get(), true);
+  }
+  std::vector<std::pair<int64_t, int64_t>> unused;
+  {
+    SharedStreams& streams = open->streams();
+    const SharedStreams::NamesLock lock(streams);
+    const SharedPlace at = find(*open, *elsewhere, from);
+    if (at == 0) return false;
+    const SharedPlace there = find(*open, *elsewhere, to);
+    if (there != 0 && keep) throw os_error("there is already a stream of this name in", path_, EEXIST);
+    if (there == at) return true;
+    ContainerRecord record{.kind = RecordKind::rename, .time = streams.tick()};
+    record.stream = open->recorded(streams.stream(at).key);
+    record.name = to;
+    const SharedPlace entry = streams.make_entry(at, to);
+    try {
+      open->writer().record(record);
+    } catch (...) {
+      streams.drop_entry(entry);
+      throw;
+    }
+    if (there != 0 && streams.stream(there).opens.load() == 0)
+      unused = open->ranges(streams.stream(there), 0);
+    streams.give_name(entry, record.time);
+  }
+  open->discard(unused);
+  open->hand_over();
+  return true;
+}
+
+void HostSet::list(std::string_view prefix, const Visit& visit) {
+  const auto open = join(false);
+  const auto elsewhere = contents(open.get(), true);
+  std::vector<std::pair<std::string, StreamStatus>> found;
+  if (open) {
+    SharedStreams& streams = open->streams();
+    const SharedStreams::NamesLock lock(streams);
+    for (const auto& [name, stream] : elsewhere->names)
+      if (name.starts_with(prefix)) find(*open, *elsewhere, name);
+    streams.for_each([&](SharedPlace at) {
+      if (const auto name = streams.name_of(at); name.starts_with(prefix))
+        found.emplace_back(name, sheaf::status_of(streams.stream(at)));
+    });
+  } else {
+    for (const auto& [name, stream] : elsewhere->names)
+      if (name.starts_with(prefix)) found.emplace_back(name, status_of(*stream));
+  }
+  for (const auto& [name, status] : found) visit(name, status);
+}
+
+}  // namespace
+
+std::shared_ptr<ContainerSet> ContainerSet::open(Store& store, const std::string& path,
+                                                 const ContainerHost& host) {
+  return std::make_shared<HostSet>(store, path, host);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,175 @@
+#include "container/container_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "format/fields.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using namespace format;
+
+constexpr int64_t first_area = 4096;  // bytes: a process that writes one stream needs no more
+constexpr int64_t largest_area = 1 << 20;
+constexpr int64_t first_stretch = 64 << 10;  // bytes
+constexpr int64_t largest_stretch = 8 << 20;
+constexpr size_t most_mapped = 64;      // areas; of older ones few pieces still grow
+constexpr int64_t aligned_from = 4096;  // bytes: requests of so many do not share pages, as those of files
+constexpr int64_t alignment = 8;
+
+int64_t whole_pages(int64_t bytes) { return must_fit(align_up(bytes, container_page), "a container"); }
+
+// A store that is there or not, also for who is killed.
+void store_word(std::byte* at, uint64_t word) {
+  std::byte little[8];
+  put_little<uint64_t>(little, word);
+  uint64_t raw;
+  std::memcpy(&raw, little, sizeof raw);
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at)).store(raw, std::memory_order_release);
+}
+
+}  // namespace
+
+void ContainerWriter::begin(File& file, const ContainerHeader& header) {
+  const auto bytes = encode(header);
+  const std::array<std::byte, container_page> table{};
+  file.write_at(table, container_page);
+  file.write_at(bytes, 0);
+}
+
+int64_t ContainerWriter::record(const ContainerRecord& record) {
+  const std::lock_guard guard(mutex_);
+  const int64_t bytes = size_of(record);
+  if (areas_.empty() || used_ + bytes > areas_.back().area.bytes) next_area(bytes);
+  const LogArea& log = areas_.back();
+  const int64_t place = log.area.place + used_;
+  buffer_.clear();
+  encode(record, streams_.head().identity, place, buffer_);
+  if (log.memory) {
+    std::memcpy(log.memory.get() + used_, buffer_.data(), buffer_.size());
+  } else {
+    file_.write_at(buffer_, place);
+  }
+  used_ += bytes;
+  return place;
+}
+
+void ContainerWriter::note_length(int64_t record, int64_t length, int64_t modified) {
+  const uint64_t word = length_word(length, streams_.head().identity, record);
+  const int64_t at = record + piece_words_at;
+  {
+    const std::lock_guard guard(mutex_);
+    for (auto log = areas_.rbegin(); log != areas_.rend(); ++log) {
+      if (at < log->area.place || at >= log->area.place + log->area.bytes) continue;
+      if (!log->memory) break;
+      std::byte* const words = log->memory.get() + (at - log->area.place);
+      store_word(words, word);
+      store_word(words + 8, static_cast<uint64_t>(modified));
+      return;
+    }
+  }
+  std::array<std::byte, 16> words;
+  put_little<uint64_t>(words.data(), word);
+  put_little<int64_t>(words.data() + 8, modified);
+  file_.write_at(words, at);
+}
+
+ContainerWriter::Room ContainerWriter::room(int64_t least, int64_t wanted) {
+  const int64_t unit = least >= aligned_from ? container_page : alignment;
+  const std::lock_guard guard(mutex_);
+  int64_t begin = must_fit(align_up(stretch_, unit), "a container");
+  if (wanted > stretch_end_ - begin) {
+    // What is large has a stretch of its own, which another piece must not be behind: it may grow there.
+    if (least > stretch_end_ - begin || wanted >= next_stretch_) {
+      next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
+      const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
+      begin = streams_.head().tail.fetch_add(bytes);
+      stretch_end_ = begin + bytes;
+    } else {
+      wanted = stretch_end_ - begin;
+    }
+  }
+  stretch_ = begin + wanted;
+  return {begin, wanted};
+}
+
+bool ContainerWriter::extend(int64_t end, int64_t wanted) {
+  const std::lock_guard guard(mutex_);
+  if (end != stretch_) return false;
+  if (wanted > stretch_end_ - stretch_) {
+    // The next stretch may begin where this one ends.
+    const int64_t bytes = whole_pages(std::max(wanted, next_stretch_));
+    int64_t tail = stretch_end_;
+    if (!streams_.head().tail.compare_exchange_strong(tail, stretch_end_ + bytes)) return false;
+    next_stretch_ = std::clamp(2 * next_stretch_, first_stretch, largest_stretch);
+    stretch_end_ += bytes;
+  }
+  stretch_ += wanted;
+  return true;
+}
+
+std::shared_ptr<std::byte> ContainerWriter::map(const Area& area) {
+  return mapped_ ? file_.map(area.place, area.bytes) : nullptr;
+}
+
+// Zeros first, so that there is room for the records; then the entry, without which nobody would look there.
+void ContainerWriter::next_area(int64_t least) {
+  const int64_t before = areas_.empty() ? first_area / 4 : areas_.back().area.bytes;
+  Area area;
+  area.bytes = whole_pages(std::max(least, std::min(4 * before, largest_area)));
+  area.place = streams_.head().tail.fetch_add(area.bytes);
+  file_.write_at(std::vector<std::byte>(static_cast<size_t>(area.bytes)), area.place);
+  enter(area);
+  if (areas_.size() >= most_mapped) areas_.erase(areas_.begin());
+  areas_.push_back({area, map(area)});
+  used_ = 0;
+}
+
+void ContainerWriter::enter(const Area& area) {
+  SharedStreams::Head& head = streams_.head();
+  head.tables.lock();
+  const std::unique_ptr<SharedStreams::Head, void (*)(SharedStreams::Head*)> locked(
+      &head, [](SharedStreams::Head* h) { h->tables.unlock(); });
+  const auto write = [&](const Area& entered, int64_t entry) {
+    const int64_t place = head.last_table + entry * area_entry_size;
+    file_.write_at(encode(entered, head.identity, place), place);
+  };
+  if (head.last_entries == areas_in_table) {
+    const Area table{head.tail.fetch_add(container_page), container_page};
+    file_.write_at(std::array<std::byte, container_page>{}, table.place);
+    write(table, areas_in_table);
+    head.last_table = table.place;
+    head.last_entries = 0;
+  }
+  write(area, head.last_entries);
+  ++head.last_entries;
+}
+
+void ContainerWriter::note_change() {
+  const auto change = static_cast<uint64_t>(streams_.tick());
+  const std::lock_guard guard(mutex_);
+  if (!header_) header_ = map({0, container_page});
+  if (header_) {
+    store_word(header_.get() + container_changes_at, change);
+    return;
+  }
+  std::array<std::byte, 8> word;
+  put_little<uint64_t>(word.data(), change);
+  file_.write_at(word, container_changes_at);
+}
+
+// Area and stretch are the parent's.
+void ContainerWriter::after_fork(bool in_child) {
+  if (in_child) {
+    areas_.clear();
+    stretch_ = stretch_end_ = 0;
+  }
+  mutex_.unlock();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,75 @@
+// container/container_writer: how one process writes to the container of its host (docs/format.md, section
+// 19).
+//
+// It has an area for its records and a stretch for bytes of streams, takes the next ones when these are full,
+// and shares neither with anybody. Where the file system lets files be mapped, records are stored into the
+// mapped file: that costs no system call, and is there as well if the process is killed.
+//
+// Threads: any. Forks: before_fork() on the thread that forks, then after_fork() on both sides. Throws what
+// writing to files throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "container/shared_streams.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class ContainerWriter {
+ public:
+  // `mapped`: mappings agree with reads. Both outlive the writer.
+  ContainerWriter(File& file, SharedStreams& streams, bool mapped)
+      : file_(file), streams_(streams), mapped_(mapped) {}
+
+  // Makes the container empty: a header and a table of areas.
+  static void begin(File& file, const format::ContainerHeader& header);
+
+  // Appends a record; returns its place.
+  int64_t record(const format::ContainerRecord& record);
+
+  // A piece has grown, or was written again. `record`: the place of its record, whoever has written it.
+  void note_length(int64_t record, int64_t length, int64_t modified);
+
+  // Room for `least` bytes of a stream, better for `wanted` >= least.
+  struct Room {
+    int64_t place = 0;
+    int64_t bytes = 0;
+  };
+  Room room(int64_t least, int64_t wanted);
+  // `wanted` bytes more behind room that ends at `end`; false: somebody has them.
+  bool extend(int64_t end, int64_t wanted);
+
+  // Says to other hosts that there is something new.
+  void note_change();
+
+  void before_fork() { mutex_.lock(); }
+  void after_fork(bool in_child);
+
+ private:
+  struct LogArea {
+    format::Area area;
+    std::shared_ptr<std::byte> memory;  // null: not mapped
+  };
+
+  void next_area(int64_t least);
+  void enter(const format::Area& area);
+  std::shared_ptr<std::byte> map(const format::Area& area);
+
+  File& file_;
+  SharedStreams& streams_;
+  const bool mapped_;
+  std::mutex mutex_;            // guards what follows
+  std::vector<LogArea> areas_;  // the last ones, the newest at the end
+  int64_t used_ = 0;            // bytes of the newest
+  int64_t stretch_ = 0;         // place of what is free of the stretch
+  int64_t stretch_end_ = 0;
+  int64_t next_stretch_ = 0;  // bytes
+  std::vector<std::byte> buffer_;
+  std::shared_ptr<std::byte> header_;  // mapped; null: not yet, or never
+};
+
+}  // namespace sheaf

@@ -1,0 +1,415 @@
+#include "container/host_stream.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using format::ContainerRecord;
+using format::RecordKind;
+
+constexpr int64_t most_ahead =
+    4 << 20;  // bytes: a stream that others get between gets so much more room at once
+constexpr int64_t zeros_at_once = 1 << 20;
+
+int64_t now() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+int64_t total_of(std::span<const std::span<const std::byte>> parts) {
+  int64_t total = 0;
+  for (const auto& part : parts) total = must_fit(checked_add(total, std::ssize(part)), "a request");
+  return total;
+}
+
+}  // namespace
+
+uint64_t number_of(const format::StreamKey& key) {
+  const uint64_t origin = (key.origin * 0x9e3779b97f4a7c15u) >> 41;
+  return (origin << 40) ^ key.number;
+}
+
+StreamStatus status_of(SharedStream& stream) {
+  StreamStatus status;
+  status.number = number_of(stream.key);
+  status.size = stream.size.load(std::memory_order_acquire);
+  status.modified = stream.modified.load(std::memory_order_relaxed);
+  status.changed = stream.changed.load(std::memory_order_relaxed);
+  status.mode = stream.mode.load(std::memory_order_relaxed);
+  status.linked = stream.entry.load(std::memory_order_relaxed) != 0;
+  return status;
+}
+
+void require_name(std::string_view name, const std::string& set) {
+  if (name.empty()) throw os_error("a stream needs a name in", set, ENOENT);
+  if (std::ssize(name) > longest_stream_name)
+    throw os_error("the name of a stream is too long for", set, ENAMETOOLONG);
+  if (name.find('\0') != std::string_view::npos) throw os_error("a name with NUL cannot be in", set, EINVAL);
+}
+
+HostStream::HostStream(std::shared_ptr<OpenSet> set, SharedPlace at, bool writable)
+    : set_(std::move(set)),
+      streams_(set_->streams()),
+      at_(at),
+      stream_(streams_.stream(at)),
+      writable_(writable) {
+  streams_.open(at_);
+  noted_ = set_->note_open(at_);
+}
+
+HostStream::~HostStream() {
+  try {
+    if (has_written_) flush();
+  } catch (const std::exception&) {
+  }
+  set_->note_close(noted_);
+  std::vector<std::pair<int64_t, int64_t>> unused;
+  {
+    const SharedStreams::NamesLock lock(streams_);
+    if (stream_.entry.load() == 0 && stream_.opens.load() == 1) unused = set_->ranges(stream_, 0);
+    streams_.close(at_);
+  }
+  set_->discard(unused);
+}
+
+void HostStream::require_writable() const {
+  if (!writable_) throw os_error("a stream is not open for writing in", set_->file().path(), EBADF);
+}
+
+// --- what is where
+
+void HostStream::look() {
+  const uint64_t version = stream_.version.load();
+  if (version != version_) {
+    pieces_.clear();
+    seen_ = 0;
+    version_ = version;
+    growth_ = stream_.growth.load();
+  }
+  const auto take = [&](SharedPlace at) {
+    const SharedPiece& piece = streams_.piece(at);
+    pieces_.put(piece.offset, {.length = piece.length.load(), .place = piece.place, .tag = at});
+  };
+  if (growth_ != stream_.growth.load()) {
+    for (SharedPlace at = stream_.first.load(); at != 0 && seen_ != 0; at = streams_.piece(at).next.load()) {
+      if (streams_.piece(at).record != 0) take(at);
+      if (at == seen_) break;
+    }
+    growth_ = stream_.growth.load();
+  }
+  SharedPlace at = seen_ == 0 ? stream_.first.load() : streams_.piece(seen_).next.load();
+  for (; at != 0; at = streams_.piece(at).next.load()) {
+    take(at);
+    seen_ = at;
+  }
+}
+
+size_t HostStream::plan(int64_t offset, int64_t bytes, std::span<Segment> segments) {
+  size_t count = 0;
+  while (bytes > 0 && count < segments.size()) {
+    const PieceMap::At at = pieces_.at(offset);
+    Segment& segment = segments[count++];
+    segment.piece = at.piece;
+    segment.piece.length = std::min(at.piece.length, bytes);
+    if (!at.found) {
+      segment.piece.tag = 0;
+    } else {
+      const SharedPiece& piece = streams_.piece(at.piece.tag);
+      segment.origin = piece.origin;
+      if (piece.origin != 0) segment.piece.task = piece.capacity.load();
+    }
+    offset += segment.piece.length;
+    bytes -= segment.piece.length;
+  }
+  return count;
+}
+
+// --- reading
+
+void HostStream::fetch(const Segment& segment, std::span<std::byte> data) {
+  if (segment.piece.tag == 0) {
+    std::memset(data.data(), 0, data.size());
+  } else if (segment.origin == 0) {
+    const size_t got = set_->file().read_at(data, segment.piece.place);
+    std::memset(data.data() + got, 0, data.size() - got);
+  } else {
+    read_piece(set_->source(segment.origin), segment.piece, data);
+  }
+}
+
+size_t HostStream::read(std::span<std::byte> data, int64_t offset) {
+  if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
+  std::array<Segment, 8> segments;
+  size_t done = 0;
+  while (done < data.size()) {
+    size_t count = 0;
+    const int64_t from = offset + static_cast<int64_t>(done);
+    {
+      const SharedStreams::StreamLock lock(streams_, at_);
+      look();
+      const int64_t left = stream_.size.load() - from;
+      if (left > 0)
+        count = plan(from, std::min(left, std::ssize(data) - static_cast<int64_t>(done)), segments);
+    }
+    if (count == 0) break;
+    for (const Segment& segment : std::span(segments).first(count)) {
+      fetch(segment, data.subspan(done, static_cast<size_t>(segment.piece.length)));
+      done += static_cast<size_t>(segment.piece.length);
+    }
+  }
+  return done;
+}
+
+// --- writing
+
+// Bytes [done, done + bytes) of all parts.
+void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
+  if (parts.size() == 1)
+    return set_->file().write_at(parts[0].subspan(static_cast<size_t>(done), static_cast<size_t>(bytes)),
+                                 place);
+  std::vector<std::span<const std::byte>> some;
+  for (auto part : parts) {
+    const auto skipped = static_cast<size_t>(std::min(done, std::ssize(part)));
+    part = part.subspan(
+        skipped, static_cast<size_t>(std::min(bytes, std::ssize(part) - static_cast<int64_t>(skipped))));
+    done -= static_cast<int64_t>(skipped);
+    bytes -= std::ssize(part);
+    if (!part.empty()) some.push_back(part);
+  }
+  set_->file().write_vector_at(some, place);
+}
+
+void HostStream::has_written(int64_t end, int64_t time) {
+  if (end > stream_.size.load()) stream_.size.store(end, std::memory_order_release);
+  stream_.modified.store(time);
+  stream_.changed.store(time);
+}
+
+int64_t HostStream::write_over(Parts parts, int64_t done, int64_t bytes, const StreamPiece& piece) {
+  put(parts, done, bytes, piece.place);
+  restamp_ = true;
+  has_written(0, now());
+  return bytes;
+}
+
+// Bytes that follow those of a piece are added to it, if they can lie behind it.
+int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset) {
+  if (offset == 0) return 0;
+  const PieceMap::At before = pieces_.at(offset - 1);
+  if (!before.found) return 0;
+  SharedPiece& piece = streams_.piece(before.piece.tag);
+  const int64_t length = piece.length.load();
+  if (piece.record == 0 || piece.offset + length != offset || piece.time <= stream_.cut.load()) return 0;
+  bytes = std::min(bytes, format::longest_piece - length);
+  int64_t room = piece.capacity.load() - length;
+  if (room < bytes && set_->writer().extend(piece.place + piece.capacity.load(), bytes - room)) {
+    piece.capacity.store(length + bytes);
+    room = bytes;
+  }
+  bytes = std::min(bytes, room);
+  if (bytes <= 0) return 0;
+  put(parts, done, bytes, piece.place + length);
+  const int64_t time = now();
+  set_->writer().note_length(piece.record, length + bytes, time);
+  piece.length.store(length + bytes, std::memory_order_release);
+  growth_ = stream_.growth.fetch_add(1) + 1;
+  pieces_.put(piece.offset, {.length = length + bytes, .place = piece.place, .tag = before.piece.tag});
+  has_written(offset + bytes, time);
+  return bytes;
+}
+
+void HostStream::write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap) {
+  const SharedPlace at = streams_.make_piece();
+  SharedPiece& piece = streams_.piece(at);
+  try {
+    const int64_t ahead = offset >= stream_.size.load() ? std::min(stream_.size.load(), most_ahead) : 0;
+    const auto room = set_->writer().room(bytes, std::min(std::max(bytes, ahead), std::max(bytes, gap)));
+    put(parts, done, bytes, room.place);
+    ContainerRecord record{
+        .kind = RecordKind::piece, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+    record.offset = offset;
+    record.place = room.place;
+    record.length = bytes;
+    record.modified = record.time;
+    piece.record = set_->writer().record(record);
+    piece.offset = offset;
+    piece.length = bytes;
+    piece.capacity = room.bytes;
+    piece.place = room.place;
+    piece.time = record.time;
+  } catch (...) {
+    streams_.drop_piece(at);
+    throw;
+  }
+  streams_.add_piece(stream_, at);
+  pieces_.put(offset, {.length = bytes, .place = piece.place, .tag = at});
+  seen_ = at;
+  has_written(offset + bytes, piece.time);
+}
+
+void HostStream::write_locked(Parts parts, int64_t offset) {
+  const int64_t total = total_of(parts);
+  if (offset < 0) throw os_error("there is no such offset in a stream of", set_->file().path(), EINVAL);
+  if (offset > largest_stream || total > largest_stream - offset)
+    throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
+  look();
+  has_written_ = true;
+  for (int64_t done = 0; done < total;) {
+    const PieceMap::At at = pieces_.at(offset + done);
+    const int64_t bytes = std::min({total - done, at.piece.length, format::longest_piece});
+    if (at.found && streams_.piece(at.piece.tag).origin == 0) {
+      done += write_over(parts, done, bytes, at.piece);
+      continue;
+    }
+    const int64_t added = at.found ? 0 : write_behind(parts, done, bytes, offset + done);
+    if (added == 0) write_new(parts, done, bytes, offset + done, at.piece.length);
+    done += added == 0 ? bytes : added;
+  }
+}
+
+void HostStream::write(Parts parts, int64_t offset) {
+  require_writable();
+  const SharedStreams::StreamLock lock(streams_, at_);
+  write_locked(parts, offset);
+}
+
+int64_t HostStream::append(Parts parts) {
+  require_writable();
+  const SharedStreams::StreamLock lock(streams_, at_);
+  const int64_t end = stream_.size.load();
+  write_locked(parts, end);
+  return end + total_of(parts);
+}
+
+void HostStream::truncate(int64_t size) {
+  require_writable();
+  if (size < 0) throw os_error("there is no such size of a stream of", set_->file().path(), EINVAL);
+  if (size > largest_stream) throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
+  std::vector<std::pair<int64_t, int64_t>> unused;
+  const SharedStreams::StreamLock lock(streams_, at_);
+  if (size == 0 && stream_.size.load() == 0 && stream_.first.load() == 0) return;
+  if (size < stream_.size.load()) unused = set_->ranges(stream_, size);
+  ContainerRecord record{
+      .kind = RecordKind::size, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+  record.size = size;
+  set_->writer().record(record);
+  streams_.cut(stream_, size, record.time);
+  set_->discard(unused);
+  has_written_ = true;
+}
+
+void HostStream::allocate(int64_t offset, int64_t length, bool extend) {
+  require_writable();
+  const auto end = checked_add(offset, length);
+  if (offset < 0 || length <= 0)
+    throw os_error("there is no such range in a stream of", set_->file().path(), EINVAL);
+  if (!end || *end > largest_stream)
+    throw os_error("a stream cannot be so long in", set_->file().path(), EFBIG);
+  const SharedStreams::StreamLock lock(streams_, at_);
+  look();
+  const std::vector<std::byte> zeros(static_cast<size_t>(std::min(length, zeros_at_once)));
+  const int64_t stop = extend ? *end : std::min(*end, stream_.size.load());
+  while (offset < stop) {
+    const PieceMap::At at = pieces_.at(offset);
+    const int64_t bytes =
+        std::min(stop - offset, at.found ? at.piece.length : std::min(at.piece.length, zeros_at_once));
+    if (!at.found) {
+      const auto part = std::span(zeros).first(static_cast<size_t>(std::min(bytes, std::ssize(zeros))));
+      write_locked({&part, 1}, offset);
+      offset += std::ssize(part);
+    } else {
+      offset += bytes;
+    }
+  }
+}
+
+// --- the rest
+
+void HostStream::set(const StreamAttributes& attributes) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  ContainerRecord record{
+      .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+  record.which =
+      (attributes.mode ? format::sets_mode : 0) | (attributes.modified ? format::sets_modified : 0);
+  record.mode = attributes.mode.value_or(0);
+  record.modified = attributes.modified.value_or(0);
+  set_->writer().record(record);
+  if (attributes.mode) stream_.mode.store(*attributes.mode);
+  if (attributes.modified) {
+    stream_.modified.store(*attributes.modified);
+    restamp_ = false;
+  }
+  stream_.changed.store(record.time);
+}
+
+std::string HostStream::name() {
+  const SharedStreams::NamesLock lock(streams_);
+  return std::string(streams_.name_of(at_));
+}
+
+std::optional<int64_t> HostStream::next_data(int64_t offset) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  look();
+  const PieceMap::At at = pieces_.at(offset);
+  const int64_t found = at.found                                ? offset
+                        : at.piece.length == INT64_MAX - offset ? INT64_MAX
+                                                                : offset + at.piece.length;
+  return offset >= 0 && found < stream_.size.load() ? std::optional(found) : std::nullopt;
+}
+
+std::optional<int64_t> HostStream::next_hole(int64_t offset) {
+  const SharedStreams::StreamLock lock(streams_, at_);
+  look();
+  const int64_t size = stream_.size.load();
+  if (offset < 0 || offset >= size) return std::nullopt;
+  while (offset < size) {
+    const PieceMap::At at = pieces_.at(offset);
+    if (!at.found) break;
+    offset += at.piece.length;
+  }
+  return std::min(offset, size);
+}
+
+ContainerStream::Place HostStream::place_of(int64_t offset) {
+  std::array<Segment, 1> segment;
+  {
+    const SharedStreams::StreamLock lock(streams_, at_);
+    look();
+    const int64_t left = stream_.size.load() - offset;
+    if (offset < 0 || left <= 0 || plan(offset, left, segment) == 0 || segment[0].piece.tag == 0) return {};
+  }
+  const auto file = segment[0].origin == 0 ? set_->shared_file() : set_->source(segment[0].origin).file;
+  if (!file) return {};
+  return {file, segment[0].piece.place, segment[0].piece.length};
+}
+
+void HostStream::flush() {
+  if (!has_written_.exchange(false)) return;
+  {
+    const SharedStreams::StreamLock lock(streams_, at_);
+    if (restamp_) {
+      ContainerRecord record{
+          .kind = RecordKind::attributes, .time = streams_.tick(), .stream = set_->recorded(stream_.key)};
+      record.which = format::sets_modified;
+      record.modified = stream_.modified.load();
+      set_->writer().record(record);
+      restamp_ = false;
+    }
+  }
+  set_->hand_over();
+}
+
+void HostStream::sync() {
+  if (has_written_) flush();
+  set_->file().sync();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,79 @@
+// container/host_stream: a stream that is open on the host whose processes share it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "container/container_set.hpp"
+#include "container/open_set.hpp"
+#include "container/piece_map.hpp"
+
+namespace sheaf {
+
+// What status() says of a shared stream. Any thread, without a lock.
+StreamStatus status_of(SharedStream& stream);
+// The number of a stream for programs, by its key.
+uint64_t number_of(const format::StreamKey& key);
+
+void require_name(std::string_view name, const std::string& set);
+
+class HostStream final : public ContainerStream {
+ public:
+  // Under the lock of names: the stream is open from now on.
+  HostStream(std::shared_ptr<OpenSet> set, SharedPlace at, bool writable);
+  ~HostStream() override;
+
+  size_t read(std::span<std::byte> data, int64_t offset) override;
+  void write(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  int64_t append(std::span<const std::span<const std::byte>> parts) override;
+  void truncate(int64_t size) override;
+  void allocate(int64_t offset, int64_t length, bool extend) override;
+  StreamStatus status() override { return status_of(stream_); }
+  void set(const StreamAttributes& attributes) override;
+  std::string name() override;
+  std::optional<int64_t> next_data(int64_t offset) override;
+  std::optional<int64_t> next_hole(int64_t offset) override;
+  Place place_of(int64_t offset) override;
+  void flush() override;
+  void sync() override;
+
+ private:
+  using Parts = std::span<const std::span<const std::byte>>;
+  struct Segment {
+    StreamPiece piece;  // tag 0: zeros
+    uint64_t origin = 0;
+  };
+
+  // Under the lock of the stream:
+  void look();
+  void write_locked(Parts parts, int64_t offset);
+  int64_t write_over(Parts parts, int64_t done, int64_t bytes, const StreamPiece& piece);
+  int64_t write_behind(Parts parts, int64_t done, int64_t bytes, int64_t offset);
+  void write_new(Parts parts, int64_t done, int64_t bytes, int64_t offset, int64_t gap);
+  void put(Parts parts, int64_t done, int64_t bytes, int64_t place);
+  void has_written(int64_t end, int64_t time);
+  size_t plan(int64_t offset, int64_t bytes, std::span<Segment> segments);
+
+  void fetch(const Segment& segment, std::span<std::byte> data);
+  void require_writable() const;
+
+  const std::shared_ptr<OpenSet> set_;
+  SharedStreams& streams_;
+  const SharedPlace at_;
+  SharedStream& stream_;
+  const bool writable_;
+  OpenSet::Opens::iterator noted_;
+
+  // Under the lock of the stream: what this object knows of its pieces.
+  PieceMap pieces_;  // tag: the place of the piece
+  SharedPlace seen_ = 0;
+  uint64_t version_ = 0;
+  uint64_t growth_ = 0;
+  bool restamp_ = false;                   // the time of the stream is not in a record
+  std::atomic<bool> has_written_ = false;  // since the last flush
+};
+
+}  // namespace sheaf

@@ -1,0 +1,87 @@
+#include "container/named_streams.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "container/container_names.hpp"
+#include "container/replay.hpp"
+
+namespace sheaf {
+
+namespace {
+
+class SetStreams final : public NamedStreams {
+ public:
+  explicit SetStreams(SetContents contents) : contents_(std::move(contents)) {
+    for (const SetSource& source : contents_.sources)
+      origins_.push_back({source.path, source.base == nullptr, 0, source.file_bytes, source.damage});
+    for (const auto& [name, stream] : contents_.names) sorted_.push_back(stream);
+    std::ranges::sort(sorted_, {}, &ReplayedStream::name);
+    for (const ReplayedStream* const stream : sorted_) {
+      streams_.push_back({stream->name, stream->size, stream->modified(), stream->mode});
+      count(*stream);
+    }
+  }
+
+  const std::vector<NamedStream>& streams() const override { return streams_; }
+
+  std::optional<size_t> find(std::string_view name) const override {
+    const auto found = std::ranges::lower_bound(streams_, name, {}, &NamedStream::name);
+    if (found == streams_.end() || found->name != name) return std::nullopt;
+    return static_cast<size_t>(found - streams_.begin());
+  }
+
+  size_t read(size_t stream, std::span<std::byte> data, int64_t offset) const override {
+    const ReplayedStream& one = *sorted_.at(stream);
+    if (offset < 0) throw Error(Code::invalid_argument, "there is no offset below 0 in '" + one.name + "'");
+    return read_pieces(contents_.sources, one.pieces, one.size, data, offset);
+  }
+
+  std::optional<int64_t> next_data(size_t stream, int64_t offset) const override {
+    const ReplayedStream& one = *sorted_.at(stream);
+    if (offset < 0 || offset >= one.size) return std::nullopt;
+    const PieceMap::At at = one.pieces.at(offset);
+    if (at.found) return offset;
+    if (at.piece.length >= one.size - offset) return std::nullopt;
+    return offset + at.piece.length;
+  }
+
+  const std::vector<Origin>& origins() const override { return origins_; }
+
+ private:
+  // Of whom a stream is, and what of it is not there.
+  void count(const ReplayedStream& stream) {
+    const auto by_origin = std::ranges::find(contents_.sources, stream.key.origin, &SetSource::origin);
+    const bool piece = !stream.pieces.all().empty();
+    const size_t of = piece ? stream.pieces.all().begin()->second.source
+                            : static_cast<size_t>(by_origin - contents_.sources.begin());
+    if (of < origins_.size()) ++origins_[of].streams;
+    for (const auto& [offset, part] : stream.pieces.all()) {
+      Origin& origin = origins_[part.source];
+      if (origin.is_container && origin.damage.empty() && part.place > origin.file_bytes - part.length)
+        origin.damage = "it ends before bytes of '" + stream.name + "', which read as zeros";
+    }
+  }
+
+  const SetContents contents_;
+  std::vector<const ReplayedStream*> sorted_;
+  std::vector<NamedStream> streams_;
+  std::vector<Origin> origins_;
+};
+
+}  // namespace
+
+std::shared_ptr<const NamedStreams> NamedStreams::open(Store& store, const std::string& path) {
+  const bool alone = set_of_container(path) && store.status(path).exists;
+  const std::vector<std::string> containers = alone ? std::vector{path} : containers_of(store, path);
+  SetContents contents = read_set(store, containers, alone ? std::string() : path, 0, true);
+  if (contents.sources.empty() && containers.empty()) {
+    if (!store.status(path).exists)
+      throw file_error(Code::not_found, path, "there is neither a multifile nor a container of this name");
+    throw file_error(Code::unsupported, path,
+                     "is a multifile whose tasks have no names, and there is no container beside it");
+  }
+  return std::make_shared<SetStreams>(std::move(contents));
+}
+
+}  // namespace sheaf

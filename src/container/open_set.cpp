@@ -1,0 +1,285 @@
+#include "container/open_set.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "container/container_names.hpp"
+#include "container/set_forks.hpp"
+#include "process/process_identity.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t worth_discarding = 64 << 10;  // bytes: less is not worth a system call
+
+// Shared memory of a file: the same for whoever has it open, by whatever name.
+std::string memory_key(const FileStatus& status, const std::string& container) {
+  std::array<char, 64> text;
+  if (status.number != 0) {
+    std::snprintf(text.data(), text.size(), "%llx-%llx-%llx", static_cast<unsigned long long>(own_user()),
+                  static_cast<unsigned long long>(status.device),
+                  static_cast<unsigned long long>(status.number));
+  } else {  // files of this process
+    const uint64_t name = format::hash_of(std::as_bytes(std::span(container)));
+    std::snprintf(text.data(), text.size(), "p%lld-%llx", static_cast<long long>(process_number()),
+                  static_cast<unsigned long long>(name));
+  }
+  return text.data();
+}
+
+format::Identity new_identity() {
+  format::Identity identity;
+  const uint64_t halves[2] = {random_number() | 1, random_number()};
+  std::memcpy(identity.data(), halves, sizeof halves);
+  return identity;
+}
+
+// Of file systems known to keep room for what is written through a mapping of bytes that were written before.
+bool can_be_mapped(const FileSystemTraits& traits) {
+  return traits.mmap && traits.coherence == Coherence::local &&
+         (traits.kind == FileSystem::ext4 || traits.kind == FileSystem::xfs ||
+          traits.kind == FileSystem::tmpfs);
+}
+
+}  // namespace
+
+// --- SetView
+
+std::vector<SetView::Seen> SetView::look() {
+  std::vector<Seen> seen;
+  for (const std::string& path : containers_of(store_, path_)) {
+    if (path == own_) continue;
+    try {
+      seen.push_back({path, read_container_changes(store_, path)});
+    } catch (const Error& e) {
+      if (e.code() != Code::not_found) throw;
+    }
+  }
+  if (const FileStatus base = store_.status(path_); base.exists)
+    seen.push_back({path_, static_cast<uint64_t>(base.size) ^ base.number << 32});
+  return seen;
+}
+
+void SetView::read(uint64_t own_origin) {
+  std::vector<std::string> containers;
+  for (const Seen& one : seen_)
+    if (one.path != path_) containers.push_back(one.path);
+  if (own_origin != 0) containers.push_back(own_);
+  const bool has_base = !seen_.empty() && seen_.back().path == path_;
+  contents_ =
+      std::make_shared<SetContents>(read_set(store_, containers, has_base ? path_ : "", own_origin, false));
+}
+
+std::shared_ptr<const SetContents> SetView::now(bool look_again, uint64_t own_origin) {
+  const std::lock_guard guard(mutex_);
+  if (!known_ || look_again) {
+    std::vector<Seen> seen = look();
+    if (!known_ || seen != seen_) {
+      seen_ = std::move(seen);
+      if (seen_.empty()) {
+        contents_ = std::make_shared<SetContents>();
+      } else {
+        read(own_origin);
+      }
+      known_ = true;
+    }
+  }
+  return contents_;
+}
+
+std::shared_ptr<const SetContents> SetView::again(uint64_t own_origin) {
+  const std::lock_guard guard(mutex_);
+  seen_ = look();
+  read(own_origin);
+  known_ = true;
+  return contents_;
+}
+
+// --- OpenSet
+
+std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, const std::string& host,
+                                       const std::string& memory_directory, bool make) {
+  const std::string container = container_name(path, host);
+  for (;;) {
+    if (!make && !store.status(container).exists) return nullptr;
+    std::shared_ptr<OpenSet> set(new OpenSet(store, path, container));
+    if (!set->join_once(store, container, host, memory_directory, make)) continue;
+    note_set(set.get());
+    set->registered_ = true;
+    return set;
+  }
+}
+
+// False: the container was removed meanwhile.
+bool OpenSet::join_once(Store& store, const std::string& container, const std::string& host,
+                        const std::string& directory, bool make) {
+  try {
+    file_ = store.open(container, make ? Access::create : Access::write);
+  } catch (const Error& e) {
+    if (e.code() == Code::not_found && !make) return false;
+    throw;
+  }
+  const FileStatus status = file_->status();
+  memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
+                             [&](HostMemory& memory) { fill(store, container, host, memory); });
+  const FileStatus now = store.status(container);
+  if (!now.exists || now.number != status.number || now.device != status.device) return false;
+  streams_ = std::make_unique<SharedStreams>(*memory_);
+  origin_ = format::short_identity(streams_->head().identity);
+  const FileSystemTraits traits = store.traits(container);
+  local_ = traits.coherence == Coherence::local;
+  writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, can_be_mapped(traits));
+  // For who wants to know, on this host or where locks reach further, whether somebody has the set open.
+  try {
+    file_->try_lock(0, 1, false);
+  } catch (const Error&) {
+  }
+  return true;
+}
+
+// Nobody else has the container open.
+void OpenSet::fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory) {
+  auto contents = read_container(store, container);
+  if (!contents) {
+    format::ContainerHeader header{.identity = new_identity(), .host = host};
+    header.made = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    ContainerWriter::begin(*file_, header);
+    contents = read_container(store, container);
+    if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
+  }
+  SharedStreams streams(memory);
+  streams.make(contents->header.identity);
+  streams_ = std::make_unique<SharedStreams>(memory);
+  origin_ = format::short_identity(contents->header.identity);
+  SharedStreams::Head& head = streams.head();
+  head.last_table = contents->last_table;
+  head.last_entries = contents->last_entries;
+  head.tail =
+      must_fit(align_up(std::max(contents->file_bytes, 2 * format::container_page), format::container_page),
+               "a container");
+  if (contents->records.empty()) return;
+  contents.reset();
+  const auto set = view_.again(origin_);
+  head.clock = set->newest;
+  head.numbers = set->next_number - 1;
+  for (const ReplayedStream& stream : set->streams) {
+    if (stream.name.empty() || !stream.here) continue;
+    const SharedPlace at = streams.make_stream(stream.key, stream.mode, stream.written);
+    const SharedPlace entry = streams.make_entry(at, stream.name);
+    if (stream.key.origin != origin_) streams.note_key(at);
+    copy_pieces(streams.stream(at), stream, *set);
+    streams.give_name(entry, stream.named);
+    streams.stream(at).changed = stream.changed;
+  }
+}
+
+OpenSet::~OpenSet() {
+  if (registered_) forget_set(this);
+  writer_.reset();
+  streams_.reset();
+  memory_.reset();
+}
+
+void OpenSet::copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents) {
+  for (const auto& [offset, piece] : from.pieces.all()) {
+    const SetSource& source = contents.sources[piece.source];
+    const SharedPlace at = streams_->make_piece();
+    SharedPiece& made = streams_->piece(at);
+    made.offset = offset;
+    made.length = piece.length;
+    made.capacity = source.base ? piece.task : piece.length;
+    made.place = piece.place;
+    made.origin = source.origin == origin_ ? 0 : source.origin;
+    streams_->add_piece(stream, at);
+  }
+  stream.size = from.size;
+  stream.mode = from.mode;
+  stream.modified = from.modified();
+  stream.elsewhere = from.elsewhere;
+}
+
+SharedPlace OpenSet::bring_in(const ReplayedStream& from) {
+  const SharedPlace at = streams_->make_stream(from.key, from.mode, from.written);
+  const SharedPlace entry = streams_->make_entry(at, from.name);
+  streams_->note_key(at);
+  copy_pieces(streams_->stream(at), from, *view_.now(false, origin_));
+  streams_->give_name(entry, from.named);
+  streams_->stream(at).changed = from.changed;
+  return at;
+}
+
+void OpenSet::bring_up_to_date(SharedPlace at, int64_t elsewhere) {
+  SharedStream& stream = streams_->stream(at);
+  if (stream.elsewhere.load() >= elsewhere) return;
+  const SharedStreams::StreamLock lock(*streams_, at);
+  if (stream.elsewhere.load() >= elsewhere) return;
+  const auto set = view_.again(origin_);
+  const ReplayedStream* const now = set->find(stream.key);
+  if (now == nullptr || now->name.empty()) return;
+  streams_->drop_pieces(stream);
+  copy_pieces(stream, *now, *set);
+}
+
+SetSource OpenSet::source(uint64_t origin) {
+  for (const bool look : {false, true})
+    for (const SetSource& source : view_.now(look, origin_)->sources)
+      if (source.origin == origin) return source;
+  throw os_error("a container with bytes of a stream is gone from", path_, ENOENT);
+}
+
+std::vector<std::pair<int64_t, int64_t>> OpenSet::ranges(SharedStream& stream, int64_t size) {
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (SharedPlace at = stream.first.load(); at != 0; at = streams_->piece(at).next.load()) {
+    const SharedPiece& piece = streams_->piece(at);
+    const int64_t kept = std::clamp<int64_t>(size - piece.offset, 0, piece.length.load());
+    if (piece.origin == 0 && piece.length.load() - kept >= worth_discarding)
+      found.emplace_back(piece.place + kept, piece.length.load() - kept);
+  }
+  return found;
+}
+
+void OpenSet::discard(const std::vector<std::pair<int64_t, int64_t>>& found) {
+  for (const auto& [place, bytes] : found) file_->discard(place, bytes);
+}
+
+OpenSet::Opens::iterator OpenSet::note_open(SharedPlace at) {
+  const std::lock_guard guard(opens_mutex_);
+  return opens_.insert(opens_.end(), at);
+}
+
+void OpenSet::note_close(Opens::iterator at) {
+  const std::lock_guard guard(opens_mutex_);
+  opens_.erase(at);
+}
+
+// What the child will have open is open from now on, whatever the parent closes.
+void OpenSet::before_fork() {
+  opens_mutex_.lock();
+  {
+    const SharedStreams::NamesLock lock(*streams_);
+    for (const SharedPlace at : opens_) streams_->open(at);
+  }
+  memory_->before_fork();
+  writer_->before_fork();
+}
+
+void OpenSet::after_fork(bool in_child) {
+  writer_->after_fork(in_child);
+  if (in_child) memory_->in_child();
+  opens_mutex_.unlock();
+}
+
+void OpenSet::hand_over() {
+  writer_->note_change();
+  if (!local_) file_->hand_over();
+}
+
+}  // namespace sheaf

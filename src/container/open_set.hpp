@@ -1,0 +1,121 @@
+// container/open_set: a set that a process of this host has open for more than reading: the container of the
+// host, and what its processes share. Its streams keep it.
+//
+// Threads: any. Forks: objects know by themselves.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "container/container_set.hpp"
+#include "container/container_writer.hpp"
+#include "container/replay.hpp"
+#include "container/shared_streams.hpp"
+#include "process/host_memory.hpp"
+
+namespace sheaf {
+
+// What to ask other hosts' containers, and the multifile, for.
+class SetView {
+ public:
+  SetView(Store& store, std::string path, std::string own)
+      : store_(store), path_(std::move(path)), own_(std::move(own)) {}
+
+  // The set as it was when something had last changed; never null. `look`: see whether something has.
+  std::shared_ptr<const SetContents> now(bool look, uint64_t own_origin);
+  // Read again in any case.
+  std::shared_ptr<const SetContents> again(uint64_t own_origin);
+
+ private:
+  struct Seen {
+    std::string path;
+    uint64_t changes = 0;  // of a multifile: its size
+    bool operator==(const Seen&) const = default;
+  };
+  std::vector<Seen> look();
+  void read(uint64_t own_origin);
+
+  Store& store_;
+  const std::string path_;
+  const std::string own_;  // path of the own container
+  std::mutex mutex_;
+  std::vector<Seen> seen_;
+  bool known_ = false;
+  std::shared_ptr<const SetContents> contents_ = std::make_shared<SetContents>();
+};
+
+class OpenSet : public std::enable_shared_from_this<OpenSet> {
+ public:
+  // make: the container, if there is none. null: there is none.
+  static std::shared_ptr<OpenSet> join(Store& store, const std::string& path, const std::string& host,
+                                       const std::string& memory_directory, bool make);
+  ~OpenSet();
+  OpenSet(const OpenSet&) = delete;
+  OpenSet& operator=(const OpenSet&) = delete;
+
+  SharedStreams& streams() { return *streams_; }
+  ContainerWriter& writer() { return *writer_; }
+  File& file() { return *file_; }
+  const std::shared_ptr<File>& shared_file() const { return file_; }
+  HostMemory& memory() { return *memory_; }
+  uint64_t origin() const { return origin_; }
+  SetView& view() { return view_; }
+
+  // As records of the own container have it.
+  format::StreamKey recorded(const format::StreamKey& key) const {
+    return {key.number, key.origin == origin_ ? 0 : key.origin};
+  }
+
+  // The source of a piece from elsewhere; throws not_found if it has gone.
+  SetSource source(uint64_t origin);
+
+  // A stream from elsewhere among those that are shared; under the lock of names. entry: give it its name,
+  // too.
+  SharedPlace bring_in(const ReplayedStream& stream);
+  // What other hosts have done to a stream since it was brought in.
+  void bring_up_to_date(SharedPlace at, int64_t elsewhere);
+
+  // Own bytes of a stream from `size` on, which can be given back to the file system when nobody wants them.
+  std::vector<std::pair<int64_t, int64_t>> ranges(SharedStream& stream, int64_t size);
+  void discard(const std::vector<std::pair<int64_t, int64_t>>& ranges);
+
+  // Streams that are open here, for forks.
+  using Opens = std::list<SharedPlace>;
+  Opens::iterator note_open(SharedPlace at);
+  void note_close(Opens::iterator at);
+
+  void before_fork();
+  void after_fork(bool in_child);
+
+  // What a close has to do for other hosts.
+  void hand_over();
+
+ private:
+  OpenSet(Store& store, const std::string& path, const std::string& container)
+      : view_(store, path, container), path_(path) {}
+  bool join_once(Store& store, const std::string& container, const std::string& host,
+                 const std::string& directory, bool make);
+  void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
+  void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
+
+  SetView view_;
+  const std::string path_;
+  std::shared_ptr<File> file_;
+  std::unique_ptr<HostMemory> memory_;
+  std::unique_ptr<SharedStreams> streams_;
+  std::unique_ptr<ContainerWriter> writer_;
+  uint64_t origin_ = 0;
+  bool local_ = false;  // one cache: a close has nothing to do
+  std::mutex opens_mutex_;
+  Opens opens_;
+  bool registered_ = false;
+};
+
+}  // namespace sheaf

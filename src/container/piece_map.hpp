@@ -1,0 +1,77 @@
+// container/piece_map: which bytes of a stream are where. Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace sheaf {
+
+// Bytes of a stream that lie in one piece somewhere.
+struct StreamPiece {
+  int64_t length = 0;
+  int64_t place = 0;    // in the container, or in the task of a multifile
+  uint32_t source = 0;  // which of those a set is made of
+  int64_t task = -1;    // of a multifile
+  uint64_t tag = 0;     // whatever the user of the map wants to know with it
+
+  StreamPiece from(int64_t skipped) const { return {length - skipped, place + skipped, source, task, tag}; }
+};
+
+class PieceMap {
+ public:
+  using Map = std::map<int64_t, StreamPiece>;  // by the offset in the stream; none overlap
+
+  const Map& all() const { return pieces_; }
+  void clear() { pieces_.clear(); }
+
+  // Over what was there.
+  void put(int64_t offset, const StreamPiece& piece) {
+    if (piece.length <= 0) return;
+    erase(offset, offset + piece.length);
+    pieces_.insert_or_assign(offset, piece);
+  }
+
+  // Nothing is there from `size` on.
+  void cut(int64_t size) { erase(size, INT64_MAX); }
+
+  // What is at `offset`: the rest of a piece that has it, or a gap, `found` false, up to the next piece or
+  // INT64_MAX.
+  struct At {
+    bool found = false;
+    StreamPiece piece;  // from `offset` on; in a gap only its length counts
+  };
+  At at(int64_t offset) const {
+    const auto next = pieces_.upper_bound(offset);
+    if (next != pieces_.begin()) {
+      const auto& [begin, piece] = *std::prev(next);
+      if (offset - begin < piece.length) return {true, piece.from(offset - begin)};
+    }
+    return {false, {.length = next == pieces_.end() ? INT64_MAX - offset : next->first - offset}};
+  }
+
+ private:
+  void erase(int64_t begin, int64_t end) {
+    auto at = pieces_.lower_bound(begin);
+    if (at != pieces_.begin()) {
+      const auto before = std::prev(at);
+      const int64_t before_end = before->first + before->second.length;
+      if (before_end > end) at = pieces_.emplace_hint(at, end, before->second.from(end - before->first));
+      if (before_end > begin) before->second.length = begin - before->first;
+    }
+    while (at != pieces_.end() && at->first < end) {
+      if (at->second.length > end - at->first) {
+        pieces_.emplace(end, at->second.from(end - at->first));
+        pieces_.erase(at);
+        return;
+      }
+      at = pieces_.erase(at);
+    }
+  }
+
+  Map pieces_;
+};
+
+}  // namespace sheaf

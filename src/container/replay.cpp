@@ -1,0 +1,207 @@
+#include "container/replay.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using format::ContainerRecord;
+using format::RecordKind;
+using format::StreamKey;
+
+// Carries out the records of a set, in their order.
+class Replayer {
+ public:
+  Replayer(SetContents& set, uint64_t own) : set_(set), own_(own) {}
+
+  void apply(const ContainerRecord& record, uint32_t source) {
+    const uint64_t container = set_.sources[source].origin;
+    const StreamKey key{record.stream.number, record.stream.origin == 0 ? container : record.stream.origin};
+    set_.newest = std::max(set_.newest, record.time);
+    if (container == own_ && key.origin == own_)
+      set_.next_number = std::max(set_.next_number, key.number + 1);
+    ReplayedStream* const stream = record.kind == RecordKind::create ? create(record, key) : set_.find(key);
+    if (stream == nullptr || stream->name.empty()) return;
+    stream->changed = std::max(stream->changed, record.time);
+    if (container == own_) {
+      stream->here = true;
+    } else {
+      stream->elsewhere =
+          std::max({stream->elsewhere, record.time, record.kind == RecordKind::piece ? record.modified : 0});
+    }
+    change(*stream, record, source);
+  }
+
+ private:
+  ReplayedStream* create(const ContainerRecord& record, const StreamKey& key) {
+    if (ReplayedStream* const there = set_.find(record.name)) {
+      set_.keys.insert_or_assign(key, there);
+      return there;
+    }
+    ReplayedStream& made = set_.streams.emplace_back();
+    made.key = key;
+    made.mode = record.mode;
+    made.written = record.time;
+    name(made, record);
+    set_.keys.insert_or_assign(key, &made);
+    return &made;
+  }
+
+  void name(ReplayedStream& stream, const ContainerRecord& record) {
+    stream.name = record.name;
+    stream.named = record.time;
+    set_.names.emplace(stream.name, &stream);
+  }
+
+  void remove(ReplayedStream& stream) {
+    set_.names.erase(stream.name);
+    stream.name.clear();
+    stream.pieces.clear();
+  }
+
+  void resize(ReplayedStream& stream, int64_t size, int64_t time) {
+    stream.pieces.cut(size);
+    stream.size = size;
+    stream.written = std::max(stream.written, time);
+  }
+
+  void change(ReplayedStream& stream, const ContainerRecord& record, uint32_t source) {
+    switch (record.kind) {
+      case RecordKind::create:
+        if (record.empties) resize(stream, 0, record.time);
+        break;
+      case RecordKind::piece:
+        stream.pieces.put(record.offset, {.length = record.length, .place = record.place, .source = source});
+        if (record.length > 0) stream.size = std::max(stream.size, record.offset + record.length);
+        stream.written = std::max({stream.written, record.time, record.modified});
+        break;
+      case RecordKind::size:
+        resize(stream, record.size, record.time);
+        break;
+      case RecordKind::attributes:
+        if (record.which & format::sets_mode) stream.mode = record.mode;
+        if (record.which & format::sets_modified) {
+          stream.stamp = record.modified;
+          stream.stamped = record.time;
+        }
+        break;
+      case RecordKind::rename:
+        if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream)
+          remove(*there);
+        set_.names.erase(stream.name);
+        name(stream, record);
+        break;
+      case RecordKind::remove:
+        remove(stream);
+        break;
+    }
+  }
+
+  SetContents& set_;
+  const uint64_t own_;
+};
+
+void add_base(SetContents& set, std::shared_ptr<const BaseStreams> base, const std::string& path) {
+  const auto source = static_cast<uint32_t>(set.sources.size());
+  const auto& names = base->names();
+  for (size_t task = 0; task < names.size(); ++task) {
+    ReplayedStream& stream = set.streams.emplace_back();
+    stream.name = names[task].name;
+    stream.key = {task + 1, base->origin()};
+    stream.mode = names[task].mode;
+    stream.written = stream.changed = names[task].modified;
+    stream.size = base->size(static_cast<int64_t>(task));
+    stream.pieces.put(0, {.length = stream.size, .source = source, .task = static_cast<int64_t>(task)});
+    set.names.emplace(stream.name, &stream);
+    set.keys.emplace(stream.key, &stream);
+  }
+  set.sources.push_back({.path = path, .base = std::move(base)});
+  set.sources.back().origin = set.sources.back().base->origin();
+}
+
+// nullopt: it is being made, or was removed.
+std::optional<ContainerContents> read_if_there(Store& store, const std::string& path) {
+  try {
+    return read_container(store, path);
+  } catch (const Error& e) {
+    if (e.code() == Code::not_found) return std::nullopt;
+    throw;
+  }
+}
+
+// Records of all containers are in the order in which they count only together.
+struct Turn {
+  int64_t time;
+  uint64_t origin;
+  uint32_t source;
+  const ContainerRecord* record;
+};
+
+}  // namespace
+
+SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
+                     uint64_t own, bool lenient) {
+  SetContents set;
+  if (!multifile.empty())
+    if (auto base = BaseStreams::open(store, multifile)) add_base(set, std::move(base), multifile);
+  std::vector<ContainerContents> held;
+  std::vector<Turn> turns;
+  for (const std::string& path : containers) {
+    std::optional<ContainerContents> found;
+    std::string damage;
+    try {
+      found = read_if_there(store, path);
+    } catch (const Error& e) {
+      if (!lenient) throw;
+      damage = e.what();
+    }
+    if (!found && damage.empty()) continue;
+    const auto source = static_cast<uint32_t>(set.sources.size());
+    set.sources.push_back({.path = path, .damage = damage});
+    if (!found) continue;
+    SetSource& made = set.sources.back();
+    made.file = found->file;
+    made.origin = format::short_identity(found->header.identity);
+    made.changes = found->changes;
+    made.file_bytes = found->file_bytes;
+    held.push_back(std::move(*found));
+    for (const PlacedRecord& placed : held.back().records)
+      turns.push_back({placed.record.time, made.origin, source, &placed.record});
+  }
+  std::ranges::stable_sort(turns, {}, [](const Turn& turn) { return std::tuple(turn.time, turn.origin); });
+  Replayer replayer(set, own);
+  for (const Turn& turn : turns) replayer.apply(*turn.record, turn.source);
+  return set;
+}
+
+void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data) {
+  const size_t got = source.base ? source.base->read(piece.task, data, piece.place)
+                                 : source.file->read_at(data, piece.place);
+  std::memset(data.data() + got, 0, data.size() - got);
+}
+
+size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size,
+                   std::span<std::byte> data, int64_t offset) {
+  if (offset >= size) return 0;
+  const auto wanted = std::min(std::ssize(data), size - offset);
+  for (int64_t done = 0; done < wanted;) {
+    const PieceMap::At at = pieces.at(offset + done);
+    const auto count = static_cast<size_t>(std::min(wanted - done, at.piece.length));
+    const auto part = data.subspan(static_cast<size_t>(done), count);
+    if (at.found) {
+      read_piece(sources[at.piece.source], at.piece, part);
+    } else {
+      std::memset(part.data(), 0, part.size());
+    }
+    done += static_cast<int64_t>(count);
+  }
+  return static_cast<size_t>(wanted);
+}
+
+}  // namespace sheaf

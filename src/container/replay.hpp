@@ -1,0 +1,84 @@
+// container/replay: what is in a set, from the records of all its containers and the multifile below them
+// (docs/format.md, section 19, "What is there").
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "container/base_streams.hpp"
+#include "container/container_contents.hpp"
+#include "container/piece_map.hpp"
+
+namespace sheaf {
+
+// A container or the multifile of a set.
+struct SetSource {
+  std::string path;
+  std::shared_ptr<File> file = {};               // of a container
+  std::shared_ptr<const BaseStreams> base = {};  // else
+  uint64_t origin = 0;                           // what stands for it in keys
+  uint64_t changes = 0;
+  int64_t file_bytes = 0;
+  std::string damage = {};
+};
+
+struct ReplayedStream {
+  std::string name;       // empty: it was removed
+  format::StreamKey key;  // where it was made, and its number there
+  PieceMap pieces;
+  int64_t size = 0;
+  int64_t written = 0;  // when, or when its size was set
+  int64_t stamped = 0;  // when its time was set
+  int64_t stamp = 0;    // to what
+  int64_t changed = 0;  // newest record
+  int64_t named = 0;    // when it got its name
+  uint32_t mode = 0;
+  bool here = false;      // the container of `own` has records of it
+  int64_t elsewhere = 0;  // newest record of it in other containers; 0: none
+
+  int64_t modified() const { return written > stamped ? written : stamp; }
+};
+
+struct SetContents {
+  std::vector<SetSource> sources;
+  std::deque<ReplayedStream> streams;  // also those that were removed
+  std::unordered_map<std::string_view, ReplayedStream*> names;
+  struct KeyHash {
+    size_t operator()(const format::StreamKey& key) const {
+      return key.number * 0x9e3779b97f4a7c15u ^ key.origin;
+    }
+  };
+  std::unordered_map<format::StreamKey, ReplayedStream*, KeyHash> keys;
+  int64_t newest = 0;        // time of a record
+  uint64_t next_number = 1;  // that the container of `own` has not used for a stream
+
+  ReplayedStream* find(std::string_view name) const {
+    const auto found = names.find(name);
+    return found == names.end() ? nullptr : found->second;
+  }
+  ReplayedStream* find(const format::StreamKey& key) const {
+    const auto found = keys.find(key);
+    return found == keys.end() ? nullptr : found->second;
+  }
+};
+
+// own: the identity, in short, of the container whose host asks; 0: none. Containers that are being made, or
+// are removed meanwhile, are as if they were not there. One that cannot be read is an error, or with
+// `lenient` the damage of its source.
+SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
+                     uint64_t own, bool lenient);
+
+// Reads what is at `offset` of a piece, at most what it has; zeros where its file ends before.
+void read_piece(const SetSource& source, const StreamPiece& piece, std::span<std::byte> data);
+
+// Fills `data` with the bytes of a stream of `size` bytes at `offset`; returns how many there are.
+size_t read_pieces(const std::vector<SetSource>& sources, const PieceMap& pieces, int64_t size,
+                   std::span<std::byte> data, int64_t offset);
+
+}  // namespace sheaf

@@ -1,0 +1,282 @@
+#include "format/container.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "base/crc32c.hpp"
+#include "format/fields.hpp"
+
+namespace sheaf::format {
+
+namespace {
+
+constexpr unsigned char container_magic[8] = {0x89, 0x53, 0x68, 0x66, 0x43, 0x74, 0x6e, 0x0a};
+constexpr uint32_t version = 1;
+constexpr int64_t identity_at = 16, made_at = 32, host_at = 40, hash_at = 104;
+constexpr int64_t name_at = record_head_size + 8;
+constexpr int length_bits = 40;
+
+uint32_t seeded(const Identity& identity, int64_t place) {
+  std::array<std::byte, sizeof(Identity) + 8> bytes;
+  std::copy(identity.begin(), identity.end(), bytes.begin());
+  put_little<int64_t>(bytes.data() + sizeof(Identity), place);
+  return crc32c(0, bytes);
+}
+
+int64_t name_record_size(std::string_view name) { return *align_up(name_at + std::ssize(name), 8); }
+
+// What the checksum of a record covers.
+std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind kind) {
+  const int64_t end = kind == RecordKind::piece ? piece_words_at : std::ssize(record);
+  return record.subspan(4, static_cast<size_t>(end - 4));
+}
+
+bool is_right_size(RecordKind kind, int64_t bytes) {
+  switch (kind) {
+    case RecordKind::create:
+    case RecordKind::rename:
+      return bytes > name_at;
+    case RecordKind::piece:
+      return bytes == piece_record_size;
+    case RecordKind::size:
+      return bytes == record_head_size + 8;
+    case RecordKind::attributes:
+      return bytes == record_head_size + 16;
+    case RecordKind::remove:
+      return bytes == record_head_size;
+  }
+  return true;  // of a later version
+}
+
+bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
+  record.mode = get_little<uint32_t>(bytes.data() + record_head_size);
+  const auto length = get_little<uint32_t>(bytes.data() + record_head_size + 4);
+  if (length == 0 || length > longest_recorded_name || name_at + length > std::ssize(bytes)) return false;
+  record.name = {reinterpret_cast<const char*>(bytes.data()) + name_at, length};
+  return record.name.find('\0') == std::string_view::npos;
+}
+
+bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, const Identity& identity,
+                 int64_t place) {
+  const std::byte* const body = bytes.data() + record_head_size;
+  switch (record.kind) {
+    case RecordKind::create:
+    case RecordKind::rename:
+      return decode_name(record, bytes);
+    case RecordKind::piece:
+      record.offset = get_little<int64_t>(body);
+      record.place = get_little<int64_t>(body + 8);
+      record.length = length_of_word(get_little<uint64_t>(body + 16), identity, place);
+      record.modified = get_little<int64_t>(body + 24);
+      return record.offset >= 0 && record.place >= container_page &&
+             checked_add(record.offset, longest_piece) && checked_add(record.place, longest_piece);
+    case RecordKind::size:
+      record.size = get_little<int64_t>(body);
+      return record.size >= 0;
+    case RecordKind::attributes:
+      record.which = get_little<uint32_t>(body);
+      record.mode = get_little<uint32_t>(body + 4);
+      record.modified = get_little<int64_t>(body + 8);
+      return true;
+    case RecordKind::remove:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+uint64_t short_identity(const Identity& identity) { return get_little<uint64_t>(identity.data()); }
+
+std::array<std::byte, container_page> encode(const ContainerHeader& header) {
+  std::array<std::byte, container_page> bytes{};
+  std::memcpy(bytes.data(), container_magic, sizeof container_magic);
+  put_little<uint32_t>(bytes.data() + 8, version);
+  put_little<uint32_t>(bytes.data() + 12, container_page);
+  std::copy(header.identity.begin(), header.identity.end(), bytes.begin() + identity_at);
+  put_little<int64_t>(bytes.data() + made_at, header.made);
+  std::memcpy(bytes.data() + host_at, header.host.data(),
+              std::min<size_t>(header.host.size(), longest_container_host));
+  put_little<uint64_t>(bytes.data() + hash_at, hash_of(std::span(bytes).first(hash_at)));
+  return bytes;
+}
+
+bool begins_as_container(std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof container_magic && std::memcmp(bytes.data(), container_magic, sizeof container_magic) == 0;
+}
+
+std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,
+                                                       std::string_view path) {
+  if (std::ssize(bytes) < hash_at + 8 || !begins_as_container(bytes)) return std::nullopt;
+  if (get_little<uint64_t>(bytes.data() + hash_at) != hash_of(bytes.first(hash_at))) return std::nullopt;
+  if (const auto found = get_little<uint32_t>(bytes.data() + 8); found != version)
+    throw file_error(Code::unsupported, path,
+                     "container of version " + std::to_string(found) + "; this Sheaf reads version 1");
+  ContainerHeader header;
+  std::copy_n(bytes.begin() + identity_at, header.identity.size(), header.identity.begin());
+  header.made = get_little<int64_t>(bytes.data() + made_at);
+  const char* const host = reinterpret_cast<const char*>(bytes.data()) + host_at;
+  header.host.assign(host, strnlen(host, longest_container_host));
+  return header;
+}
+
+std::array<std::byte, area_entry_size> encode(const Area& area, const Identity& identity,
+                                              int64_t entry_place) {
+  std::array<std::byte, area_entry_size> bytes;
+  put_little<int64_t>(bytes.data(), area.place);
+  put_little<uint32_t>(bytes.data() + 8, static_cast<uint32_t>(area.bytes));
+  put_little<uint32_t>(bytes.data() + 12, crc32c(seeded(identity, entry_place), std::span(bytes).first(12)));
+  return bytes;
+}
+
+std::optional<Area> decode_area(std::span<const std::byte, area_entry_size> bytes, const Identity& identity,
+                                int64_t entry_place) {
+  const Area area{get_little<int64_t>(bytes.data()), get_little<uint32_t>(bytes.data() + 8)};
+  if (get_little<uint32_t>(bytes.data() + 12) != crc32c(seeded(identity, entry_place), bytes.first<12>()))
+    return std::nullopt;
+  if (area.place < 2 * container_page || area.place % container_page != 0 || area.bytes < container_page ||
+      area.bytes % container_page != 0 || !checked_add(area.place, area.bytes))
+    return std::nullopt;
+  return area;
+}
+
+int64_t size_of(const ContainerRecord& record) {
+  switch (record.kind) {
+    case RecordKind::create:
+    case RecordKind::rename:
+      return name_record_size(record.name);
+    case RecordKind::piece:
+      return piece_record_size;
+    case RecordKind::size:
+      return record_head_size + 8;
+    case RecordKind::attributes:
+      return record_head_size + 16;
+    case RecordKind::remove:
+      break;
+  }
+  return record_head_size;
+}
+
+void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
+            std::vector<std::byte>& bytes) {
+  const int64_t size = size_of(record);
+  const size_t begin = bytes.size();
+  bytes.resize(begin + static_cast<size_t>(size));
+  std::byte* const at = bytes.data() + begin;
+  put_little<uint16_t>(at + 4, static_cast<uint16_t>(size));
+  at[6] = static_cast<std::byte>(record.kind);
+  at[7] = static_cast<std::byte>(record.empties ? record_empties : 0);
+  put_little<int64_t>(at + 8, record.time);
+  put_little<uint64_t>(at + 16, record.stream.number);
+  put_little<uint64_t>(at + 24, record.stream.origin);
+  std::byte* const body = at + record_head_size;
+  switch (record.kind) {
+    case RecordKind::create:
+    case RecordKind::rename:
+      put_little<uint32_t>(body, record.mode);
+      put_little<uint32_t>(body + 4, static_cast<uint32_t>(record.name.size()));
+      std::memcpy(at + name_at, record.name.data(), record.name.size());
+      break;
+    case RecordKind::piece:
+      put_little<int64_t>(body, record.offset);
+      put_little<int64_t>(body + 8, record.place);
+      put_little<uint64_t>(body + 16, length_word(record.length, identity, place));
+      put_little<int64_t>(body + 24, record.modified);
+      break;
+    case RecordKind::size:
+      put_little<int64_t>(body, record.size);
+      break;
+    case RecordKind::attributes:
+      put_little<uint32_t>(body, record.which);
+      put_little<uint32_t>(body + 4, record.mode);
+      put_little<int64_t>(body + 8, record.modified);
+      break;
+    case RecordKind::remove:
+      break;
+  }
+  put_little<uint32_t>(
+      at, crc32c(seeded(identity, place), guarded({at, static_cast<size_t>(size)}, record.kind)));
+}
+
+std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, const Identity& identity,
+                                           int64_t place) {
+  if (std::ssize(bytes) < record_head_size) return std::nullopt;
+  const int64_t size = get_little<uint16_t>(bytes.data() + 4);
+  const auto kind = static_cast<RecordKind>(bytes[6]);
+  if (size < record_head_size || size % 8 != 0 || size > std::ssize(bytes) || !is_right_size(kind, size))
+    return std::nullopt;
+  const auto own = bytes.first(static_cast<size_t>(size));
+  if (get_little<uint32_t>(own.data()) != crc32c(seeded(identity, place), guarded(own, kind)))
+    return std::nullopt;
+  ContainerRecord record;
+  record.kind = kind;
+  record.empties = (own[7] & std::byte{record_empties}) != std::byte{0};
+  record.time = get_little<int64_t>(own.data() + 8);
+  record.stream = {get_little<uint64_t>(own.data() + 16), get_little<uint64_t>(own.data() + 24)};
+  if (kind < RecordKind::create || kind > RecordKind::remove) return DecodedRecord{std::nullopt, size};
+  if (!decode_body(record, own, identity, place)) return std::nullopt;
+  return DecodedRecord{record, size};
+}
+
+uint64_t length_word(int64_t length, const Identity& identity, int64_t place) {
+  std::array<std::byte, 8> bytes;
+  put_little<int64_t>(bytes.data(), length);
+  const uint64_t check = crc32c(seeded(identity, place), bytes) >> 8;
+  return check << length_bits | static_cast<uint64_t>(length);
+}
+
+int64_t length_of_word(uint64_t word, const Identity& identity, int64_t place) {
+  const auto length = static_cast<int64_t>(word & ((uint64_t{1} << length_bits) - 1));
+  return length_word(length, identity, place) == word ? length : 0;
+}
+
+std::vector<std::byte> encode(std::span<const TaskName> names) {
+  int64_t place = name_row_size * std::ssize(names);
+  std::vector<std::byte> bytes(static_cast<size_t>(place));
+  for (size_t k = 0; k < names.size(); ++k) {
+    const TaskName& one = names[k];
+    if (one.name.empty() || std::ssize(one.name) > longest_recorded_name ||
+        one.name.find('\0') != std::string::npos || (k > 0 && names[k - 1].name >= one.name))
+      throw Error(Code::invalid_argument, "names of tasks must be 1 to 4095 bytes, and in order");
+    std::byte* const row = bytes.data() + k * name_row_size;
+    put_little<int64_t>(row, one.modified);
+    put_little<uint32_t>(row + 8, one.mode);
+    put_little<uint32_t>(row + 12, static_cast<uint32_t>(one.name.size()));
+    put_little<int64_t>(row + 16, place);
+    place += std::ssize(one.name);
+  }
+  bytes.reserve(static_cast<size_t>(place));
+  for (const TaskName& one : names) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(one.name.data());
+    bytes.insert(bytes.end(), begin, begin + one.name.size());
+  }
+  return bytes;
+}
+
+std::vector<TaskName> decode_names(std::span<const std::byte> section, int64_t tasks, std::string_view path) {
+  if (tasks < 0 || tasks > std::ssize(section) / name_row_size)
+    throw_damaged(path, "the names of its tasks are cut off");
+  std::vector<TaskName> names(static_cast<size_t>(tasks));
+  int64_t place = name_row_size * tasks;
+  for (int64_t k = 0; k < tasks; ++k) {
+    const std::byte* const row = section.data() + k * name_row_size;
+    const auto length = get_little<uint32_t>(row + 12);
+    if (get_little<int64_t>(row + 16) != place || length == 0 || length > longest_recorded_name ||
+        place + length > std::ssize(section))
+      throw_damaged(path, "the name of task " + std::to_string(k) + " is not where it must be");
+    TaskName& one = names[static_cast<size_t>(k)];
+    one.name.assign(reinterpret_cast<const char*>(section.data()) + place, length);
+    one.modified = get_little<int64_t>(row);
+    one.mode = get_little<uint32_t>(row + 8);
+    place += length;
+    if (one.name.find('\0') != std::string::npos ||
+        (k > 0 && names[static_cast<size_t>(k - 1)].name >= one.name))
+      throw_damaged(path, "the name of task " + std::to_string(k) + " is none, or not in order");
+  }
+  if (place != std::ssize(section)) throw_damaged(path, "there is more behind the names of its tasks");
+  return names;
+}
+
+}  // namespace sheaf::format

@@ -1,0 +1,170 @@
+#include "process/host_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace sheaf {
+
+namespace {
+
+template <class Call>
+auto repeated(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// A lock of the open file description on the first byte: who has joined holds it with others, who fills or
+// removes alone. Changing from one to the other gives nothing up before it has got what it wants.
+bool lock(int descriptor, short type, int command) {
+  struct flock wanted {};
+  wanted.l_type = type;
+  wanted.l_whence = SEEK_SET;
+  wanted.l_len = 1;
+  return repeated([&] { return ::fcntl(descriptor, command, &wanted); }) == 0;
+}
+
+}  // namespace
+
+// The first bytes of the file.
+struct HostMemory::Head {
+  std::atomic<uint32_t> ready;  // filled
+  uint32_t layout;
+  std::atomic<uint64_t> reached;  // bytes that are there
+  std::atomic<int64_t> forking;   // children that have not joined yet by themselves
+};
+
+void HostMutex::make() {
+  pthread_mutexattr_t how;
+  pthread_mutexattr_init(&how);
+  pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&how, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&mutex_, &how);
+  pthread_mutexattr_destroy(&how);
+}
+
+bool HostMutex::lock() {
+  if (pthread_mutex_lock(&mutex_) != EOWNERDEAD) return false;
+  pthread_mutex_consistent(&mutex_);
+  return true;
+}
+
+HostMemory::HostMemory(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+HostMemory::Head& HostMemory::head() { return as<Head>(0); }
+
+bool HostMemory::is_named() const {
+  struct stat own;
+  return ::fstat(descriptor_, &own) == 0 && own.st_nlink > 0;
+}
+
+std::byte* HostMemory::map(uint64_t number) {
+  const std::lock_guard guard(mutex_);
+  if (std::byte* const base = chunks_[number].load(std::memory_order_acquire)) return base;
+  void* const base = ::mmap(nullptr, chunk, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
+                            static_cast<off_t>(number * chunk));
+  if (base == MAP_FAILED) throw os_error("cannot map shared memory", path_, errno);
+  chunks_[number].store(static_cast<std::byte*>(base), std::memory_order_release);
+  return static_cast<std::byte*>(base);
+}
+
+void HostMemory::reach(uint64_t end) {
+  constexpr uint64_t step = 256 << 10;  // bytes: few system calls, little memory for small sets
+  const uint64_t reached = head().reached.load(std::memory_order_relaxed);
+  if (end <= reached) return;
+  const uint64_t wanted = (end + step - 1) / step * step;
+  if (wanted > most) throw os_error("no room for more streams in shared memory", path_, ENOSPC);
+  // Set aside, because a store into memory that is not there would end the process.
+  const int error =
+      repeated([&] {
+        return ::fallocate(descriptor_, 0, static_cast<off_t>(reached), static_cast<off_t>(wanted - reached));
+      }) == 0
+          ? 0
+          : errno;
+  if (error != 0) throw os_error("cannot get shared memory", path_, error);
+  head().reached.store(wanted, std::memory_order_release);
+}
+
+// The object has the file for itself. False: the name means another file meanwhile.
+bool HostMemory::fill_as_first(uint32_t layout, const std::function<void(HostMemory&)>& fill) {
+  if (!is_named()) return false;
+  if (::ftruncate(descriptor_, 0) != 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(first_free)) != 0)
+    throw os_error("cannot get shared memory", path_, errno);
+  Head* const made = ::new (at(0)) Head{};
+  made->layout = layout;
+  made->reached = first_free;
+  try {
+    fill(*this);
+  } catch (...) {
+    ::unlink(path_.c_str());
+    throw;
+  }
+  made->ready.store(1, std::memory_order_release);
+  return true;
+}
+
+std::unique_ptr<HostMemory> HostMemory::join(const std::string& directory, const std::string& key,
+                                             uint32_t layout, const std::function<void(HostMemory&)>& fill) {
+  const std::string path = directory + "/sheaf-" + key;
+  for (;;) {
+    const int fd = repeated([&] {
+      return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR);
+    });
+    if (fd < 0) throw os_error("cannot open shared memory", path, errno);
+    std::unique_ptr<HostMemory> memory(new HostMemory(path, fd));
+    struct stat found;
+    if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode) || found.st_uid != ::geteuid())
+      throw file_error(Code::foreign, path, "it is not a file of this user");
+    if (lock(fd, F_WRLCK, F_OFD_SETLK) && !memory->fill_as_first(layout, fill)) continue;
+    if (!lock(fd, F_RDLCK, F_OFD_SETLKW)) throw os_error("cannot lock shared memory", path, errno);
+    const bool filled = ::fstat(fd, &found) == 0 && found.st_nlink > 0 && found.st_size > 0 &&
+                        memory->head().ready.load(std::memory_order_acquire) != 0;
+    if (!filled) {  // it was removed, or is not locked yet by who has made it
+      memory.reset();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
+    if (memory->head().layout != layout)
+      throw file_error(Code::mismatch, path, "processes with another version of Sheaf have the set open");
+    return memory;
+  }
+}
+
+HostMemory::~HostMemory() {
+  if (chunks_[0].load() != nullptr && head().ready.load() != 0 && head().forking.load() == 0 &&
+      lock(descriptor_, F_WRLCK, F_OFD_SETLK) && is_named())
+    ::unlink(path_.c_str());
+  for (const auto& base : chunks_)
+    if (std::byte* const at = base.load()) ::munmap(at, chunk);
+  ::close(descriptor_);
+}
+
+bool HostMemory::alone() {
+  struct flock wanted {};
+  wanted.l_type = F_WRLCK;
+  wanted.l_whence = SEEK_SET;
+  wanted.l_len = 1;
+  return ::fcntl(descriptor_, F_OFD_GETLK, &wanted) == 0 && wanted.l_type == F_UNLCK;
+}
+
+void HostMemory::before_fork() { head().forking.fetch_add(1); }
+
+void HostMemory::in_child() {
+  // Of the child's own: the lock that it has inherited is that of the parent.
+  const std::string own = "/proc/self/fd/" + std::to_string(descriptor_);
+  const int fd = repeated([&] { return ::open(own.c_str(), O_RDWR | O_CLOEXEC); });
+  if (fd >= 0 && lock(fd, F_RDLCK, F_OFD_SETLK) && ::dup3(fd, descriptor_, O_CLOEXEC) >= 0)
+    head().forking.fetch_sub(1);
+  if (fd >= 0) ::close(fd);
+}
+
+}  // namespace sheaf
