@@ -3,10 +3,11 @@
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage storage/system storage/traits storage/decorators storage/posix
   comm comm_teams exchange/pieces exchange/transfer exchange/groups
-  mode journal stream metadata creation collective buddy keyval recovery container tools set
+  mode journal stream metadata creation collective buddy keyval recovery container capture tools set
   stripedfile stripedfile/service stripedfile/session)
 set(SHEAF_SION_ROOMS api/sion api/sion/handles api/sion/families)
 set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)
+set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/entries)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.

@@ -9,7 +9,7 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/sets.hpp"
+#include "api/posix/names/sets.hpp"
 #include "base/printable.hpp"
 
 namespace sheaf::posix {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "api/posix/descriptors.hpp"
-#include "api/posix/places.hpp"
+#include "api/posix/names/places.hpp"
 
 namespace sheaf::posix {
 

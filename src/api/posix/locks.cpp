@@ -7,7 +7,8 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/rules.hpp"
+#include "api/posix/names/rules.hpp"
+#include "capture/shared_names.hpp"
 
 namespace sheaf::posix {
 
@@ -27,10 +28,11 @@ constexpr size_t most_locked = 64;
 constinit ProcessLock process_locks[most_locked] = {};
 
 int open_lock_file(const OpenFile& file) {
+  char prefix[64];
   char name[120];
+  capture_prefix(rules_identity(), prefix);
   const unsigned long set = std::hash<std::string_view>()(file.set->path());
-  snprintf(name, sizeof name, "/dev/shm/sheaf-capture.%d.%016lx.lock.%016lx.%lx", int(geteuid()), rules_identity(), set,
-           (unsigned long)file.slot.load()->stream);
+  snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, set, static_cast<unsigned long>(file.slot.load()->stream));
   return own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 

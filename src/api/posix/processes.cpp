@@ -7,7 +7,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/own_descriptors.hpp"
-#include "api/posix/sets.hpp"
+#include "api/posix/names/sets.hpp"
 
 namespace sheaf::posix {
 

@@ -13,7 +13,8 @@
 #include "api/posix/fork_mutex.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/rules.hpp"
+#include "api/posix/names/rules.hpp"
+#include "capture/shared_names.hpp"
 
 namespace sheaf::posix::state {
 
@@ -30,7 +31,7 @@ struct Shared {
 struct State {
   Shared* shared = nullptr;
   int fd = -1;  // of the slots; holds a shared lock on them as long as the process may need them
-  char identity[64] = "";
+  char identity[80] = "";
   dev_t device = 0;
   ino_t inode = 0;
   std::atomic<bool> handed_on{false};
@@ -38,10 +39,12 @@ struct State {
 constinit State own{};
 constinit ForkMutex opening;
 
-void names(char (&slots)[64], char (&identity)[64]) {
-  const unsigned long rules = rules_identity();
-  snprintf(slots, sizeof slots, "/dev/shm/sheaf-capture.%d.%016lx.slots", int(geteuid()), rules);
-  snprintf(identity, sizeof identity, "/dev/shm/sheaf-capture.%d.%016lx.open", int(geteuid()), rules);
+constexpr size_t longest = 80;
+void names(char (&slots)[longest], char (&identity)[longest]) {
+  char prefix[64];
+  capture_prefix(rules_identity(), prefix);
+  snprintf(slots, sizeof slots, "%sslots", prefix);
+  snprintf(identity, sizeof identity, "%sopen", prefix);
 }
 
 bool ours(const struct stat& status) { return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink > 0; }
@@ -62,7 +65,7 @@ int open_slots(const char* name) {
 }
 
 bool open_all() {
-  char slots[64];
+  char slots[longest];
   names(slots, own.identity);
   const int fd = open_slots(slots);
   if (fd < 0) return false;
@@ -160,12 +163,7 @@ void release(Slot* slot) noexcept {
 }
 
 void leave() noexcept {
-  if (!own.shared || own.handed_on.load() || flock(own.fd, LOCK_EX | LOCK_NB) != 0) return;
-  char slots[64];
-  char identity[64];
-  names(slots, identity);
-  real::unlink(identity);
-  real::unlink(slots);
+  if (own.shared && !own.handed_on.load() && flock(own.fd, LOCK_UN) == 0) remove_capture_memory(rules_identity());
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

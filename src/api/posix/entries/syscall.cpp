@@ -1,4 +1,4 @@
-// api/posix/entry_syscall: syscall(2) with the numbers of calls that have an entry point, which it becomes.
+// api/posix/entries/syscall: syscall(2) with the numbers of calls that have an entry point, which it becomes.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 #include "api/posix/inside.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/rules.hpp"
+#include "api/posix/names/rules.hpp"
 
 extern "C" int close_range(unsigned, unsigned, int) noexcept;
 

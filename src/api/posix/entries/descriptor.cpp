@@ -1,4 +1,4 @@
-// api/posix/entry_descriptor: close, the dup family, fcntl, close_range, locks.
+// api/posix/entries/descriptor: close, the dup family, fcntl, close_range, locks.
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "api/posix/view_set.hpp"
+#include "api/posix/names/view_set.hpp"
 
 #include <cerrno>
 

@@ -1,4 +1,4 @@
-// api/posix/listing: the captured files of a directory.
+// api/posix/names/listing: the captured files of a directory.
 #pragma once
 
 #include <functional>

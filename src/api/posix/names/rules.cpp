@@ -1,4 +1,4 @@
-#include "api/posix/rules.hpp"
+#include "api/posix/names/rules.hpp"
 
 #include <limits.h>
 #include <sched.h>
@@ -25,7 +25,6 @@ struct Table {
   size_t n = 0;
   std::array<char, most_text> text;
   size_t used = 0;
-  unsigned long identity = 14695981039346656037UL;  // FNV-1a
 };
 constinit Table table{};
 constinit std::atomic<int> ready{0};  // 0: not yet, 1: being read, 2: read
@@ -102,8 +101,6 @@ void add(std::string_view entry, bool view) {
   rule.last = view ? std::string_view() : last_literal_begin(rule.pattern);
   rule.number = int(table.n);
   table.rules[table.n++] = rule;
-  for (const std::string_view part : {rule.pattern, rule.set})
-    for (const char c : part) table.identity = (table.identity ^ static_cast<unsigned char>(c)) * 1099511628211UL;
 }
 
 const char* const variables[] = {"SHEAF_CAPTURE=", "SHEAF_VIEW="};
@@ -155,7 +152,13 @@ std::span<const Rule> rules() noexcept {
   return {table.rules.data(), table.n};
 }
 
-unsigned long rules_identity() noexcept { return rules().empty() ? 0 : table.identity; }
+uint64_t rules_identity() noexcept {
+  const auto value = [](bool view) {
+    const char* const variable = found[view];
+    return variable ? std::string_view(variable + strlen(variables[view])) : std::string_view();
+  };
+  return rules_hash(value(false), value(true));
+}
 
 bool may_capture(std::string_view last) noexcept {
   for (const Rule& rule : rules())

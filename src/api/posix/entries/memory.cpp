@@ -1,4 +1,4 @@
-// api/posix/entry_memory: mmap of captured files: a copy of what is in the file when it is mapped. Shared mappings that can be
+// api/posix/entries/memory: mmap of captured files: a copy of what is in the file when it is mapped. Shared mappings that can be
 // written are refused as by file systems without them (ENODEV).
 #include <fcntl.h>
 #include <sys/mman.h>

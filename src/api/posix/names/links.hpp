@@ -1,8 +1,8 @@
-// api/posix/links: names that lead to captured files by way of the file system: symbolic links, which the kernel finds to lead
+// api/posix/names/links: names that lead to captured files by way of the file system: symbolic links, which the kernel finds to lead
 // nowhere, and the names of descriptors.
 #pragma once
 
-#include "api/posix/places.hpp"
+#include "api/posix/names/places.hpp"
 
 namespace sheaf::posix {
 

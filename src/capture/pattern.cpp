@@ -1,8 +1,9 @@
-#include "api/posix/pattern.hpp"
+#include "capture/pattern.hpp"
 
+#include <algorithm>
 #include <cstring>
 
-namespace sheaf::posix {
+namespace sheaf {
 
 namespace {
 
@@ -134,4 +135,11 @@ bool belongs_to_set(std::string_view set, std::string_view file) noexcept {
   return file.size() == set.size() || file[set.size()] == '.' || file[set.size()] == '/';
 }
 
-}  // namespace sheaf::posix
+uint64_t rules_hash(std::string_view capture, std::string_view view) noexcept {
+  uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const std::string_view text : {capture, std::string_view("\n"), view})
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+}  // namespace sheaf

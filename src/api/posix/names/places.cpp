@@ -1,4 +1,4 @@
-#include "api/posix/places.hpp"
+#include "api/posix/names/places.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// api/posix/entry_status: the stat family old and new, access, extended attributes, what file systems say of themselves.
+// api/posix/entries/status: the stat family old and new, access, extended attributes, what file systems say of themselves.
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/links.hpp"
+#include "api/posix/names/links.hpp"
 #include "api/posix/real.hpp"
 
 namespace sheaf::posix {

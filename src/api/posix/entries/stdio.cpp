@@ -1,4 +1,4 @@
-// api/posix/entry_stdio: calls that make streams. All others work on them as they are.
+// api/posix/entries/stdio: calls that make streams. All others work on them as they are.
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "api/posix/duplicates.hpp"
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/links.hpp"
-#include "api/posix/moves.hpp"
+#include "api/posix/names/links.hpp"
+#include "api/posix/names/moves.hpp"
 #include "api/posix/opening.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/streams.hpp"

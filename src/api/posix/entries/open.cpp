@@ -1,4 +1,4 @@
-// api/posix/entry_open: the open and mkstemp families.
+// api/posix/entries/open: the open and mkstemp families.
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/links.hpp"
+#include "api/posix/names/links.hpp"
 #include "api/posix/opening.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"

@@ -1,4 +1,4 @@
-// api/posix/entry_transfer: read, write and their kin.
+// api/posix/entries/transfer: read, write and their kin.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
-#include "api/posix/sets.hpp"
+#include "api/posix/names/sets.hpp"
 
 #include <cstdio>
 #include <map>
 #include <string>
 
 #include "api/posix/fork_mutex.hpp"
-#include "api/posix/view_set.hpp"
+#include "api/posix/names/view_set.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 

@@ -1,4 +1,4 @@
-// api/posix/view_set: what can be read of a multifile with names, or of a set of containers, as a set whose streams cannot be changed:
+// api/posix/names/view_set: what can be read of a multifile with names, or of a set of containers, as a set whose streams cannot be changed:
 // EROFS, as on a file system that is mounted for reading.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "api/posix/links.hpp"
+#include "api/posix/names/links.hpp"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-// api/posix/entry_process: the begin and the end of processes. Programs that a captured one starts are captured as well, also where
+// api/posix/entries/process: the begin and the end of processes. Programs that a captured one starts are captured as well, also where
 // they are given another environment; what they inherit they find by themselves (api/posix/state.hpp).
 #include <alloca.h>
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include "api/posix/descriptors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/rules.hpp"
+#include "api/posix/names/rules.hpp"
 #include "api/posix/standard_streams.hpp"
 
 namespace sheaf::posix {

@@ -1,4 +1,4 @@
-// api/posix/sets: the sets that captured files go to, opened when the first of their names is used. Inside.
+// api/posix/names/sets: the sets that captured files go to, opened when the first of their names is used. Inside.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// api/posix/entry_copy: calls that move bytes between two descriptors within the kernel. With a captured file at either end the bytes
+// api/posix/entries/copy: calls that move bytes between two descriptors within the kernel. With a captured file at either end the bytes
 // go through memory; where the caller has a way of its own to do that, it is told to.
 #include <linux/fs.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-// api/posix/moves: files that a rename brings into a set, out of it, or from one into another: bytes are copied there.
+// api/posix/names/moves: files that a rename brings into a set, out of it, or from one into another: bytes are copied there.
 // All inside; 0, or -1 with errno, and then both names are as they were.
 #pragma once
 
-#include "api/posix/places.hpp"
+#include "api/posix/names/places.hpp"
 
 namespace sheaf::posix {
 

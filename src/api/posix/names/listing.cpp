@@ -1,4 +1,4 @@
-#include "api/posix/listing.hpp"
+#include "api/posix/names/listing.hpp"
 
 #include <dirent.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/inside.hpp"
-#include "api/posix/places.hpp"
-#include "api/posix/sets.hpp"
+#include "api/posix/names/places.hpp"
+#include "api/posix/names/sets.hpp"
 #include "container/container_names.hpp"
 
 namespace sheaf::posix {

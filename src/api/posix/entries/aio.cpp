@@ -1,4 +1,4 @@
-// api/posix/entry_aio: POSIX asynchronous I/O. On a captured file it is done when the call returns, since it only moves memory; the
+// api/posix/entries/aio: POSIX asynchronous I/O. On a captured file it is done when the call returns, since it only moves memory; the
 // C library's aio_error, aio_return and aio_suspend then find the result in the control block.
 #include <aio.h>
 #include <pthread.h>

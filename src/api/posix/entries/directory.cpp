@@ -1,4 +1,4 @@
-// api/posix/entry_directory: directories show captured files behind those the file system has. What a DIR* shows beside the real
+// api/posix/entries/directory: directories show captured files behind those the file system has. What a DIR* shows beside the real
 // entries is read when it is opened or rewound.
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/fork_mutex.hpp"
-#include "api/posix/listing.hpp"
+#include "api/posix/names/listing.hpp"
 #include "api/posix/real.hpp"
 
 namespace sheaf::posix {

@@ -1,4 +1,4 @@
-// api/posix/places: from a name that a program gives to a captured file. Whether a name is captured is decided on its canonical form:
+// api/posix/names/places: from a name that a program gives to a captured file. Whether a name is captured is decided on its canonical form:
 // the directory as the system knows it, without symbolic links and `..`, then the last component. A file that is there as a
 // plain file stays one; so a place is only where a captured file is or would be.
 #pragma once
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string_view>
 
-#include "api/posix/rules.hpp"
+#include "api/posix/names/rules.hpp"
 #include "container/container_set.hpp"
 
 namespace sheaf::posix {

@@ -1,4 +1,4 @@
-// api/posix/entry_attributes: permissions, owners, times and extended attributes of captured files. Owners are those of the process
+// api/posix/entries/attributes: permissions, owners, times and extended attributes of captured files. Owners are those of the process
 // and times of access those of change: a set keeps neither. Extended attributes there are none.
 #include <fcntl.h>
 #include <sys/time.h>
@@ -9,7 +9,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/sets.hpp"
+#include "api/posix/names/sets.hpp"
 
 namespace sheaf::posix {
 

@@ -1,4 +1,4 @@
-// api/posix/entry_names: calls that remove, rename and make names.
+// api/posix/entries/names: calls that remove, rename and make names.
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
@@ -8,10 +8,10 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/listing.hpp"
-#include "api/posix/moves.hpp"
+#include "api/posix/names/listing.hpp"
+#include "api/posix/names/moves.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/sets.hpp"
+#include "api/posix/names/sets.hpp"
 
 namespace sheaf::posix {
 

@@ -1,4 +1,4 @@
-#include "api/posix/moves.hpp"
+#include "api/posix/names/moves.hpp"
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -11,7 +11,7 @@
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/sets.hpp"
+#include "api/posix/names/sets.hpp"
 
 namespace sheaf::posix {
 

@@ -1,4 +1,4 @@
-// api/posix/rules: what SHEAF_CAPTURE and SHEAF_VIEW say. Read once, by the first call that takes a name, into memory of our own:
+// api/posix/names/rules: what SHEAF_CAPTURE and SHEAF_VIEW say. Read once, by the first call that takes a name, into memory of our own:
 // an allocator that opens files as it starts may be that first call.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "api/posix/pattern.hpp"
+#include "capture/pattern.hpp"
 
 namespace sheaf::posix {
 
@@ -29,7 +29,7 @@ void read_rules(char* const* environment) noexcept;
 const char* capture_variable(bool view) noexcept;
 
 // What distinguishes these rules from others, for names of shared memory.
-unsigned long rules_identity() noexcept;
+uint64_t rules_identity() noexcept;
 
 // One canonical name against all rules.
 struct Match {
