@@ -47,7 +47,8 @@ struct Walk {
 
   Outcome star(size_t p, size_t n, size_t group) {
     bool all = false;
-    for (; p < pattern.size() && pattern[p] == '*'; ++p) all |= p + 1 < pattern.size() && pattern[p + 1] == '*';
+    for (; p < pattern.size() && pattern[p] == '*'; ++p)
+      all |= p + 1 < pattern.size() && pattern[p + 1] == '*';
     for (;; ++n) {
       const Outcome rest = along(p, n, group);
       if (rest != Outcome::no) return rest;

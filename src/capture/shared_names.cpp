@@ -10,7 +10,8 @@
 namespace sheaf {
 
 void capture_prefix(uint64_t rules, char (&name)[64]) noexcept {
-  snprintf(name, sizeof name, "/dev/shm/sheaf-capture.%d.%016llx.", int(geteuid()), static_cast<unsigned long long>(rules));
+  snprintf(name, sizeof name, "/dev/shm/sheaf-capture.%d.%016llx.", int(geteuid()),
+           static_cast<unsigned long long>(rules));
 }
 
 void remove_capture_memory(uint64_t rules) noexcept {

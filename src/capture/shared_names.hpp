@@ -1,4 +1,5 @@
-// capture/shared_names: files in memory by which processes of a capturing job share what they have open. All have one begin.
+// capture/shared_names: files in memory by which processes of a capturing job share what they have open. All
+// have one begin.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace sheaf {
 
-// "/dev/shm/sheaf-capture.USER.HASH.", with the effective user of the process; rules: rules_hash(). A NUL ends it; size 64 is enough.
+// "/dev/shm/sheaf-capture.USER.HASH.", with the effective user of the process; rules: rules_hash(). A NUL
+// ends it; size 64 is enough.
 SHEAF_EXPORT void capture_prefix(uint64_t rules, char (&name)[64]) noexcept;
 
 // Removes them, unless a process has them open. For the end of a job.

@@ -35,7 +35,8 @@ void before_fork() {
   ForkMutex::lock_all();
   state::hand_on_lock();
   for (OpenFile* file = all_files.load(); file; file = file->next)
-    if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot) slot->holders.fetch_add(1);
+    if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot)
+      slot->holders.fetch_add(1);
 }
 
 void in_parent() { ForkMutex::unlock_all(); }
@@ -137,7 +138,8 @@ int highest_descriptor() noexcept { return highest.load(); }
 void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept {
   const int last = highest.load();
   for (int fd = 0; fd <= last; ++fd)
-    if (OpenFile* const file = descriptor_table[fd].load(); file && file != &own_mark) visit(fd, *file, context);
+    if (OpenFile* const file = descriptor_table[fd].load(); file && file != &own_mark)
+      visit(fd, *file, context);
 }
 
 int own_descriptor(int fd) noexcept {
@@ -160,7 +162,8 @@ void close_own_descriptor(int fd) noexcept {
 }
 
 bool is_own_descriptor(int fd) noexcept {
-  return static_cast<unsigned>(fd) < most_descriptors && descriptor_table[fd].load(std::memory_order_relaxed) == &own_mark;
+  return static_cast<unsigned>(fd) < most_descriptors &&
+         descriptor_table[fd].load(std::memory_order_relaxed) == &own_mark;
 }
 
 }  // namespace sheaf::posix

@@ -12,12 +12,18 @@ namespace sheaf::posix {
 inline int errno_of_error(const Error& error) noexcept {
   if (error.errno_value() != 0) return error.errno_value();
   switch (error.code()) {
-    case Code::not_found: return ENOENT;
-    case Code::permission: return EACCES;
-    case Code::no_space: return ENOSPC;
-    case Code::invalid_argument: return EINVAL;
-    case Code::wrong_mode: return EBADF;
-    default: return EIO;
+    case Code::not_found:
+      return ENOENT;
+    case Code::permission:
+      return EACCES;
+    case Code::no_space:
+      return ENOSPC;
+    case Code::invalid_argument:
+      return EINVAL;
+    case Code::wrong_mode:
+      return EBADF;
+    default:
+      return EIO;
   }
 }
 

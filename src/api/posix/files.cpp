@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "api/posix/errors.hpp"
-#include "api/posix/real.hpp"
 #include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
 #include "base/printable.hpp"
 
 namespace sheaf::posix {
@@ -52,7 +52,8 @@ struct Told {
 };
 
 // Gives a stream that was opened a descriptor.
-int descriptor_for(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set, const Told& told, int flags) {
+int descriptor_for(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set,
+                   const Told& told, int flags) {
   OpenFile* const file = make_open_file();
   if (!file) return -1;
   Slot* slot = nullptr;
@@ -95,7 +96,8 @@ int open_existing(ContainerSet& set, const StreamStatus& found, const Place& pla
   });
 }
 
-int create(ContainerSet& set, const Place& place, int flags, mode_t mode, std::shared_ptr<ContainerStream>& stream) {
+int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
+           std::shared_ptr<ContainerStream>& stream) {
   return errno_of([&] {
     StreamOpening opening;
     opening.create = true;
@@ -130,7 +132,9 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
       if (error != 0 && error != ENOENT) return failed(error);
       continue;
     }
-    if (error != 0 || !(flags & O_CREAT) || (flags & O_DIRECTORY) || plain_there(place) || !may_create_in(place)) return hand_on;
+    if (error != 0 || !(flags & O_CREAT) || (flags & O_DIRECTORY) || plain_there(place) ||
+        !may_create_in(place))
+      return hand_on;
     if (place.view()) return failed(EROFS);
     if (place.slash) return failed(EISDIR);
     error = create(*set, place, flags, mode, stream);
@@ -143,7 +147,8 @@ int open_captured(const Place& place, int flags, mode_t mode) noexcept {
   if (!stream) return failed(ENOENT);
   uint64_t number = 0;
   if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
-  const Told told{number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
+  const Told told{
+      number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
   return descriptor_for(std::move(stream), set, told, flags);
 }
 
@@ -155,7 +160,11 @@ int open_same(OpenFile& file, int flags) noexcept {
   if (!permitted(found, wanted(flags))) return failed(EACCES);
   if ((flags & O_TRUNC) && writes(flags))
     if (const int error = errno_of([&] { file.stream->truncate(0); })) return failed(error);
-  const Told told{slot.stream, {slot.text, slot.set_size}, {slot.text + slot.set_size, slot.name_size}, slot.device, slot.view};
+  const Told told{slot.stream,
+                  {slot.text, slot.set_size},
+                  {slot.text + slot.set_size, slot.name_size},
+                  slot.device,
+                  slot.view};
   return descriptor_for(file.stream, file.set, told, flags);
 }
 
@@ -164,7 +173,8 @@ std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexc
   errno = errno_of([&] {
     StreamOpening opening;
     opening.write = write;
-    if (const auto set = set_at(place.match.set, place.view())) stream = set->open_stream(place.match.name, opening);
+    if (const auto set = set_at(place.match.set, place.view()))
+      stream = set->open_stream(place.match.name, opening);
   });
   return stream;
 }
@@ -200,7 +210,8 @@ int stat_open(OpenFile& file, struct stat& status) noexcept {
 bool permitted(const StreamStatus& status, int access) noexcept {
   if (geteuid() == 0) return !(access & X_OK) || (status.mode & 0111);
   const uint32_t owner = status.mode >> 6;
-  return (!(access & R_OK) || (owner & 4)) && (!(access & W_OK) || (owner & 2)) && (!(access & X_OK) || (owner & 1));
+  return (!(access & R_OK) || (owner & 4)) && (!(access & W_OK) || (owner & 2)) &&
+         (!(access & X_OK) || (owner & 1));
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// api/posix/files: captured files as names and as open files: what open, stat, unlink, rename and their kin do with them.
-// Every function is called inside, and returns 0 or an errno unless it says otherwise.
+// api/posix/files: captured files as names and as open files: what open, stat, unlink, rename and their kin
+// do with them. Every function is called inside, and returns 0 or an errno unless it says otherwise.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 
 namespace sheaf::posix {
 
-// What becomes of a call that names a captured place: answered here, or handed to the C library, because there is a plain file, or no
-// file, or the set cannot take one.
+// What becomes of a call that names a captured place: answered here, or handed to the C library, because
+// there is a plain file, or no file, or the set cannot take one.
 inline constexpr int hand_on = -2;
 
 // open(2): a descriptor, -1 with errno, or hand_on.
@@ -30,7 +30,8 @@ std::optional<StreamStatus> status_at(const Place& place) noexcept;
 void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept;
 int stat_open(OpenFile& file, struct stat& status) noexcept;
 
-// Whether the process may do what `access` (R_OK, W_OK, X_OK together) says, as the permissions and its effective user decide.
+// Whether the process may do what `access` (R_OK, W_OK, X_OK together) says, as the permissions and its
+// effective user decide.
 bool permitted(const StreamStatus& status, int access) noexcept;
 
 // The mask of the process. What umask(2) was given last, seen by our own.
@@ -41,8 +42,8 @@ void note_umask(mode_t mask) noexcept;
 void flush_written() noexcept;
 // The process is about to end: the same, and slots are given back. What is written afterwards still arrives.
 void end_of_process() noexcept;
-// Finds captured files among the descriptors of a process that begins. counted: it counts as a holder of them already, because
-// it is the one that has called exec.
+// Finds captured files among the descriptors of a process that begins. counted: it counts as a holder of them
+// already, because it is the one that has called exec.
 void adopt_inherited(bool counted) noexcept;
 
 // Once for each set: why a file of it is made as a plain file.

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "api/posix/errors.hpp"
+#include "api/posix/names/rules.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/names/rules.hpp"
 #include "capture/shared_names.hpp"
 
 namespace sheaf::posix {
@@ -32,7 +32,8 @@ int open_lock_file(const OpenFile& file) {
   char name[120];
   capture_prefix(rules_identity(), prefix);
   const unsigned long set = std::hash<std::string_view>()(file.set->path());
-  snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, set, static_cast<unsigned long>(file.slot.load()->stream));
+  snprintf(name, sizeof name, "%slock.%016lx.%lx", prefix, set,
+           static_cast<unsigned long>(file.slot.load()->stream));
   return own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
@@ -74,13 +75,15 @@ int lock_range(OpenFile& file, int command, struct flock* range) noexcept {
   if (!range) return failed(EFAULT);
   const int mode = file.slot.load()->flags.load() & O_ACCMODE;
   const bool sets = command != F_GETLK && command != F_OFD_GETLK;
-  if (sets && ((range->l_type == F_RDLCK && mode == O_WRONLY) || (range->l_type == F_WRLCK && mode == O_RDONLY)))
+  if (sets &&
+      ((range->l_type == F_RDLCK && mode == O_WRONLY) || (range->l_type == F_WRLCK && mode == O_RDONLY)))
     return failed(EBADF);
   struct flock absolute = *range;
   if (range->l_whence == SEEK_CUR) {
     absolute.l_start += file.slot.load()->offset.load();
   } else if (range->l_whence == SEEK_END) {
-    if (const int error = errno_of([&] { absolute.l_start += file.stream->status().size; })) return failed(error);
+    if (const int error = errno_of([&] { absolute.l_start += file.stream->status().size; }))
+      return failed(error);
   }
   if (range->l_whence == SEEK_CUR || range->l_whence == SEEK_END) absolute.l_whence = SEEK_SET;
   const bool by_process = command == F_SETLK || command == F_SETLKW || command == F_GETLK;

@@ -1,5 +1,5 @@
-// api/posix/locks: locks on captured files. They are taken on a file in shared memory that stands for the stream, so processes of a
-// host exclude each other; those of different hosts do not.
+// api/posix/locks: locks on captured files. They are taken on a file in shared memory that stands for the
+// stream, so processes of a host exclude each other; those of different hosts do not.
 #pragma once
 
 #include <fcntl.h>

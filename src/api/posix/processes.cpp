@@ -6,8 +6,8 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/own_descriptors.hpp"
 #include "api/posix/names/sets.hpp"
+#include "api/posix/own_descriptors.hpp"
 
 namespace sheaf::posix {
 

@@ -1,5 +1,6 @@
-// api/posix/real: the functions of the C library that ours stand before, found when they are first needed. A preload may be called
-// before any constructor has run, from other libraries' constructors, so everything here is constant-initialized and takes no lock.
+// api/posix/real: the functions of the C library that ours stand before, found when they are first needed. A
+// preload may be called before any constructor has run, from other libraries' constructors, so everything
+// here is constant-initialized and takes no lock.
 #pragma once
 
 #include <dirent.h>
@@ -56,8 +57,9 @@ inline constinit Real<int(const char*)> unlink{"unlink"};
 inline constinit Real<int(const char*, const char*)> rename{"rename"};
 }  // namespace real
 
-// Defines the exported function `name` of the C library under a name of our own, so that it meets no declaration of a header.
-#define SHEAF_ENTRY(result, name, ...)                                                              \
+// Defines the exported function `name` of the C library under a name of our own, so that it meets no
+// declaration of a header.
+#define SHEAF_ENTRY(result, name, ...)                                                                 \
   extern "C" __attribute__((visibility("default"))) result sheaf_posix_##name(__VA_ARGS__) asm(#name); \
   extern "C" result sheaf_posix_##name(__VA_ARGS__)
 

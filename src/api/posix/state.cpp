@@ -11,9 +11,9 @@
 #include <cstring>
 
 #include "api/posix/fork_mutex.hpp"
+#include "api/posix/names/rules.hpp"
 #include "api/posix/own_descriptors.hpp"
 #include "api/posix/real.hpp"
-#include "api/posix/names/rules.hpp"
 #include "capture/shared_names.hpp"
 
 namespace sheaf::posix::state {
@@ -47,7 +47,9 @@ void names(char (&slots)[longest], char (&identity)[longest]) {
   snprintf(identity, sizeof identity, "%sopen", prefix);
 }
 
-bool ours(const struct stat& status) { return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink > 0; }
+bool ours(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink > 0;
+}
 
 // The file of the slots, locked against removal; -1 with errno.
 int open_slots(const char* name) {
@@ -55,7 +57,9 @@ int open_slots(const char* name) {
     const int fd = own_descriptor(real::open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (fd < 0) return -1;
     struct stat status;
-    if (flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0 && ours(status) && ftruncate(fd, sizeof(Shared)) == 0) return fd;
+    if (flock(fd, LOCK_SH) == 0 && fstat(fd, &status) == 0 && ours(status) &&
+        ftruncate(fd, sizeof(Shared)) == 0)
+      return fd;
     const bool again = status.st_nlink == 0;  // who was last has removed it meanwhile
     close_own_descriptor(fd);
     if (!again) break;
@@ -163,7 +167,8 @@ void release(Slot* slot) noexcept {
 }
 
 void leave() noexcept {
-  if (own.shared && !own.handed_on.load() && flock(own.fd, LOCK_UN) == 0) remove_capture_memory(rules_identity());
+  if (own.shared && !own.handed_on.load() && flock(own.fd, LOCK_UN) == 0)
+    remove_capture_memory(rules_identity());
 }
 
 void hand_on_lock() noexcept { own.handed_on.store(true); }

@@ -21,7 +21,8 @@ namespace sheaf::posix {
 namespace {
 
 // Bits of FILE::_flags, part of the binary interface of the C library.
-constexpr int no_reads = 0x4, no_writes = 0x8, at_end = 0x10, in_error = 0x20, putting = 0x800, appending = 0x1000;
+constexpr int no_reads = 0x4, no_writes = 0x8, at_end = 0x10, in_error = 0x20, putting = 0x800,
+              appending = 0x1000;
 
 struct Stream {
   int fd;
@@ -36,14 +37,17 @@ std::vector<Stream*>& all() {
 
 Stream* find(FILE* file) {
   lock.lock();
-  const auto at = std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
+  const auto at =
+      std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
   Stream* const found = at == all().end() ? nullptr : *at;
   lock.unlock();
   return found;
 }
 
 // The descriptor may be a plain file by now, so these are the calls that the program would make.
-ssize_t read_stream(void* cookie, char* data, size_t size) { return read(static_cast<Stream*>(cookie)->fd, data, size); }
+ssize_t read_stream(void* cookie, char* data, size_t size) {
+  return read(static_cast<Stream*>(cookie)->fd, data, size);
+}
 
 // 0 is what fopencookie calls an error.
 ssize_t write_stream(void* cookie, const char* data, size_t size) {
@@ -75,7 +79,8 @@ int close_stream(void* cookie) {
 
 int access_bits(int flags) {
   const int mode = flags & O_ACCMODE;
-  return (mode == O_WRONLY ? no_reads : 0) | (mode == O_RDONLY ? no_writes : 0) | (flags & O_APPEND ? appending : 0);
+  return (mode == O_WRONLY ? no_reads : 0) | (mode == O_RDONLY ? no_writes : 0) |
+         (flags & O_APPEND ? appending : 0);
 }
 
 }  // namespace
@@ -83,10 +88,17 @@ int access_bits(int flags) {
 std::optional<StreamMode> stream_mode(const char* text) noexcept {
   StreamMode mode;
   switch (*text) {
-    case 'r': mode.flags = O_RDONLY; break;
-    case 'w': mode.flags = O_WRONLY | O_CREAT | O_TRUNC; break;
-    case 'a': mode.flags = O_WRONLY | O_CREAT | O_APPEND; break;
-    default: return std::nullopt;
+    case 'r':
+      mode.flags = O_RDONLY;
+      break;
+    case 'w':
+      mode.flags = O_WRONLY | O_CREAT | O_TRUNC;
+      break;
+    case 'a':
+      mode.flags = O_WRONLY | O_CREAT | O_APPEND;
+      break;
+    default:
+      return std::nullopt;
   }
   mode.words[0] = *text;
   for (const char* c = text + 1; *c && *c != ','; ++c) {

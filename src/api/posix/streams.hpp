@@ -1,5 +1,5 @@
-// api/posix/streams: FILE* of captured files. The C library's own streams call the kernel by ways that no preload meets, so these are
-// made with fopencookie(3), with the reserved descriptor for fileno().
+// api/posix/streams: FILE* of captured files. The C library's own streams call the kernel by ways that no
+// preload meets, so these are made with fopencookie(3), with the reserved descriptor for fileno().
 #pragma once
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ namespace sheaf::posix {
 
 // What the mode of fopen(3) says; nullopt: nothing.
 struct StreamMode {
-  int flags = 0;     // of open(2)
+  int flags = 0;       // of open(2)
   char words[4] = "";  // for fopencookie
 };
 std::optional<StreamMode> stream_mode(const char* text) noexcept;

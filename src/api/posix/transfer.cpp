@@ -42,7 +42,8 @@ ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t o
   size_t done = 0;
   for (int i = 0; i < n; ++i) {
     const size_t size = std::min(parts[i].iov_len, most_bytes - done);
-    const size_t got = stream.read({static_cast<std::byte*>(parts[i].iov_base), size}, offset + int64_t(done));
+    const size_t got =
+        stream.read({static_cast<std::byte*>(parts[i].iov_base), size}, offset + int64_t(done));
     done += got;
     if (got < parts[i].iov_len) break;
   }
@@ -63,7 +64,8 @@ std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV
   return {room.data(), used};
 }
 
-// Claims the next `size` bytes of the open file before they are written, so that no two writes of it get the same.
+// Claims the next `size` bytes of the open file before they are written, so that no two writes of it get the
+// same.
 int64_t claim(Slot& slot, size_t size) { return slot.offset.fetch_add(int64_t(size)); }
 
 void give_back(Slot& slot, int64_t begin, size_t size) {
@@ -91,7 +93,8 @@ ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, 
 }
 
 // Apart, because of the memory it needs.
-__attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts, int n, off64_t offset, bool append) {
+__attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts, int n, off64_t offset,
+                                             bool append) {
   std::array<Bytes, IOV_MAX> room;
   size_t total = 0;
   const auto spans = spans_of(parts, n, room, total);
@@ -109,7 +112,8 @@ ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcep
   const bool moves = offset == at_position;
   const int64_t begin = moves ? slot.offset.load() : offset;
   ssize_t done = 0;
-  if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); })) return failed(error);
+  if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); }))
+    return failed(error);
   if (moves && done > 0) slot.offset.fetch_add(done);
   return done;
 }
@@ -141,18 +145,25 @@ off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
   std::optional<int64_t> found;
   int error = 0;
   switch (whence) {
-    case SEEK_SET: break;
-    case SEEK_CUR: base = slot.offset.load(); break;
-    case SEEK_END: error = errno_of([&] { base = file->stream->status().size; }); break;
+    case SEEK_SET:
+      break;
+    case SEEK_CUR:
+      base = slot.offset.load();
+      break;
+    case SEEK_END:
+      error = errno_of([&] { base = file->stream->status().size; });
+      break;
     case SEEK_DATA:
     case SEEK_HOLE:
       if (offset < 0) return failed(ENXIO);
-      error = errno_of(
-          [&] { found = whence == SEEK_DATA ? file->stream->next_data(offset) : file->stream->next_hole(offset); });
+      error = errno_of([&] {
+        found = whence == SEEK_DATA ? file->stream->next_data(offset) : file->stream->next_hole(offset);
+      });
       if (error == 0 && !found) error = ENXIO;
       offset = found.value_or(0);
       break;
-    default: return failed(EINVAL);
+    default:
+      return failed(EINVAL);
   }
   if (error != 0) return failed(error);
   int64_t place = 0;
@@ -178,7 +189,8 @@ int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept
   if (!file || !writes(*file)) return failed(EBADF);
   if (offset < 0 || length <= 0) return failed(EINVAL);
   if (mode & ~FALLOC_FL_KEEP_SIZE) return failed(EOPNOTSUPP);
-  if (const int error = errno_of([&] { file->stream->allocate(offset, length, !(mode & FALLOC_FL_KEEP_SIZE)); }))
+  if (const int error =
+          errno_of([&] { file->stream->allocate(offset, length, !(mode & FALLOC_FL_KEEP_SIZE)); }))
     return failed(error);
   file->written.store(true, std::memory_order_relaxed);
   return 0;

@@ -1,4 +1,5 @@
-// api/posix/transfer: reading and writing captured files. Each does what the system call of its name does, with errno.
+// api/posix/transfer: reading and writing captured files. Each does what the system call of its name does,
+// with errno.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,6 @@
-// api/posix/entries/aio: POSIX asynchronous I/O. On a captured file it is done when the call returns, since it only moves memory; the
-// C library's aio_error, aio_return and aio_suspend then find the result in the control block.
+// api/posix/entries/aio: POSIX asynchronous I/O. On a captured file it is done when the call returns, since
+// it only moves memory; the C library's aio_error, aio_return and aio_suspend then find the result in the
+// control block.
 #include <aio.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,9 +44,12 @@ enum class What { read, write, sync };
 void perform(aiocb& block, What what) {
   void* const data = const_cast<void*>(block.aio_buf);
   switch (what) {
-    case What::read: return finish(block, pread64(block.aio_fildes, data, block.aio_nbytes, block.aio_offset));
-    case What::write: return finish(block, pwrite64(block.aio_fildes, data, block.aio_nbytes, block.aio_offset));
-    case What::sync: return finish(block, fsync(block.aio_fildes));
+    case What::read:
+      return finish(block, pread64(block.aio_fildes, data, block.aio_nbytes, block.aio_offset));
+    case What::write:
+      return finish(block, pwrite64(block.aio_fildes, data, block.aio_nbytes, block.aio_offset));
+    case What::sync:
+      return finish(block, fsync(block.aio_fildes));
   }
 }
 

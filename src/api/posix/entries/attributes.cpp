@@ -1,5 +1,6 @@
-// api/posix/entries/attributes: permissions, owners, times and extended attributes of captured files. Owners are those of the process
-// and times of access those of change: a set keeps neither. Extended attributes there are none.
+// api/posix/entries/attributes: permissions, owners, times and extended attributes of captured files. Owners
+// are those of the process and times of access those of change: a set keeps neither. Extended attributes
+// there are none.
 #include <fcntl.h>
 #include <sys/time.h>
 #include <time.h>
@@ -8,8 +9,8 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/real.hpp"
 #include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
 
 namespace sheaf::posix {
 
@@ -34,7 +35,8 @@ constinit Real<mode_t(mode_t)> umask{"umask"};
 int change(const Place& place, const StreamAttributes& attributes) {
   bool there = false;
   const int error = errno_of([&] {
-    if (const auto set = set_at(place.match.set, place.view())) there = set->set(place.match.name, attributes);
+    if (const auto set = set_at(place.match.set, place.view()))
+      there = set->set(place.match.name, attributes);
   });
   if (error != 0) return failed(error);
   return there ? 0 : hand_on;
@@ -76,7 +78,8 @@ bool captured_name(int at, const char* path) {
 }
 
 bool good_time(const timespec& time) {
-  return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT || (time.tv_nsec >= 0 && time.tv_nsec < 1000000000);
+  return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT ||
+         (time.tv_nsec >= 0 && time.tv_nsec < 1000000000);
 }
 
 // False, with errno: times that no file has. Null: now.
@@ -88,7 +91,8 @@ bool times_of(const timespec* times, StreamAttributes& attributes) {
     return false;
   }
   const timespec wanted = times && times[1].tv_nsec != UTIME_NOW ? times[1] : now;
-  if (wanted.tv_nsec != UTIME_OMIT) attributes.modified = int64_t{wanted.tv_sec} * 1000000000 + wanted.tv_nsec;
+  if (wanted.tv_nsec != UTIME_OMIT)
+    attributes.modified = int64_t{wanted.tv_sec} * 1000000000 + wanted.tv_nsec;
   return true;
 }
 
@@ -185,7 +189,8 @@ constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxa
 constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
 constinit Real<ssize_t(const char*, char*, size_t)> listxattr{"listxattr"}, llistxattr{"llistxattr"};
 constinit Real<ssize_t(int, char*, size_t)> flistxattr{"flistxattr"};
-constinit Real<int(const char*, const char*, const void*, size_t, int)> setxattr{"setxattr"}, lsetxattr{"lsetxattr"};
+constinit Real<int(const char*, const char*, const void*, size_t, int)> setxattr{"setxattr"},
+    lsetxattr{"lsetxattr"};
 constinit Real<int(int, const char*, const void*, size_t, int)> fsetxattr{"fsetxattr"};
 constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremovexattr{"lremovexattr"};
 constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};

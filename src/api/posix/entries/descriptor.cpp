@@ -70,16 +70,22 @@ int control(int fd, int command, long argument) {
   std::atomic<int>& flags = file->slot.load()->flags;
   switch (command) {
     case F_DUPFD:
-    case F_DUPFD_CLOEXEC: return installed(real::fcntl(fd, command, argument), file);
-    case F_GETFL: return flags.load() | (real::fcntl(fd, F_GETFL, 0) & ~(O_ACCMODE | O_NOFOLLOW | settable));
-    case F_SETFL: flags.store((flags.load() & ~settable) | (int(argument) & settable)); return 0;
+    case F_DUPFD_CLOEXEC:
+      return installed(real::fcntl(fd, command, argument), file);
+    case F_GETFL:
+      return flags.load() | (real::fcntl(fd, F_GETFL, 0) & ~(O_ACCMODE | O_NOFOLLOW | settable));
+    case F_SETFL:
+      flags.store((flags.load() & ~settable) | (int(argument) & settable));
+      return 0;
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
     case F_OFD_GETLK:
     case F_OFD_SETLK:
-    case F_OFD_SETLKW: return lock_range(*file, command, reinterpret_cast<struct flock*>(argument));
-    default: return real::fcntl(fd, command, argument);
+    case F_OFD_SETLKW:
+      return lock_range(*file, command, reinterpret_cast<struct flock*>(argument));
+    default:
+      return real::fcntl(fd, command, argument);
   }
 }
 
@@ -88,7 +94,8 @@ int lock_section(int fd, int command, off64_t length) {
   range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
   range.l_whence = SEEK_CUR;
   range.l_len = length;
-  if (command != F_TEST) return control(fd, command == F_LOCK ? F_SETLKW : F_SETLK, reinterpret_cast<long>(&range));
+  if (command != F_TEST)
+    return control(fd, command == F_LOCK ? F_SETLKW : F_SETLK, reinterpret_cast<long>(&range));
   if (control(fd, F_GETLK, reinterpret_cast<long>(&range)) != 0) return -1;
   return range.l_type == F_UNLCK ? 0 : failed(EACCES);
 }
@@ -101,7 +108,8 @@ int close_between(unsigned first, unsigned last, int flags) {
   if (!borrows_memory())
     for (unsigned fd = first; fd <= last && fd < most_descriptors && int(fd) <= highest_descriptor(); ++fd)
       if (descriptor_table[fd].load() && !is_own_descriptor(int(fd))) forget(int(fd));
-  for (unsigned own = first; own <= last && own < most_descriptors && int(own) <= highest_descriptor(); ++own) {
+  for (unsigned own = first; own <= last && own < most_descriptors && int(own) <= highest_descriptor();
+       ++own) {
     if (!is_own_descriptor(int(own))) continue;
     if (own > first && next::close_range(first, own - 1, flags) != 0) return -1;
     first = own + 1;
@@ -133,7 +141,8 @@ SHEAF_ENTRY(int, __dup2, int fd, int wanted) {
   return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
 }
 SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
-  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, flags, false) : real::dup3(fd, wanted, flags);
+  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, flags, false)
+                                                : real::dup3(fd, wanted, flags);
 }
 SHEAF_ENTRY(int, fcntl, int fd, int command, long argument) {
   return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
@@ -157,7 +166,8 @@ SHEAF_ENTRY(int, lockf64, int fd, int command, off64_t length) {
   return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);
 }
 SHEAF_ENTRY(int, close_range, unsigned first, unsigned last, int flags) {
-  return highest_descriptor() < 0 || is_inside() ? next::close_range(first, last, flags) : close_between(first, last, flags);
+  return highest_descriptor() < 0 || is_inside() ? next::close_range(first, last, flags)
+                                                 : close_between(first, last, flags);
 }
 SHEAF_ENTRY(void, closefrom, int first) { sheaf_posix_close_range(first < 0 ? 0 : unsigned(first), ~0U, 0); }
 

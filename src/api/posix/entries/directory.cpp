@@ -1,5 +1,5 @@
-// api/posix/entries/directory: directories show captured files behind those the file system has. What a DIR* shows beside the real
-// entries is read when it is opened or rewound.
+// api/posix/entries/directory: directories show captured files behind those the file system has. What a DIR*
+// shows beside the real entries is read when it is opened or rewound.
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -142,7 +142,8 @@ DIR* open_directory(const char* path) {
   return with_captured(next::opendir(path));
 }
 
-int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*), int (*compare)(const dirent**, const dirent**)) {
+int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*),
+         int (*compare)(const dirent**, const dirent**)) {
   if (!directory) return -1;
   std::vector<dirent*> found;
   bool memory = true;
@@ -246,7 +247,8 @@ dirent* read_for_glob(void* directory) { return read_entry(static_cast<DIR*>(dir
 void* open_for_glob(const char* path) { return open_directory(path); }
 
 int expand_pattern(const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
-  if (is_inside() || rules().empty() || (flags & GLOB_ALTDIRFUNC)) return next::glob(pattern, flags, failure, found);
+  if (is_inside() || rules().empty() || (flags & GLOB_ALTDIRFUNC))
+    return next::glob(pattern, flags, failure, found);
   found->gl_closedir = close_for_glob;
   found->gl_readdir = read_for_glob;
   found->gl_opendir = open_for_glob;

@@ -1,5 +1,5 @@
-// api/posix/entries/memory: mmap of captured files: a copy of what is in the file when it is mapped. Shared mappings that can be
-// written are refused as by file systems without them (ENODEV).
+// api/posix/entries/memory: mmap of captured files: a copy of what is in the file when it is mapped. Shared
+// mappings that can be written are refused as by file systems without them (ENODEV).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +30,8 @@ void* map_captured(void* wanted, size_t size, int protection, int flags, int fd,
   if ((mode & O_ACCMODE) == O_WRONLY) return refuse(EACCES);
   if (size == 0 || offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0) return refuse(EINVAL);
   const int kind = flags & MAP_TYPE;
-  if (kind != MAP_PRIVATE && (protection & PROT_WRITE)) return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
+  if (kind != MAP_PRIVATE && (protection & PROT_WRITE))
+    return refuse((mode & O_ACCMODE) == O_RDONLY ? EACCES : ENODEV);
   const int place = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_NORESERVE);
   void* const memory =
       next::mmap(wanted, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | place, -1, 0);

@@ -10,15 +10,16 @@
 #include "api/posix/files.hpp"
 #include "api/posix/names/listing.hpp"
 #include "api/posix/names/moves.hpp"
-#include "api/posix/real.hpp"
 #include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
 
 namespace sheaf::posix {
 
 namespace {
 
 namespace next {
-constinit Real<int(const char*)> unlink{"unlink"}, rmdir{"rmdir"}, remove{"remove"}, chdir{"chdir"}, chroot{"chroot"};
+constinit Real<int(const char*)> unlink{"unlink"}, rmdir{"rmdir"}, remove{"remove"}, chdir{"chdir"},
+    chroot{"chroot"};
 constinit Real<int(int)> fchdir{"fchdir"};
 constinit Real<int(int, const char*, int)> unlinkat{"unlinkat"};
 constinit Real<int(int, const char*, int, const char*)> renameat{"renameat"};
@@ -79,7 +80,8 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   }
   const bool replaced = wanted && there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
-  const int result = flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
+  const int result =
+      flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
   if (result == 0 && replaced) remove_captured(to_at, to);  // a plain file has taken its name
   if (result == 0) forget_directories();
   return result;
@@ -101,13 +103,15 @@ int shorten(const char* path, off64_t size) {
   if (!status) return next::truncate(path, size);
   if (size < 0) return failed(EINVAL);
   if (!permitted(*status, W_OK)) return failed(EACCES);
-  const int error = errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
+  const int error =
+      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
   return error == 0 ? 0 : failed(error);
 }
 
 int link_name(int from_at, const char* from, int to_at, const char* to, int flags) {
   Place place;
-  if (find_place(from_at, from, place) && there(place)) return failed(EPERM);  // as where there are no hard links
+  if (find_place(from_at, from, place) && there(place))
+    return failed(EPERM);  // as where there are no hard links
   return taken(to_at, to) ? -1 : next::linkat(from_at, from, to_at, to, flags);
 }
 
@@ -155,7 +159,9 @@ SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char
 }
 SHEAF_ENTRY(int, truncate, const char* path, off64_t size) { return shorten(path, size); }
 SHEAF_ENTRY(int, truncate64, const char* path, off64_t size) { return shorten(path, size); }
-SHEAF_ENTRY(int, link, const char* from, const char* to) { return link_name(AT_FDCWD, from, AT_FDCWD, to, 0); }
+SHEAF_ENTRY(int, link, const char* from, const char* to) {
+  return link_name(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
 SHEAF_ENTRY(int, linkat, int from_at, const char* from, int to_at, const char* to, int flags) {
   return link_name(from_at, from, to_at, to, flags);
 }

@@ -25,7 +25,8 @@ constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
 int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
   if (is_inside()) return own_descriptor(real::openat(at, path, flags, mode));
   if (rules().empty()) return real::openat(at, path, flags, mode);
-  if (const int named = descriptor_named(path); named >= 0 && is_captured(named)) return open_again(named, flags);
+  if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
+    return open_again(named, flags);
   Place place;
   if (find_place(at, path, place)) {
     const Inside inside;
@@ -33,7 +34,8 @@ int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
     if (fd != hand_on) return fd;
   }
   const int fd = real::openat(at, path, flags, mode);
-  if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place)) return fd;
+  if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place))
+    return fd;
   const Inside inside;
   const int behind = open_captured(place, flags, mode);
   return behind == hand_on ? failed(ENOENT) : behind;
@@ -45,7 +47,8 @@ namespace {
 int temporary(char* name, int suffix, int flags) {
   const size_t size = strlen(name);
   Place place;
-  if (suffix < 0 || size < 6 + size_t(suffix) || memcmp(name + size - 6 - size_t(suffix), "XXXXXX", 6) != 0) return hand_on;
+  if (suffix < 0 || size < 6 + size_t(suffix) || memcmp(name + size - 6 - size_t(suffix), "XXXXXX", 6) != 0)
+    return hand_on;
   if (!find_place(AT_FDCWD, name, place)) return hand_on;
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -65,14 +68,26 @@ int make_temporary(char* name, int suffix, int flags) {
 
 }  // namespace
 
-SHEAF_ENTRY(int, open, const char* path, int flags, mode_t mode) { return open_name(AT_FDCWD, path, flags, mode); }
-SHEAF_ENTRY(int, open64, const char* path, int flags, mode_t mode) { return open_name(AT_FDCWD, path, flags, mode); }
-SHEAF_ENTRY(int, __open, const char* path, int flags, mode_t mode) { return open_name(AT_FDCWD, path, flags, mode); }
-SHEAF_ENTRY(int, __open64, const char* path, int flags, mode_t mode) { return open_name(AT_FDCWD, path, flags, mode); }
+SHEAF_ENTRY(int, open, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, open64, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, __open, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, __open64, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
 SHEAF_ENTRY(int, __open_2, const char* path, int flags) { return open_name(AT_FDCWD, path, flags, 0); }
 SHEAF_ENTRY(int, __open64_2, const char* path, int flags) { return open_name(AT_FDCWD, path, flags, 0); }
-SHEAF_ENTRY(int, openat, int at, const char* path, int flags, mode_t mode) { return open_name(at, path, flags, mode); }
-SHEAF_ENTRY(int, openat64, int at, const char* path, int flags, mode_t mode) { return open_name(at, path, flags, mode); }
+SHEAF_ENTRY(int, openat, int at, const char* path, int flags, mode_t mode) {
+  return open_name(at, path, flags, mode);
+}
+SHEAF_ENTRY(int, openat64, int at, const char* path, int flags, mode_t mode) {
+  return open_name(at, path, flags, mode);
+}
 SHEAF_ENTRY(int, __openat_2, int at, const char* path, int flags) { return open_name(at, path, flags, 0); }
 SHEAF_ENTRY(int, __openat64_2, int at, const char* path, int flags) { return open_name(at, path, flags, 0); }
 SHEAF_ENTRY(int, creat, const char* path, mode_t mode) {
@@ -88,6 +103,8 @@ SHEAF_ENTRY(int, mkostemp64, char* name, int flags) { return make_temporary(name
 SHEAF_ENTRY(int, mkstemps, char* name, int suffix) { return make_temporary(name, suffix, 0); }
 SHEAF_ENTRY(int, mkstemps64, char* name, int suffix) { return make_temporary(name, suffix, 0); }
 SHEAF_ENTRY(int, mkostemps, char* name, int suffix, int flags) { return make_temporary(name, suffix, flags); }
-SHEAF_ENTRY(int, mkostemps64, char* name, int suffix, int flags) { return make_temporary(name, suffix, flags); }
+SHEAF_ENTRY(int, mkostemps64, char* name, int suffix, int flags) {
+  return make_temporary(name, suffix, flags);
+}
 
 }  // namespace sheaf::posix

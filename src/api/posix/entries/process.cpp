@@ -1,5 +1,6 @@
-// api/posix/entries/process: the begin and the end of processes. Programs that a captured one starts are captured as well, also where
-// they are given another environment; what they inherit they find by themselves (api/posix/state.hpp).
+// api/posix/entries/process: the begin and the end of processes. Programs that a captured one starts are
+// captured as well, also where they are given another environment; what they inherit they find by themselves
+// (api/posix/state.hpp).
 #include <alloca.h>
 #include <dlfcn.h>
 #include <spawn.h>
@@ -11,8 +12,8 @@
 
 #include "api/posix/descriptors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/real.hpp"
 #include "api/posix/names/rules.hpp"
+#include "api/posix/real.hpp"
 #include "api/posix/standard_streams.hpp"
 
 namespace sheaf::posix {
@@ -23,7 +24,8 @@ namespace next {
 constinit Real<int(const char*, char* const*, char* const*)> execve{"execve"}, execvpe{"execvpe"};
 constinit Real<int(int, char* const*, char* const*)> fexecve{"fexecve"};
 constinit Real<int(int, const char*, char* const*, char* const*, int)> execveat{"execveat"};
-using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, char* const*, char* const*);
+using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
+                  char* const*, char* const*);
 constinit Real<Spawn> posix_spawn{"posix_spawn"}, posix_spawnp{"posix_spawnp"};
 constinit Real<FILE*(const char*, const char*)> popen{"popen"};
 constinit Real<int(const char*)> system{"system"};
@@ -62,7 +64,8 @@ void complete(char* const* given, char** result, Room& room, bool same_process) 
     } else if (strstr(*given, own_library)) {
       snprintf(room.preload, sizeof room.preload, "%s", *given);
     } else {
-      snprintf(room.preload, sizeof room.preload, "LD_PRELOAD=%s:%s", own_library, *given + strlen("LD_PRELOAD="));
+      snprintf(room.preload, sizeof room.preload, "LD_PRELOAD=%s:%s", own_library,
+               *given + strlen("LD_PRELOAD="));
     }
   }
   result[n++] = room.preload;
@@ -88,11 +91,11 @@ void hand_on_descriptors(bool same_process) {
 }
 
 // Not a function: the memory is that of the caller.
-#define SHEAF_ENVIRONMENT(given, same_process)                                          \
-  Room room;                                                                            \
-  auto** const with = static_cast<char**>(alloca((count(given) + 5) * sizeof(char*)));  \
-  const bool same = (same_process) && !borrows_memory();                                \
-  hand_on_descriptors(same);                                                            \
+#define SHEAF_ENVIRONMENT(given, same_process)                                         \
+  Room room;                                                                           \
+  auto** const with = static_cast<char**>(alloca((count(given) + 5) * sizeof(char*))); \
+  const bool same = (same_process) && !borrows_memory();                               \
+  hand_on_descriptors(same);                                                           \
   complete(given, with, room, same)
 
 int execute(const char* path, char* const* words, char* const* environment, bool search) {
@@ -102,8 +105,9 @@ int execute(const char* path, char* const* words, char* const* environment, bool
   return call(path, words, with);
 }
 
-int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
-          const posix_spawnattr_t* attributes, char* const* words, char* const* environment) {
+int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
+          const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, char* const* words,
+          char* const* environment) {
   if (!captures()) return call(child, path, actions, attributes, words, environment);
   SHEAF_ENVIRONMENT(environment, false);
   return call(child, path, actions, attributes, words, with);
@@ -112,15 +116,15 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path, const p
 }  // namespace
 
 // The words behind `first` up to a null, on the stack.
-#define SHEAF_WORDS(first)                                                       \
-  va_list rest, copy;                                                            \
-  va_start(rest, first);                                                         \
-  va_copy(copy, rest);                                                           \
-  size_t n = 1;                                                                  \
-  while (va_arg(copy, char*)) ++n;                                               \
-  va_end(copy);                                                                  \
-  auto** const words = static_cast<char**>(alloca((n + 1) * sizeof(char*)));     \
-  words[0] = const_cast<char*>(first);                                           \
+#define SHEAF_WORDS(first)                                                   \
+  va_list rest, copy;                                                        \
+  va_start(rest, first);                                                     \
+  va_copy(copy, rest);                                                       \
+  size_t n = 1;                                                              \
+  while (va_arg(copy, char*)) ++n;                                           \
+  va_end(copy);                                                              \
+  auto** const words = static_cast<char**>(alloca((n + 1) * sizeof(char*))); \
+  words[0] = const_cast<char*>(first);                                       \
   for (size_t i = 1; i <= n; ++i) words[i] = va_arg(rest, char*)
 
 SHEAF_ENTRY(int, execve, const char* path, char* const* words, char* const* environment) {
@@ -152,7 +156,8 @@ SHEAF_ENTRY(int, fexecve, int fd, char* const* words, char* const* environment) 
   SHEAF_ENVIRONMENT(environment, true);
   return next::fexecve(fd, words, with);
 }
-SHEAF_ENTRY(int, execveat, int at, const char* path, char* const* words, char* const* environment, int flags) {
+SHEAF_ENTRY(int, execveat, int at, const char* path, char* const* words, char* const* environment,
+            int flags) {
   if (!captures()) return next::execveat(at, path, words, environment, flags);
   SHEAF_ENVIRONMENT(environment, true);
   return next::execveat(at, path, words, with, flags);
@@ -186,7 +191,8 @@ __attribute__((constructor)) void begin(int, char**, char** environment) {
   read_rules(environment);
   if (rules().empty()) return;
   Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&captures), &info) && info.dli_fname && strlen(info.dli_fname) < sizeof own_library)
+  if (dladdr(reinterpret_cast<void*>(&captures), &info) && info.dli_fname &&
+      strlen(info.dli_fname) < sizeof own_library)
     strcpy(own_library, info.dli_fname);
   watch_forks();
   bool counted = false;

@@ -1,4 +1,5 @@
-// api/posix/entries/status: the stat family old and new, access, extended attributes, what file systems say of themselves.
+// api/posix/entries/status: the stat family old and new, access, extended attributes, what file systems say
+// of themselves.
 #include <fcntl.h>
 #include <linux/stat.h>
 #include <string.h>
@@ -112,7 +113,8 @@ int statx_name(int at, const char* path, int flags, unsigned mask, struct statx*
     if (what == Found::bad) return -1;
     if (what == Found::nothing) {
       const int result = next::statx(at, path, flags, mask, found);
-      if (result == 0 || (flags & AT_SYMLINK_NOFOLLOW) || !found_behind(at, path, place, status)) return result;
+      if (result == 0 || (flags & AT_SYMLINK_NOFOLLOW) || !found_behind(at, path, place, status))
+        return result;
     }
     const Inside inside;
     fill(narrow, *status, place.device);
@@ -188,8 +190,12 @@ SHEAF_ENTRY(int, fstatat64, int at, const char* path, struct stat* found, int fl
   return stat_name(at, path, found, flags);
 }
 // Programs built before glibc 2.33 call these; the version is that of the one layout there is.
-SHEAF_ENTRY(int, __xstat, int, const char* path, struct stat* found) { return stat_name(AT_FDCWD, path, found, 0); }
-SHEAF_ENTRY(int, __xstat64, int, const char* path, struct stat* found) { return stat_name(AT_FDCWD, path, found, 0); }
+SHEAF_ENTRY(int, __xstat, int, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, 0);
+}
+SHEAF_ENTRY(int, __xstat64, int, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, 0);
+}
 SHEAF_ENTRY(int, __lxstat, int, const char* path, struct stat* found) {
   return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
 }
@@ -226,18 +232,36 @@ SHEAF_ENTRY(int, euidaccess, const char* path, int mode) {
 }
 SHEAF_ENTRY(int, eaccess, const char* path, int mode) { return sheaf_posix_euidaccess(path, mode); }
 
-SHEAF_ENTRY(int, statfs, const char* path, struct statfs64* found) { return ask_directory(path, next::statfs, found); }
-SHEAF_ENTRY(int, statfs64, const char* path, struct statfs64* found) { return ask_directory(path, next::statfs, found); }
-SHEAF_ENTRY(int, statvfs, const char* path, struct statvfs64* found) { return ask_directory(path, next::statvfs, found); }
-SHEAF_ENTRY(int, statvfs64, const char* path, struct statvfs64* found) { return ask_directory(path, next::statvfs, found); }
-SHEAF_ENTRY(int, fstatfs, int fd, struct statfs64* found) { return ask_set(fd, next::statfs, next::fstatfs, found); }
-SHEAF_ENTRY(int, fstatfs64, int fd, struct statfs64* found) { return ask_set(fd, next::statfs, next::fstatfs, found); }
-SHEAF_ENTRY(int, fstatvfs, int fd, struct statvfs64* found) { return ask_set(fd, next::statvfs, next::fstatvfs, found); }
-SHEAF_ENTRY(int, fstatvfs64, int fd, struct statvfs64* found) { return ask_set(fd, next::statvfs, next::fstatvfs, found); }
+SHEAF_ENTRY(int, statfs, const char* path, struct statfs64* found) {
+  return ask_directory(path, next::statfs, found);
+}
+SHEAF_ENTRY(int, statfs64, const char* path, struct statfs64* found) {
+  return ask_directory(path, next::statfs, found);
+}
+SHEAF_ENTRY(int, statvfs, const char* path, struct statvfs64* found) {
+  return ask_directory(path, next::statvfs, found);
+}
+SHEAF_ENTRY(int, statvfs64, const char* path, struct statvfs64* found) {
+  return ask_directory(path, next::statvfs, found);
+}
+SHEAF_ENTRY(int, fstatfs, int fd, struct statfs64* found) {
+  return ask_set(fd, next::statfs, next::fstatfs, found);
+}
+SHEAF_ENTRY(int, fstatfs64, int fd, struct statfs64* found) {
+  return ask_set(fd, next::statfs, next::fstatfs, found);
+}
+SHEAF_ENTRY(int, fstatvfs, int fd, struct statvfs64* found) {
+  return ask_set(fd, next::statvfs, next::fstatvfs, found);
+}
+SHEAF_ENTRY(int, fstatvfs64, int fd, struct statvfs64* found) {
+  return ask_set(fd, next::statvfs, next::fstatvfs, found);
+}
 SHEAF_ENTRY(long, pathconf, const char* path, int name) {
   Place place;
   return next::pathconf(directory_of(path, place) ? place.path : path, name);
 }
-SHEAF_ENTRY(long, fpathconf, int fd, int name) { return is_captured(fd) ? next::pathconf("/", name) : next::fpathconf(fd, name); }
+SHEAF_ENTRY(long, fpathconf, int fd, int name) {
+  return is_captured(fd) ? next::pathconf("/", name) : next::fpathconf(fd, name);
+}
 
 }  // namespace sheaf::posix

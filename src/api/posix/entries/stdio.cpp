@@ -72,7 +72,8 @@ FILE* stream_of(int fd, const char* words) {
   return make_stream(fd, *mode);
 }
 
-// A stream of the C library cannot become one of ours, whose pointer would be another. Its file is a plain one then.
+// A stream of the C library cannot become one of ours, whose pointer would be another. Its file is a plain
+// one then.
 FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE* stream) {
   {
     const Inside inside;
@@ -90,7 +91,8 @@ FILE* reopen(const char* path, const char* words, FILE* stream) {
   if (!mode || !path || !find_place(AT_FDCWD, path, place)) return next::freopen(path, words, stream);
   const int standard = fileno(stream);
   FILE** const shown[] = {&stdin, &stdout, &stderr};
-  if (standard < 0 || standard > 2 || *shown[standard] != stream) return reopen_plain(place, path, words, stream);
+  if (standard < 0 || standard > 2 || *shown[standard] != stream)
+    return reopen_plain(place, path, words, stream);
   const int fd = open_name(AT_FDCWD, path, mode->flags, 0666);
   if (fd < 0) return nullptr;
   if (!is_captured(fd)) {
@@ -108,7 +110,11 @@ FILE* reopen(const char* path, const char* words, FILE* stream) {
 SHEAF_ENTRY(FILE*, fopen, const char* path, const char* mode) { return open_stream(path, mode); }
 SHEAF_ENTRY(FILE*, fopen64, const char* path, const char* mode) { return open_stream(path, mode); }
 SHEAF_ENTRY(FILE*, fdopen, int fd, const char* mode) { return stream_of(fd, mode); }
-SHEAF_ENTRY(FILE*, freopen, const char* path, const char* mode, FILE* stream) { return reopen(path, mode, stream); }
-SHEAF_ENTRY(FILE*, freopen64, const char* path, const char* mode, FILE* stream) { return reopen(path, mode, stream); }
+SHEAF_ENTRY(FILE*, freopen, const char* path, const char* mode, FILE* stream) {
+  return reopen(path, mode, stream);
+}
+SHEAF_ENTRY(FILE*, freopen64, const char* path, const char* mode, FILE* stream) {
+  return reopen(path, mode, stream);
+}
 
 }  // namespace sheaf::posix

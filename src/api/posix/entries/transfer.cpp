@@ -73,10 +73,13 @@ ssize_t writev_flags(int fd, const iovec* parts, int n, off64_t offset, int flag
   return done;
 }
 
-int shorten(int fd, off64_t size) { return is_captured(fd) ? truncate_captured(fd, size) : next::ftruncate(fd, size); }
+int shorten(int fd, off64_t size) {
+  return is_captured(fd) ? truncate_captured(fd, size) : next::ftruncate(fd, size);
+}
 
 int make_room(int fd, int mode, off64_t offset, off64_t length) {
-  return is_captured(fd) ? allocate_captured(fd, mode, offset, length) : next::fallocate(fd, mode, offset, length);
+  return is_captured(fd) ? allocate_captured(fd, mode, offset, length)
+                         : next::fallocate(fd, mode, offset, length);
 }
 
 // Returns the error, and leaves errno.
@@ -104,18 +107,32 @@ SHEAF_ENTRY(ssize_t, write, int fd, const void* data, size_t size) {
   const iovec one = part(data, size);
   return write_captured(fd, &one, 1, at_position);
 }
-SHEAF_ENTRY(ssize_t, __write, int fd, const void* data, size_t size) { return sheaf_posix_write(fd, data, size); }
-SHEAF_ENTRY(ssize_t, pread, int fd, void* data, size_t size, off64_t at) { return pread_once(fd, data, size, at); }
-SHEAF_ENTRY(ssize_t, pread64, int fd, void* data, size_t size, off64_t at) { return pread_once(fd, data, size, at); }
-SHEAF_ENTRY(ssize_t, __pread64, int fd, void* data, size_t size, off64_t at) { return pread_once(fd, data, size, at); }
+SHEAF_ENTRY(ssize_t, __write, int fd, const void* data, size_t size) {
+  return sheaf_posix_write(fd, data, size);
+}
+SHEAF_ENTRY(ssize_t, pread, int fd, void* data, size_t size, off64_t at) {
+  return pread_once(fd, data, size, at);
+}
+SHEAF_ENTRY(ssize_t, pread64, int fd, void* data, size_t size, off64_t at) {
+  return pread_once(fd, data, size, at);
+}
+SHEAF_ENTRY(ssize_t, __pread64, int fd, void* data, size_t size, off64_t at) {
+  return pread_once(fd, data, size, at);
+}
 SHEAF_ENTRY(ssize_t, __pread_chk, int fd, void* data, size_t size, off64_t at, size_t room) {
-  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at) : next::pread_chk(fd, data, size, at, room);
+  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at)
+                                         : next::pread_chk(fd, data, size, at, room);
 }
 SHEAF_ENTRY(ssize_t, __pread64_chk, int fd, void* data, size_t size, off64_t at, size_t room) {
-  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at) : next::pread_chk(fd, data, size, at, room);
+  return is_captured(fd) && size <= room ? pread_once(fd, data, size, at)
+                                         : next::pread_chk(fd, data, size, at, room);
 }
-SHEAF_ENTRY(ssize_t, pwrite, int fd, const void* data, size_t size, off64_t at) { return pwrite_once(fd, data, size, at); }
-SHEAF_ENTRY(ssize_t, pwrite64, int fd, const void* data, size_t size, off64_t at) { return pwrite_once(fd, data, size, at); }
+SHEAF_ENTRY(ssize_t, pwrite, int fd, const void* data, size_t size, off64_t at) {
+  return pwrite_once(fd, data, size, at);
+}
+SHEAF_ENTRY(ssize_t, pwrite64, int fd, const void* data, size_t size, off64_t at) {
+  return pwrite_once(fd, data, size, at);
+}
 SHEAF_ENTRY(ssize_t, __pwrite64, int fd, const void* data, size_t size, off64_t at) {
   return pwrite_once(fd, data, size, at);
 }
@@ -125,10 +142,18 @@ SHEAF_ENTRY(ssize_t, readv, int fd, const iovec* parts, int n) {
 SHEAF_ENTRY(ssize_t, writev, int fd, const iovec* parts, int n) {
   return is_captured(fd) ? write_captured(fd, parts, n, at_position) : next::writev(fd, parts, n);
 }
-SHEAF_ENTRY(ssize_t, preadv, int fd, const iovec* parts, int n, off64_t at) { return readv_at(fd, parts, n, at); }
-SHEAF_ENTRY(ssize_t, preadv64, int fd, const iovec* parts, int n, off64_t at) { return readv_at(fd, parts, n, at); }
-SHEAF_ENTRY(ssize_t, pwritev, int fd, const iovec* parts, int n, off64_t at) { return writev_at(fd, parts, n, at); }
-SHEAF_ENTRY(ssize_t, pwritev64, int fd, const iovec* parts, int n, off64_t at) { return writev_at(fd, parts, n, at); }
+SHEAF_ENTRY(ssize_t, preadv, int fd, const iovec* parts, int n, off64_t at) {
+  return readv_at(fd, parts, n, at);
+}
+SHEAF_ENTRY(ssize_t, preadv64, int fd, const iovec* parts, int n, off64_t at) {
+  return readv_at(fd, parts, n, at);
+}
+SHEAF_ENTRY(ssize_t, pwritev, int fd, const iovec* parts, int n, off64_t at) {
+  return writev_at(fd, parts, n, at);
+}
+SHEAF_ENTRY(ssize_t, pwritev64, int fd, const iovec* parts, int n, off64_t at) {
+  return writev_at(fd, parts, n, at);
+}
 SHEAF_ENTRY(ssize_t, preadv2, int fd, const iovec* parts, int n, off64_t at, int flags) {
   return readv_flags(fd, parts, n, at, flags);
 }
@@ -149,11 +174,21 @@ SHEAF_ENTRY(off64_t, lseek64, int fd, off64_t offset, int whence) {
 }
 SHEAF_ENTRY(int, ftruncate, int fd, off64_t size) { return shorten(fd, size); }
 SHEAF_ENTRY(int, ftruncate64, int fd, off64_t size) { return shorten(fd, size); }
-SHEAF_ENTRY(int, fallocate, int fd, int mode, off64_t at, off64_t length) { return make_room(fd, mode, at, length); }
-SHEAF_ENTRY(int, fallocate64, int fd, int mode, off64_t at, off64_t length) { return make_room(fd, mode, at, length); }
-SHEAF_ENTRY(int, posix_fallocate, int fd, off64_t at, off64_t length) { return make_room_posix(fd, at, length); }
-SHEAF_ENTRY(int, posix_fallocate64, int fd, off64_t at, off64_t length) { return make_room_posix(fd, at, length); }
-SHEAF_ENTRY(int, posix_fadvise, int fd, off64_t at, off64_t length, int advice) { return advise(fd, at, length, advice); }
+SHEAF_ENTRY(int, fallocate, int fd, int mode, off64_t at, off64_t length) {
+  return make_room(fd, mode, at, length);
+}
+SHEAF_ENTRY(int, fallocate64, int fd, int mode, off64_t at, off64_t length) {
+  return make_room(fd, mode, at, length);
+}
+SHEAF_ENTRY(int, posix_fallocate, int fd, off64_t at, off64_t length) {
+  return make_room_posix(fd, at, length);
+}
+SHEAF_ENTRY(int, posix_fallocate64, int fd, off64_t at, off64_t length) {
+  return make_room_posix(fd, at, length);
+}
+SHEAF_ENTRY(int, posix_fadvise, int fd, off64_t at, off64_t length, int advice) {
+  return advise(fd, at, length, advice);
+}
 SHEAF_ENTRY(int, posix_fadvise64, int fd, off64_t at, off64_t length, int advice) {
   return advise(fd, at, length, advice);
 }

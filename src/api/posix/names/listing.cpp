@@ -17,7 +17,8 @@ namespace sheaf::posix {
 
 namespace {
 
-// The name of the rule's sets for files in `directory`, as a pattern: groups of its directories are known, others any text.
+// The name of the rule's sets for files in `directory`, as a pattern: groups of its directories are known,
+// others any text.
 std::string set_pattern(const Rule& rule, std::string_view directory) {
   const std::string_view above = rule.pattern.substr(0, rule.pattern.rfind('/'));
   const auto known = size_t(std::count(above.begin(), above.end(), '('));
@@ -70,7 +71,8 @@ std::string path_of(const Rule& rule, const ContainerSet& set, std::string_view 
 std::optional<std::string> prefix_of(const Rule& rule, const ContainerSet& set, std::string_view directory) {
   std::string below(directory == "/" ? "" : directory);
   below += '/';
-  const std::string base = rule.view ? std::string(rule.pattern) + "/" : set.path().substr(0, set.path().rfind('/') + 1);
+  const std::string base =
+      rule.view ? std::string(rule.pattern) + "/" : set.path().substr(0, set.path().rfind('/') + 1);
   if (below.starts_with(base)) return below.substr(base.size());
   if (base.starts_with(below)) return std::string();
   if (rule.view) return std::nullopt;
@@ -101,7 +103,8 @@ bool names_part(const Rule& rule, std::string_view last) {
     const std::string_view part = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     Groups groups;
-    if (!part.empty() && ((part[0] == last[0]) || strchr("*?[(\\", part[0])) && matches(part, last, groups)) return true;
+    if (!part.empty() && ((part[0] == last[0]) || strchr("*?[(\\", part[0])) && matches(part, last, groups))
+      return true;
   }
   return rule.view;
 }
@@ -121,7 +124,10 @@ bool holds_captured(int at, const char* path) noexcept {
     char canonical[PATH_MAX];
     const size_t n = canonical_directory(at, path, canonical, sizeof canonical);
     const Inside inside;
-    if (n > 0) errno_of([&] { each_below(rule, {canonical, n}, [&](std::string_view, const StreamStatus&) { found = true; }); });
+    if (n > 0)
+      errno_of([&] {
+        each_below(rule, {canonical, n}, [&](std::string_view, const StreamStatus&) { found = true; });
+      });
     errno = error;
   }
   return found;

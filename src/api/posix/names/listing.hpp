@@ -6,8 +6,8 @@
 
 namespace sheaf::posix {
 
-// Whether captured files are in or below the directory of that name, so that it cannot be removed, and renamed only by copying. A
-// few nanoseconds for names that no pattern has.
+// Whether captured files are in or below the directory of that name, so that it cannot be removed, and
+// renamed only by copying. A few nanoseconds for names that no pattern has.
 bool holds_captured(int at, const char* path) noexcept;
 
 // Calls visit(last component, number) for each captured file in the directory of that canonical path. Inside.

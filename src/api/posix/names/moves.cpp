@@ -10,8 +10,8 @@
 
 #include "api/posix/errors.hpp"
 #include "api/posix/files.hpp"
-#include "api/posix/real.hpp"
 #include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
 
 namespace sheaf::posix {
 
@@ -32,7 +32,8 @@ bool written_here(const ContainerSet& set, uint64_t number) {
       [](int, OpenFile& file, void* context) {
         auto& question = *static_cast<OpenElsewhere*>(context);
         const Slot& slot = *file.slot.load();
-        if (file.set.get() == question.set && slot.stream == question.number && (slot.flags.load() & O_ACCMODE) != O_RDONLY)
+        if (file.set.get() == question.set && slot.stream == question.number &&
+            (slot.flags.load() & O_ACCMODE) != O_RDONLY)
           question.found = true;
       },
       &asked);
@@ -68,7 +69,8 @@ void copy_out(ContainerStream& from, int at, const char* to) {
     copy(from, [fd](std::span<const std::byte> data, int64_t) { write_all(fd, data); });
     const timespec time{status.modified / 1000000000, status.modified % 1000000000};
     const timespec times[2] = {time, time};
-    if (fchmod(fd, status.mode) != 0 || futimens(fd, times) != 0) throw os_error("cannot set", temporary, errno);
+    if (fchmod(fd, status.mode) != 0 || futimens(fd, times) != 0)
+      throw os_error("cannot set", temporary, errno);
   });
   real::close(fd);
   if (error == 0 && renameat(at, temporary, at, to) == 0) return;
@@ -94,7 +96,8 @@ There plain_at(int at, const char* name) {
   return S_ISDIR(status.st_mode) ? There::directory : There::file;
 }
 
-int rename_within(ContainerSet& set, const Place& from, const Place& to, int at, const char* name, unsigned flags) {
+int rename_within(ContainerSet& set, const Place& from, const Place& to, int at, const char* name,
+                  unsigned flags) {
   const There plain = plain_at(at, name);
   if (plain != There::nothing && (flags & RENAME_NOREPLACE)) return EEXIST;
   if (plain == There::directory) return EISDIR;
@@ -162,7 +165,8 @@ int move_captured(const Place& from, const Place* to_place, int at, const char* 
     if (written_here(*set, stream->status().number)) throw os_error("cannot move", from.path, EXDEV);
     const auto other = to_place ? set_at(to_place->match.set, false) : nullptr;
     if (other) {
-      if ((flags & RENAME_NOREPLACE) && other->status(to_place->match.name)) throw os_error("cannot move", from.path, EEXIST);
+      if ((flags & RENAME_NOREPLACE) && other->status(to_place->match.name))
+        throw os_error("cannot move", from.path, EEXIST);
       copy_across(*stream, *other, to_place->match.name);
       if (plain == There::file) unlinkat(at, to, 0);
     } else {

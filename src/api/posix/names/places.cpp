@@ -56,16 +56,17 @@ struct Directory {
 size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device) {
   const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
   Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
-  if (entry && entry->generation == generation.load(std::memory_order_relaxed) && entry->given_size == given.size &&
-      memcmp(entry->given, given.path, given.size) == 0) {
+  if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
+      entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
     struct stat now;
-    if (!fresh || (stat(given.path, &now) == 0 && now.st_dev == entry->device && now.st_ino == entry->inode)) {
+    if (!fresh ||
+        (stat(given.path, &now) == 0 && now.st_dev == entry->device && now.st_ino == entry->inode)) {
       memcpy(room, entry->canonical, entry->canonical_size + 1U);
       device = entry->device;
       return entry->canonical_size;
     }
   }
-  struct stat status{};
+  struct stat status {};
   const size_t n = ask_system(at, given.path, room, size, status);
   device = status.st_dev;
   if (entry && n > 0 && n < sizeof entry->canonical) {
@@ -110,7 +111,8 @@ bool find_place(int at, const char* path, Place& place) noexcept {
   while (end > 1 && path[end - 1] == '/') --end;
   const std::string_view whole(path, end);
   const std::string_view last = whole.substr(whole.rfind('/') + 1);
-  if (last.empty() || last == "." || last == ".." || !may_capture(last) || last.size() > NAME_MAX) return false;
+  if (last.empty() || last == "." || last == ".." || !may_capture(last) || last.size() > NAME_MAX)
+    return false;
   const int error = errno;
   char given[PATH_MAX];
   size_t n = whole.size() - last.size();

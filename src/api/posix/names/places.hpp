@@ -1,6 +1,7 @@
-// api/posix/names/places: from a name that a program gives to a captured file. Whether a name is captured is decided on its canonical form:
-// the directory as the system knows it, without symbolic links and `..`, then the last component. A file that is there as a
-// plain file stays one; so a place is only where a captured file is or would be.
+// api/posix/names/places: from a name that a program gives to a captured file. Whether a name is captured is
+// decided on its canonical form: the directory as the system knows it, without symbolic links and `..`, then
+// the last component. A file that is there as a plain file stays one; so a place is only where a captured
+// file is or would be.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +26,8 @@ struct Place {
   std::string_view directory() const { return {path, std::string_view(path, size).rfind('/')}; }
 };
 
-// Whether `path`, counted from the directory `at` (AT_FDCWD: the current one), is a name that is captured. False costs some
-// nanoseconds for names whose last component no pattern likes. errno stays as it is.
+// Whether `path`, counted from the directory `at` (AT_FDCWD: the current one), is a name that is captured.
+// False costs some nanoseconds for names whose last component no pattern likes. errno stays as it is.
 bool find_place(int at, const char* path, Place& place) noexcept;
 
 // The same for the file of a canonical path.

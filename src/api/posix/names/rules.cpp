@@ -30,7 +30,8 @@ constinit Table table{};
 constinit std::atomic<int> ready{0};  // 0: not yet, 1: being read, 2: read
 
 void complain(std::string_view entry, const char* why) {
-  const std::string_view parts[] = {"sheaf: '", entry, "' of SHEAF_CAPTURE or SHEAF_VIEW is ignored: ", why, "\n"};
+  const std::string_view parts[] = {"sheaf: '", entry, "' of SHEAF_CAPTURE or SHEAF_VIEW is ignored: ", why,
+                                    "\n"};
   for (const std::string_view part : parts)
     if (real::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
 }
@@ -55,7 +56,8 @@ std::string_view without_links(const char* directory, char (&room)[PATH_MAX]) {
   return {room, size_t(n)};
 }
 
-// `name`, absolute, with the links of its first `fixed` bytes, which are directories, resolved; empty: no room.
+// `name`, absolute, with the links of its first `fixed` bytes, which are directories, resolved; empty: no
+// room.
 std::string_view absolute(std::string_view name, size_t fixed) {
   char start[PATH_MAX] = "";
   char full[2 * PATH_MAX];

@@ -1,5 +1,5 @@
-// api/posix/names/rules: what SHEAF_CAPTURE and SHEAF_VIEW say. Read once, by the first call that takes a name, into memory of our own:
-// an allocator that opens files as it starts may be that first call.
+// api/posix/names/rules: what SHEAF_CAPTURE and SHEAF_VIEW say. Read once, by the first call that takes a
+// name, into memory of our own: an allocator that opens files as it starts may be that first call.
 #pragma once
 
 #include <climits>
@@ -19,9 +19,9 @@ struct Rule {
   int number = 0;
 };
 
-// Empty outside of `sheaf run`. Both variables hold entries PATTERN:SET, or FILE:DIR, between which stands a `;` (`\;` is a
-// semicolon of a name). Relative ones count from the directory in which the process starts. Never fails: what makes no sense is left
-// out with a message on stderr.
+// Empty outside of `sheaf run`. Both variables hold entries PATTERN:SET, or FILE:DIR, between which stands a
+// `;` (`\;` is a semicolon of a name). Relative ones count from the directory in which the process starts.
+// Never fails: what makes no sense is left out with a message on stderr.
 std::span<const Rule> rules() noexcept;
 // Before the C library knows its environment.
 void read_rules(char* const* environment) noexcept;
@@ -34,9 +34,10 @@ uint64_t rules_identity() noexcept;
 // One canonical name against all rules.
 struct Match {
   const Rule* rule = nullptr;
-  char set[PATH_MAX];        // absolute path, ends in a NUL
+  char set[PATH_MAX];  // absolute path, ends in a NUL
   size_t set_size = 0;
-  std::string_view name;     // of the stream, in `path` as given: relative to the directory of the set, if it lies below that
+  std::string_view
+      name;  // of the stream, in `path` as given: relative to the directory of the set, if it lies below that
 };
 bool match(std::string_view path, Match& found) noexcept;
 

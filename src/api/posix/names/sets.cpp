@@ -26,8 +26,8 @@ std::shared_ptr<ContainerSet> open_set(const std::string& path, bool view) {
     if (view) return open_view(posix_store(), path);
     return ContainerSet::open(posix_store(), path);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sheaf: '%s' cannot be used (%s): its files are made as plain files\n", printable(path).c_str(),
-                 printable(error.what()).c_str());
+    std::fprintf(stderr, "sheaf: '%s' cannot be used (%s): its files are made as plain files\n",
+                 printable(path).c_str(), printable(error.what()).c_str());
     return nullptr;
   }
 }

@@ -27,7 +27,9 @@ class ViewStream final : public ContainerStream {
  public:
   ViewStream(Streams streams, size_t stream) : streams_(std::move(streams)), stream_(stream) {}
 
-  size_t read(std::span<std::byte> data, int64_t offset) override { return streams_->read(stream_, data, offset); }
+  size_t read(std::span<std::byte> data, int64_t offset) override {
+    return streams_->read(stream_, data, offset);
+  }
   using ContainerStream::append;
   using ContainerStream::write;
   void write(std::span<const std::span<const std::byte>>, int64_t) override { refuse(name()); }
@@ -60,8 +62,10 @@ class ViewSet final : public ContainerSet {
   const std::string& path() const override { return path_; }
   std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override {
     const std::optional<size_t> found = streams_->find(name);
-    if (found && opening.create && opening.exclusive) throw os_error("cannot create", std::string(name), EEXIST);
-    if ((found && (opening.write || opening.truncate)) || (!found && opening.create)) refuse(std::string(name));
+    if (found && opening.create && opening.exclusive)
+      throw os_error("cannot create", std::string(name), EEXIST);
+    if ((found && (opening.write || opening.truncate)) || (!found && opening.create))
+      refuse(std::string(name));
     return found ? std::make_shared<ViewStream>(streams_, *found) : nullptr;
   }
   std::optional<StreamStatus> status(std::string_view name) override {

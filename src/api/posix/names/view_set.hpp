@@ -1,5 +1,5 @@
-// api/posix/names/view_set: what can be read of a multifile with names, or of a set of containers, as a set whose streams cannot be changed:
-// EROFS, as on a file system that is mounted for reading.
+// api/posix/names/view_set: what can be read of a multifile with names, or of a set of containers, as a set
+// whose streams cannot be changed: EROFS, as on a file system that is mounted for reading.
 #pragma once
 
 #include <memory>
