@@ -43,6 +43,47 @@ int sheaf_abandon(int sid);
 int sheaf_generic_register_allgather_cb(int aid, int allgather_cb(const void* mine, void* all, void* cg,
                                                                   long long nbytes));
 
+/* --- Streams with names that nobody needs to know in advance (docs/api-streams.md). Any process may open a
+ * set at any time, from any host, and make, write, read and remove streams in it; no call is collective. What
+ * calls return: as said, or NULL or -1 after an error, with errno. Threads may share sets and streams; a
+ * forked child has both as its parent has. */
+typedef struct sheaf_set sheaf_set;
+typedef struct sheaf_stream sheaf_stream;
+
+/* The set `path`. Nothing is made before the first stream is. */
+sheaf_set* sheaf_set_open(const char* path);
+/* Streams that are open stay so. 0; also for NULL. */
+int sheaf_set_close(sheaf_set* set);
+
+/* mode: as of fopen(3), "r", "w", "a", with "+" and "x"; "w" and "a" make the stream if it is missing. Names
+ * are 1 to 4095 bytes. */
+sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mode);
+/* Bytes that were read at `offset`, fewer only at the end; holes read as zeros. */
+long long sheaf_stream_read(sheaf_stream* stream, void* data, unsigned long long bytes, long long offset);
+/* Writes all of it at `offset`; with mode "a", and with offset -1, at the end, which nobody else gets
+ * between. Returns `bytes`. It is there when the call returns, whatever becomes of the process. */
+long long sheaf_stream_write(sheaf_stream* stream, const void* data, unsigned long long bytes,
+                             long long offset);
+long long sheaf_stream_size(sheaf_stream* stream);
+/* 0. truncate: new bytes read as zeros. sync: what was written survives a loss of power. */
+int sheaf_stream_truncate(sheaf_stream* stream, long long size);
+int sheaf_stream_sync(sheaf_stream* stream);
+/* 0: other hosts, too, find what was written when they open it. Closed in any case. */
+int sheaf_stream_close(sheaf_stream* stream);
+
+/* 0. rename replaces a stream of the new name. */
+int sheaf_stream_remove(sheaf_set* set, const char* name);
+int sheaf_stream_rename(sheaf_set* set, const char* from, const char* to);
+
+/* Calls visit(name, bytes, data) for each stream whose name begins with `prefix` (NULL: all), in no order,
+ * until it returns something other than 0, which is returned; else 0. visit may call the set. */
+int sheaf_set_list(sheaf_set* set, const char* prefix,
+                   int visit(const char* name, long long bytes, void* data), void* data);
+
+/* Makes one ordinary multifile `path` of the set, one task for each stream, and removes what the set was in.
+ * While nobody has the set open. Number of streams. */
+long long sheaf_set_gather(const char* path);
+
 /* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers.
  * Static storage. */
 const char* sheaf_version(void);

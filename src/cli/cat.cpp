@@ -6,6 +6,7 @@
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/named.hpp"
 #include "cli/terminal.hpp"
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
@@ -132,6 +133,7 @@ void append_task(Sink& sink, ReadStream& stream, const CatOptions& options, int6
 }  // namespace
 
 int cat(const CatOptions& options) {
+  if (!options.name.empty()) return cat_named(options);
   Sink sink(options);
   if (options.task) {
     OpenMode mode;

@@ -39,6 +39,7 @@ struct CatOptions {
   std::string path;
   Checking checking = Checking::on;
   std::optional<int64_t> task;
+  std::string name;  // of a stream; empty: tasks
   std::optional<int64_t> block;
   std::string output;  // empty: stdout
   bool replace = false;
@@ -50,6 +51,7 @@ struct SplitOptions {
   std::string path;
   Checking checking = Checking::on;
   SplitRequest request;
+  bool names = false;  // call the outputs by the names of the streams
 };
 int split(const SplitOptions& options);
 

@@ -1,5 +1,6 @@
 // cli/copying: `sheaf split` and `sheaf defrag`, with progress.
 #include "cli/commands.hpp"
+#include "cli/named.hpp"
 #include "cli/terminal.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -7,6 +8,7 @@ namespace sheaf::cli {
 
 int split(const SplitOptions& options) {
   raise_descriptor_limit();
+  if (options.names) return split_by_names(options);
   const Multifile m = load(options.path, options.checking);
   catch_signals();
   TerminalProgress progress("split");
@@ -16,6 +18,7 @@ int split(const SplitOptions& options) {
 
 int defrag(const DefragOptions& options) {
   raise_descriptor_limit();
+  if (is_container_set(options.path)) return gather(options);
   const Multifile m = load(options.path, options.checking);
   catch_signals();
   TerminalProgress progress("defrag");

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
+#include "cli/named.hpp"
 #include "cli/terminal.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -190,6 +191,7 @@ int info(const InfoOptions& options) {
     return 0;
   }
   raise_descriptor_limit();
+  if (is_container_set(options.path)) return info_of_containers(options);
   print_info(load(options.path, options.checking), options.json);
   return 0;
 }

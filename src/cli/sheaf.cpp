@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/mpiio.hpp"
+#include "cli/named.hpp"
 #include "cli/run.hpp"
 #include "cli/stripe/stripe.hpp"
 
@@ -54,6 +55,11 @@ void add_split(CLI::App& app, int& status) {
   sub->add_option("-t,--task", o->request.tasks, "only these tasks: N or N,N,...; may be repeated")
       ->delimiter(',')
       ->allow_extra_args(false);
+  sub->add_flag("--names", o->names,
+                "put the names of the streams behind PREFIX instead of numbers; makes directories, times and "
+                "permissions")
+      ->excludes("-g")
+      ->excludes("-t");
   sub->add_flag("--force", o->request.replace, "replace outputs that exist");
   add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf split restart.sion out/task.\n") + exit_codes);
@@ -98,7 +104,9 @@ void add_cat(CLI::App& app, int& status) {
   auto* sub = app.add_subcommand("cat", "Write the streams of tasks to standard output or into a file");
   auto o = std::make_shared<CatOptions>();
   sub->add_option("FILE", o->path, "the multifile")->required();
-  sub->add_option("-t,--task", o->task, "only this task");
+  auto* task = sub->add_option("-t,--task", o->task, "only this task");
+  sub->add_option("-n,--name", o->name, "only the stream of this name (`sheaf ls` shows them)")
+      ->excludes(task);
   sub->add_option("-b,--block", o->block, "only this block of each task");
   sub->add_option("-o,--output", o->output, "write into this file");
   sub->add_flag("--force", o->replace, "replace that file if it exists");
@@ -106,6 +114,18 @@ void add_cat(CLI::App& app, int& status) {
   add_ignore_checksums(*sub, o);
   sub->footer(std::string("Example: sheaf cat --task 3 restart.sion | xxd | head\n") + exit_codes);
   sub->callback([o, &status] { status = cat(*o); });
+}
+
+void add_ls(CLI::App& app, int& status) {
+  auto* sub =
+      app.add_subcommand("ls", "List the streams of a multifile, or of a set of containers, by their names");
+  auto o = std::make_shared<LsOptions>();
+  sub->add_option("FILE", o->path, "the multifile or set, or one container")->required();
+  sub->add_option("PREFIX", o->prefix, "only names that begin so");
+  sub->add_flag("-l", o->details, "permissions, bytes and time of the last change (UTC), too");
+  sub->add_flag("--json", o->json, "the list as JSON");
+  sub->footer(std::string("Example: sheaf ls -l dump.sion out/\n") + exit_codes);
+  sub->callback([o, &status] { status = ls(*o); });
 }
 
 void add_info(CLI::App& app, int& status) {
@@ -234,6 +254,7 @@ int run_sheaf(int argc, char** argv) {
   add_split(app, status);
   add_defrag(app, status);
   add_cat(app, status);
+  add_ls(app, status);
   add_info(app, status);
   add_verify(app, status);
   add_stripe(app, status);

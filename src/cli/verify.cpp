@@ -4,6 +4,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "cli/named.hpp"
 #include "cli/terminal.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "tools/verify.hpp"
@@ -48,6 +49,11 @@ int verify(const VerifyOptions& options) {
   Json all = Json::array();
   size_t bad = 0;
   for (const std::string& path : options.paths) {
+    if (is_container_set(path)) {
+      const bool ok = verify_containers(path, !options.metadata_only, options.json ? &all : nullptr);
+      bad += !ok;
+      continue;
+    }
     TerminalProgress progress("verify");
     const VerifyReport report = sheaf::verify(any_store(), path, !options.metadata_only, progress);
     bad += !report.ok();

@@ -14,14 +14,15 @@ namespace {
 
 class MultifileStreams final : public BaseStreams {
  public:
-  MultifileStreams(Multifile multifile, std::vector<format::TaskName> names)
+  MultifileStreams(Multifile multifile, TaskNames names)
       : multifile_(multifile.compressed() ? plain_view(std::move(multifile)) : std::move(multifile)),
         names_(std::move(names)) {
     TaskRows rows(multifile_);
     for (int64_t task = 0; task < multifile_.ntasks(); ++task) sizes_.push_back(rows.at(task).sizes.total());
   }
 
-  const std::vector<format::TaskName>& names() const override { return names_; }
+  const std::vector<format::TaskName>& names() const override { return names_.names; }
+  const std::vector<format::Identity>& taken() const override { return names_.taken; }
   int64_t size(int64_t task) const override { return sizes_[static_cast<size_t>(task)]; }
   uint64_t origin() const override {
     return format::short_identity(multifile_.files.front().extension->identity);
@@ -40,7 +41,7 @@ class MultifileStreams final : public BaseStreams {
 
  private:
   const Multifile multifile_;
-  const std::vector<format::TaskName> names_;
+  const TaskNames names_;
   std::vector<int64_t> sizes_;
   mutable std::mutex mutex_;  // guards what follows: the task that was read last
   mutable int64_t task_ = -1;
@@ -53,8 +54,8 @@ class MultifileStreams final : public BaseStreams {
 std::shared_ptr<const BaseStreams> BaseStreams::open(Store& store, const std::string& path) {
   if (const FileStatus status = store.status(path); !status.exists || status.is_directory) return nullptr;
   Multifile multifile = load_multifile(store, path);
-  std::vector<format::TaskName> names = read_task_names(multifile);
-  if (names.empty()) return nullptr;
+  TaskNames names = read_task_names(multifile);
+  if (names.names.empty() && names.taken.empty()) return nullptr;
   return std::make_shared<MultifileStreams>(std::move(multifile), std::move(names));
 }
 

@@ -138,6 +138,7 @@ std::optional<ContainerContents> read_container(Store& store, const std::string&
   if (!decoded) return std::nullopt;
   contents.header = *decoded;
   contents.changes = changes_in(bytes);
+  contents.synced = get_little<uint64_t>(bytes.data() + container_synced_at) != 0;
   read_areas(contents);
   return contents;
 }

@@ -24,6 +24,7 @@ struct ContainerContents {
   std::shared_ptr<File> file;
   format::ContainerHeader header;
   uint64_t changes = 0;
+  bool synced = false;
   int64_t file_bytes = 0;
   std::vector<PlacedRecord> records;         // area by area, in each as they were written
   std::vector<std::vector<std::byte>> held;  // what their names are in

@@ -86,6 +86,7 @@ class HostSet final : public ContainerSet {
   const std::string& path() const override { return path_; }
 
   std::shared_ptr<ContainerStream> open_stream(std::string_view name, const StreamOpening& opening) override;
+  std::shared_ptr<ContainerStream> open_number(uint64_t number) override;
   std::optional<StreamStatus> status(std::string_view name) override;
   bool set(std::string_view name, const StreamAttributes& attributes) override;
   bool truncate(std::string_view name, int64_t size) override;
@@ -212,9 +213,23 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
     made = at == 0;
     if (made) at = create(*open, name, opening);
     stream = std::make_shared<HostStream>(open, at, changes);
+    if (made) stream->note_change();
   }
   if (opening.truncate && !made) stream->truncate(0);
   return stream;
+}
+
+std::shared_ptr<ContainerStream> HostSet::open_number(uint64_t number) {
+  const auto open = join(false);
+  if (!open) return nullptr;
+  SharedStreams& streams = open->streams();
+  const SharedStreams::NamesLock lock(streams);
+  SharedPlace found = 0;
+  streams.for_each([&](SharedPlace at) {
+    const SharedStream& stream = streams.stream(at);
+    if (number_of(stream.key) == number && (stream.entry.load() != 0 || stream.opens.load() > 0)) found = at;
+  });
+  return found == 0 ? nullptr : std::make_shared<HostStream>(open, found, true);
 }
 
 std::optional<StreamStatus> HostSet::status(std::string_view name) {
@@ -320,7 +335,7 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
     for (const auto& [name, stream] : elsewhere->names)
       if (name.starts_with(prefix)) find(*open, *elsewhere, name);
     streams.for_each([&](SharedPlace at) {
-      if (const auto name = streams.name_of(at); name.starts_with(prefix))
+      if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix))
         found.emplace_back(name, sheaf::status_of(streams.stream(at)));
     });
   } else {

@@ -18,7 +18,7 @@
 //
 // Failures are sheaf::Error with the errno a file system would give (errno_value()): ENOENT, EEXIST, ENOSPC,
 // ENAMETOOLONG, EIO and so on. A failed call leaves everything as it was, but for the bytes of its range of a
-// stream that is written.
+// stream that is written; remove() and rename() that other hosts cannot be told of have been carried out.
 //
 // Threads: everything here may be called from any thread. Forks: a child has the set and its open streams as
 // the parent does, and writes for itself; nothing needs to be called. Locks are held over no more than the
@@ -138,6 +138,11 @@ class SHEAF_EXPORT ContainerSet {
   // null: there is no such stream, and `create` is not set.
   virtual std::shared_ptr<ContainerStream> open_stream(std::string_view name,
                                                        const StreamOpening& opening) = 0;
+
+  // The stream of this number (StreamStatus::number), whatever its name is now, also one that was removed and
+  // is still held open by a process of this host. null: there is none, or nobody of this host has had it
+  // open.
+  virtual std::shared_ptr<ContainerStream> open_number(uint64_t number) = 0;
 
   // nullopt: there is none.
   virtual std::optional<StreamStatus> status(std::string_view name) = 0;

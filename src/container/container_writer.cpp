@@ -150,17 +150,17 @@ void ContainerWriter::enter(const Area& area) {
   ++head.last_entries;
 }
 
-void ContainerWriter::note_change() {
-  const auto change = static_cast<uint64_t>(streams_.tick());
+// Of the header.
+void ContainerWriter::put_word(int64_t place, uint64_t word) {
   const std::lock_guard guard(mutex_);
   if (!header_) header_ = map({0, container_page});
   if (header_) {
-    store_word(header_.get() + container_changes_at, change);
+    store_word(header_.get() + place, word);
     return;
   }
-  std::array<std::byte, 8> word;
-  put_little<uint64_t>(word.data(), change);
-  file_.write_at(word, container_changes_at);
+  std::array<std::byte, 8> bytes;
+  put_little<uint64_t>(bytes.data(), word);
+  file_.write_at(bytes, place);
 }
 
 // Area and stretch are the parent's.

@@ -44,7 +44,10 @@ class ContainerWriter {
   bool extend(int64_t end, int64_t wanted);
 
   // Says to other hosts that there is something new.
-  void note_change();
+  void note_change() { put_word(format::container_changes_at, static_cast<uint64_t>(streams_.tick())); }
+
+  // The file is about to be synced.
+  void note_sync() { put_word(format::container_synced_at, 1); }
 
   void before_fork() { mutex_.lock(); }
   void after_fork(bool in_child);
@@ -55,6 +58,7 @@ class ContainerWriter {
     std::shared_ptr<std::byte> memory;  // null: not mapped
   };
 
+  void put_word(int64_t place, uint64_t word);
   void next_area(int64_t least);
   void enter(const format::Area& area);
   std::shared_ptr<std::byte> map(const format::Area& area);

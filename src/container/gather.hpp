@@ -12,15 +12,16 @@
 namespace sheaf {
 
 struct GatherRequest {
-  std::string set;     // NAME: the containers NAME.container.*, and the multifile NAME if it is there
-  std::string output;  // the multifile; empty: NAME, and then the containers are removed when it is complete
+  std::string set = {};  // NAME: the containers NAME.container.*, and the multifile NAME if it is there
+  std::string output =
+      {};  // the multifile; empty: NAME, and then the containers are removed when it is complete
   bool replace = false;  // an output that exists, other than NAME
   bool force =
       false;  // although processes of this host have the set open; what they write afterwards is lost
   int32_t fsblksize = 1;  // bytes; 1: streams lie one behind the other
 };
 
-struct Gathered {
+struct GatherReport {
   int64_t streams = 0;
   int64_t bytes = 0;       // of streams
   int64_t containers = 0;  // that were read
@@ -29,6 +30,6 @@ struct Gathered {
 // The output appears complete or not at all; whatever fails, all streams are where they were. Order of tasks:
 // by name. Holds the names and places of all streams. Throws wrong_mode while others of this host have the
 // set open (unless force), not_found if there are no containers, no_space and what reading and writing throw.
-SHEAF_EXPORT Gathered gather(Store& store, const GatherRequest& request, WorkProgress& progress);
+SHEAF_EXPORT GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress);
 
 }  // namespace sheaf

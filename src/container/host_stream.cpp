@@ -175,6 +175,7 @@ void HostStream::put(Parts parts, int64_t done, int64_t bytes, int64_t place) {
   if (parts.size() == 1)
     return set_->file().write_at(parts[0].subspan(static_cast<size_t>(done), static_cast<size_t>(bytes)),
                                  place);
+  if (done == 0 && bytes == total_of(parts)) return set_->file().write_vector_at(parts, place);
   std::vector<std::span<const std::byte>> some;
   for (auto part : parts) {
     const auto skipped = static_cast<size_t>(std::min(done, std::ssize(part)));
@@ -221,7 +222,7 @@ int64_t HostStream::write_behind(Parts parts, int64_t done, int64_t bytes, int64
   set_->writer().note_length(piece.record, length + bytes, time);
   piece.length.store(length + bytes, std::memory_order_release);
   growth_ = stream_.growth.fetch_add(1) + 1;
-  pieces_.put(piece.offset, {.length = length + bytes, .place = piece.place, .tag = before.piece.tag});
+  pieces_.grow(piece.offset, length + bytes);
   has_written(offset + bytes, time);
   return bytes;
 }
@@ -409,6 +410,7 @@ void HostStream::flush() {
 
 void HostStream::sync() {
   if (has_written_) flush();
+  set_->writer().note_sync();
   set_->file().sync();
 }
 

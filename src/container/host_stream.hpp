@@ -26,6 +26,9 @@ class HostStream final : public ContainerStream {
   HostStream(std::shared_ptr<OpenSet> set, SharedPlace at, bool writable);
   ~HostStream() override;
 
+  // The stream is new, which the next flush tells.
+  void note_change() { has_written_ = true; }
+
   size_t read(std::span<std::byte> data, int64_t offset) override;
   void write(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
   int64_t append(std::span<const std::span<const std::byte>> parts) override;

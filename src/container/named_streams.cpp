@@ -52,9 +52,9 @@ class SetStreams final : public NamedStreams {
   // Of whom a stream is, and what of it is not there.
   void count(const ReplayedStream& stream) {
     const auto by_origin = std::ranges::find(contents_.sources, stream.key.origin, &SetSource::origin);
-    const bool piece = !stream.pieces.all().empty();
-    const size_t of = piece ? stream.pieces.all().begin()->second.source
-                            : static_cast<size_t>(by_origin - contents_.sources.begin());
+    const bool has_bytes = !stream.pieces.all().empty();
+    const size_t of = has_bytes ? stream.pieces.all().begin()->second.source
+                                : static_cast<size_t>(by_origin - contents_.sources.begin());
     if (of < origins_.size()) ++origins_[of].streams;
     for (const auto& [offset, part] : stream.pieces.all()) {
       Origin& origin = origins_[part.source];

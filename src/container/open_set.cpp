@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/forks.hpp"
 #include "container/container_names.hpp"
 #include "container/set_forks.hpp"
+#include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
 
 namespace sheaf {
@@ -33,13 +35,6 @@ std::string memory_key(const FileStatus& status, const std::string& container) {
                   static_cast<unsigned long long>(name));
   }
   return text.data();
-}
-
-format::Identity new_identity() {
-  format::Identity identity;
-  const uint64_t halves[2] = {random_number() | 1, random_number()};
-  std::memcpy(identity.data(), halves, sizeof halves);
-  return identity;
 }
 
 // Of file systems known to keep room for what is written through a mapping of bytes that were written before.
@@ -128,8 +123,15 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
     throw;
   }
   const FileStatus status = file_->status();
-  memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
-                             [&](HostMemory& memory) { fill(store, container, host, memory); });
+  try {
+    memory_ = HostMemory::join(directory, memory_key(status, container), SharedStreams::layout,
+                               [&](HostMemory& memory) { fill(store, container, host, memory); });
+  } catch (const Error&) {
+    // Whoever took it in could not remove it any more.
+    if (!was_taken_) throw;
+    store.remove(container);
+    return false;
+  }
   const FileStatus now = store.status(container);
   if (!now.exists || now.number != status.number || now.device != status.device) return false;
   streams_ = std::make_unique<SharedStreams>(*memory_);
@@ -137,12 +139,20 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   const FileSystemTraits traits = store.traits(container);
   local_ = traits.coherence == Coherence::local;
   writer_ = std::make_unique<ContainerWriter>(*file_, *streams_, can_be_mapped(traits));
-  // For who wants to know, on this host or where locks reach further, whether somebody has the set open.
+  return lock_container();
+}
+
+// Tells who would take the container in, on this host or where locks reach further, that it is in use. False:
+// somebody does that now, and it will be gone.
+bool OpenSet::lock_container() {
+  bool locked = true;
   try {
-    file_->try_lock(0, 1, false);
-  } catch (const Error&) {
+    locked = file_->try_lock(0, 1, false);
+    if (locked) locked_at_ = forks();
+  } catch (const Error&) {  // there are no locks
   }
-  return true;
+  if (!locked) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return locked;
 }
 
 // Nobody else has the container open.
@@ -154,6 +164,11 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
     ContainerWriter::begin(*file_, header);
     contents = read_container(store, container);
     if (!contents) throw file_error(Code::io, container, "does not keep what is written to it");
+  }
+  const auto base = BaseStreams::open(store, path_);
+  if (base && std::ranges::find(base->taken(), contents->header.identity) != base->taken().end()) {
+    was_taken_ = true;
+    throw file_error(Code::not_found, container, "is in the multifile already");
   }
   SharedStreams streams(memory);
   streams.make(contents->header.identity);
@@ -183,6 +198,7 @@ void OpenSet::fill(Store& store, const std::string& container, const std::string
 
 OpenSet::~OpenSet() {
   if (registered_) forget_set(this);
+  if (locked_at_ == forks()) file_->unlock(0, 1);  // that of a forked child is its parent's
   writer_.reset();
   streams_.reset();
   memory_.reset();

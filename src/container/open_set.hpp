@@ -103,6 +103,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   bool join_once(Store& store, const std::string& container, const std::string& host,
                  const std::string& directory, bool make);
   void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
+  bool lock_container();
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
 
   SetView view_;
@@ -116,6 +117,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   std::mutex opens_mutex_;
   Opens opens_;
   bool registered_ = false;
+  int64_t locked_at_ = -1;  // how many forks there had been then; -1: it is not
+  bool was_taken_ = false;  // the container is in the multifile
 };
 
 }  // namespace sheaf

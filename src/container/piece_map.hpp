@@ -34,6 +34,9 @@ class PieceMap {
     pieces_.insert_or_assign(offset, piece);
   }
 
+  // The piece at `offset` is so long now; nothing else was where it grows.
+  void grow(int64_t offset, int64_t length) { pieces_.find(offset)->second.length = length; }
+
   // Nothing is there from `size` on.
   void cut(int64_t size) { erase(size, INT64_MAX); }
 

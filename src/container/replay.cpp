@@ -125,6 +125,12 @@ void add_base(SetContents& set, std::shared_ptr<const BaseStreams> base, const s
   set.sources.back().origin = set.sources.back().base->origin();
 }
 
+bool was_taken(const SetContents& set, const format::Identity& identity) {
+  return std::ranges::any_of(set.sources, [&](const SetSource& source) {
+    return source.base && std::ranges::find(source.base->taken(), identity) != source.base->taken().end();
+  });
+}
+
 // nullopt: it is being made, or was removed.
 std::optional<ContainerContents> read_if_there(Store& store, const std::string& path) {
   try {
@@ -162,13 +168,16 @@ SetContents read_set(Store& store, const std::vector<std::string>& containers, c
       damage = e.what();
     }
     if (!found && damage.empty()) continue;
+    if (found && was_taken(set, found->header.identity)) continue;
     const auto source = static_cast<uint32_t>(set.sources.size());
     set.sources.push_back({.path = path, .damage = damage});
     if (!found) continue;
     SetSource& made = set.sources.back();
     made.file = found->file;
+    made.identity = found->header.identity;
     made.origin = format::short_identity(found->header.identity);
     made.changes = found->changes;
+    made.synced = found->synced;
     made.file_bytes = found->file_bytes;
     held.push_back(std::move(*found));
     for (const PlacedRecord& placed : held.back().records)

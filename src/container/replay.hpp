@@ -22,8 +22,10 @@ struct SetSource {
   std::string path;
   std::shared_ptr<File> file = {};               // of a container
   std::shared_ptr<const BaseStreams> base = {};  // else
+  format::Identity identity{};                   // of a container
   uint64_t origin = 0;                           // what stands for it in keys
   uint64_t changes = 0;
+  bool synced = false;  // somebody has asked for that
   int64_t file_bytes = 0;
   std::string damage = {};
 };

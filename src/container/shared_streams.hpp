@@ -132,10 +132,11 @@ class SharedStreams {
   void open(SharedPlace stream) { this->stream(stream).opens.fetch_add(1); }
   void close(SharedPlace stream);
   std::string_view name_of(SharedPlace stream);  // valid under the lock
+  // Also those without a name.
   template <class Visit>
   void for_each(Visit&& visit) {
     for (SharedPlace at = head().all.load(); at != 0; at = stream(at).all)
-      if (stream(at).used.load() != 0 && stream(at).entry.load() != 0) visit(at);
+      if (stream(at).used.load() != 0) visit(at);
   }
 
   // --- under the lock of the stream

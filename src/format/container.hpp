@@ -20,6 +20,7 @@ namespace sheaf::format {
 
 inline constexpr int64_t container_page = 4096;  // bytes of the header and of a table; unit of areas
 inline constexpr int64_t container_changes_at = 112;
+inline constexpr int64_t container_synced_at = 120;
 inline constexpr int64_t area_entry_size = 16;
 inline constexpr int64_t areas_in_table = container_page / area_entry_size - 1;  // the last entry leads on
 inline constexpr int64_t record_head_size = 32;

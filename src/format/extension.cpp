@@ -168,7 +168,7 @@ Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std:
     if (s.offset < t.plain_end || t.plain_end < 0 || s.length < 0 || !aligned(s.offset) ||
         s.length > t.table || s.offset > t.table - s.length)
       throw_damaged(path, "section " + std::to_string(i) + " of the trailer lies outside of it");
-    if (s.kind < SectionKind::groups || s.kind > SectionKind::names) continue;
+    if (s.kind < SectionKind::groups || s.kind > SectionKind::taken) continue;
     if (t.find(s.kind)) throw_damaged(path, "section " + std::to_string(i) + " of the trailer occurs twice");
     t.sections.push_back(s);
   }

@@ -70,7 +70,7 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
 // be damaged. For readers who have it checked later.
 bool says_compressed(std::span<const std::byte> header);
 
-enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3, frames = 4, names = 5 };
+enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3, frames = 4, names = 5, taken = 6 };
 
 struct Section {
   SectionKind kind{};

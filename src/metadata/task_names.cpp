@@ -3,30 +3,49 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "stream/file_checks.hpp"
 
 namespace sheaf {
 
-std::vector<format::TaskName> read_task_names(const Multifile& multifile) {
-  const PhysicalFile& file = multifile.files.front();
-  if (multifile.is_set() || !file.pointer.complete()) return {};
-  const auto checks = FileChecks::open(*file.file, file.header, file.pointer, file.extension);
-  const format::Section* const section =
-      checks ? checks->trailer().find(format::SectionKind::names) : nullptr;
+namespace {
+
+using format::SectionKind;
+
+// Empty: there is no such section.
+std::vector<std::byte> read_section(const PhysicalFile& file, const FileChecks& checks, SectionKind kind) {
+  const format::Section* const section = checks.trailer().find(kind);
   if (section == nullptr) return {};
   std::vector<std::byte> bytes(static_cast<size_t>(section->length));
   if (file.file->read_at(bytes, section->offset) != bytes.size() || format::hash_of(bytes) != section->hash)
     throw file_error(Code::damaged, file.path(), "the names of its tasks do not match their checksum");
-  return format::decode_names(bytes, file.header.ntasks, file.path());
+  return bytes;
 }
 
-void write_task_names(File& file, format::Trailer& trailer, std::span<const std::byte> names) {
-  const auto section =
-      std::ranges::find(trailer.sections, format::SectionKind::names, &format::Section::kind);
-  section->hash = format::hash_of(names);
-  std::vector<std::byte> padded(names.begin(), names.end());
-  padded.resize((names.size() + 7) / 8 * 8);
-  file.write_at(padded, section->offset);
+}  // namespace
+
+TaskNames read_task_names(const Multifile& multifile) {
+  const PhysicalFile& file = multifile.files.front();
+  if (multifile.is_set() || !file.pointer.complete()) return {};
+  const auto checks = FileChecks::open(*file.file, file.header, file.pointer, file.extension);
+  if (!checks) return {};
+  TaskNames found;
+  if (const auto names = read_section(file, *checks, SectionKind::names); !names.empty())
+    found.names = format::decode_names(names, file.header.ntasks, file.path());
+  const auto taken = read_section(file, *checks, SectionKind::taken);
+  if (taken.size() % sizeof(format::Identity) != 0)
+    throw file_error(Code::damaged, file.path(), "its list of containers is cut off");
+  for (auto at = taken.begin(); at != taken.end(); at += sizeof(format::Identity))
+    std::copy_n(at, sizeof(format::Identity), found.taken.emplace_back().begin());
+  return found;
+}
+
+std::vector<MoreSection> sections_of(const TaskNames& names) {
+  std::vector<MoreSection> sections;
+  if (!names.names.empty()) sections.push_back({SectionKind::names, format::encode(names.names)});
+  if (names.taken.empty()) return sections;
+  std::vector<std::byte> taken;
+  for (const format::Identity& one : names.taken) taken.insert(taken.end(), one.begin(), one.end());
+  sections.push_back({SectionKind::taken, std::move(taken)});
+  return sections;
 }
 
 }  // namespace sheaf

@@ -34,9 +34,14 @@ void check_piece(File& file, int64_t sum_at, uint32_t sum, int64_t bytes, const 
 
 // The sections of a file that is complete but for its pointer: what all who write the trailer compute alike.
 //   sums: data checksums of the whole file. mapping: entries of the mapping field; -1: there is none.
-//   names: bytes of the section of names, the last one, whose hash is the caller's to fill in; 0: there is none.
+//   more: sections behind these, which TrailerWriter::write_more() writes.
+struct MoreSection {
+  format::SectionKind kind{};
+  std::vector<std::byte> bytes;
+};
 format::Trailer plan_trailer(const format::Header& header, const format::Pointer& pointer,
-                             const format::Identity& identity, int64_t sums, int64_t mapping, int64_t names = 0);
+                             const format::Identity& identity, int64_t sums, int64_t mapping,
+                             std::span<const MoreSection> more = {});
 
 // How many data checksums belong to a file whose META1, but for the last 12 bytes, and META2 are written.
 int64_t count_sums(File& file, const format::Header& header, const format::Pointer& pointer, uint32_t piece);
@@ -112,6 +117,8 @@ class TrailerWriter {
   void end_groups();
   // Entries [first, first + count) of the mapping of `size` entries, whole groups.
   void write_mapping(int64_t first, int64_t count, int64_t size);
+  // Those that the trailer was planned with.
+  void write_more(std::span<const MoreSection> more);
   void write_footer();
 
  private:

@@ -4,8 +4,10 @@
 
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
+#include "creation/packed_file.hpp"
 #include "creation/work_threads.hpp"
 #include "keyval/keyval_check.hpp"
+#include "metadata/task_names.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/open_mode.hpp"
 #include "stream/file_checks.hpp"
@@ -63,12 +65,6 @@ std::optional<format::Extension> extension_of_result(const Multifile& m, const f
   return mode.extension();
 }
 
-std::vector<int64_t> chunks_for(const std::vector<int64_t>& lengths, const format::Header& header) {
-  std::vector<int64_t> chunks;
-  for (const int64_t length : lengths) chunks.push_back(layout::aligned_chunk(length, header.fsblksize));
-  return chunks;
-}
-
 // In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes
 // beside it.
 StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece,
@@ -77,7 +73,7 @@ StoredStreams copy_streams(const Multifile& m, const format::Header& header, Fil
   TaskRows all(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(all.at(t).sizes.total());
   result.sums.resize(result.lengths.size());
-  const layout::FileLayout layout = layout::lay_out(chunks_for(result.lengths, header), header.fsblksize);
+  const layout::FileLayout layout = packed_layout(result.lengths, header);
   constexpr int64_t bytes_of_share = 4 << 20;
   const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
   const int64_t share = std::max(
@@ -101,40 +97,24 @@ StoredStreams copy_streams(const Multifile& m, const format::Header& header, Fil
 }
 
 void write(const Multifile& m, const format::Header& header, const codec::Compression& how,
-           const std::shared_ptr<File>& target, WorkProgress& progress) {
+           std::vector<format::TaskName> names, const std::shared_ptr<File>& target, WorkProgress& progress) {
   File& file = *target;
   MetadataWriter writer(file, header);
   const std::optional<format::Extension> extension = extension_of_result(m, header, how);
   writer.write_header(extension);
   const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
-  const StoredStreams streams =
+  StoredStreams streams =
       how.on() ? compress_streams(m, how, target, layout::data_start(header.ntasks, header.fsblksize),
                                   header.fsblksize, piece, progress)
                : copy_streams(m, header, file, piece, progress);
-  const std::vector<int64_t> chunks = chunks_for(streams.lengths, header);
-  const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
-  std::vector<int64_t> ranks;
+  PackedFile packed{.header = header,
+                    .extension = extension,
+                    .lengths = std::move(streams.lengths),
+                    .sums = std::move(streams.sums)};
   TaskRows rows(m);
-  for (int64_t t = 0; t < m.ntasks(); ++t) ranks.push_back(rows.at(t).globalrank);
-  writer.write_ranks_and_sizes(0, ranks, chunks);
-
-  const std::vector<int64_t> counts(chunks.size(), 1);
-  const format::Pointer p{chunks.empty() ? 0 : 1,
-                          must_fit(checked_add(layout.data_start, layout.skip), "the multifile")};
-  write_block_table(
-      writer, p, 0, counts, [&](size_t t, int64_t) { return streams.lengths[t]; }, 0);
-  writer.write_mapping_size(p, 0);
-  if (piece > 0) {
-    int64_t all = 0;
-    for (const auto& own : streams.sums) all += std::ssize(own);
-    const format::Trailer plan = plan_trailer(header, p, extension->identity, all, 0);
-    TrailerWriter trailer(file, header, plan, piece);
-    trailer.begin_groups(0, header.ntasks, 0);
-    for (const auto& own : streams.sums) trailer.add_sums(std::as_bytes(std::span(own)));
-    trailer.end_groups();
-    trailer.write_footer();
-  }
-  writer.write_pointer(p);
+  for (int64_t t = 0; t < m.ntasks(); ++t) packed.globalranks.push_back(rows.at(t).globalrank);
+  if (piece > 0) packed.more = sections_of({.names = std::move(names)});
+  complete_packed_file(file, packed);
 }
 
 }  // namespace
@@ -151,7 +131,7 @@ void defrag(Store& store, const Multifile& given, const DefragRequest& request, 
   check_keyval_records(m, progress);
   const auto file = outputs.add(request.output, m.files.front().path());
   progress.begin_output(0, request.output);
-  write(m, header, request.compression, file, progress);
+  write(m, header, request.compression, read_task_names(given).names, file, progress);
   file->close();
   outputs.commit();
 }

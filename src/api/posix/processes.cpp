@@ -29,13 +29,6 @@ OpenFile* with_slot(Slot* slot) {
   return asked.file;
 }
 
-std::shared_ptr<ContainerStream> stream_of(ContainerSet& set, const Slot& slot) {
-  const std::string_view name(slot.text + slot.set_size, slot.name_size);
-  StreamOpening opening;
-  opening.write = !slot.view && (slot.flags.load() & O_ACCMODE) != O_RDONLY;
-  return set.open_stream(name, opening);
-}
-
 void adopt(int fd, bool counted) {
   Slot* const slot = state::adopt(fd, counted);
   if (!slot) return;
@@ -48,7 +41,7 @@ void adopt(int fd, bool counted) {
   file->slot.store(slot);
   const int error = errno_of([&] {
     file->set = set_at({slot->text, slot->set_size}, slot->view);
-    if (file->set) file->stream = stream_of(*file->set, *slot);
+    if (file->set) file->stream = file->set->open_number(slot->stream);
   });
   file->view = slot->view;
   if (error == 0 && file->stream) install(fd, file);

@@ -68,6 +68,10 @@ class ViewSet final : public ContainerSet {
       refuse(std::string(name));
     return found ? std::make_shared<ViewStream>(streams_, *found) : nullptr;
   }
+  std::shared_ptr<ContainerStream> open_number(uint64_t number) override {
+    const bool there = number > 0 && number <= streams_->streams().size();
+    return there ? std::make_shared<ViewStream>(streams_, number - 1) : nullptr;
+  }
   std::optional<StreamStatus> status(std::string_view name) override {
     if (const std::optional<size_t> found = streams_->find(name)) return status_of(*streams_, *found);
     return std::nullopt;

@@ -1,0 +1,260 @@
+// cli/named: `sheaf ls`, and what other commands do with streams that have names.
+#include "cli/named.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "base/printable.hpp"
+#include "cli/json.hpp"
+#include "cli/terminal.hpp"
+#include "container/container_names.hpp"
+#include "container/gather.hpp"
+#include "container/named_streams.hpp"
+#include "creation/output_set.hpp"
+#include "metadata/task_names.hpp"
+#include "metadata/task_rows.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+constexpr int64_t read_at_once = 1 << 20;  // bytes
+
+std::string time_text(int64_t nanoseconds) {
+  if (nanoseconds == 0) return "-";
+  const auto seconds = static_cast<std::time_t>(nanoseconds / 1'000'000'000);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+// Of a multifile whose tasks have no names: their numbers, as a mount calls them.
+std::vector<NamedStream> numbered(const std::string& path) {
+  const Multifile multifile = load(path);
+  const size_t digits =
+      std::max<size_t>(6, std::to_string(std::max<int64_t>(0, multifile.ntasks() - 1)).size());
+  std::vector<NamedStream> streams;
+  TaskRows rows(multifile);
+  for (int64_t task = 0; task < multifile.ntasks(); ++task)
+    streams.push_back({fmt::format("task.{:0{}}", task, digits), rows.at(task).sizes.total()});
+  return streams;
+}
+
+bool has_names(const std::string& path) {
+  return is_container_set(path) || !read_task_names(load_multifile(posix_store(), path)).names.empty();
+}
+
+// Calls take(bytes) for all of a stream.
+template <class Take>
+void read_stream(const NamedStreams& streams, size_t number, Take take) {
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_at_once, streams.streams()[number].size)));
+  for (int64_t done = 0;;) {
+    check_signals();
+    const size_t got = streams.read(number, buffer, done);
+    if (got == 0) return;
+    take(std::span<const std::byte>(buffer).first(got), done);
+    done += static_cast<int64_t>(got);
+  }
+}
+
+void copy_stream_to(const NamedStreams& streams, size_t number, File& file) {
+  read_stream(streams, number,
+              [&](std::span<const std::byte> bytes, int64_t at) { file.write_at(bytes, at); });
+}
+
+size_t must_find(const NamedStreams& streams, const CatOptions& options) {
+  const auto found = streams.find(options.name);
+  if (!found)
+    throw file_error(Code::not_found, options.path,
+                     "has no stream of the name '" + options.name + "' (`sheaf ls` shows those there are)");
+  return *found;
+}
+
+// The file for a stream; throws for a name that leads out of the place where files are to be.
+std::string output_name(const std::string& prefix, const std::string& name) {
+  for (const auto& part : std::filesystem::path(name))
+    if (part == ".." || part == "/")
+      throw Error(Code::permission, "the stream '" + name +
+                                        "' would lie elsewhere than its name is put behind: " +
+                                        "use `sheaf cat --name` for it");
+  return prefix + name;
+}
+
+void make_alike(const std::string& path, const NamedStream& stream) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::permissions(path, static_cast<fs::perms>(stream.mode & 0777), ignored);
+  if (stream.modified == 0) return;
+  const std::chrono::sys_time<std::chrono::nanoseconds> time{std::chrono::nanoseconds(stream.modified)};
+  fs::last_write_time(path, std::chrono::file_clock::from_sys(time), ignored);
+}
+
+}  // namespace
+
+// Who may not read the directory cannot know of containers, and finds out about the rest by opening it.
+bool is_container_set(const std::string& path) {
+  try {
+    return has_containers(posix_store(), path);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void refuse_containers(const std::string& path) {
+  if (is_container_set(path) && (set_of_container(path) || !posix_store().status(path).exists))
+    throw file_error(Code::unsupported, path,
+                     "is a set of containers, which are read as they are: `sheaf ls` shows its streams, "
+                     "`sheaf defrag` makes a multifile of them");
+}
+
+int ls(const LsOptions& options) {
+  const std::vector<NamedStream> streams = has_names(options.path)
+                                               ? NamedStreams::open(posix_store(), options.path)->streams()
+                                               : numbered(options.path);
+  Json all = Json::array();
+  for (const NamedStream& stream : streams) {
+    if (!stream.name.starts_with(options.prefix)) continue;
+    if (options.json) {
+      all.push_back({{"name", stream.name},
+                     {"bytes", stream.size},
+                     {"modified", stream.modified},
+                     {"mode", fmt::format("{:04o}", stream.mode)}});
+    } else if (options.details) {
+      fmt::print("{:04o} {:>15} {:<19} {}\n", stream.mode, stream.size, time_text(stream.modified),
+                 printable(stream.name));
+    } else {
+      fmt::print("{}\n", printable(stream.name));
+    }
+  }
+  if (options.json) fmt::print("{}\n", text_of(all, 1));
+  return 0;
+}
+
+int cat_named(const CatOptions& options) {
+  const auto streams = NamedStreams::open(posix_store(), options.path);
+  const size_t number = must_find(*streams, options);
+  if (options.output.empty()) {
+    read_stream(*streams, number, [](std::span<const std::byte> bytes, int64_t) {
+      if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
+        throw os_error("cannot write to", "standard output", errno);
+    });
+    return 0;
+  }
+  OutputSet outputs(posix_store(),
+                    options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  outputs.check(options.output);
+  catch_signals();
+  const auto file = outputs.add(options.output);
+  copy_stream_to(*streams, number, *file);
+  file->close();
+  outputs.commit();
+  return 0;
+}
+
+int split_by_names(const SplitOptions& options) {
+  const auto streams = NamedStreams::open(posix_store(), options.path);
+  std::vector<std::string> names;
+  for (const NamedStream& stream : streams->streams())
+    names.push_back(output_name(options.request.prefix, stream.name));
+  OutputSet outputs(posix_store(),
+                    options.request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  catch_signals();
+  for (const std::string& name : names) {
+    const auto directory = std::filesystem::path(name).parent_path();
+    std::error_code failed;
+    if (!directory.empty()) std::filesystem::create_directories(directory, failed);
+    if (failed) throw os_error("cannot create the directory", directory.string(), failed.value());
+    outputs.check(name);
+  }
+  for (size_t number = 0; number < names.size(); ++number) {
+    const auto file = outputs.add(names[number]);
+    copy_stream_to(*streams, number, *file);
+    file->close();
+  }
+  outputs.commit();
+  for (size_t number = 0; number < names.size(); ++number)
+    make_alike(names[number], streams->streams()[number]);
+  return 0;
+}
+
+int gather(const DefragOptions& options) {
+  if (options.request.compression.on() || options.request.plain)
+    throw Error(Code::invalid_argument,
+                "make a multifile of the containers first, and compress that: `sheaf defrag` twice");
+  GatherRequest request;
+  request.set = set_of_container(options.path).value_or(options.path);
+  request.output = options.request.output;
+  request.replace = options.request.replace;
+  if (options.request.fsblksize > 0) request.fsblksize = options.request.fsblksize;
+  catch_signals();
+  TerminalProgress progress("defrag");
+  sheaf::gather(posix_store(), request, progress);
+  return 0;
+}
+
+int info_of_containers(const InfoOptions& options) {
+  const auto streams = NamedStreams::open(posix_store(), options.path);
+  int64_t bytes = 0;
+  for (const NamedStream& stream : streams->streams()) bytes += stream.size;
+  Json origins = Json::array();
+  for (const auto& origin : streams->origins())
+    origins.push_back({{"file", origin.path},
+                       {"kind", origin.is_container ? "container" : "multifile"},
+                       {"streams", origin.streams},
+                       {"file_bytes", origin.file_bytes},
+                       {"damage", origin.damage}});
+  if (options.json) {
+    fmt::print("{}\n", text_of(Json{{"file", options.path},
+                                    {"state", "containers"},
+                                    {"streams", streams->streams().size()},
+                                    {"data_bytes", bytes},
+                                    {"files", origins}},
+                               1));
+    return 0;
+  }
+  fmt::print(
+      "{:<22}{}\n{:<22}containers, as programs have left them; `sheaf defrag` makes a multifile of them\n",
+      "file", printable(options.path), "state");
+  fmt::print("{:<22}{}\n{:<22}{} bytes\n", "streams", streams->streams().size(), "data", bytes);
+  for (const auto& origin : streams->origins())
+    fmt::print("{:<22}{}: {} streams{}\n", origin.is_container ? "container" : "multifile",
+               printable(origin.path), origin.streams,
+               origin.damage.empty() ? "" : ", " + printable(origin.damage));
+  return 0;
+}
+
+bool verify_containers(const std::string& path, bool with_data, Json* json) {
+  const auto streams = NamedStreams::open(posix_store(), path);
+  Json findings = Json::array();
+  for (const auto& origin : streams->origins())
+    if (!origin.damage.empty())
+      findings.push_back({{"state", "damaged"}, {"message", origin.path + ": " + origin.damage}});
+  for (size_t number = 0; with_data && number < streams->streams().size(); ++number) {
+    try {
+      read_stream(*streams, number, [](std::span<const std::byte>, int64_t) {});
+    } catch (const Error& e) {
+      findings.push_back(
+          {{"state", "damaged"}, {"message", streams->streams()[number].name + ": " + e.what()}});
+    }
+  }
+  const bool ok = findings.empty();
+  if (json != nullptr) {
+    json->push_back({{"path", path}, {"ok", ok}, {"containers", true}, {"findings", findings}});
+    return ok;
+  }
+  fmt::print("{}: {}, {} streams in containers\n", printable(path), ok ? "ok" : "damaged",
+             streams->streams().size());
+  for (const Json& finding : findings) fmt::print("  {}\n", printable(finding["message"].get<std::string>()));
+  return ok;
+}
+
+}  // namespace sheaf::cli

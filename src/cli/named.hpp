@@ -1,0 +1,34 @@
+// cli/named: streams under their names, in containers and in multifiles that name their tasks.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+
+namespace sheaf::cli {
+
+// Whether `path` is a set of containers, or one of them, rather than a multifile alone.
+bool is_container_set(const std::string& path);
+
+// Throws, and says what to do, if it is one for which the command at hand has no use.
+void refuse_containers(const std::string& path);
+
+struct LsOptions {
+  std::string path;
+  std::string prefix;  // only names that begin so
+  bool details = false;
+  bool json = false;
+};
+int ls(const LsOptions& options);
+
+// What `sheaf cat`, `split`, `defrag`, `info` and `verify` do with names and containers.
+int cat_named(const CatOptions& options);
+int split_by_names(const SplitOptions& options);
+int gather(const DefragOptions& options);
+int info_of_containers(const InfoOptions& options);
+// Whether nothing is wrong. Prints what it finds, or, where there is `json`, adds it there.
+bool verify_containers(const std::string& path, bool with_data, nlohmann::ordered_json* json);
+
+}  // namespace sheaf::cli

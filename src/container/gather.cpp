@@ -1,0 +1,214 @@
+#include "container/gather.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/crc32c.hpp"
+#include "base/error.hpp"
+#include "container/container_names.hpp"
+#include "container/replay.hpp"
+#include "creation/output_set.hpp"
+#include "creation/packed_file.hpp"
+#include "metadata/metadata_io.hpp"
+#include "metadata/task_names.hpp"
+#include "mode/open_mode.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t copied_at_once = 1 << 20;  // bytes: many small streams in one request
+constexpr int64_t summed_at_once = format::default_piece;
+static_assert(copied_at_once % summed_at_once == 0);
+
+// Containers that nobody else may take up as long as this lives.
+class HeldContainers {
+ public:
+  // Throws wrong_mode for one that is in use.
+  HeldContainers(Store& store, const std::vector<std::string>& paths, bool force) {
+    for (const std::string& path : paths) {
+      const auto file = store.open(path, Access::write);
+      if (lock(*file)) files_.push_back(file);
+      if (!force && (files_.empty() || files_.back() != file))
+        throw Error(Code::wrong_mode, "processes have the set open to which '" + path +
+                                          "' belongs: wait for them to end, or force it");
+    }
+  }
+
+  ~HeldContainers() {
+    for (const auto& file : files_) file->unlock(0, 1);
+  }
+  HeldContainers(const HeldContainers&) = delete;
+  HeldContainers& operator=(const HeldContainers&) = delete;
+
+ private:
+  static bool lock(File& file) {
+    try {
+      return file.try_lock(0, 1, true);
+    } catch (const Error&) {  // there are no locks
+      return true;
+    }
+  }
+  std::vector<std::shared_ptr<File>> files_;
+};
+
+// Writes bytes one behind the other, many at a time; zeros are left out where there are many of them.
+class Packer {
+ public:
+  Packer(File& file, int64_t at, WorkProgress& progress) : file_(file), at_(at), progress_(progress) {
+    buffer_.reserve(copied_at_once);
+  }
+
+  std::vector<uint32_t> add(const SetContents& set, const ReplayedStream& stream) {
+    std::vector<uint32_t> sums;
+    for (int64_t done = 0; done < stream.size; done += summed_at_once) {
+      const int64_t bytes = std::min(summed_at_once, stream.size - done);
+      const PieceMap::At at = stream.pieces.at(done);
+      if (!at.found && at.piece.length >= bytes && bytes == summed_at_once) {
+        skip();
+        sums.push_back(sum_of_zeros());
+        continue;
+      }
+      if (std::ssize(buffer_) + bytes > copied_at_once) write();
+      const size_t before = buffer_.size();
+      buffer_.resize(before + static_cast<size_t>(bytes));
+      const auto part = std::span(buffer_).subspan(before);
+      read_pieces(set.sources, stream.pieces, stream.size, part, done);
+      sums.push_back(crc32c(0, part));
+    }
+    return sums;
+  }
+
+  void write() {
+    if (buffer_.empty()) return;
+    file_.write_at(buffer_, at_);
+    at_ += std::ssize(buffer_);
+    progress_.advance(std::ssize(buffer_));
+    buffer_.clear();
+  }
+
+ private:
+  void skip() {
+    write();
+    at_ += summed_at_once;
+    progress_.advance(summed_at_once);
+  }
+  static uint32_t sum_of_zeros() {
+    static const uint32_t sum = crc32c(0, std::vector<std::byte>(summed_at_once));
+    return sum;
+  }
+
+  File& file_;
+  int64_t at_;
+  WorkProgress& progress_;
+  std::vector<std::byte> buffer_;
+};
+
+std::vector<const ReplayedStream*> sorted_streams(const SetContents& set) {
+  std::vector<const ReplayedStream*> streams;
+  for (const auto& [name, stream] : set.names) streams.push_back(stream);
+  std::ranges::sort(streams, {}, &ReplayedStream::name);
+  if (std::ssize(streams) > INT32_MAX)
+    throw Error(Code::invalid_argument, "more than 2^31-1 streams in one multifile");
+  return streams;
+}
+
+PackedFile plan(const std::vector<const ReplayedStream*>& streams, const GatherRequest& request,
+                const std::string& output, std::vector<format::Identity> taken) {
+  PackedFile packed;
+  packed.header.fsblksize = request.fsblksize;
+  packed.header.ntasks = static_cast<int32_t>(streams.size());
+  packed.header.filenumber = 1;
+  packed.header.flag1 = format::Header::flag_of(format::KeyvalMode::none);
+  packed.header.set_name(output);
+  if (!format::extensible(packed.header.name()))
+    throw file_error(Code::invalid_argument, output,
+                     "the name is too long for a multifile whose tasks have names");
+  OpenMode mode;
+  mode.journal = false;
+  packed.extension = mode.extension();
+  TaskNames names{.names = {}, .taken = std::move(taken)};
+  for (const ReplayedStream* const stream : streams) {
+    packed.globalranks.push_back(std::ssize(packed.globalranks));
+    packed.lengths.push_back(stream->size);
+    names.names.push_back({stream->name, stream->modified(), stream->mode});
+  }
+  packed.more = sections_of(names);
+  return packed;
+}
+
+int64_t total_of(const std::vector<int64_t>& lengths) {
+  int64_t total = 0;
+  for (const int64_t length : lengths) total = must_fit(checked_add(total, length), "the multifile");
+  return total;
+}
+
+void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
+           PackedFile& packed, WorkProgress& progress) {
+  MetadataWriter(file, packed.header).write_header(packed.extension);
+  const layout::FileLayout layout = packed_layout(packed.lengths, packed.header);
+  std::optional<Packer> packer;
+  for (size_t k = 0; k < streams.size(); ++k) {
+    if (!packer || packed.header.fsblksize > 1) {
+      if (packer) packer->write();
+      packer.emplace(file, layout.starts[k], progress);
+    }
+    packed.sums.push_back(packer->add(set, *streams[k]));
+  }
+  if (packer) packer->write();
+  complete_packed_file(file, packed);
+}
+
+// Of all containers that the new multifile stands for, also of those that an earlier one does and that are
+// still there.
+std::vector<format::Identity> identities(const SetContents& set, size_t containers) {
+  std::vector<format::Identity> all;
+  for (const SetSource& source : set.sources)
+    if (!source.base) all.push_back(source.identity);
+  if (all.size() < containers && !set.sources.empty() && set.sources.front().base)
+    std::ranges::copy(set.sources.front().base->taken(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace
+
+GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& progress) {
+  const bool in_place = request.output.empty() || request.output == request.set;
+  const std::string output = in_place ? request.set : request.output;
+  const std::vector<std::string> containers = containers_of(store, request.set);
+  if (containers.empty())
+    throw file_error(Code::not_found, request.set, "there are no containers of this name");
+  std::optional<HeldContainers> held;
+  if (in_place) held.emplace(store, containers, request.force);
+  const bool has_base = store.status(request.set).exists;
+  const SetContents set = read_set(store, containers, request.set, 0, false);
+  if (in_place && has_base && (set.sources.empty() || !set.sources.front().base))
+    throw file_error(
+        Code::unsupported, request.set,
+        "is a multifile whose tasks have no names: give another name for that of the containers");
+  const auto streams = sorted_streams(set);
+  GatherReport done{.streams = std::ssize(streams), .containers = std::ssize(containers)};
+  if (!streams.empty() || has_base || !in_place) {
+    PackedFile packed = plan(streams, request, output, identities(set, containers.size()));
+    done.bytes = total_of(packed.lengths);
+    progress.begin(done.bytes);
+    OutputSet outputs(
+        store, in_place || request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+    const auto file = outputs.add(output);
+    progress.begin_output(0, output);
+    write(*file, set, streams, packed, progress);
+    // What a program has synced must not get lost with the containers.
+    if (in_place && std::ranges::any_of(set.sources, &SetSource::synced)) file->sync();
+    file->close();
+    outputs.commit();
+  }
+  if (in_place)
+    for (const std::string& container : containers) store.remove(container);
+  return done;
+}
+
+}  // namespace sheaf

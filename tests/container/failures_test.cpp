@@ -1,0 +1,214 @@
+// Calls of the operating system that fail, and programs that die after any number of changes to the files:
+// what a call has accepted is there.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "container/container_names.hpp"
+#include "container/gather.hpp"
+#include "container/set_model.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+#include "support/stores/recording_store.hpp"
+
+namespace sheaf::test {
+namespace {
+
+FaultPlan plan_of(int64_t k, bool half) {
+  FaultPlan plan;
+  plan.fail_at = k;
+  plan.errno_value = ENOSPC;
+  plan.half_first = half;
+  return plan;
+}
+
+// A program whose every step is either done or refused; the model has what was accepted.
+class CarefulProgram {
+ public:
+  CarefulProgram(Store& store, const std::string& path, const std::string& host)
+      : set_(ContainerSet::open(store, path, {host, "/dev/shm"})) {}
+
+  // The files have seen another number of changes afterwards: what is known for sure from then on.
+  using Done = std::function<void(const Model&)>;
+
+  void run(uint64_t seed, const Done& done) {
+    std::mt19937_64 random(seed);
+    for (int step = 0; step < 25; ++step) {
+      const std::string name = "n" + std::to_string(random() % 6);
+      const uint64_t what = random() % 8;
+      const std::string to = "n" + std::to_string(random() % 6);
+      Model next = copy(model_);
+      const auto found = next.find(name);
+      try {
+        if (what == 0) {
+          set_->remove(name);
+          next.erase(name);
+        } else if (what == 1) {
+          if (set_->rename(name, to) && to != name) {
+            next[to] = next[name];
+            next.erase(name);
+          }
+        } else if (what == 2 && found != next.end()) {
+          const size_t size = random() % 6000;
+          found->second->bytes.resize(size);
+          set_->truncate(name, static_cast<int64_t>(size));
+        } else {
+          write(next, name, content(random(), 1 + random() % 9000));
+        }
+        model_ = next;
+      } catch (const Error&) {
+        unsure_.insert(name);  // what a refused call has done to its stream is open
+        if (what == 1) unsure_.insert(to);
+        return;
+      }
+      done(model_);
+    }
+  }
+
+  const Model& model() const { return model_; }
+  const std::set<std::string>& unsure() const { return unsure_; }
+
+ private:
+  static Model copy(const Model& from) {
+    Model made;
+    for (const auto& [name, stream] : from) made[name] = std::make_shared<ModelStream>(*stream);
+    return made;
+  }
+
+  void write(Model& next, const std::string& name, const Bytes& bytes) {
+    const auto stream = set_->open_stream(name, {.create = true});
+    auto& model = next[name];
+    if (!model) model = std::make_shared<ModelStream>();
+    stream->append(bytes);
+    stream->flush();
+    model->bytes.insert(model->bytes.end(), bytes.begin(), bytes.end());
+  }
+
+  const std::shared_ptr<ContainerSet> set_;
+  Model model_;
+  std::set<std::string> unsure_;
+};
+
+bool holds(const NamedStreams& seen, const std::string& name, const ModelStream& stream) {
+  const auto number = seen.find(name);
+  return number && read_all(seen, *number) == stream.bytes;
+}
+
+TEST(ContainerFailures, WhatWasAcceptedIsThereWhateverFails) {
+  for (const bool half : {false, true})
+    for (int64_t k = 0;; ++k) {
+      MemoryStore memory;
+      FaultyStore store(memory);
+      Model accepted;
+      std::set<std::string> unsure;
+      int64_t failed = 0;
+      try {
+        CarefulProgram program(store, "dir/set", "half" + std::to_string(half) + "k" + std::to_string(k));
+        store.set_plan(plan_of(k, half));
+        program.run(3, [](const Model&) {});
+        failed = store.failed();
+        accepted = program.model();
+        unsure = program.unsure();
+      } catch (const Error&) {
+        failed = 1;
+      }
+      store.set_plan({});
+      if (failed == 0) {
+        EXPECT_GT(k, 50);
+        break;
+      }
+      if (accepted.empty()) continue;
+      const auto seen = NamedStreams::open(store, "dir/set");
+      for (const auto& [name, stream] : accepted) {
+        if (unsure.contains(name)) continue;
+        EXPECT_TRUE(holds(*seen, name, *stream))
+            << name << " after operation " << k << " has failed, " << half;
+      }
+    }
+}
+
+TEST(ContainerFailures, EveryStateOfTheFilesHoldsWhatWasDone) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    MemoryStore memory;
+    RecordingStore tape(memory);
+    std::vector<std::pair<size_t, Model>> known{{0, {}}};
+    {
+      CarefulProgram program(tape, "dir/set", "tape" + std::to_string(seed));
+      program.run(seed, [&](const Model& model) {
+        Model copy;
+        for (const auto& [name, stream] : model) copy[name] = std::make_shared<ModelStream>(*stream);
+        known.emplace_back(tape.length(), std::move(copy));
+      });
+    }
+    size_t step = 0;
+    for (size_t prefix = 0; prefix <= tape.length(); ++prefix) {
+      while (step + 1 < known.size() && known[step + 1].first <= prefix) ++step;
+      MemoryStore state;
+      tape.replay(prefix, state);
+      if (containers_of(state, "dir/set").empty()) {
+        ASSERT_TRUE(known[step].second.empty());
+        continue;
+      }
+      const auto seen = NamedStreams::open(state, "dir/set");
+      // All that the step under way does not touch is as it was; that, as before or as after.
+      const Model& before = known[step].second;
+      const Model& after = step + 1 < known.size() ? known[step + 1].second : before;
+      for (const auto& [name, stream] : before)
+        if (after.contains(name) && after.at(name)->bytes == stream->bytes) {
+          ASSERT_TRUE(holds(*seen, name, *stream))
+              << name << ", seed " << seed << ", after " << prefix
+              << " changes, the last: " << (prefix > 0 ? tape.describe(prefix - 1) : "");
+        }
+    }
+  }
+}
+
+TEST(ContainerFailures, GatheringKeepsEverythingWhateverFails) {
+  for (int64_t k = 0;; ++k) {
+    MemoryStore memory;
+    Model model;
+    {
+      CarefulProgram program(memory, "dir/set", "gather" + std::to_string(k));
+      program.run(11, [](const Model&) {});
+      model = program.model();
+    }
+    FaultyStore store(memory, plan_of(k, true));
+    WorkProgress quiet;
+    bool done = false;
+    try {
+      gather(store, {.set = "dir/set"}, quiet);
+      done = true;
+    } catch (const Error&) {
+    }
+    require_seen(memory, "dir/set", model);
+    if (done && store.failed() == 0) break;
+    gather(memory, {.set = "dir/set"}, quiet);
+    require_seen(memory, "dir/set", model);
+  }
+}
+
+TEST(ContainerFailures, AContainerThatWasTakenInCountsNoMore) {
+  MemoryStore memory;
+  const ContainerHost host{"taken", "/dev/shm"};
+  {
+    const auto set = ContainerSet::open(memory, "set", host);
+    set->open_stream("q", {.create = true})->append(content(1, 10));
+    set->remove("q");
+    set->open_stream("p", {.create = true})->append(content(2, 10));
+    set->rename("p", "q");
+  }
+  const auto left = memory.contents("set.container.taken");
+  WorkProgress quiet;
+  gather(memory, {.set = "set"}, quiet);
+  memory.set_contents("set.container.taken", left);  // as if it could not be removed
+  const auto seen = NamedStreams::open(memory, "set");
+  ASSERT_EQ(seen->streams().size(), 1u);
+  EXPECT_EQ(read_all(*seen, 0), content(2, 10));
+  const auto set = ContainerSet::open(memory, "set", host);
+  set->open_stream("q", {.write = true})->append(content(3, 10));
+  EXPECT_EQ(set->status("q")->size, 20);
+}
+
+}  // namespace
+}  // namespace sheaf::test
