@@ -12,8 +12,19 @@ target_include_directories(sheaf_posix PRIVATE src include)
 # The fortified forms of calls are entry points of their own here; headers must not turn one into another.
 target_compile_options(sheaf_posix PRIVATE -U_FORTIFY_SOURCE -fno-gnu-unique)
 target_link_libraries(sheaf_posix PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
+# What a program sees: the entry points as the sources define them, and nothing of ours or of the C++ library within.
+set(posix_names "")
+foreach(source ${posix_sources})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(STRINGS ${source} entries REGEX "^SHEAF_ENTRY\\(")
+  foreach(entry ${entries})
+    string(REGEX REPLACE "^SHEAF_ENTRY\\([^,]+, ([A-Za-z0-9_]+).*" "\\1" name "${entry}")
+    string(APPEND posix_names " ${name};")
+  endforeach()
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/posix.map "{ global:${posix_names} local: *; };\n")
 # initfirst: standard streams are captured before other libraries look at them.
-target_link_options(sheaf_posix PRIVATE -static-libstdc++ -static-libgcc "LINKER:--exclude-libs,ALL" "LINKER:-z,initfirst"
+target_link_options(sheaf_posix PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${CMAKE_BINARY_DIR}/posix.map" "LINKER:-z,initfirst"
   "LINKER:--gc-sections")
 set_target_properties(sheaf_posix PROPERTIES OUTPUT_NAME sheaf_posix NO_SONAME ON)
 install(TARGETS sheaf_posix LIBRARY DESTINATION ${SHEAF_LIB})

@@ -128,6 +128,7 @@ int run(const RunOptions& options) {
   ViewDirectories directories;
   for (const std::string& text : options.views) views.push_back(directories.add(text));
   const std::string capture = joined(captures), view = joined(views);
+  const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_CAPTURE", "SHEAF_VIEW"});
   preload(own_library("libsheaf_posix.so", "the installation is not complete"));
   setenv("SHEAF_CAPTURE", capture.c_str(), 1);
   setenv("SHEAF_VIEW", view.c_str(), 1);
@@ -135,8 +136,7 @@ int run(const RunOptions& options) {
     fmt::print(stderr,
                "sheaf run: '{}' is linked statically or has rights of its own: its files are not captured\n",
                printable(options.command.front()));
-  const int status =
-      run_command(with_variables(options.command, {"LD_PRELOAD", "SHEAF_CAPTURE", "SHEAF_VIEW"}));
+  const int status = run_command(command);
   remove_capture_memory(rules_hash(capture, view));
   const bool good = finish(rules, options.keep_containers);
   return status == 0 && !good ? 1 : status;

@@ -124,7 +124,7 @@ FILE* make_stream(int fd, const StreamMode& mode) noexcept {
     return nullptr;
   }
   stream->file->_fileno = fd;
-  if (mode.flags & O_APPEND) lseek64(fd, 0, SEEK_END);
+  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);  // the C library does so
   lock.lock();
   const int error = errno_of([&] { all().push_back(stream); });
   lock.unlock();

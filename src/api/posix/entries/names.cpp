@@ -80,6 +80,10 @@ int move(int from_at, const char* from, int to_at, const char* to, unsigned flag
   }
   const bool replaced = wanted && there(target);
   if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
+  struct stat source_status;
+  if (replaced && fstatat(from_at, from, &source_status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISDIR(source_status.st_mode))
+    return failed(ENOTDIR);
   const int result =
       flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
   if (result == 0 && replaced) remove_captured(to_at, to);  // a plain file has taken its name

@@ -15,6 +15,7 @@
 #include "api/posix/names/rules.hpp"
 #include "api/posix/real.hpp"
 #include "api/posix/standard_streams.hpp"
+#include "capture/capture_rule.hpp"
 
 namespace sheaf::posix {
 
@@ -90,6 +91,14 @@ void hand_on_descriptors(bool same_process) {
   }
 }
 
+// Once for a job on this host: a program whose files nothing here can capture is started.
+void tell_if_static(const char* program) {
+  const Inside inside;
+  if (!program || !is_static_program(program) || borrows_memory() || !state::first_warning()) return;
+  fprintf(stderr, "sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n",
+          program);
+}
+
 // Not a function: the memory is that of the caller.
 #define SHEAF_ENVIRONMENT(given, same_process)                                         \
   Room room;                                                                           \
@@ -101,6 +110,7 @@ void hand_on_descriptors(bool same_process) {
 int execute(const char* path, char* const* words, char* const* environment, bool search) {
   const auto& call = search ? next::execvpe : next::execve;
   if (!captures()) return call(path, words, environment);
+  tell_if_static(path);
   SHEAF_ENVIRONMENT(environment, true);
   return call(path, words, with);
 }
@@ -109,6 +119,7 @@ int spawn(const Real<next::Spawn>& call, pid_t* child, const char* path,
           const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, char* const* words,
           char* const* environment) {
   if (!captures()) return call(child, path, actions, attributes, words, environment);
+  tell_if_static(path);
   SHEAF_ENVIRONMENT(environment, false);
   return call(child, path, actions, attributes, words, with);
 }

@@ -96,8 +96,8 @@ void each_below(const Rule& rule, std::string_view directory,
 
 bool names_part(const Rule& rule, std::string_view last) {
   std::string_view rest = rule.pattern;
-  if (!rule.view) rest = rest.substr(0, rest.rfind('/'));
   if (rest.find("**") != rest.npos) return true;
+  if (!rule.view) rest = rest.substr(0, rest.rfind('/'));
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('/'), rest.size());
     const std::string_view part = rest.substr(0, end);
