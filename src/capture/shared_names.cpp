@@ -18,14 +18,24 @@ void remove_capture_memory(uint64_t rules) noexcept {
   char prefix[64];
   capture_prefix(rules, prefix);
   const int slots = open((std::string(prefix) + "slots").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-  if (slots < 0) return;
-  DIR* const all = flock(slots, LOCK_EX | LOCK_NB) == 0 ? opendir("/dev/shm") : nullptr;
+  const bool unused = slots < 0 || flock(slots, LOCK_EX | LOCK_NB) == 0;
+  DIR* const all = unused ? opendir("/dev/shm") : nullptr;
   while (const dirent* const entry = all ? readdir(all) : nullptr) {
     const std::string name = std::string("/dev/shm/") + entry->d_name;
     if (name.starts_with(prefix)) unlink(name.c_str());
   }
   if (all) closedir(all);
-  close(slots);
+  if (slots >= 0) close(slots);
+}
+
+bool first_of_job(uint64_t rules) noexcept {
+  char prefix[64];
+  char name[80];
+  capture_prefix(rules, prefix);
+  snprintf(name, sizeof name, "%stold", prefix);
+  const int fd = open(name, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
 }
 
 }  // namespace sheaf

@@ -51,7 +51,8 @@ class ViewDirectories {
     const std::string file = fs::weakly_canonical(fs::absolute(text.substr(0, colon))).string();
     const fs::path directory = fs::absolute(text.substr(colon + 1));
     make(directory);
-    for (const NamedStream& stream : NamedStreams::open(posix_store(), file)->streams()) {
+    const auto seen = NamedStreams::open(posix_store(), file);
+    for (const NamedStream& stream : seen->streams()) {
       const fs::path name(stream.name);
       if (name.has_parent_path() && name.is_relative()) make(directory / name.parent_path());
     }

@@ -2,7 +2,6 @@
  * of the file system. */
 #pragma once
 
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -24,8 +24,7 @@ constexpr uint32_t most_slots = 1U << 16;  // 256 MiB of addresses; pages come w
 
 struct Shared {
   std::atomic<uint32_t> hint;  // where to look for a free slot
-  std::atomic<bool> warned;
-  char rest[4096 - 5];
+  char rest[4096 - 4];
   Slot slots[most_slots];
 };
 
@@ -165,11 +164,6 @@ void release(Slot* slot) noexcept {
   const auto number = uint32_t(slot - own.shared->slots);
   slot->life.fetch_add(1);
   own.shared->hint.store(number, std::memory_order_relaxed);  // its page is warm
-}
-
-bool first_warning() noexcept {
-  Shared* const all = shared();
-  return all && !all->warned.exchange(true);
 }
 
 void leave() noexcept {

@@ -40,9 +40,6 @@ Slot* adopt(int fd, bool counted) noexcept;
 void release(Slot* slot) noexcept;
 bool is_shared(const Slot* slot) noexcept;
 
-// True for the first caller of a job on this host.
-bool first_warning() noexcept;
-
 // At the end of the process: if no other has it, the shared memory goes.
 void leave() noexcept;
 // The process has children, which hold what it holds: leave() does nothing any more, and `sheaf run` removes

@@ -16,6 +16,7 @@
 #include "api/posix/real.hpp"
 #include "api/posix/standard_streams.hpp"
 #include "capture/capture_rule.hpp"
+#include "capture/shared_names.hpp"
 
 namespace sheaf::posix {
 
@@ -94,8 +95,8 @@ void hand_on_descriptors(bool same_process) {
 // Once for a job on this host: a program whose files nothing here can capture is started.
 void tell_if_static(const char* program) {
   const Inside inside;
-  if (!program || !is_static_program(program) || borrows_memory() || !state::first_warning()) return;
-  fprintf(stderr, "sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n",
+  if (!program || !is_static_program(program) || !first_of_job(rules_identity())) return;
+  dprintf(STDERR_FILENO, "sheaf: '%s' is linked statically or has rights of its own: its files are not captured\n",
           program);
 }
 
