@@ -3,12 +3,13 @@
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage/system storage/traits storage storage/decorators storage/posix
   comm comm_teams journal mode exchange/pieces exchange/transfer exchange/groups
-  stream metadata creation buddy collective set keyval recovery tools container
+  stream metadata creation buddy collective set keyval recovery tools container capture
   stripedfile/service stripedfile stripedfile/session)
 set(SHEAF_MPI_ROOMS comm_mpi)
 set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)
 set(SHEAF_SION_ROOMS api/sion/handles api/sion api/sion/families)
 set(SHEAF_SFIO_ROOMS api/sfio)
+set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/entries)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
 set(SHEAF_MOUNT_ROOMS mount cli/mount)
 set(SHEAF_CLI_ROOMS cli cli/classic cli/stripe)

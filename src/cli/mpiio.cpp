@@ -1,11 +1,9 @@
 #include "cli/mpiio.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,86 +12,13 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
+#include "cli/launch.hpp"
 
 namespace sheaf::cli {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// libsheaf_mpiio.so of the installation or build that this program is of.
-std::string drop_in() {
-  const fs::path own = fs::read_symlink("/proc/self/exe");
-  fs::path library;
-  for (const char* const directory : {"../lib", SHEAF_BIN_TO_LIB}) {  // of a build, of an installation
-    library = (own.parent_path() / directory / "libsheaf_mpiio.so").lexically_normal();
-    if (fs::exists(library)) break;
-  }
-  if (!fs::exists(library))
-    throw Error(Code::not_found,
-                "'" + library.string() + "' is not there: Sheaf was built or installed without an MPI");
-  return library.string();
-}
-
-std::string quoted(const std::string& word) {
-  std::string result = "'";
-  for (const char c : word) c == '\'' ? result += "'\\''" : result += c;
-  return result + "'";
-}
-
-// Open MPI's launchers hand on to other hosts only those variables that they are told of.
-bool is_open_mpi(const std::string& launcher) {
-  const std::string name = fs::path(launcher).filename().string();
-  if (!name.starts_with("mpirun") && !name.starts_with("mpiexec") && name != "orterun" && name != "prterun")
-    return false;
-  std::FILE* const said = popen((quoted(launcher) + " --version 2>/dev/null </dev/null").c_str(), "re");
-  if (!said) return false;
-  char text[200] = "";
-  const size_t n = std::fread(text, 1, sizeof text - 1, said);
-  while (std::fgetc(said) != EOF) continue;
-  pclose(said);
-  const std::string_view version(text, n);
-  return version.find("Open MPI") != version.npos || version.find("OpenRTE") != version.npos ||
-         version.find("PRRTE") != version.npos;
-}
-
-std::vector<std::string> with_variables(std::vector<std::string> command,
-                                        const std::vector<const char*>& variables) {
-  if (!is_open_mpi(command.front())) return command;
-  std::vector<std::string> added;
-  for (const char* const variable : variables) added.insert(added.end(), {"-x", variable});
-  command.insert(command.begin() + 1, added.begin(), added.end());
-  return command;
-}
-
-[[noreturn]] void become(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  execvp(words.front(), words.data());
-  throw os_error("cannot run", command.front(), errno);
-}
-
-// Signals of the terminal are for the command.
-int run(const std::vector<std::string>& command) {
-  const pid_t child = fork();
-  if (child < 0) throw os_error("cannot run", command.front(), errno);
-  if (child == 0) {
-    try {
-      become(command);
-    } catch (const Error& error) {
-      std::fprintf(stderr, "sheaf: %s\n", error.what());
-      _exit(127);
-    }
-  }
-  const auto interrupt = std::signal(SIGINT, SIG_IGN);
-  const auto quit = std::signal(SIGQUIT, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGQUIT, quit);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 // The file of a run's report, gone with this object.
 class ReportFile {
@@ -153,19 +78,19 @@ void print(const Json& report) {
 }  // namespace
 
 int mpiio(const MpiIoOptions& options) {
-  const char* const others = std::getenv("LD_PRELOAD");
-  const std::string preload = drop_in() + (others && *others ? ":" + std::string(others) : "");
+  const std::string library =
+      own_library("libsheaf_mpiio.so", "Sheaf was built or installed without an MPI");
   if (!options.report && !options.json) {
     const auto command = with_variables(options.command, {"LD_PRELOAD"});
-    setenv("LD_PRELOAD", preload.c_str(), 1);
+    preload(library);
     become(command);
   }
   const ReportFile file;
   const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_STATS", "SHEAF_MPIIO_REPORT"});
   setenv("SHEAF_STATS", ("json:" + file.path()).c_str(), 1);
   setenv("SHEAF_MPIIO_REPORT", file.path().c_str(), 1);
-  setenv("LD_PRELOAD", preload.c_str(), 1);
-  const int status = run(command);
+  preload(library);
+  const int status = run_command(command);
   const Json report = file.read();
   if (options.json) {
     fmt::print("{}\n", text_of(report, 2));

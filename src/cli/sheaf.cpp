@@ -8,6 +8,7 @@
 #include "cli/mount.hpp"
 #include "cli/mpiio.hpp"
 #include "cli/named.hpp"
+#include "cli/run.hpp"
 #include "cli/stripe/stripe.hpp"
 
 namespace sheaf::cli {
@@ -247,6 +248,29 @@ void add_umount(CLI::App& app, int& status) {
   sub->callback([o, &status] { status = umount(*o); });
 }
 
+void add_run(CLI::App& app, int& status) {
+  auto* sub = app.add_subcommand(
+      "run", "Run a program whose files are captured in multifiles, or that sees multifiles as directories");
+  auto o = std::make_shared<RunOptions>();
+  sub->add_option("--capture", o->captures,
+                  "PATTERN:SET: files whose names match become streams of the multifile SET; may be repeated")
+      ->allow_extra_args(false);
+  sub->add_option("--view", o->views,
+                  "FILE:DIR: the streams of FILE as files of DIR, for reading; may be repeated")
+      ->allow_extra_args(false);
+  sub->add_flag("--keep-containers", o->keep_containers,
+                "leave the containers of the sets as they are at the end");
+  sub->add_option("COMMAND", o->command,
+                  "what starts the program, behind --: mpirun with its arguments, or the program")
+      ->required();
+  sub->positionals_at_end();
+  sub->footer(
+      "Example: sheaf run --capture 'out/dump.*:dump.sion' -- mpirun -n 16 ./program\nExit code: that of the "
+      "command; 1 if it "
+      "cannot be run or its multifiles cannot be made, 2 a mistake in the command line.");
+  sub->callback([o, &status] { status = run(*o); });
+}
+
 // `sheaf verfy`: CLI11 would only say that a subcommand is required.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return {};
@@ -278,6 +302,7 @@ int run_sheaf(int argc, char** argv) {
   add_mpiio(app, status);
   add_mount(app, status);
   add_umount(app, status);
+  add_run(app, status);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",
                  printable(unknown).c_str());

@@ -1,0 +1,30 @@
+# libsheaf_posix: the preload that captures files of unchanged programs (docs/capture.md). It is loaded into any program, so it brings
+# what it needs of the core and of the C++ library within itself and shows only the entry points, marked in src/api/posix/real.hpp.
+# Only with the C library of GNU, whose streams it makes.
+include(CheckCXXSymbolExists)
+check_cxx_symbol_exists(__GLIBC__ "features.h" SHEAF_GLIBC)
+if(NOT SHEAF_GLIBC)
+  return()
+endif()
+sheaf_rooms(posix_sources ${SHEAF_POSIX_ROOMS})
+add_library(sheaf_posix SHARED ${posix_sources})
+target_include_directories(sheaf_posix PRIVATE src include)
+# The fortified forms of calls are entry points of their own here; headers must not turn one into another.
+target_compile_options(sheaf_posix PRIVATE -U_FORTIFY_SOURCE -fno-gnu-unique)
+target_link_libraries(sheaf_posix PRIVATE sheaf_warnings sheaf_static ${CMAKE_DL_LIBS})
+# What a program sees: the entry points as the sources define them, and nothing of ours or of the C++ library within.
+set(posix_names "")
+foreach(source ${posix_sources})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(STRINGS ${source} entries REGEX "^SHEAF_ENTRY\\(")
+  foreach(entry ${entries})
+    string(REGEX REPLACE "^SHEAF_ENTRY\\([^,]+, ([A-Za-z0-9_]+).*" "\\1" name "${entry}")
+    string(APPEND posix_names " ${name};")
+  endforeach()
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/posix.map "{ global:${posix_names} local: *; };\n")
+# initfirst: standard streams are captured before other libraries look at them.
+target_link_options(sheaf_posix PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${CMAKE_BINARY_DIR}/posix.map" "LINKER:-z,initfirst"
+  "LINKER:--gc-sections")
+set_target_properties(sheaf_posix PROPERTIES OUTPUT_NAME sheaf_posix NO_SONAME ON)
+install(TARGETS sheaf_posix LIBRARY DESTINATION ${SHEAF_LIB})

@@ -1,0 +1,169 @@
+#include "api/posix/descriptors.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/fork_mutex.hpp"
+#include "api/posix/own_descriptors.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+constinit std::atomic<OpenFile*> descriptor_table[most_descriptors] = {};
+constinit OpenFile own_mark{};
+
+namespace {
+
+constexpr int closing = -1;  // uses of an open file that its last user closes
+
+constinit std::atomic<OpenFile*> all_files{nullptr};
+constinit std::atomic<int> highest{-1};
+constinit std::atomic<pid_t> process{0};
+
+void note_highest(int fd) {
+  int most = highest.load();
+  while (fd > most && !highest.compare_exchange_weak(most, fd)) continue;
+}
+
+void note_process() { process.store(getpid()); }
+
+void before_fork() {
+  ForkMutex::lock_all();
+  state::hand_on_lock();
+  for (OpenFile* file = all_files.load(); file; file = file->next)
+    if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot)
+      slot->holders.fetch_add(1);
+}
+
+void in_parent() { ForkMutex::unlock_all(); }
+
+// What the child holds was counted by the parent.
+void in_child() {
+  ForkMutex::unlock_all();
+  note_process();
+}
+
+void close_all_of(OpenFile& file) {
+  file.stream.reset();
+  file.set.reset();
+  if (Slot* const slot = file.slot.exchange(nullptr)) state::release(slot);
+  if (const int fd = file.locks.exchange(-1); fd >= 0) close_own_descriptor(fd);
+}
+
+}  // namespace
+
+void watch_forks() noexcept {
+  if (process.load() != 0) return;
+  note_process();
+  pthread_atfork(before_fork, in_parent, in_child);
+}
+
+Use::Use(int fd) noexcept {
+  for (;;) {
+    OpenFile* const found = descriptor_table[fd].load();
+    if (!found || found == &own_mark) return;
+    int uses = found->uses.load();
+    while (uses > 0 && !found->uses.compare_exchange_weak(uses, uses + 1)) continue;
+    if (uses > 0 && descriptor_table[fd].load() == found) {
+      file_ = found;
+      return;
+    }
+    if (uses > 0) unuse(found);
+  }
+}
+
+Use::~Use() {
+  if (file_) unuse(file_);
+}
+
+OpenFile* make_open_file() noexcept {
+  for (OpenFile* file = all_files.load(); file; file = file->next) {
+    int free = 0;
+    if (file->uses.load() == 0 && file->uses.compare_exchange_strong(free, 1)) return file;
+  }
+  auto* const made = new (std::nothrow) OpenFile;
+  if (!made) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  made->uses.store(1);
+  made->next = all_files.load();
+  while (!all_files.compare_exchange_weak(made->next, made)) continue;
+  return made;
+}
+
+void unuse(OpenFile* file) noexcept {
+  int uses = file->uses.load();
+  while (!file->uses.compare_exchange_weak(uses, uses > 1 ? uses - 1 : closing)) continue;
+  if (uses > 1) return;
+  close_all_of(*file);
+  file->written.store(false);
+  file->uses.store(0);
+}
+
+void install(int fd, OpenFile* file) noexcept {
+  file->uses.fetch_add(1);
+  file->descriptors.fetch_add(1);
+  note_highest(fd);
+  descriptor_table[fd].store(file);
+}
+
+int uninstall(int fd) noexcept {
+  OpenFile* const file = descriptor_table[fd].exchange(nullptr);
+  if (!file || file == &own_mark) return 0;
+  int error = 0;
+  if (file->written.exchange(false)) error = errno_of([&] { file->stream->flush(); });
+  file->descriptors.fetch_sub(1);
+  unuse(file);
+  return error;
+}
+
+bool borrows_memory() noexcept {
+  const pid_t known = process.load();
+  return known != 0 && known != getpid();
+}
+
+void keep_slots() noexcept {
+  state::hand_on_lock();
+  for (OpenFile* file = all_files.load(); file; file = file->next)
+    if (Slot* const slot = file->slot.load(); file->descriptors.load() > 0 && slot) slot->kept.store(true);
+}
+
+int highest_descriptor() noexcept { return highest.load(); }
+
+void each_captured(void (*visit)(int fd, OpenFile& file, void* context), void* context) noexcept {
+  const int last = highest.load();
+  for (int fd = 0; fd <= last; ++fd)
+    if (OpenFile* const file = descriptor_table[fd].load(); file && file != &own_mark)
+      visit(fd, *file, context);
+}
+
+int own_descriptor(int fd) noexcept {
+  if (fd < 0) return fd;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t most = limit.rlim_cur < most_descriptors ? limit.rlim_cur : most_descriptors;
+  const int lowest = int(most > 2048 ? 1000 : most / 2);
+  const int moved = real::fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+  if (moved >= 0) real::close(fd);
+  const int kept = moved >= 0 ? moved : fd;
+  note_highest(kept);
+  descriptor_table[kept].store(&own_mark);
+  return kept;
+}
+
+void close_own_descriptor(int fd) noexcept {
+  descriptor_table[fd].store(nullptr);
+  real::close(fd);
+}
+
+bool is_own_descriptor(int fd) noexcept {
+  return static_cast<unsigned>(fd) < most_descriptors &&
+         descriptor_table[fd].load(std::memory_order_relaxed) == &own_mark;
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,238 @@
+// api/posix/entries/attributes: permissions, owners, times and extended attributes of captured files. Owners
+// are those of the process and times of access those of change: a set keeps neither. Extended attributes
+// there are none.
+#include <fcntl.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<int(const char*, mode_t)> chmod{"chmod"}, lchmod{"lchmod"};
+constinit Real<int(int, mode_t)> fchmod{"fchmod"};
+constinit Real<int(int, const char*, mode_t, int)> fchmodat{"fchmodat"};
+constinit Real<int(const char*, uid_t, gid_t)> chown{"chown"}, lchown{"lchown"};
+constinit Real<int(int, uid_t, gid_t)> fchown{"fchown"};
+constinit Real<int(int, const char*, uid_t, gid_t, int)> fchownat{"fchownat"};
+constinit Real<int(int, const char*, const timespec*, int)> utimensat{"utimensat"};
+constinit Real<int(int, const timespec*)> futimens{"futimens"};
+constinit Real<int(const char*, const timeval*)> utimes{"utimes"}, lutimes{"lutimes"};
+constinit Real<int(int, const timeval*)> futimes{"futimes"};
+constinit Real<int(int, const char*, const timeval*)> futimesat{"futimesat"};
+constinit Real<int(const char*, const utimbuf*)> utime{"utime"};
+constinit Real<mode_t(mode_t)> umask{"umask"};
+}  // namespace next
+
+int change(const Place& place, const StreamAttributes& attributes) {
+  bool there = false;
+  const int error = errno_of([&] {
+    if (const auto set = set_at(place.match.set, place.view()))
+      there = set->set(place.match.name, attributes);
+  });
+  if (error != 0) return failed(error);
+  return there ? 0 : hand_on;
+}
+
+// hand_on: there is no captured file of that name.
+int change_name(int at, const char* path, const StreamAttributes& attributes) {
+  Place place;
+  if (!find_place(at, path, place)) return hand_on;
+  const Inside inside;
+  return change(place, attributes);
+}
+
+int change_open(int fd, const StreamAttributes& attributes) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  const int error = errno_of([&] { file->stream->set(attributes); });
+  return error == 0 ? 0 : failed(error);
+}
+
+StreamAttributes mode_of(mode_t mode) {
+  StreamAttributes attributes;
+  attributes.mode = mode & 07777;
+  return attributes;
+}
+
+// The owner can only become who it is.
+int own(uid_t user, gid_t group) {
+  const bool same = (user == uid_t(-1) || user == geteuid()) && (group == gid_t(-1) || group == getegid());
+  return same ? 0 : failed(EPERM);
+}
+
+bool captured_name(int at, const char* path) {
+  Place place;
+  if (!find_place(at, path, place)) return false;
+  const Inside inside;
+  return status_at(place).has_value();
+}
+
+bool good_time(const timespec& time) {
+  return time.tv_nsec == UTIME_NOW || time.tv_nsec == UTIME_OMIT ||
+         (time.tv_nsec >= 0 && time.tv_nsec < 1000000000);
+}
+
+// False, with errno: times that no file has. Null: now.
+bool times_of(const timespec* times, StreamAttributes& attributes) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (times && (!good_time(times[0]) || !good_time(times[1]))) {
+    errno = EINVAL;
+    return false;
+  }
+  const timespec wanted = times && times[1].tv_nsec != UTIME_NOW ? times[1] : now;
+  if (wanted.tv_nsec != UTIME_OMIT)
+    attributes.modified = int64_t{wanted.tv_sec} * 1000000000 + wanted.tv_nsec;
+  return true;
+}
+
+int set_times_name(int at, const char* path, const timespec* times) {
+  StreamAttributes attributes;
+  Place place;
+  if (!find_place(at, path, place)) return hand_on;
+  if (!times_of(times, attributes)) return -1;
+  const Inside inside;
+  return change(place, attributes);
+}
+
+int set_times_open(int fd, const timespec* times) {
+  StreamAttributes attributes;
+  return times_of(times, attributes) ? change_open(fd, attributes) : -1;
+}
+
+struct Times {
+  timespec both[2];
+  explicit Times(const timeval* from) {
+    for (int i = 0; from && i < 2; ++i) both[i] = {from[i].tv_sec, from[i].tv_usec * 1000};
+  }
+  const timespec* given(const void* from) const { return from ? both : nullptr; }
+};
+
+int set_times_old(int at, const char* path, const timeval* times) {
+  return set_times_name(at, path, Times(times).given(times));
+}
+
+}  // namespace
+
+#define SHEAF_FIRST(ours, theirs) \
+  const int answer = ours;        \
+  return answer != hand_on ? answer : theirs
+
+SHEAF_ENTRY(int, chmod, const char* path, mode_t mode) {
+  SHEAF_FIRST(change_name(AT_FDCWD, path, mode_of(mode)), next::chmod(path, mode));
+}
+SHEAF_ENTRY(int, lchmod, const char* path, mode_t mode) {
+  SHEAF_FIRST(change_name(AT_FDCWD, path, mode_of(mode)), next::lchmod(path, mode));
+}
+SHEAF_ENTRY(int, fchmod, int fd, mode_t mode) {
+  return is_captured(fd) ? change_open(fd, mode_of(mode)) : next::fchmod(fd, mode);
+}
+SHEAF_ENTRY(int, fchmodat, int at, const char* path, mode_t mode, int flags) {
+  SHEAF_FIRST(change_name(at, path, mode_of(mode)), next::fchmodat(at, path, mode, flags));
+}
+SHEAF_ENTRY(int, chown, const char* path, uid_t user, gid_t group) {
+  return captured_name(AT_FDCWD, path) ? own(user, group) : next::chown(path, user, group);
+}
+SHEAF_ENTRY(int, lchown, const char* path, uid_t user, gid_t group) {
+  return captured_name(AT_FDCWD, path) ? own(user, group) : next::lchown(path, user, group);
+}
+SHEAF_ENTRY(int, fchown, int fd, uid_t user, gid_t group) {
+  return is_captured(fd) ? own(user, group) : next::fchown(fd, user, group);
+}
+SHEAF_ENTRY(int, fchownat, int at, const char* path, uid_t user, gid_t group, int flags) {
+  const bool captured = path && !*path && (flags & AT_EMPTY_PATH) ? is_captured(at) : captured_name(at, path);
+  return captured ? own(user, group) : next::fchownat(at, path, user, group, flags);
+}
+SHEAF_ENTRY(int, utimensat, int at, const char* path, const timespec* times, int flags) {
+  if (!path && is_captured(at)) return set_times_open(at, times);
+  SHEAF_FIRST(set_times_name(at, path, times), next::utimensat(at, path, times, flags));
+}
+SHEAF_ENTRY(int, futimens, int fd, const timespec* times) {
+  return is_captured(fd) ? set_times_open(fd, times) : next::futimens(fd, times);
+}
+SHEAF_ENTRY(int, utimes, const char* path, const timeval* times) {
+  SHEAF_FIRST(set_times_old(AT_FDCWD, path, times), next::utimes(path, times));
+}
+SHEAF_ENTRY(int, lutimes, const char* path, const timeval* times) {
+  SHEAF_FIRST(set_times_old(AT_FDCWD, path, times), next::lutimes(path, times));
+}
+SHEAF_ENTRY(int, futimes, int fd, const timeval* times) {
+  return is_captured(fd) ? set_times_open(fd, Times(times).given(times)) : next::futimes(fd, times);
+}
+SHEAF_ENTRY(int, futimesat, int at, const char* path, const timeval* times) {
+  SHEAF_FIRST(set_times_old(at, path, times), next::futimesat(at, path, times));
+}
+SHEAF_ENTRY(int, utime, const char* path, const utimbuf* times) {
+  const timeval both[2] = {{times ? times->actime : 0, 0}, {times ? times->modtime : 0, 0}};
+  SHEAF_FIRST(set_times_old(AT_FDCWD, path, times ? both : nullptr), next::utime(path, times));
+}
+SHEAF_ENTRY(mode_t, umask, mode_t mask) {
+  if (!is_inside()) note_umask(mask);
+  return next::umask(mask);
+}
+
+namespace {
+
+// Every call of extended attributes on a captured file: there are none, and there cannot be any.
+namespace next {
+constinit Real<ssize_t(const char*, const char*, void*, size_t)> getxattr{"getxattr"}, lgetxattr{"lgetxattr"};
+constinit Real<ssize_t(int, const char*, void*, size_t)> fgetxattr{"fgetxattr"};
+constinit Real<ssize_t(const char*, char*, size_t)> listxattr{"listxattr"}, llistxattr{"llistxattr"};
+constinit Real<ssize_t(int, char*, size_t)> flistxattr{"flistxattr"};
+constinit Real<int(const char*, const char*, const void*, size_t, int)> setxattr{"setxattr"},
+    lsetxattr{"lsetxattr"};
+constinit Real<int(int, const char*, const void*, size_t, int)> fsetxattr{"fsetxattr"};
+constinit Real<int(const char*, const char*)> removexattr{"removexattr"}, lremovexattr{"lremovexattr"};
+constinit Real<int(int, const char*)> fremovexattr{"fremovexattr"};
+}  // namespace next
+
+}  // namespace
+
+SHEAF_ENTRY(ssize_t, getxattr, const char* path, const char* name, void* value, size_t size) {
+  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::getxattr(path, name, value, size);
+}
+SHEAF_ENTRY(ssize_t, lgetxattr, const char* path, const char* name, void* value, size_t size) {
+  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lgetxattr(path, name, value, size);
+}
+SHEAF_ENTRY(ssize_t, fgetxattr, int fd, const char* name, void* value, size_t size) {
+  return is_captured(fd) ? failed(ENODATA) : next::fgetxattr(fd, name, value, size);
+}
+SHEAF_ENTRY(ssize_t, listxattr, const char* path, char* list, size_t size) {
+  return captured_name(AT_FDCWD, path) ? 0 : next::listxattr(path, list, size);
+}
+SHEAF_ENTRY(ssize_t, llistxattr, const char* path, char* list, size_t size) {
+  return captured_name(AT_FDCWD, path) ? 0 : next::llistxattr(path, list, size);
+}
+SHEAF_ENTRY(ssize_t, flistxattr, int fd, char* list, size_t size) {
+  return is_captured(fd) ? 0 : next::flistxattr(fd, list, size);
+}
+SHEAF_ENTRY(int, setxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
+  return captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP) : next::setxattr(path, name, value, size, flags);
+}
+SHEAF_ENTRY(int, lsetxattr, const char* path, const char* name, const void* value, size_t size, int flags) {
+  return captured_name(AT_FDCWD, path) ? failed(EOPNOTSUPP) : next::lsetxattr(path, name, value, size, flags);
+}
+SHEAF_ENTRY(int, fsetxattr, int fd, const char* name, const void* value, size_t size, int flags) {
+  return is_captured(fd) ? failed(EOPNOTSUPP) : next::fsetxattr(fd, name, value, size, flags);
+}
+SHEAF_ENTRY(int, removexattr, const char* path, const char* name) {
+  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::removexattr(path, name);
+}
+SHEAF_ENTRY(int, lremovexattr, const char* path, const char* name) {
+  return captured_name(AT_FDCWD, path) ? failed(ENODATA) : next::lremovexattr(path, name);
+}
+SHEAF_ENTRY(int, fremovexattr, int fd, const char* name) {
+  return is_captured(fd) ? failed(ENODATA) : next::fremovexattr(fd, name);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,174 @@
+// api/posix/entries/descriptor: close, the dup family, fcntl, close_range, locks.
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "api/posix/descriptors.hpp"
+#include "api/posix/duplicates.hpp"
+#include "api/posix/errors.hpp"
+#include "api/posix/locks.hpp"
+#include "api/posix/own_descriptors.hpp"
+#include "api/posix/real.hpp"
+#include "api/posix/standard_streams.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<int(int)> dup{"dup"};
+constinit Real<int(int, int)> flock{"flock"};
+constinit Real<int(int, int, off64_t)> lockf{"lockf64"};
+constinit Real<int(unsigned, unsigned, int)> close_range{"close_range"};
+}  // namespace next
+
+constexpr int settable = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
+
+// Open files that lose a descriptor lose the locks of the process as well.
+int forget(int fd) {
+  if (const Use file(fd); file) drop_process_locks(*file);
+  return uninstall(fd);
+}
+
+int close_captured(int fd) {
+  const Inside inside;
+  if (is_own_descriptor(fd)) return failed(EBADF);
+  if (borrows_memory()) return real::close(fd);
+  const int error = forget(fd);
+  const int closed = real::close(fd);
+  return error != 0 ? failed(error) : closed;
+}
+
+// `made` is a duplicate of `fd`, from the kernel.
+int installed(int made, const Use& file) {
+  if (made >= 0 && !borrows_memory()) install(made, &*file);
+  return made;
+}
+
+int replace(int fd, int wanted, int flags, bool plain) {
+  const Inside inside;
+  const bool borrowed = borrows_memory();
+  if (is_own_descriptor(wanted) || is_own_descriptor(fd)) return failed(EBADF);
+  const auto duplicate = [&] { return plain ? real::dup2(fd, wanted) : real::dup3(fd, wanted, flags); };
+  if (fd == wanted || borrowed || static_cast<unsigned>(wanted) >= most_descriptors) return duplicate();
+  const Use file(fd);
+  const int done = duplicate();
+  if (done < 0) return done;
+  if (descriptor_table[wanted].load()) forget(wanted);
+  if (file) {
+    install(wanted, &*file);
+    show_standard_stream(wanted);
+  }
+  return done;
+}
+
+int control(int fd, int command, long argument) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file) return failed(EBADF);
+  std::atomic<int>& flags = file->slot.load()->flags;
+  switch (command) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+      return installed(real::fcntl(fd, command, argument), file);
+    case F_GETFL:
+      return flags.load() | (real::fcntl(fd, F_GETFL, 0) & ~(O_ACCMODE | O_NOFOLLOW | settable));
+    case F_SETFL:
+      flags.store((flags.load() & ~settable) | (int(argument) & settable));
+      return 0;
+    case F_GETLK:
+    case F_SETLK:
+    case F_SETLKW:
+    case F_OFD_GETLK:
+    case F_OFD_SETLK:
+    case F_OFD_SETLKW:
+      return lock_range(*file, command, reinterpret_cast<struct flock*>(argument));
+    default:
+      return real::fcntl(fd, command, argument);
+  }
+}
+
+int lock_section(int fd, int command, off64_t length) {
+  struct flock range = {};
+  range.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
+  range.l_whence = SEEK_CUR;
+  range.l_len = length;
+  if (command != F_TEST)
+    return control(fd, command == F_LOCK ? F_SETLKW : F_SETLK, reinterpret_cast<long>(&range));
+  if (control(fd, F_GETLK, reinterpret_cast<long>(&range)) != 0) return -1;
+  return range.l_type == F_UNLCK ? 0 : failed(EACCES);
+}
+
+// What lies between descriptors of the library is closed; those stay.
+int close_between(unsigned first, unsigned last, int flags) {
+  if (first > last) return failed(EINVAL);
+  const Inside inside;
+  if (flags & CLOSE_RANGE_CLOEXEC) return next::close_range(first, last, flags);
+  if (!borrows_memory())
+    for (unsigned fd = first; fd <= last && fd < most_descriptors && int(fd) <= highest_descriptor(); ++fd)
+      if (descriptor_table[fd].load() && !is_own_descriptor(int(fd))) forget(int(fd));
+  for (unsigned own = first; own <= last && own < most_descriptors && int(own) <= highest_descriptor();
+       ++own) {
+    if (!is_own_descriptor(int(own))) continue;
+    if (own > first && next::close_range(first, own - 1, flags) != 0) return -1;
+    first = own + 1;
+    if (own == last) return 0;
+  }
+  return next::close_range(first, last, flags);
+}
+
+}  // namespace
+
+int duplicate_captured(int fd, int flags) noexcept {
+  return control(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+}
+
+int close_descriptor(int fd) noexcept {
+  if (is_captured(fd)) return close_captured(fd);
+  if (!is_own_descriptor(fd)) return real::close(fd);
+  close_own_descriptor(fd);  // inside: the containers close a file of theirs
+  return 0;
+}
+
+SHEAF_ENTRY(int, close, int fd) { return close_descriptor(fd); }
+SHEAF_ENTRY(int, __close, int fd) { return close_descriptor(fd); }
+SHEAF_ENTRY(int, dup, int fd) { return is_captured(fd) ? control(fd, F_DUPFD, 0) : next::dup(fd); }
+SHEAF_ENTRY(int, dup2, int fd, int wanted) {
+  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
+}
+SHEAF_ENTRY(int, __dup2, int fd, int wanted) {
+  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, 0, true) : real::dup2(fd, wanted);
+}
+SHEAF_ENTRY(int, dup3, int fd, int wanted, int flags) {
+  return is_captured(fd) || is_captured(wanted) ? replace(fd, wanted, flags, false)
+                                                : real::dup3(fd, wanted, flags);
+}
+SHEAF_ENTRY(int, fcntl, int fd, int command, long argument) {
+  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
+}
+SHEAF_ENTRY(int, fcntl64, int fd, int command, long argument) {
+  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
+}
+SHEAF_ENTRY(int, __fcntl, int fd, int command, long argument) {
+  return is_captured(fd) ? control(fd, command, argument) : real::fcntl(fd, command, argument);
+}
+SHEAF_ENTRY(int, flock, int fd, int operation) {
+  if (!is_captured(fd)) return next::flock(fd, operation);
+  const Inside inside;
+  const Use file(fd);
+  return file ? lock_whole(*file, operation) : failed(EBADF);
+}
+SHEAF_ENTRY(int, lockf, int fd, int command, off64_t length) {
+  return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);
+}
+SHEAF_ENTRY(int, lockf64, int fd, int command, off64_t length) {
+  return is_captured(fd) ? lock_section(fd, command, length) : next::lockf(fd, command, length);
+}
+SHEAF_ENTRY(int, close_range, unsigned first, unsigned last, int flags) {
+  return highest_descriptor() < 0 || is_inside() ? next::close_range(first, last, flags)
+                                                 : close_between(first, last, flags);
+}
+SHEAF_ENTRY(void, closefrom, int first) { sheaf_posix_close_range(first < 0 ? 0 : unsigned(first), ~0U, 0); }
+
+}  // namespace sheaf::posix

@@ -1,0 +1,269 @@
+// api/posix/entries/directory: directories show captured files behind those the file system has. What a DIR*
+// shows beside the real entries is read when it is opened or rewound.
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/fork_mutex.hpp"
+#include "api/posix/names/listing.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<DIR*(const char*)> opendir{"opendir"};
+constinit Real<DIR*(int)> fdopendir{"fdopendir"};
+constinit Real<dirent*(DIR*)> readdir{"readdir64"};
+constinit Real<int(DIR*)> closedir{"closedir"};
+constinit Real<void(DIR*)> rewinddir{"rewinddir"};
+constinit Real<long(DIR*)> telldir{"telldir"};
+constinit Real<void(DIR*, long)> seekdir{"seekdir"};
+}  // namespace next
+
+constexpr long beyond = long{1} << 61;  // telldir: in the captured entries; no file system has such a cookie
+
+struct Extra {
+  std::string directory;
+  std::vector<dirent> entries;
+  size_t at = 0;
+  bool reached = false;  // the real entries are over
+};
+
+constinit ForkMutex lock;
+constinit std::atomic<int> shown{0};  // entries of `extras`
+std::map<DIR*, Extra>& extras() {
+  static auto* const all = new std::map<DIR*, Extra>;
+  return *all;
+}
+
+void read_extra(Extra& extra) {
+  extra.entries.clear();
+  extra.at = 0;
+  extra.reached = false;
+  list_directory(extra.directory, [&](std::string_view last, uint64_t number) {
+    dirent entry = {};
+    if (last.size() >= sizeof entry.d_name) return;
+    StreamStatus status;
+    status.number = number;
+    struct stat as_file;
+    fill(as_file, status, 0);
+    entry.d_ino = as_file.st_ino;
+    entry.d_reclen = sizeof entry;
+    entry.d_type = DT_REG;
+    memcpy(entry.d_name, last.data(), last.size());
+    extra.entries.push_back(entry);
+    extra.entries.back().d_off = beyond + long(extra.entries.size());
+  });
+}
+
+DIR* with_captured(DIR* directory) {
+  if (!directory || is_inside() || rules().empty()) return directory;
+  const int error = errno;
+  char path[PATH_MAX];
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd(directory));
+  const ssize_t n = real::readlink(link, path, sizeof path - 1);
+  bool wanted = false;
+  for (const Rule& rule : rules())
+    wanted |= n > 0 && (rule.view ? std::string_view(path, size_t(n)).starts_with(rule.pattern)
+                                  : may_hold(rule.pattern, {path, size_t(n)}));
+  if (wanted) {
+    const Inside inside;
+    lock.lock();
+    errno_of([&] {
+      Extra& extra = extras()[directory];
+      extra.directory.assign(path, size_t(n));
+      read_extra(extra);
+    });
+    shown.store(int(extras().size()));
+    lock.unlock();
+  }
+  errno = error;
+  return directory;
+}
+
+// Runs `work` on what a directory shows beside its own; false: nothing.
+template <class Work>
+bool on_extra(DIR* directory, const Work& work) {
+  if (shown.load(std::memory_order_relaxed) == 0 || is_inside()) return false;
+  const Inside inside;
+  lock.lock();
+  const auto found = extras().find(directory);
+  const bool there = found != extras().end();
+  if (there) work(found->second);
+  lock.unlock();
+  return there;
+}
+
+dirent* read_entry(DIR* directory) {
+  bool over = false;
+  on_extra(directory, [&](Extra& extra) { over = extra.reached; });
+  const int error = errno;
+  if (!over) {
+    errno = 0;
+    if (dirent* const entry = next::readdir(directory)) {
+      errno = error;
+      return entry;
+    }
+    if (errno != 0) return nullptr;
+  }
+  errno = error;
+  dirent* result = nullptr;
+  on_extra(directory, [&](Extra& extra) {
+    extra.reached = true;
+    if (extra.at < extra.entries.size()) result = &extra.entries[extra.at++];
+  });
+  return result;
+}
+
+bool captured_file(int at, const char* path) {
+  Place place;
+  if (!find_place(at, path, place)) return false;
+  const Inside inside;
+  return status_at(place).has_value();
+}
+
+DIR* open_directory(const char* path) {
+  if (captured_file(AT_FDCWD, path)) return errno = ENOTDIR, nullptr;
+  return with_captured(next::opendir(path));
+}
+
+int scan(DIR* directory, dirent*** names, int (*filter)(const dirent*),
+         int (*compare)(const dirent**, const dirent**)) {
+  if (!directory) return -1;
+  std::vector<dirent*> found;
+  bool memory = true;
+  while (dirent* const entry = read_entry(directory)) {
+    if (filter && !filter(entry)) continue;
+    const size_t size = offsetof(dirent, d_name) + strlen(entry->d_name) + 1;
+    auto* const copy = static_cast<dirent*>(malloc(size));
+    memory = memory && copy;
+    if (!memory) break;
+    memcpy(copy, entry, size);
+    found.push_back(copy);
+  }
+  closedir(directory);
+  auto** const list = static_cast<dirent**>(malloc((found.size() + 1) * sizeof(dirent*)));
+  if (!memory || !list) {
+    for (dirent* const entry : found) free(entry);
+    free(list);
+    return failed(ENOMEM);
+  }
+  if (!found.empty()) memcpy(list, found.data(), found.size() * sizeof(dirent*));
+  if (compare)
+    qsort(list, found.size(), sizeof(dirent*), reinterpret_cast<int (*)(const void*, const void*)>(compare));
+  *names = list;
+  return int(found.size());
+}
+
+int read_entry_into(DIR* directory, dirent* entry, dirent** result) {
+  const int kept = errno;
+  errno = 0;
+  dirent* const found = read_entry(directory);
+  const int error = errno;
+  errno = kept;
+  if (found) memcpy(entry, found, offsetof(dirent, d_name) + strlen(found->d_name) + 1);
+  *result = found ? entry : nullptr;
+  return found ? 0 : error;
+}
+
+}  // namespace
+
+SHEAF_ENTRY(DIR*, opendir, const char* path) { return open_directory(path); }
+SHEAF_ENTRY(DIR*, fdopendir, int fd) {
+  if (is_captured(fd)) return errno = ENOTDIR, nullptr;
+  return with_captured(next::fdopendir(fd));
+}
+SHEAF_ENTRY(dirent*, readdir, DIR* directory) { return read_entry(directory); }
+SHEAF_ENTRY(dirent*, readdir64, DIR* directory) { return read_entry(directory); }
+SHEAF_ENTRY(int, readdir_r, DIR* directory, dirent* entry, dirent** result) {
+  return read_entry_into(directory, entry, result);
+}
+SHEAF_ENTRY(int, readdir64_r, DIR* directory, dirent* entry, dirent** result) {
+  return read_entry_into(directory, entry, result);
+}
+SHEAF_ENTRY(int, closedir, DIR* directory) {
+  if (shown.load(std::memory_order_relaxed) > 0 && !is_inside()) {
+    const Inside inside;
+    lock.lock();
+    extras().erase(directory);
+    shown.store(int(extras().size()));
+    lock.unlock();
+  }
+  return next::closedir(directory);
+}
+SHEAF_ENTRY(void, rewinddir, DIR* directory) {
+  on_extra(directory, [](Extra& extra) { read_extra(extra); });
+  next::rewinddir(directory);
+}
+SHEAF_ENTRY(long, telldir, DIR* directory) {
+  long place = -1;
+  on_extra(directory, [&](const Extra& extra) { place = extra.reached ? beyond + long(extra.at) : -1; });
+  return place >= 0 ? place : next::telldir(directory);
+}
+SHEAF_ENTRY(void, seekdir, DIR* directory, long place) {
+  const bool captured = on_extra(directory, [&](Extra& extra) {
+    extra.reached = place >= beyond;
+    extra.at = extra.reached ? size_t(place - beyond) : 0;
+  });
+  if (!captured || place < beyond) next::seekdir(directory, place);
+}
+SHEAF_ENTRY(int, scandir, const char* path, dirent*** names, int (*filter)(const dirent*),
+            int (*compare)(const dirent**, const dirent**)) {
+  return scan(open_directory(path), names, filter, compare);
+}
+SHEAF_ENTRY(int, scandir64, const char* path, dirent*** names, int (*filter)(const dirent*),
+            int (*compare)(const dirent**, const dirent**)) {
+  return scan(open_directory(path), names, filter, compare);
+}
+SHEAF_ENTRY(int, scandirat, int at, const char* path, dirent*** names, int (*filter)(const dirent*),
+            int (*compare)(const dirent**, const dirent**)) {
+  const int fd = real::openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  return fd < 0 ? -1 : scan(with_captured(next::fdopendir(fd)), names, filter, compare);
+}
+
+namespace {
+
+namespace next {
+constinit Real<int(const char*, int, int (*)(const char*, int), glob_t*)> glob{"glob64"};
+}
+
+void close_for_glob(void* directory) { closedir(static_cast<DIR*>(directory)); }
+dirent* read_for_glob(void* directory) { return read_entry(static_cast<DIR*>(directory)); }
+void* open_for_glob(const char* path) { return open_directory(path); }
+
+int expand_pattern(const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
+  if (is_inside() || rules().empty() || (flags & GLOB_ALTDIRFUNC))
+    return next::glob(pattern, flags, failure, found);
+  found->gl_closedir = close_for_glob;
+  found->gl_readdir = read_for_glob;
+  found->gl_opendir = open_for_glob;
+  found->gl_stat = [](const char* path, struct stat* status) { return stat(path, status); };
+  found->gl_lstat = [](const char* path, struct stat* status) { return lstat(path, status); };
+  return next::glob(pattern, flags | GLOB_ALTDIRFUNC, failure, found);
+}
+
+}  // namespace
+
+SHEAF_ENTRY(int, glob, const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
+  return expand_pattern(pattern, flags, failure, found);
+}
+SHEAF_ENTRY(int, glob64, const char* pattern, int flags, int (*failure)(const char*, int), glob_t* found) {
+  return expand_pattern(pattern, flags, failure, found);
+}
+
+}  // namespace sheaf::posix

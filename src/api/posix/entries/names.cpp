@@ -1,0 +1,216 @@
+// api/posix/entries/names: calls that remove, rename and make names.
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/names/listing.hpp"
+#include "api/posix/names/moves.hpp"
+#include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<int(const char*)> unlink{"unlink"}, rmdir{"rmdir"}, remove{"remove"}, chdir{"chdir"},
+    chroot{"chroot"};
+constinit Real<int(int)> fchdir{"fchdir"};
+constinit Real<int(int, const char*, int)> unlinkat{"unlinkat"};
+constinit Real<int(int, const char*, int, const char*)> renameat{"renameat"};
+constinit Real<int(int, const char*, int, const char*, unsigned)> renameat2{"renameat2"};
+constinit Real<int(const char*, off64_t)> truncate{"truncate64"};
+constinit Real<int(int, const char*, int, const char*, int)> linkat{"linkat"};
+constinit Real<int(const char*, int, const char*)> symlinkat{"symlinkat"};
+constinit Real<int(int, const char*, mode_t)> mkdirat{"mkdirat"}, mkfifoat{"mkfifoat"};
+constinit Real<int(int, const char*, mode_t, dev_t)> mknodat{"mknodat"};
+constinit Real<ssize_t(int, const char*, char*, size_t)> readlinkat{"readlinkat"};
+constinit Real<ssize_t(const char*, char*, size_t, size_t)> readlink_chk{"__readlink_chk"};
+constinit Real<char*(const char*, char*)> realpath{"realpath"};
+}  // namespace next
+
+bool there(const Place& place) {
+  const Inside inside;
+  return status_at(place).has_value();
+}
+
+// hand_on: there is no captured file of that name.
+int remove_captured(int at, const char* path) {
+  Place place;
+  if (!find_place(at, path, place)) return hand_on;
+  if (place.slash) return there(place) ? failed(ENOTDIR) : hand_on;
+  const Inside inside;
+  bool removed = false;
+  const int error = errno_of([&] {
+    if (const auto set = set_at(place.match.set, place.view())) removed = set->remove(place.match.name);
+  });
+  if (error != 0) return failed(error);
+  return removed ? 0 : hand_on;
+}
+
+int remove_directory(int at, const char* path) {
+  if (holds_captured(at, path)) return failed(ENOTEMPTY);
+  Place place;
+  if (find_place(at, path, place) && there(place)) return failed(ENOTDIR);
+  const int result = next::unlinkat(at, path, AT_REMOVEDIR);
+  if (result == 0) forget_directories();
+  return result;
+}
+
+int move(int from_at, const char* from, int to_at, const char* to, unsigned flags) {
+  Place source, target;
+  const bool captured = find_place(from_at, from, source) && there(source);
+  const bool wanted = find_place(to_at, to, target);
+  if (captured) {
+    if (source.slash) return failed(ENOTDIR);
+    const Inside inside;
+    return move_captured(source, wanted ? &target : nullptr, to_at, to, flags);
+  }
+  if (holds_captured(from_at, from)) return failed(EXDEV);
+  if (wanted && target.view()) return failed(EROFS);
+  if (wanted && !target.slash) {
+    const Inside inside;
+    const int result = take_in(from_at, from, target, flags);
+    if (result != hand_on) return result;
+  }
+  const bool replaced = wanted && there(target);
+  if (replaced && (flags & RENAME_NOREPLACE)) return failed(EEXIST);
+  struct stat source_status;
+  if (replaced && fstatat(from_at, from, &source_status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISDIR(source_status.st_mode))
+    return failed(ENOTDIR);
+  const int result =
+      flags ? next::renameat2(from_at, from, to_at, to, flags) : next::renameat(from_at, from, to_at, to);
+  if (result == 0 && replaced) remove_captured(to_at, to);  // a plain file has taken its name
+  if (result == 0) forget_directories();
+  return result;
+}
+
+// For calls that make a name: whether a captured file has it.
+bool taken(int at, const char* path) {
+  Place place;
+  if (!find_place(at, path, place) || !there(place)) return false;
+  errno = EEXIST;
+  return true;
+}
+
+int shorten(const char* path, off64_t size) {
+  Place place;
+  if (!find_place(AT_FDCWD, path, place)) return next::truncate(path, size);
+  const Inside inside;
+  const auto status = status_at(place);
+  if (!status) return next::truncate(path, size);
+  if (size < 0) return failed(EINVAL);
+  if (!permitted(*status, W_OK)) return failed(EACCES);
+  const int error =
+      errno_of([&] { set_at(place.match.set, place.view())->truncate(place.match.name, size); });
+  return error == 0 ? 0 : failed(error);
+}
+
+int link_name(int from_at, const char* from, int to_at, const char* to, int flags) {
+  Place place;
+  if (find_place(from_at, from, place) && there(place))
+    return failed(EPERM);  // as where there are no hard links
+  return taken(to_at, to) ? -1 : next::linkat(from_at, from, to_at, to, flags);
+}
+
+ssize_t read_link(int at, const char* path, char* room, size_t size) {
+  Place place;
+  if (find_place(at, path, place) && there(place)) return failed(EINVAL);
+  return next::readlinkat(at, path, room, size);
+}
+
+char* real_path(const char* path, char* room) {
+  Place place;
+  if (!find_place(AT_FDCWD, path, place) || !there(place)) return next::realpath(path, room);
+  return room ? strcpy(room, place.path) : strdup(place.path);
+}
+
+int changed(int result) {
+  if (result == 0) forget_directories();
+  return result;
+}
+
+}  // namespace
+
+SHEAF_ENTRY(int, unlink, const char* path) {
+  const int answer = remove_captured(AT_FDCWD, path);
+  return answer != hand_on ? answer : next::unlink(path);
+}
+SHEAF_ENTRY(int, unlinkat, int at, const char* path, int flags) {
+  if (flags & AT_REMOVEDIR) return remove_directory(at, path);
+  const int answer = remove_captured(at, path);
+  return answer != hand_on ? answer : next::unlinkat(at, path, flags);
+}
+SHEAF_ENTRY(int, remove, const char* path) {
+  const int answer = remove_captured(AT_FDCWD, path);
+  if (answer != hand_on) return answer;
+  if (holds_captured(AT_FDCWD, path)) return failed(ENOTEMPTY);
+  return next::remove(path);
+}
+SHEAF_ENTRY(int, rmdir, const char* path) { return remove_directory(AT_FDCWD, path); }
+SHEAF_ENTRY(int, rename, const char* from, const char* to) { return move(AT_FDCWD, from, AT_FDCWD, to, 0); }
+SHEAF_ENTRY(int, renameat, int from_at, const char* from, int to_at, const char* to) {
+  return move(from_at, from, to_at, to, 0);
+}
+SHEAF_ENTRY(int, renameat2, int from_at, const char* from, int to_at, const char* to, unsigned flags) {
+  return move(from_at, from, to_at, to, flags);
+}
+SHEAF_ENTRY(int, truncate, const char* path, off64_t size) { return shorten(path, size); }
+SHEAF_ENTRY(int, truncate64, const char* path, off64_t size) { return shorten(path, size); }
+SHEAF_ENTRY(int, link, const char* from, const char* to) {
+  return link_name(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+SHEAF_ENTRY(int, linkat, int from_at, const char* from, int to_at, const char* to, int flags) {
+  return link_name(from_at, from, to_at, to, flags);
+}
+SHEAF_ENTRY(int, symlink, const char* text, const char* path) {
+  return taken(AT_FDCWD, path) ? -1 : changed(next::symlinkat(text, AT_FDCWD, path));
+}
+SHEAF_ENTRY(int, symlinkat, const char* text, int at, const char* path) {
+  return taken(at, path) ? -1 : changed(next::symlinkat(text, at, path));
+}
+SHEAF_ENTRY(int, mkdir, const char* path, mode_t mode) {
+  return taken(AT_FDCWD, path) ? -1 : next::mkdirat(AT_FDCWD, path, mode);
+}
+SHEAF_ENTRY(int, mkdirat, int at, const char* path, mode_t mode) {
+  return taken(at, path) ? -1 : next::mkdirat(at, path, mode);
+}
+SHEAF_ENTRY(int, mkfifo, const char* path, mode_t mode) {
+  return taken(AT_FDCWD, path) ? -1 : next::mkfifoat(AT_FDCWD, path, mode);
+}
+SHEAF_ENTRY(int, mkfifoat, int at, const char* path, mode_t mode) {
+  return taken(at, path) ? -1 : next::mkfifoat(at, path, mode);
+}
+SHEAF_ENTRY(int, mknod, const char* path, mode_t mode, dev_t device) {
+  return taken(AT_FDCWD, path) ? -1 : next::mknodat(AT_FDCWD, path, mode, device);
+}
+SHEAF_ENTRY(int, mknodat, int at, const char* path, mode_t mode, dev_t device) {
+  return taken(at, path) ? -1 : next::mknodat(at, path, mode, device);
+}
+SHEAF_ENTRY(ssize_t, readlink, const char* path, char* room, size_t size) {
+  return read_link(AT_FDCWD, path, room, size);
+}
+SHEAF_ENTRY(ssize_t, readlinkat, int at, const char* path, char* room, size_t size) {
+  return read_link(at, path, room, size);
+}
+SHEAF_ENTRY(ssize_t, __readlink_chk, const char* path, char* room, size_t size, size_t most) {
+  return size > most ? next::readlink_chk(path, room, size, most) : read_link(AT_FDCWD, path, room, size);
+}
+SHEAF_ENTRY(char*, realpath, const char* path, char* room) { return real_path(path, room); }
+SHEAF_ENTRY(char*, __realpath_chk, const char* path, char* room, size_t) { return real_path(path, room); }
+SHEAF_ENTRY(char*, canonicalize_file_name, const char* path) { return real_path(path, nullptr); }
+SHEAF_ENTRY(int, chdir, const char* path) {
+  Place place;
+  if (find_place(AT_FDCWD, path, place) && there(place)) return failed(ENOTDIR);
+  return changed(next::chdir(path));
+}
+SHEAF_ENTRY(int, fchdir, int fd) { return is_captured(fd) ? failed(ENOTDIR) : changed(next::fchdir(fd)); }
+SHEAF_ENTRY(int, chroot, const char* path) { return changed(next::chroot(path)); }
+
+}  // namespace sheaf::posix

@@ -1,0 +1,110 @@
+// api/posix/entries/open: the open and mkstemp families.
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/names/links.hpp"
+#include "api/posix/opening.hpp"
+#include "api/posix/own_descriptors.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<int(char*, int, int)> mkostemps{"mkostemps64"};
+}  // namespace next
+
+}  // namespace
+
+int open_name(int at, const char* path, int flags, mode_t mode) noexcept {
+  if (is_inside()) return own_descriptor(real::openat(at, path, flags, mode));
+  if (rules().empty()) return real::openat(at, path, flags, mode);
+  if (const int named = descriptor_named(path); named >= 0 && is_captured(named))
+    return open_again(named, flags);
+  Place place;
+  if (find_place(at, path, place)) {
+    const Inside inside;
+    const int fd = open_captured(place, flags, mode);
+    if (fd != hand_on) return fd;
+  }
+  const int fd = real::openat(at, path, flags, mode);
+  if (fd >= 0 || errno != ENOENT || (flags & (O_NOFOLLOW | O_EXCL)) || !find_behind_link(at, path, place))
+    return fd;
+  const Inside inside;
+  const int behind = open_captured(place, flags, mode);
+  return behind == hand_on ? failed(ENOENT) : behind;
+}
+
+namespace {
+
+// A template that is captured; hand_on: it is not.
+int temporary(char* name, int suffix, int flags) {
+  const size_t size = strlen(name);
+  Place place;
+  if (suffix < 0 || size < 6 + size_t(suffix) || memcmp(name + size - 6 - size_t(suffix), "XXXXXX", 6) != 0)
+    return hand_on;
+  if (!find_place(AT_FDCWD, name, place)) return hand_on;
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    unsigned char random[6];
+    if (getrandom(random, sizeof random, 0) != sizeof random) break;
+    for (size_t i = 0; i < sizeof random; ++i) name[size - 6 - size_t(suffix) + i] = letters[random[i] % 62];
+    const int fd = open_name(AT_FDCWD, name, (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return failed(EEXIST);
+}
+
+int make_temporary(char* name, int suffix, int flags) {
+  const int fd = temporary(name, suffix, flags);
+  return fd == hand_on ? next::mkostemps(name, suffix, flags) : fd;
+}
+
+}  // namespace
+
+SHEAF_ENTRY(int, open, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, open64, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, __open, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, __open64, const char* path, int flags, mode_t mode) {
+  return open_name(AT_FDCWD, path, flags, mode);
+}
+SHEAF_ENTRY(int, __open_2, const char* path, int flags) { return open_name(AT_FDCWD, path, flags, 0); }
+SHEAF_ENTRY(int, __open64_2, const char* path, int flags) { return open_name(AT_FDCWD, path, flags, 0); }
+SHEAF_ENTRY(int, openat, int at, const char* path, int flags, mode_t mode) {
+  return open_name(at, path, flags, mode);
+}
+SHEAF_ENTRY(int, openat64, int at, const char* path, int flags, mode_t mode) {
+  return open_name(at, path, flags, mode);
+}
+SHEAF_ENTRY(int, __openat_2, int at, const char* path, int flags) { return open_name(at, path, flags, 0); }
+SHEAF_ENTRY(int, __openat64_2, int at, const char* path, int flags) { return open_name(at, path, flags, 0); }
+SHEAF_ENTRY(int, creat, const char* path, mode_t mode) {
+  return open_name(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+SHEAF_ENTRY(int, creat64, const char* path, mode_t mode) {
+  return open_name(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+SHEAF_ENTRY(int, mkstemp, char* name) { return make_temporary(name, 0, 0); }
+SHEAF_ENTRY(int, mkstemp64, char* name) { return make_temporary(name, 0, 0); }
+SHEAF_ENTRY(int, mkostemp, char* name, int flags) { return make_temporary(name, 0, flags); }
+SHEAF_ENTRY(int, mkostemp64, char* name, int flags) { return make_temporary(name, 0, flags); }
+SHEAF_ENTRY(int, mkstemps, char* name, int suffix) { return make_temporary(name, suffix, 0); }
+SHEAF_ENTRY(int, mkstemps64, char* name, int suffix) { return make_temporary(name, suffix, 0); }
+SHEAF_ENTRY(int, mkostemps, char* name, int suffix, int flags) { return make_temporary(name, suffix, flags); }
+SHEAF_ENTRY(int, mkostemps64, char* name, int suffix, int flags) {
+  return make_temporary(name, suffix, flags);
+}
+
+}  // namespace sheaf::posix

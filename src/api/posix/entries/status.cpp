@@ -1,0 +1,267 @@
+// api/posix/entries/status: the stat family old and new, access, extended attributes, what file systems say
+// of themselves.
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/names/links.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<int(const char*, struct stat*)> stat{"stat64"}, lstat{"lstat64"};
+constinit Real<int(int, struct stat*)> fstat{"fstat64"};
+constinit Real<int(int, const char*, struct stat*, int)> fstatat{"fstatat64"};
+constinit Real<int(int, const char*, int, unsigned, struct statx*)> statx{"statx"};
+constinit Real<int(int, const char*, int, int)> faccessat{"faccessat"};
+constinit Real<int(const char*, int)> access{"access"}, euidaccess{"euidaccess"};
+constinit Real<int(const char*, struct statfs64*)> statfs{"statfs64"};
+constinit Real<int(int, struct statfs64*)> fstatfs{"fstatfs64"};
+constinit Real<int(const char*, struct statvfs64*)> statvfs{"statvfs64"};
+constinit Real<int(int, struct statvfs64*)> fstatvfs{"fstatvfs64"};
+constinit Real<long(const char*, int)> pathconf{"pathconf"};
+constinit Real<long(int, int)> fpathconf{"fpathconf"};
+}  // namespace next
+
+enum class Found { nothing, yes, bad };
+
+// The captured file of a name; bad: errno says why it cannot be what is asked for.
+Found found_at(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
+  if (!find_place(at, path, place)) return Found::nothing;
+  const Inside inside;
+  status = status_at(place);
+  if (!status) return Found::nothing;
+  if (place.slash) errno = ENOTDIR;
+  return place.slash ? Found::bad : Found::yes;
+}
+
+// The same by way of a symbolic link, for a call that the kernel has answered with ENOENT.
+bool found_behind(int at, const char* path, Place& place, std::optional<StreamStatus>& status) {
+  if (errno != ENOENT || !find_behind_link(at, path, place)) return false;
+  const Inside inside;
+  status = status_at(place);
+  return status.has_value();
+}
+
+int stat_descriptor(int fd, struct stat* found) {
+  const Inside inside;
+  const Use file(fd);
+  if (!file) return failed(EBADF);
+  const int error = stat_open(*file, *found);
+  return error == 0 ? 0 : failed(error);
+}
+
+int stat_name(int at, const char* path, struct stat* found, int flags) {
+  if ((flags & AT_EMPTY_PATH) && path && !*path && is_captured(at)) return stat_descriptor(at, found);
+  if (const int fd = descriptor_named(path); fd >= 0 && is_captured(fd) && !(flags & AT_SYMLINK_NOFOLLOW))
+    return stat_descriptor(fd, found);
+  Place place;
+  std::optional<StreamStatus> status;
+  const Found what = found_at(at, path, place, status);
+  if (what == Found::bad) return -1;
+  if (what == Found::nothing) {
+    const int result = next::fstatat(at, path, found, flags);
+    if (result == 0 || (flags & AT_SYMLINK_NOFOLLOW) || !found_behind(at, path, place, status)) return result;
+  }
+  const Inside inside;
+  fill(*found, *status, place.device);
+  return 0;
+}
+
+void widen(struct statx& wide, const struct stat& narrow) {
+  wide = {};
+  wide.stx_mask = STATX_BASIC_STATS;
+  wide.stx_blksize = uint32_t(narrow.st_blksize);
+  wide.stx_nlink = uint32_t(narrow.st_nlink);
+  wide.stx_uid = narrow.st_uid;
+  wide.stx_gid = narrow.st_gid;
+  wide.stx_mode = uint16_t(narrow.st_mode);
+  wide.stx_ino = narrow.st_ino;
+  wide.stx_size = uint64_t(narrow.st_size);
+  wide.stx_blocks = uint64_t(narrow.st_blocks);
+  const auto time = [](const timespec& from) {
+    struct statx_timestamp to = {};
+    to.tv_sec = from.tv_sec;
+    to.tv_nsec = uint32_t(from.tv_nsec);
+    return to;
+  };
+  wide.stx_atime = time(narrow.st_atim);
+  wide.stx_mtime = time(narrow.st_mtim);
+  wide.stx_ctime = time(narrow.st_ctim);
+  wide.stx_dev_major = major(narrow.st_dev);
+  wide.stx_dev_minor = minor(narrow.st_dev);
+}
+
+int statx_name(int at, const char* path, int flags, unsigned mask, struct statx* found) {
+  struct stat narrow;
+  const bool descriptor = (flags & AT_EMPTY_PATH) && (!path || !*path) && is_captured(at);
+  if (descriptor) {
+    if (stat_descriptor(at, &narrow) != 0) return -1;
+  } else {
+    Place place;
+    std::optional<StreamStatus> status;
+    const Found what = found_at(at, path, place, status);
+    if (what == Found::bad) return -1;
+    if (what == Found::nothing) {
+      const int result = next::statx(at, path, flags, mask, found);
+      if (result == 0 || (flags & AT_SYMLINK_NOFOLLOW) || !found_behind(at, path, place, status))
+        return result;
+    }
+    const Inside inside;
+    fill(narrow, *status, place.device);
+  }
+  widen(*found, narrow);
+  return 0;
+}
+
+// -1, 0, or hand_on: no captured file of that name.
+int access_captured(int at, const char* path, int mode) {
+  Place place;
+  std::optional<StreamStatus> status;
+  const Found what = found_at(at, path, place, status);
+  if (what == Found::bad) return -1;
+  if (what == Found::nothing) return hand_on;
+  if (mode & ~(R_OK | W_OK | X_OK)) return failed(EINVAL);
+  if (place.view() && (mode & W_OK)) return failed(EROFS);
+  return permitted(*status, mode) ? 0 : failed(EACCES);
+}
+
+int access_behind(int at, const char* path, int mode) {
+  Place place;
+  std::optional<StreamStatus> status;
+  if (!found_behind(at, path, place, status)) return -1;
+  return permitted(*status, mode) ? 0 : failed(EACCES);
+}
+
+// The directory of a captured file speaks for it; `place` keeps its name. False: no captured file.
+bool directory_of(const char* path, Place& place) {
+  std::optional<StreamStatus> status;
+  if (found_at(AT_FDCWD, path, place, status) != Found::yes) return false;
+  place.path[place.directory().empty() ? 1 : place.directory().size()] = '\0';
+  return true;
+}
+
+template <class Ask, class Result>
+int ask_directory(const char* path, const Ask& ask, Result* result) {
+  Place place;
+  return ask(directory_of(path, place) ? place.path : path, result);
+}
+
+// The directory of the set speaks for an open file.
+template <class Ask, class AskOpen, class Result>
+int ask_set(int fd, const Ask& ask, const AskOpen& ask_open, Result* result) {
+  if (!is_captured(fd)) return ask_open(fd, result);
+  const Inside inside;
+  const Use file(fd);
+  if (!file) return failed(EBADF);
+  const std::string& path = file->set->path();
+  return ask(path.substr(0, std::max<size_t>(path.rfind('/'), 1)).c_str(), result);
+}
+
+}  // namespace
+
+SHEAF_ENTRY(int, stat, const char* path, struct stat* found) { return stat_name(AT_FDCWD, path, found, 0); }
+SHEAF_ENTRY(int, stat64, const char* path, struct stat* found) { return stat_name(AT_FDCWD, path, found, 0); }
+SHEAF_ENTRY(int, lstat, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+}
+SHEAF_ENTRY(int, lstat64, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+}
+SHEAF_ENTRY(int, fstat, int fd, struct stat* found) {
+  return is_captured(fd) ? stat_descriptor(fd, found) : next::fstat(fd, found);
+}
+SHEAF_ENTRY(int, fstat64, int fd, struct stat* found) {
+  return is_captured(fd) ? stat_descriptor(fd, found) : next::fstat(fd, found);
+}
+SHEAF_ENTRY(int, fstatat, int at, const char* path, struct stat* found, int flags) {
+  return stat_name(at, path, found, flags);
+}
+SHEAF_ENTRY(int, fstatat64, int at, const char* path, struct stat* found, int flags) {
+  return stat_name(at, path, found, flags);
+}
+// Programs built before glibc 2.33 call these; the version is that of the one layout there is.
+SHEAF_ENTRY(int, __xstat, int, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, 0);
+}
+SHEAF_ENTRY(int, __xstat64, int, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, 0);
+}
+SHEAF_ENTRY(int, __lxstat, int, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+}
+SHEAF_ENTRY(int, __lxstat64, int, const char* path, struct stat* found) {
+  return stat_name(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+}
+SHEAF_ENTRY(int, __fxstat, int, int fd, struct stat* found) { return sheaf_posix_fstat(fd, found); }
+SHEAF_ENTRY(int, __fxstat64, int, int fd, struct stat* found) { return sheaf_posix_fstat(fd, found); }
+SHEAF_ENTRY(int, __fxstatat, int, int at, const char* path, struct stat* found, int flags) {
+  return stat_name(at, path, found, flags);
+}
+SHEAF_ENTRY(int, __fxstatat64, int, int at, const char* path, struct stat* found, int flags) {
+  return stat_name(at, path, found, flags);
+}
+SHEAF_ENTRY(int, statx, int at, const char* path, int flags, unsigned mask, struct statx* found) {
+  return statx_name(at, path, flags, mask, found);
+}
+
+SHEAF_ENTRY(int, access, const char* path, int mode) {
+  const int answer = access_captured(AT_FDCWD, path, mode);
+  if (answer != hand_on) return answer;
+  const int result = next::access(path, mode);
+  return result == 0 ? 0 : access_behind(AT_FDCWD, path, mode);
+}
+SHEAF_ENTRY(int, faccessat, int at, const char* path, int mode, int flags) {
+  const int answer = access_captured(at, path, mode);
+  if (answer != hand_on) return answer;
+  const int result = next::faccessat(at, path, mode, flags);
+  return result == 0 || (flags & AT_SYMLINK_NOFOLLOW) ? result : access_behind(at, path, mode);
+}
+SHEAF_ENTRY(int, euidaccess, const char* path, int mode) {
+  const int answer = access_captured(AT_FDCWD, path, mode);
+  return answer != hand_on ? answer : next::euidaccess(path, mode);
+}
+SHEAF_ENTRY(int, eaccess, const char* path, int mode) { return sheaf_posix_euidaccess(path, mode); }
+
+SHEAF_ENTRY(int, statfs, const char* path, struct statfs64* found) {
+  return ask_directory(path, next::statfs, found);
+}
+SHEAF_ENTRY(int, statfs64, const char* path, struct statfs64* found) {
+  return ask_directory(path, next::statfs, found);
+}
+SHEAF_ENTRY(int, statvfs, const char* path, struct statvfs64* found) {
+  return ask_directory(path, next::statvfs, found);
+}
+SHEAF_ENTRY(int, statvfs64, const char* path, struct statvfs64* found) {
+  return ask_directory(path, next::statvfs, found);
+}
+SHEAF_ENTRY(int, fstatfs, int fd, struct statfs64* found) {
+  return ask_set(fd, next::statfs, next::fstatfs, found);
+}
+SHEAF_ENTRY(int, fstatfs64, int fd, struct statfs64* found) {
+  return ask_set(fd, next::statfs, next::fstatfs, found);
+}
+SHEAF_ENTRY(int, fstatvfs, int fd, struct statvfs64* found) {
+  return ask_set(fd, next::statvfs, next::fstatvfs, found);
+}
+SHEAF_ENTRY(int, fstatvfs64, int fd, struct statvfs64* found) {
+  return ask_set(fd, next::statvfs, next::fstatvfs, found);
+}
+SHEAF_ENTRY(long, pathconf, const char* path, int name) {
+  Place place;
+  return next::pathconf(directory_of(path, place) ? place.path : path, name);
+}
+SHEAF_ENTRY(long, fpathconf, int fd, int name) {
+  return is_captured(fd) ? next::pathconf("/", name) : next::fpathconf(fd, name);
+}
+
+}  // namespace sheaf::posix

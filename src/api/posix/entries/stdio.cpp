@@ -1,0 +1,120 @@
+// api/posix/entries/stdio: calls that make streams. All others work on them as they are.
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/posix/descriptors.hpp"
+#include "api/posix/duplicates.hpp"
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/names/links.hpp"
+#include "api/posix/names/moves.hpp"
+#include "api/posix/opening.hpp"
+#include "api/posix/real.hpp"
+#include "api/posix/streams.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+namespace next {
+constinit Real<FILE*(const char*, const char*)> fopen{"fopen64"};
+constinit Real<FILE*(int, const char*)> fdopen{"fdopen"};
+constinit Real<FILE*(const char*, const char*, FILE*)> freopen{"freopen64"};
+}  // namespace next
+
+FILE* on_descriptor(int fd, const StreamMode& mode) {
+  FILE* const made = make_stream(fd, mode);
+  if (made) return made;
+  const int error = errno;
+  close_descriptor(fd);
+  return errno = error, nullptr;
+}
+
+FILE* open_captured_stream(const char* path, const char* words, const StreamMode& mode) {
+  const int fd = open_name(AT_FDCWD, path, mode.flags, 0666);
+  if (fd < 0) return nullptr;
+  if (is_captured(fd)) return on_descriptor(fd, mode);
+  close_descriptor(fd);  // a plain file: the C library has a stream of its own for it
+  char again[8];
+  size_t n = 0;
+  for (const char* c = words; *c && n + 1 < sizeof again; ++c)
+    if (*c != 'x') again[n++] = *c;
+  again[n] = '\0';
+  return next::fopen(path, again);
+}
+
+FILE* open_stream(const char* path, const char* words) {
+  if (is_inside() || rules().empty()) return next::fopen(path, words);
+  const auto mode = stream_mode(words);
+  Place place;
+  const int named = descriptor_named(path);
+  if (mode && ((named >= 0 && is_captured(named)) || find_place(AT_FDCWD, path, place)))
+    return open_captured_stream(path, words, *mode);
+  FILE* const plain = next::fopen(path, words);
+  if (plain || !mode || errno != ENOENT || !find_behind_link(AT_FDCWD, path, place)) return plain;
+  return open_captured_stream(path, words, *mode);
+}
+
+bool fits(int have, int want) {
+  const int mode = have & O_ACCMODE;
+  return mode == O_RDWR || mode == (want & O_ACCMODE);
+}
+
+FILE* stream_of(int fd, const char* words) {
+  if (!is_captured(fd)) return next::fdopen(fd, words);
+  const auto mode = stream_mode(words);
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0) return nullptr;
+  if (!mode || !fits(flags, mode->flags)) return errno = EINVAL, nullptr;
+  if ((mode->flags & O_APPEND) && !(flags & O_APPEND)) fcntl(fd, F_SETFL, flags | O_APPEND);
+  if (mode->flags & O_CLOEXEC) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return make_stream(fd, *mode);
+}
+
+// A stream of the C library cannot become one of ours, whose pointer would be another. Its file is a plain
+// one then.
+FILE* reopen_plain(const Place& place, const char* path, const char* words, FILE* stream) {
+  {
+    const Inside inside;
+    warn_plain(place, ENOTSUP);
+    if (status_at(place) && move_captured(place, nullptr, AT_FDCWD, path, 0) != 0) return nullptr;
+  }
+  return next::freopen(path, words, stream);
+}
+
+FILE* reopen(const char* path, const char* words, FILE* stream) {
+  if (is_inside() || rules().empty()) return next::freopen(path, words, stream);
+  const auto mode = stream_mode(words);
+  if (mode && is_ours(stream)) return reopen_stream(stream, path, *mode);
+  Place place;
+  if (!mode || !path || !find_place(AT_FDCWD, path, place)) return next::freopen(path, words, stream);
+  const int standard = fileno(stream);
+  FILE** const shown[] = {&stdin, &stdout, &stderr};
+  if (standard < 0 || standard > 2 || *shown[standard] != stream)
+    return reopen_plain(place, path, words, stream);
+  const int fd = open_name(AT_FDCWD, path, mode->flags, 0666);
+  if (fd < 0) return nullptr;
+  if (!is_captured(fd)) {
+    close_descriptor(fd);
+    return next::freopen(path, words, stream);
+  }
+  fflush(stream);
+  dup2(fd, standard);
+  close_descriptor(fd);
+  return *shown[standard];
+}
+
+}  // namespace
+
+SHEAF_ENTRY(FILE*, fopen, const char* path, const char* mode) { return open_stream(path, mode); }
+SHEAF_ENTRY(FILE*, fopen64, const char* path, const char* mode) { return open_stream(path, mode); }
+SHEAF_ENTRY(FILE*, fdopen, int fd, const char* mode) { return stream_of(fd, mode); }
+SHEAF_ENTRY(FILE*, freopen, const char* path, const char* mode, FILE* stream) {
+  return reopen(path, mode, stream);
+}
+SHEAF_ENTRY(FILE*, freopen64, const char* path, const char* mode, FILE* stream) {
+  return reopen(path, mode, stream);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,236 @@
+#include "api/posix/files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/names/sets.hpp"
+#include "api/posix/real.hpp"
+#include "base/printable.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+constexpr int not_status = O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC;
+constexpr uint64_t ours = uint64_t{1} << 62;  // in inode numbers: no file beside a captured one has them
+
+bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH); }
+
+int wanted(int flags) {
+  if (flags & O_PATH) return 0;
+  const int mode = flags & O_ACCMODE;
+  return (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0) | (flags & O_TRUNC ? W_OK : 0);
+}
+
+// Whether a plain file, link or directory of that name is there, or something keeps us from knowing.
+bool plain_there(const Place& place) {
+  struct stat status;
+  return lstat(place.path, &status) == 0 || errno != ENOENT;
+}
+
+bool may_create_in(const Place& place) {
+  if (geteuid() == 0) return true;
+  char directory[PATH_MAX];
+  const std::string_view name = place.directory();
+  if (name.size() >= sizeof directory) return false;
+  memcpy(directory, name.data(), name.size());
+  directory[name.size()] = '\0';
+  return faccessat(AT_FDCWD, name.empty() ? "/" : directory, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+// What a slot tells of its stream to processes that inherit it.
+struct Told {
+  uint64_t number;
+  std::string_view set, name;
+  dev_t device;
+  bool view;
+};
+
+// Gives a stream that was opened a descriptor.
+int descriptor_for(std::shared_ptr<ContainerStream> stream, std::shared_ptr<ContainerSet> set,
+                   const Told& told, int flags) {
+  OpenFile* const file = make_open_file();
+  if (!file) return -1;
+  Slot* slot = nullptr;
+  const int fd = state::reserve(flags & ~not_status, slot, flags & O_CLOEXEC);
+  if (fd < 0) {
+    const int error = errno;
+    unuse(file);
+    return failed(error);
+  }
+  slot->stream = told.number;
+  slot->view = told.view;
+  slot->device = told.device;
+  const bool fits = told.set.size() + told.name.size() <= sizeof slot->text;
+  slot->set_size = fits ? uint32_t(told.set.size()) : 0;
+  slot->name_size = fits ? uint32_t(told.name.size()) : 0;
+  if (fits) {
+    memcpy(slot->text, told.set.data(), told.set.size());
+    memcpy(slot->text + told.set.size(), told.name.data(), told.name.size());
+  }
+  file->stream = std::move(stream);
+  file->set = std::move(set);
+  file->view = told.view;
+  file->slot.store(slot);
+  install(fd, file);
+  unuse(file);
+  return fd;
+}
+
+int open_existing(ContainerSet& set, const StreamStatus& found, const Place& place, int flags,
+                  std::shared_ptr<ContainerStream>& stream) {
+  if ((flags & O_CREAT) && (flags & O_EXCL)) return EEXIST;
+  if (place.slash || (flags & O_DIRECTORY)) return ENOTDIR;
+  if (place.view() && writes(flags)) return EROFS;
+  if (!permitted(found, wanted(flags))) return EACCES;
+  return errno_of([&] {
+    StreamOpening opening;
+    opening.write = writes(flags);
+    opening.truncate = (flags & O_TRUNC) && opening.write;
+    stream = set.open_stream(place.match.name, opening);
+  });
+}
+
+int create(ContainerSet& set, const Place& place, int flags, mode_t mode,
+           std::shared_ptr<ContainerStream>& stream) {
+  return errno_of([&] {
+    StreamOpening opening;
+    opening.create = true;
+    opening.exclusive = flags & O_EXCL;
+    opening.truncate = flags & O_TRUNC;
+    opening.write = true;
+    opening.mode = mode & 07777 & ~current_umask();
+    stream = set.open_stream(place.match.name, opening);
+  });
+}
+
+}  // namespace
+
+void warn_plain(const Place& place, int error) noexcept {
+  static std::atomic<uint64_t> warned{0};
+  const uint64_t bit = uint64_t{1} << (place.match.rule->number % 64);
+  if (warned.fetch_or(bit) & bit) return;
+  fprintf(stderr, "sheaf: '%s' cannot take '%s' (%s): it is made as a plain file, and others may be\n",
+          printable(place.match.set).c_str(), printable({place.path, place.size}).c_str(), strerror(error));
+}
+
+int open_captured(const Place& place, int flags, mode_t mode) noexcept {
+  if ((flags & O_TMPFILE) == O_TMPFILE) return hand_on;
+  const std::shared_ptr<ContainerSet> set = set_at(place.match.set, place.view());
+  if (!set) return hand_on;
+  std::shared_ptr<ContainerStream> stream;
+  for (int attempt = 0; !stream && attempt < 3; ++attempt) {  // again if others remove or make it meanwhile
+    std::optional<StreamStatus> found;
+    int error = errno_of([&] { found = set->status(place.match.name); });
+    if (found) {
+      error = open_existing(*set, *found, place, flags, stream);
+      if (error != 0 && error != ENOENT) return failed(error);
+      continue;
+    }
+    if (error != 0 || !(flags & O_CREAT) || (flags & O_DIRECTORY) || plain_there(place) ||
+        !may_create_in(place))
+      return hand_on;
+    if (place.view()) return failed(EROFS);
+    if (place.slash) return failed(EISDIR);
+    error = create(*set, place, flags, mode, stream);
+    if (error == EEXIST) return failed(EEXIST);
+    if (error != 0) {
+      warn_plain(place, error);
+      return hand_on;
+    }
+  }
+  if (!stream) return failed(ENOENT);
+  uint64_t number = 0;
+  if (const int error = errno_of([&] { number = stream->status().number; })) return failed(error);
+  const Told told{
+      number, {place.match.set, place.match.set_size}, place.match.name, place.device, place.view()};
+  return descriptor_for(std::move(stream), set, told, flags);
+}
+
+int open_same(OpenFile& file, int flags) noexcept {
+  if (file.view && writes(flags)) return failed(EROFS);
+  const Slot& slot = *file.slot.load();
+  StreamStatus found;
+  if (const int error = errno_of([&] { found = file.stream->status(); })) return failed(error);
+  if (!permitted(found, wanted(flags))) return failed(EACCES);
+  if ((flags & O_TRUNC) && writes(flags))
+    if (const int error = errno_of([&] { file.stream->truncate(0); })) return failed(error);
+  const Told told{slot.stream,
+                  {slot.text, slot.set_size},
+                  {slot.text + slot.set_size, slot.name_size},
+                  slot.device,
+                  slot.view};
+  return descriptor_for(file.stream, file.set, told, flags);
+}
+
+std::shared_ptr<ContainerStream> stream_at(const Place& place, bool write) noexcept {
+  std::shared_ptr<ContainerStream> stream;
+  errno = errno_of([&] {
+    StreamOpening opening;
+    opening.write = write;
+    if (const auto set = set_at(place.match.set, place.view()))
+      stream = set->open_stream(place.match.name, opening);
+  });
+  return stream;
+}
+
+std::optional<StreamStatus> status_at(const Place& place) noexcept {
+  std::optional<StreamStatus> found;
+  errno_of([&] {
+    if (const auto set = set_at(place.match.set, place.view())) found = set->status(place.match.name);
+  });
+  return found;
+}
+
+void fill(struct stat& status, const StreamStatus& found, dev_t device) noexcept {
+  status = {};
+  status.st_dev = device;
+  status.st_ino = found.number | ours;
+  status.st_mode = S_IFREG | found.mode;
+  status.st_nlink = found.linked ? 1 : 0;
+  status.st_uid = geteuid();
+  status.st_gid = getegid();
+  status.st_size = found.size;
+  status.st_blksize = 4096;
+  status.st_blocks = (found.size + 4095) / 4096 * 8;
+  const auto time = [](int64_t ns) { return timespec{ns / 1000000000, ns % 1000000000}; };
+  status.st_atim = status.st_mtim = time(found.modified);
+  status.st_ctim = time(found.changed);
+}
+
+int stat_open(OpenFile& file, struct stat& status) noexcept {
+  return errno_of([&] { fill(status, file.stream->status(), file.slot.load()->device); });
+}
+
+bool permitted(const StreamStatus& status, int access) noexcept {
+  if (geteuid() == 0) return !(access & X_OK) || (status.mode & 0111);
+  const uint32_t owner = status.mode >> 6;
+  return (!(access & R_OK) || (owner & 4)) && (!(access & W_OK) || (owner & 2)) &&
+         (!(access & X_OK) || (owner & 1));
+}
+
+namespace {
+
+constexpr int no_mask = -1;
+constinit std::atomic<int> mask{no_mask};
+
+}  // namespace
+
+mode_t current_umask() noexcept {
+  int known = mask.load(std::memory_order_relaxed);
+  if (known == no_mask) {
+    known = int(umask(077));
+    umask(mode_t(known));
+    mask.store(known);
+  }
+  return mode_t(known);
+}
+
+void note_umask(mode_t given) noexcept { mask.store(int(given & 0777)); }
+
+}  // namespace sheaf::posix

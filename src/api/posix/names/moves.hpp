@@ -1,0 +1,17 @@
+// api/posix/names/moves: files that a rename brings into a set, out of it, or from one into another: bytes
+// are copied there. All inside; 0, or -1 with errno, and then both names are as they were.
+#pragma once
+
+#include "api/posix/names/places.hpp"
+
+namespace sheaf::posix {
+
+// rename(2) of a captured file. `to_place`: null if the new name is not captured; `to`: the name as given,
+// from `at`.
+int move_captured(const Place& from, const Place* to_place, int at, const char* to, unsigned flags) noexcept;
+
+// rename(2) of a plain file `from` to a captured name: taken in if nobody has it open for writing and it has
+// no other name; else hand_on, because bytes that are still to be written would be lost.
+int take_in(int from_at, const char* from, const Place& to, unsigned flags) noexcept;
+
+}  // namespace sheaf::posix

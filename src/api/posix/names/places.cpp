@@ -1,0 +1,146 @@
+#include "api/posix/names/places.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <atomic>
+
+#include "api/posix/inside.hpp"
+#include "api/posix/real.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+// What this thread knows of directories it has named, to save three system calls for each name.
+struct Known {
+  uint32_t generation = 0;  // 0: nothing
+  uint16_t given_size = 0, canonical_size = 0;
+  dev_t device = 0;
+  ino_t inode = 0;
+  char given[200];
+  char canonical[300];
+};
+constexpr size_t known_directories = 8;
+thread_local constinit Known known[known_directories] __attribute__((tls_model("initial-exec"))) = {};
+constinit std::atomic<uint32_t> generation{1};
+
+size_t hash_of(std::string_view text) {
+  size_t hash = text.size();
+  for (const char c : text) hash = hash * 31 + static_cast<unsigned char>(c);
+  return hash;
+}
+
+// Fills `status` with the directory, as it was when its path was found.
+size_t ask_system(int at, const char* path, char* room, size_t size, struct stat& status) {
+  const int fd = real::openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = real::readlink(link, room, size - 1);
+  const bool good = n > 0 && room[0] == '/' && fstat(fd, &status) == 0;
+  real::close(fd);
+  if (!good) return 0;
+  room[n] = '\0';
+  return size_t(n);
+}
+
+struct Directory {
+  const char* path;  // as given, ends in a NUL
+  size_t size;
+};
+
+// `fresh`: what was known before must not be used, unless the directory is still the same.
+size_t canonical_of(int at, Directory given, char* room, size_t size, bool fresh, dev_t& device) {
+  const bool keep = at == AT_FDCWD && given.size < sizeof(Known::given);
+  Known* const entry = keep ? &known[hash_of({given.path, given.size}) % known_directories] : nullptr;
+  if (entry && entry->generation == generation.load(std::memory_order_relaxed) &&
+      entry->given_size == given.size && memcmp(entry->given, given.path, given.size) == 0) {
+    struct stat now;
+    if (!fresh ||
+        (stat(given.path, &now) == 0 && now.st_dev == entry->device && now.st_ino == entry->inode)) {
+      memcpy(room, entry->canonical, entry->canonical_size + 1U);
+      device = entry->device;
+      return entry->canonical_size;
+    }
+  }
+  struct stat status {};
+  const size_t n = ask_system(at, given.path, room, size, status);
+  device = status.st_dev;
+  if (entry && n > 0 && n < sizeof entry->canonical) {
+    entry->generation = 0;  // a signal handler may look at it meanwhile
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    memcpy(entry->given, given.path, given.size);
+    entry->given_size = uint16_t(given.size);
+    memcpy(entry->canonical, room, n + 1);
+    entry->canonical_size = uint16_t(n);
+    entry->device = status.st_dev;
+    entry->inode = status.st_ino;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    entry->generation = generation.load(std::memory_order_relaxed);
+  }
+  return n;
+}
+
+bool join(Place& place, std::string_view last) {
+  if (place.size == 1) place.size = 0;  // the root
+  if (place.size + 1 + last.size() >= sizeof place.path) return false;
+  place.path[place.size++] = '/';
+  memcpy(place.path + place.size, last.data(), last.size());
+  place.size += last.size();
+  place.path[place.size] = '\0';
+  return true;
+}
+
+}  // namespace
+
+bool match_canonical(std::string_view path, Place& place) noexcept {
+  if (path.size() >= sizeof place.path) return false;
+  if (path.data() != place.path) memcpy(place.path, path.data(), path.size());
+  place.path[path.size()] = '\0';
+  place.size = path.size();
+  return match({place.path, place.size}, place.match);
+}
+
+bool find_place(int at, const char* path, Place& place) noexcept {
+  if (is_inside() || rules().empty() || !path || !*path) return false;
+  size_t end = strlen(path);
+  place.slash = path[end - 1] == '/';
+  while (end > 1 && path[end - 1] == '/') --end;
+  const std::string_view whole(path, end);
+  const std::string_view last = whole.substr(whole.rfind('/') + 1);
+  if (last.empty() || last == "." || last == ".." || !may_capture(last) || last.size() > NAME_MAX)
+    return false;
+  const int error = errno;
+  char given[PATH_MAX];
+  size_t n = whole.size() - last.size();
+  if (n >= sizeof given) return false;
+  memcpy(given, path, n);
+  if (n == 0) given[n++] = '.';
+  given[n] = '\0';
+  const Inside inside;
+  const int from = path[0] == '/' ? AT_FDCWD : at;
+  for (const bool fresh : {false, true}) {
+    place.size = canonical_of(from, {given, n}, place.path, sizeof place.path, fresh, place.device);
+    if (place.size == 0 || !join(place, last) || !match({place.path, place.size}, place.match)) {
+      errno = error;
+      return false;
+    }
+  }
+  errno = error;
+  return true;
+}
+
+size_t canonical_directory(int at, const char* path, char* room, size_t size) noexcept {
+  const Inside inside;
+  dev_t device = 0;
+  return canonical_of(at, {path, strlen(path)}, room, size, true, device);
+}
+
+void forget_directories() noexcept {
+  if (generation.fetch_add(1) == UINT32_MAX) generation.fetch_add(1);
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,11 @@
+// api/posix/opening: opening by name as the entry points do it, for those of stdio and syscall(2) as well.
+#pragma once
+
+#include <sys/types.h>
+
+namespace sheaf::posix {
+
+// openat(2), captured or not.
+int open_name(int at, const char* path, int flags, mode_t mode) noexcept;
+
+}  // namespace sheaf::posix

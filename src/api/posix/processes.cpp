@@ -1,0 +1,94 @@
+// What a process inherits and what it leaves behind, declared in api/posix/files.hpp.
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/posix/errors.hpp"
+#include "api/posix/files.hpp"
+#include "api/posix/names/sets.hpp"
+#include "api/posix/own_descriptors.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+struct Adopted {
+  Slot* slot;
+  OpenFile* file = nullptr;
+};
+
+OpenFile* with_slot(Slot* slot) {
+  Adopted asked{slot};
+  each_captured(
+      [](int, OpenFile& file, void* context) {
+        auto& question = *static_cast<Adopted*>(context);
+        if (file.slot.load() == question.slot) question.file = &file;
+      },
+      &asked);
+  return asked.file;
+}
+
+void adopt(int fd, bool counted) {
+  Slot* const slot = state::adopt(fd, counted);
+  if (!slot) return;
+  if (OpenFile* const known = with_slot(slot)) {
+    if (!counted) state::release(slot);
+    return install(fd, known);
+  }
+  OpenFile* const file = make_open_file();
+  if (!file) return;
+  file->slot.store(slot);
+  const int error = errno_of([&] {
+    file->set = set_at({slot->text, slot->set_size}, slot->view);
+    if (file->set) file->stream = file->set->open_number(slot->stream);
+  });
+  file->view = slot->view;
+  if (error == 0 && file->stream) install(fd, file);
+  unuse(file);
+}
+
+// From now on what happens to the open file is seen by nobody else: its slot may be another one's soon.
+void keep_for_itself(OpenFile& file) {
+  auto* const own = static_cast<Slot*>(malloc(sizeof(Slot)));
+  Slot* const shared = file.slot.load();
+  if (!own) return;
+  memcpy(static_cast<void*>(own), static_cast<const void*>(shared), sizeof(Slot));
+  file.slot.store(own);
+  state::release(shared);
+}
+
+}  // namespace
+
+void adopt_inherited(bool counted) noexcept {
+  errno_of([&] {
+    DIR* const all = opendir("/proc/self/fd");
+    if (!all) return;
+    while (const dirent* const entry = readdir(all))
+      if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(all)) adopt(atoi(entry->d_name), counted);
+    closedir(all);
+  });
+}
+
+void flush_written() noexcept {
+  each_captured(
+      [](int, OpenFile& file, void*) {
+        if (file.written.exchange(false)) errno_of([&] { file.stream->flush(); });
+      },
+      nullptr);
+}
+
+void end_of_process() noexcept {
+  static std::atomic<bool> ended{false};
+  const Inside inside;
+  flush_written();
+  if (ended.exchange(true)) return;
+  each_captured(
+      [](int, OpenFile& file, void*) {
+        if (state::is_shared(file.slot.load())) keep_for_itself(file);
+      },
+      nullptr);
+  state::leave();
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,51 @@
+// api/posix/state: what descriptors of captured files share between processes of a host, as open file
+// descriptions of the kernel do: offset and status flags. A page of shared memory, a *slot*, belongs to each.
+// Which slot a descriptor has is told by the descriptor itself, so that fork, dup, exec and posix_spawn hand
+// it on without any help: it is open on an empty file of ours, at a position that says which slot, and which
+// of its lives. Programs that know nothing of us read nothing from it and cannot write.
+#pragma once
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <string_view>
+
+namespace sheaf::posix {
+
+struct Slot {
+  std::atomic<uint32_t> life;     // odd: in use. Changed by who takes it and by who gives it back
+  std::atomic<uint32_t> holders;  // processes that have it open
+  std::atomic<int64_t> offset;    // bytes
+  std::atomic<int> flags;         // O_ACCMODE and the status flags, as F_GETFL shows them
+  std::atomic<bool> kept;         // handed on in ways that nobody counts: it is never given back
+  uint64_t
+      stream;  // ContainerStream number; that, and what follows, is written before anybody else can see it
+  uint32_t set_size, name_size;  // of `text`: path of the set, then the name of the stream
+  uint64_t device;               // st_dev
+  bool view;
+  char text[4096 - 49];
+};
+static_assert(sizeof(Slot) == 4096 && std::atomic<int64_t>::is_always_lock_free);
+
+// All of it made when first needed. Every call may come from any thread, inside (api/posix/inside.hpp).
+namespace state {
+
+// A descriptor at the lowest number that is free, and its slot, which has one holder and offset 0; -1 with
+// errno if there is none, ENFILE if all slots are in use.
+int reserve(int flags, Slot*& slot, bool close_on_exec) noexcept;
+// What a descriptor that was inherited is; null: not one of ours. The caller becomes a holder, or is one
+// already (`counted`).
+Slot* adopt(int fd, bool counted) noexcept;
+// The slot is given back when nobody holds it any more. One that is not shared, from malloc, is freed.
+void release(Slot* slot) noexcept;
+bool is_shared(const Slot* slot) noexcept;
+
+// At the end of the process: if no other has it, the shared memory goes.
+void leave() noexcept;
+// The process has children, which hold what it holds: leave() does nothing any more, and `sheaf run` removes
+// the shared memory.
+void hand_on_lock() noexcept;
+
+}  // namespace state
+
+}  // namespace sheaf::posix

@@ -1,0 +1,177 @@
+#include "api/posix/streams.hpp"
+
+#include <fcntl.h>
+#include <stdio_ext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "api/posix/descriptors.hpp"
+#include "api/posix/duplicates.hpp"
+#include "api/posix/errors.hpp"
+#include "api/posix/fork_mutex.hpp"
+#include "api/posix/opening.hpp"
+#include "api/posix/standard_streams.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+// Bits of FILE::_flags, part of the binary interface of the C library.
+constexpr int no_reads = 0x4, no_writes = 0x8, at_end = 0x10, in_error = 0x20, putting = 0x800,
+              appending = 0x1000;
+
+struct Stream {
+  int fd;
+  FILE* file;
+};
+
+constinit ForkMutex lock;
+std::vector<Stream*>& all() {
+  static auto* const streams = new std::vector<Stream*>;
+  return *streams;
+}
+
+Stream* find(FILE* file) {
+  lock.lock();
+  const auto at =
+      std::find_if(all().begin(), all().end(), [file](const Stream* one) { return one->file == file; });
+  Stream* const found = at == all().end() ? nullptr : *at;
+  lock.unlock();
+  return found;
+}
+
+// The descriptor may be a plain file by now, so these are the calls that the program would make.
+ssize_t read_stream(void* cookie, char* data, size_t size) {
+  return read(static_cast<Stream*>(cookie)->fd, data, size);
+}
+
+// 0 is what fopencookie calls an error.
+ssize_t write_stream(void* cookie, const char* data, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = write(static_cast<Stream*>(cookie)->fd, data + done, size - done);
+    if (n <= 0) break;
+    done += size_t(n);
+  }
+  return ssize_t(done);
+}
+
+int seek_stream(void* cookie, off64_t* offset, int whence) {
+  const off64_t place = lseek64(static_cast<Stream*>(cookie)->fd, *offset, whence);
+  if (place < 0) return -1;
+  *offset = place;
+  return 0;
+}
+
+int close_stream(void* cookie) {
+  auto* const stream = static_cast<Stream*>(cookie);
+  lock.lock();
+  std::erase(all(), stream);
+  lock.unlock();
+  const int result = close_descriptor(stream->fd);
+  delete stream;
+  return result;
+}
+
+int access_bits(int flags) {
+  const int mode = flags & O_ACCMODE;
+  return (mode == O_WRONLY ? no_reads : 0) | (mode == O_RDONLY ? no_writes : 0) |
+         (flags & O_APPEND ? appending : 0);
+}
+
+}  // namespace
+
+std::optional<StreamMode> stream_mode(const char* text) noexcept {
+  StreamMode mode;
+  switch (*text) {
+    case 'r':
+      mode.flags = O_RDONLY;
+      break;
+    case 'w':
+      mode.flags = O_WRONLY | O_CREAT | O_TRUNC;
+      break;
+    case 'a':
+      mode.flags = O_WRONLY | O_CREAT | O_APPEND;
+      break;
+    default:
+      return std::nullopt;
+  }
+  mode.words[0] = *text;
+  for (const char* c = text + 1; *c && *c != ','; ++c) {
+    if (*c == '+') {
+      mode.flags = (mode.flags & ~O_ACCMODE) | O_RDWR;
+      mode.words[1] = '+';
+    } else if (*c == 'x') {
+      mode.flags |= O_EXCL;
+    } else if (*c == 'e') {
+      mode.flags |= O_CLOEXEC;
+    }
+  }
+  return mode;
+}
+
+FILE* make_stream(int fd, const StreamMode& mode) noexcept {
+  auto* const stream = new (std::nothrow) Stream{fd, nullptr};
+  if (!stream) return errno = ENOMEM, nullptr;
+  const cookie_io_functions_t functions{read_stream, write_stream, seek_stream, close_stream};
+  stream->file = fopencookie(stream, mode.words, functions);
+  if (!stream->file) {
+    delete stream;
+    return nullptr;
+  }
+  stream->file->_fileno = fd;
+  if ((mode.flags & O_APPEND) && !(mode.flags & O_RDWR)) lseek64(fd, 0, SEEK_END);  // the C library does so
+  lock.lock();
+  const int error = errno_of([&] { all().push_back(stream); });
+  lock.unlock();
+  return error == 0 ? stream->file : (errno = error, nullptr);
+}
+
+bool is_ours(FILE* stream) noexcept { return find(stream) != nullptr; }
+
+FILE* reopen_stream(FILE* file, const char* path, const StreamMode& mode) noexcept {
+  Stream* const stream = find(file);
+  if (!stream) return errno = EBADF, nullptr;
+  fflush(file);
+  const int wanted = stream->fd;
+  const int fd = path ? open_name(AT_FDCWD, path, mode.flags, 0666) : wanted;
+  if (fd < 0) {
+    const int error = errno;
+    fclose(file);
+    return errno = error, nullptr;
+  }
+  if (fd != wanted) {
+    dup3(fd, wanted, mode.flags & O_CLOEXEC);
+    close_descriptor(fd);
+  } else if (mode.flags & O_TRUNC) {
+    if (ftruncate(fd, 0) != 0) return nullptr;
+  }
+  if (!path) lseek64(fd, 0, mode.flags & O_APPEND ? SEEK_END : SEEK_SET);
+  __fpurge(file);
+  file->_flags &= ~(no_reads | no_writes | at_end | in_error | putting | appending);
+  file->_flags |= access_bits(mode.flags);
+  file->_offset = -1;
+  return file;
+}
+
+void show_standard_stream(int fd) noexcept {
+  if (fd < 0 || fd > 2) return;
+  FILE** const shown[] = {&stdin, &stdout, &stderr};
+  FILE*& variable = *shown[fd];
+  if (!variable || variable->_fileno != fd || find(variable)) return;
+  const StreamMode mode = *stream_mode(fd == 0 ? "r" : "w");
+  FILE* const made = make_stream(fd, mode);
+  if (!made) return;
+  if (fd == 2) setvbuf(made, nullptr, _IONBF, 0);
+  if (const size_t pending = fd == 0 ? 0 : __fpending(variable); pending > 0) {
+    fwrite(variable->_IO_write_base, 1, pending, made);
+    __fpurge(variable);
+  }
+  variable = made;
+}
+
+}  // namespace sheaf::posix

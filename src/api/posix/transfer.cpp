@@ -1,0 +1,207 @@
+#include "api/posix/transfer.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "api/posix/descriptors.hpp"
+#include "api/posix/errors.hpp"
+
+namespace sheaf::posix {
+
+namespace {
+
+constexpr size_t most_bytes = 0x7ffff000;  // of one call, as in Linux
+
+bool reads(const OpenFile& file) {
+  const int flags = file.slot.load()->flags.load();
+  return (flags & O_ACCMODE) != O_WRONLY && !(flags & O_PATH);
+}
+
+bool writes(const OpenFile& file) {
+  const int flags = file.slot.load()->flags.load();
+  return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
+}
+
+// Sum of the parts; -1: more than there can be, or more parts than a call takes.
+ssize_t size_of(const iovec* parts, int n) {
+  if (n < 0 || n > IOV_MAX) return -1;
+  size_t sum = 0;
+  for (int i = 0; i < n; ++i) {
+    if (parts[i].iov_len > size_t(SSIZE_MAX) - sum) return -1;
+    sum += parts[i].iov_len;
+  }
+  return ssize_t(sum);
+}
+
+ssize_t read_parts(ContainerStream& stream, const iovec* parts, int n, int64_t offset) {
+  size_t done = 0;
+  for (int i = 0; i < n; ++i) {
+    const size_t size = std::min(parts[i].iov_len, most_bytes - done);
+    const size_t got =
+        stream.read({static_cast<std::byte*>(parts[i].iov_base), size}, offset + int64_t(done));
+    done += got;
+    if (got < parts[i].iov_len) break;
+  }
+  return ssize_t(done);
+}
+
+using Bytes = std::span<const std::byte>;
+
+// The parts without what is beyond most_bytes; `total` becomes what is left.
+std::span<const Bytes> spans_of(const iovec* parts, int n, std::array<Bytes, IOV_MAX>& room, size_t& total) {
+  total = 0;
+  size_t used = 0;
+  for (int i = 0; i < n && total < most_bytes; ++i) {
+    const size_t size = std::min(parts[i].iov_len, most_bytes - total);
+    if (size > 0) room[used++] = {static_cast<const std::byte*>(parts[i].iov_base), size};
+    total += size;
+  }
+  return {room.data(), used};
+}
+
+// Claims the next `size` bytes of the open file before they are written, so that no two writes of it get the
+// same.
+int64_t claim(Slot& slot, size_t size) { return slot.offset.fetch_add(int64_t(size)); }
+
+void give_back(Slot& slot, int64_t begin, size_t size) {
+  int64_t end = begin + int64_t(size);
+  slot.offset.compare_exchange_strong(end, begin);
+}
+
+ssize_t write_spans(OpenFile& file, std::span<const Bytes> spans, size_t total, off64_t offset, bool append) {
+  if (total == 0) return 0;
+  Slot& slot = *file.slot.load();
+  const bool moves = offset == at_position;
+  if (append || (slot.flags.load() & O_APPEND)) {
+    int64_t end = 0;
+    if (const int error = errno_of([&] { end = file.stream->append(spans); })) return failed(error);
+    if (moves) slot.offset.store(end);
+  } else {
+    const int64_t begin = moves ? claim(slot, total) : offset;
+    if (const int error = errno_of([&] { file.stream->write(spans, begin); })) {
+      if (moves) give_back(slot, begin, total);
+      return failed(error);
+    }
+  }
+  file.written.store(true, std::memory_order_relaxed);
+  return ssize_t(total);
+}
+
+// Apart, because of the memory it needs.
+__attribute__((noinline)) ssize_t write_many(OpenFile& file, const iovec* parts, int n, off64_t offset,
+                                             bool append) {
+  std::array<Bytes, IOV_MAX> room;
+  size_t total = 0;
+  const auto spans = spans_of(parts, n, room, total);
+  return write_spans(file, spans, total, offset, append);
+}
+
+}  // namespace
+
+ssize_t read_captured(int fd, const iovec* parts, int n, off64_t offset) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || !reads(*file)) return failed(EBADF);
+  if (size_of(parts, n) < 0) return failed(EINVAL);
+  Slot& slot = *file->slot.load();
+  const bool moves = offset == at_position;
+  const int64_t begin = moves ? slot.offset.load() : offset;
+  ssize_t done = 0;
+  if (const int error = errno_of([&] { done = read_parts(*file->stream, parts, n, begin); }))
+    return failed(error);
+  if (moves && done > 0) slot.offset.fetch_add(done);
+  return done;
+}
+
+ssize_t write_captured(int fd, const iovec* parts, int n, off64_t offset, bool append) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || !writes(*file)) return failed(EBADF);
+  if (size_of(parts, n) < 0) return failed(EINVAL);
+  if (n != 1) return write_many(*file, parts, n, offset, append);
+  const Bytes one(static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, most_bytes));
+  return write_spans(*file, {&one, 1}, one.size(), offset, append);
+}
+
+ssize_t read_captured_at(int fd, const iovec* parts, int n, off64_t offset) noexcept {
+  return offset < 0 ? failed(EINVAL) : read_captured(fd, parts, n, offset);
+}
+
+ssize_t write_captured_at(int fd, const iovec* parts, int n, off64_t offset) noexcept {
+  return offset < 0 ? failed(EINVAL) : write_captured(fd, parts, n, offset);
+}
+
+off64_t seek_captured(int fd, off64_t offset, int whence) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  Slot& slot = *file->slot.load();
+  int64_t base = 0;
+  std::optional<int64_t> found;
+  int error = 0;
+  switch (whence) {
+    case SEEK_SET:
+      break;
+    case SEEK_CUR:
+      base = slot.offset.load();
+      break;
+    case SEEK_END:
+      error = errno_of([&] { base = file->stream->status().size; });
+      break;
+    case SEEK_DATA:
+    case SEEK_HOLE:
+      if (offset < 0) return failed(ENXIO);
+      error = errno_of([&] {
+        found = whence == SEEK_DATA ? file->stream->next_data(offset) : file->stream->next_hole(offset);
+      });
+      if (error == 0 && !found) error = ENXIO;
+      offset = found.value_or(0);
+      break;
+    default:
+      return failed(EINVAL);
+  }
+  if (error != 0) return failed(error);
+  int64_t place = 0;
+  if (__builtin_add_overflow(base, offset, &place)) return failed(EOVERFLOW);
+  if (place < 0 || place > largest_stream) return failed(EINVAL);
+  slot.offset.store(place);
+  return place;
+}
+
+int truncate_captured(int fd, off64_t size) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  if (size < 0 || !writes(*file)) return failed(EINVAL);
+  if (const int error = errno_of([&] { file->stream->truncate(size); })) return failed(error);
+  file->written.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+int allocate_captured(int fd, int mode, off64_t offset, off64_t length) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || !writes(*file)) return failed(EBADF);
+  if (offset < 0 || length <= 0) return failed(EINVAL);
+  if (mode & ~FALLOC_FL_KEEP_SIZE) return failed(EOPNOTSUPP);
+  if (const int error =
+          errno_of([&] { file->stream->allocate(offset, length, !(mode & FALLOC_FL_KEEP_SIZE)); }))
+    return failed(error);
+  file->written.store(true, std::memory_order_relaxed);
+  return 0;
+}
+
+int sync_captured(int fd) noexcept {
+  const Inside inside;
+  const Use file(fd);
+  if (!file || (file->slot.load()->flags.load() & O_PATH)) return failed(EBADF);
+  if (const int error = errno_of([&] { file->stream->sync(); })) return failed(error);
+  return 0;
+}
+
+}  // namespace sheaf::posix

@@ -1,0 +1,146 @@
+#include "cli/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "capture/capture_rule.hpp"
+#include "capture/pattern.hpp"
+#include "capture/shared_names.hpp"
+#include "cli/launch.hpp"
+#include "container/gather.hpp"
+#include "container/named_streams.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t files_told = 10;  // of plain files that match a pattern
+
+std::string joined(const std::vector<std::string>& entries) {
+  std::string all;
+  for (const std::string& entry : entries) all += (all.empty() ? "" : ";") + entry;
+  return all;
+}
+
+// The directories of a view, which are made where they are missing and removed at the end.
+class ViewDirectories {
+ public:
+  ViewDirectories() = default;
+  ViewDirectories(const ViewDirectories&) = delete;
+  ViewDirectories& operator=(const ViewDirectories&) = delete;
+  ~ViewDirectories() {
+    std::error_code ignored;
+    for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only what is empty
+  }
+
+  // FILE:DIR with both absolute, and room for the streams of FILE below DIR.
+  std::string add(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    if (colon == text.npos || colon == 0 || colon + 1 == text.size())
+      throw Error(Code::invalid_argument,
+                  "'" + text + "' is not FILE:DIR, for example 'data.sion:/tmp/data'");
+    const std::string file = fs::weakly_canonical(fs::absolute(text.substr(0, colon))).string();
+    const fs::path directory = fs::absolute(text.substr(colon + 1));
+    make(directory);
+    const auto seen = NamedStreams::open(posix_store(), file);
+    for (const NamedStream& stream : seen->streams()) {
+      const fs::path name(stream.name);
+      if (name.has_parent_path() && name.is_relative()) make(directory / name.parent_path());
+    }
+    return entry_of(file, fs::canonical(directory).string());
+  }
+
+ private:
+  void make(const fs::path& directory) {
+    fs::path whole;
+    for (const fs::path& part : directory.lexically_normal()) {
+      if (part.empty() || part == "..") continue;
+      whole /= part;
+      if (fs::exists(whole)) continue;
+      fs::create_directory(whole);
+      made_.push_back(whole);
+    }
+  }
+
+  std::vector<fs::path> made_;
+};
+
+void tell_plain_files(const CaptureRule& rule) {
+  const std::vector<std::string> files = plain_files_of(rule);
+  if (files.empty()) return;
+  fmt::print(
+      stderr, "sheaf run: {} plain file{} match{} '{}', by programs that no preload meets or from before:\n",
+      files.size(), files.size() == 1 ? "" : "s", files.size() == 1 ? "es" : "", printable(rule.pattern));
+  for (size_t i = 0; i < std::min(files.size(), files_told); ++i)
+    fmt::print(stderr, "  {}\n", printable(files[i]));
+  if (files.size() > files_told) fmt::print(stderr, "  and {} more\n", files.size() - files_told);
+}
+
+// False: it could not be done; the containers hold all there is.
+bool gather_set(const std::string& set) {
+  try {
+    WorkProgress progress;
+    GatherRequest request;
+    request.set = set;
+    gather(posix_store(), request, progress);
+    return true;
+  } catch (const Error& error) {
+    fmt::print(stderr, "sheaf run: the containers of '{}' stay as they are: {}\n", printable(set),
+               printable(error.what()));
+    return error.code() == Code::wrong_mode;  // another job has them open, and will gather them
+  }
+}
+
+bool finish(const std::vector<CaptureRule>& rules, bool keep_containers) {
+  bool good = true;
+  std::vector<std::string> done;
+  for (const CaptureRule& rule : rules) {
+    tell_plain_files(rule);
+    if (keep_containers) continue;
+    for (const std::string& set : sets_with_containers(rule)) {
+      if (std::find(done.begin(), done.end(), set) != done.end()) continue;
+      done.push_back(set);
+      good = gather_set(set) && good;
+    }
+  }
+  return good;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  if (options.captures.empty() && options.views.empty())
+    throw Error(Code::invalid_argument,
+                "there is nothing to capture: --capture PATTERN:SET or --view FILE:DIR is needed");
+  std::vector<CaptureRule> rules;
+  for (const std::string& text : options.captures) rules.push_back(capture_rule(text));
+  check_rules(rules);
+  std::vector<std::string> captures, views;
+  for (const CaptureRule& rule : rules) captures.push_back(entry_of(rule.pattern, rule.set));
+  ViewDirectories directories;
+  for (const std::string& text : options.views) views.push_back(directories.add(text));
+  const std::string capture = joined(captures), view = joined(views);
+  const auto command = with_variables(options.command, {"LD_PRELOAD", "SHEAF_CAPTURE", "SHEAF_VIEW"});
+  preload(own_library("libsheaf_posix.so", "the installation is not complete"));
+  setenv("SHEAF_CAPTURE", capture.c_str(), 1);
+  setenv("SHEAF_VIEW", view.c_str(), 1);
+  if (is_static_program(options.command.front().c_str()))
+    fmt::print(stderr,
+               "sheaf run: '{}' is linked statically or has rights of its own: its files are not captured\n",
+               printable(options.command.front()));
+  const int status = run_command(command);
+  remove_capture_memory(rules_hash(capture, view));
+  const bool good = finish(rules, options.keep_containers);
+  return status == 0 && !good ? 1 : status;
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,45 @@
+/* What the cases of tests/posix print: a line each, which must be the same for captured files and for those
+ * of the file system. */
+#pragma once
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The name of the call, its result, and errno where it is -1. */
+#define CALL(call)                                                     \
+  do {                                                                 \
+    errno = 0;                                                         \
+    const long long result_ = (long long)(call);                       \
+    printf("%s:%d %s = %lld %s\n", __func__, __LINE__, #call, result_, \
+           result_ < 0 ? strerrorname_np(errno) : "");                 \
+  } while (0)
+
+#define VALUE(expression) printf("%s:%d %s: %lld\n", __func__, __LINE__, #expression, (long long)(expression))
+
+/* Makes a file with these bytes; its descriptor, open for reading and writing. */
+int file_with(const char* name, const char* text);
+/* Prints size and bytes of the file of that name. */
+void show(const char* name);
+/* Prints what stat tells, without what may differ: numbers of inodes, blocks, times. */
+void show_status(const char* name);
+/* Prints the sorted entries of a directory. */
+void show_directory(const char* name);
+
+void cases_open(void);
+void cases_transfer(void);
+void cases_names(void);
+void cases_descriptors(void);
+void cases_stdio(void);
+void cases_status(void);
+void cases_processes(void);
+void cases_memory(void);

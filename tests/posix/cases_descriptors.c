@@ -1,0 +1,152 @@
+#include "cases.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/file.h>
+
+static void duplicates(void) {
+  const int fd = file_with("cap.d", "0123456789");
+  const int other = dup(fd);
+  VALUE(other != fd);
+  CALL(lseek(fd, 4, SEEK_SET));
+  CALL(lseek(other, 0, SEEK_CUR));
+  CALL(dup2(fd, 60));
+  CALL(write(60, "AB", 2));
+  CALL(lseek(fd, 0, SEEK_CUR));
+  CALL(fcntl(fd, F_DUPFD, 70));
+  CALL(fcntl(fd, F_DUPFD_CLOEXEC, 80));
+  CALL(fcntl(80, F_GETFD));
+  CALL(dup3(fd, 90, O_CLOEXEC));
+  CALL(dup3(fd, fd, 0));
+  CALL(dup2(fd, fd));
+  CALL(dup2(99, 98));
+  CALL(close(fd));
+  CALL(write(70, "C", 1));
+  CALL(write(fd, "x", 1));
+  const int plain = file_with("plain", "p");
+  CALL(dup2(plain, 60));
+  CALL(write(60, "q", 1));
+  show("plain");
+  CALL(dup2(70, plain));
+  CALL(write(plain, "D", 1));
+  show("cap.d");
+  CALL(close_range(80, 90, 0));
+  CALL(write(80, "x", 1));
+  CALL(close_range(60, 70, 0));
+  CALL(close(other));
+  CALL(close(plain));
+  CALL(unlink("cap.d"));
+  CALL(unlink("plain"));
+}
+
+static void waiting(void) {
+  const int fd = file_with("cap.w", "w");
+  struct pollfd one = {fd, POLLIN | POLLOUT, 0};
+  CALL(poll(&one, 1, 0));
+  VALUE(one.revents);
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(fd, &set);
+  CALL(select(fd + 1, &set, NULL, NULL, NULL));
+  CALL(isatty(fd));
+  CALL(fchdir(fd));
+  CALL(fdopendir(fd) ? 0 : -1);
+  CALL(close(fd));
+  CALL(unlink("cap.w"));
+}
+
+/* In a child, whose locks are others. */
+static int of_child(int fd, int command, short type, off_t start, off_t length) {
+  const pid_t child = fork();
+  if (child == 0) {
+    struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+    const int result = fcntl(fd, command, &range);
+    _exit(command == F_GETLK                   ? range.l_type
+          : result == 0                        ? 10
+          : errno == EAGAIN || errno == EACCES ? 20
+                                               : 30);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+static void locking(void) {
+  const int fd = file_with("cap.lock", "0123456789");
+  struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2, .l_len = 3};
+  CALL(fcntl(fd, F_SETLK, &range));
+  VALUE(of_child(fd, F_SETLK, F_WRLCK, 4, 1));
+  VALUE(of_child(fd, F_SETLK, F_WRLCK, 5, 1));
+  VALUE(of_child(fd, F_GETLK, F_RDLCK, 0, 0));
+  range.l_type = F_UNLCK;
+  CALL(fcntl(fd, F_SETLK, &range));
+  VALUE(of_child(fd, F_SETLK, F_WRLCK, 4, 1));
+  CALL(lockf(fd, F_TLOCK, 0));
+  VALUE(of_child(fd, F_SETLK, F_WRLCK, 20, 1));
+  const int other = open("cap.lock", O_RDONLY);
+  range.l_type = F_WRLCK;
+  CALL(fcntl(other, F_SETLK, &range));
+  CALL(close(other));
+  VALUE(of_child(fd, F_SETLK, F_WRLCK, 20, 1));
+  CALL(flock(fd, LOCK_EX));
+  const int third = open("cap.lock", O_RDWR);
+  CALL(flock(third, LOCK_EX | LOCK_NB));
+  CALL(flock(fd, LOCK_UN));
+  CALL(flock(third, LOCK_EX | LOCK_NB));
+  CALL(close(third));
+  CALL(flock(fd, LOCK_SH | LOCK_NB));
+  CALL(close(fd));
+  CALL(unlink("cap.lock"));
+}
+
+static void* append_lines(void* number) {
+  char line[9];
+  snprintf(line, sizeof line, "line %02d\n", (int)(long)number);
+  const int fd = open("cap.threads", O_WRONLY | O_APPEND);
+  for (int i = 0; i < 200; ++i)
+    if (write(fd, line, 8) != 8) abort();
+  close(fd);
+  return NULL;
+}
+
+static int shared = -1;
+static void* write_shared(void* number) {
+  char record[16];
+  memset(record, 'a' + (int)(long)number, sizeof record);
+  for (int i = 0; i < 200; ++i)
+    if (write(shared, record, sizeof record) != sizeof record) abort();
+  return NULL;
+}
+
+static void threads(void) {
+  pthread_t all[4];
+  close(file_with("cap.threads", ""));
+  for (long i = 0; i < 4; ++i) pthread_create(&all[i], NULL, append_lines, (void*)i);
+  for (int i = 0; i < 4; ++i) pthread_join(all[i], NULL);
+  struct stat status;
+  CALL(stat("cap.threads", &status));
+  VALUE(status.st_size);
+  CALL(unlink("cap.threads"));
+  shared = open("cap.shared", O_RDWR | O_CREAT, 0644);
+  for (long i = 0; i < 4; ++i) pthread_create(&all[i], NULL, write_shared, (void*)i);
+  for (int i = 0; i < 4; ++i) pthread_join(all[i], NULL);
+  char block[16];
+  int whole = 0, of[4] = {0};
+  for (off_t at = 0; pread(shared, block, 16, at) == 16; at += 16) {
+    int same = 1;
+    for (int i = 1; i < 16; ++i) same &= block[i] == block[0];
+    whole += same;
+    of[(block[0] - 'a') & 3] += same;
+  }
+  VALUE(whole);
+  VALUE(of[0] == 200 && of[1] == 200 && of[2] == 200 && of[3] == 200);
+  CALL(close(shared));
+  CALL(unlink("cap.shared"));
+}
+
+void cases_descriptors(void) {
+  duplicates();
+  waiting();
+  locking();
+  threads();
+}

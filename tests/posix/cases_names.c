@@ -1,0 +1,137 @@
+#include "cases.h"
+
+#include <glob.h>
+
+static void removing(void) {
+  char room[8] = "";
+  CALL(unlink("cap.none"));
+  const int fd = file_with("cap.u", "still");
+  CALL(unlink("cap.u/"));
+  CALL(rmdir("cap.u"));
+  CALL(unlink("cap.u"));
+  CALL(pread(fd, room, 5, 0));
+  printf("  %s\n", room);
+  CALL(write(fd, " here", 5));
+  struct stat status;
+  CALL(fstat(fd, &status));
+  VALUE(status.st_nlink);
+  VALUE(status.st_size);
+  close(file_with("cap.u", "other"));
+  show("cap.u");
+  CALL(pread(fd, room, 5, 5));
+  CALL(close(fd));
+  CALL(remove("cap.u"));
+  CALL(remove("cap.u"));
+}
+
+static void renaming(void) {
+  char room[8] = "";
+  const int fd = file_with("cap.1", "one");
+  CALL(rename("cap.1", "cap.2"));
+  show_status("cap.1");
+  show("cap.2");
+  CALL(write(fd, " more", 5));
+  show("cap.2");
+  close(file_with("cap.3", "three"));
+  CALL(renameat2(AT_FDCWD, "cap.3", AT_FDCWD, "cap.2", RENAME_NOREPLACE));
+  CALL(rename("cap.3", "cap.2"));
+  show("cap.2");
+  CALL(pread(fd, room, 3, 0));
+  CALL(close(fd));
+  CALL(rename("cap.none", "cap.2"));
+  CALL(rename("cap.2", "cap.2"));
+  CALL(rename("cap.2", "nowhere/cap.2"));
+  CALL(mkdir("dir", 0755));
+  CALL(rename("cap.2", "dir"));
+  CALL(rename("dir", "cap.2"));
+  CALL(rmdir("dir"));
+  CALL(unlink("cap.2"));
+}
+
+static void borders(void) {
+  close(file_with("plain", "plain"));
+  CALL(rename("plain", "cap.in"));
+  show("cap.in");
+  show_status("plain");
+  CALL(rename("cap.in", "out"));
+  show("out");
+  show_status("cap.in");
+  close(file_with("cap.in", "again"));
+  CALL(rename("out", "cap.in"));
+  show("cap.in");
+  close(file_with("out", "will go"));
+  CALL(rename("cap.in", "out"));
+  show("out");
+  CALL(unlink("out"));
+  const int fd = file_with("plain", "open ");
+  CALL(rename("plain", "cap.open"));
+  CALL(write(fd, "still", 5));
+  CALL(close(fd));
+  show("cap.open");
+  CALL(unlink("cap.open"));
+}
+
+static void listing(void) {
+  CALL(mkdir("list", 0755));
+  show_directory("list");
+  close(file_with("list/cap.b", ""));
+  close(file_with("list/cap.a", ""));
+  close(file_with("list/plain", ""));
+  show_directory("list");
+  CALL(rmdir("list"));
+  CALL(rename("list", "moved") == 0 || errno == EXDEV ? 0 : -1);
+  rename("moved", "list");
+  DIR* const all = opendir("list");
+  int n = 0, regular = 0;
+  struct dirent* entry;
+  while ((entry = readdir(all))) {
+    ++n;
+    regular += entry->d_type == DT_REG;
+  }
+  VALUE(n);
+  VALUE(regular);
+  rewinddir(all);
+  const long begin = telldir(all);
+  n = 0;
+  while (readdir(all)) ++n;
+  VALUE(n);
+  seekdir(all, begin);
+  n = 0;
+  while (readdir(all)) ++n;
+  VALUE(n);
+  CALL(closedir(all));
+  CALL(opendir("list/cap.a") ? 0 : -1);
+  CALL(opendir("list/none") ? 0 : -1);
+  glob_t found;
+  CALL(glob("list/cap.*", 0, NULL, &found));
+  for (size_t i = 0; i < found.gl_pathc; ++i) printf("  %s\n", found.gl_pathv[i]);
+  globfree(&found);
+  CALL(unlink("list/cap.a"));
+  CALL(unlink("list/cap.b"));
+  CALL(unlink("list/plain"));
+  show_directory("list");
+  CALL(rmdir("list"));
+}
+
+static void taken(void) {
+  close(file_with("cap.t", "t"));
+  CALL(mkdir("cap.t", 0755));
+  CALL(mkfifo("cap.t", 0644));
+  CALL(symlink("x", "cap.t"));
+  CALL(link("cap.none", "cap.t2"));
+  char room[20];
+  CALL(readlink("cap.t", room, sizeof room));
+  CALL(chdir("cap.t"));
+  char* const whole = realpath("./cap.t", NULL);
+  VALUE(whole && strcmp(whole + strlen(whole) - 6, "/cap.t") == 0);
+  free(whole);
+  CALL(unlink("cap.t"));
+}
+
+void cases_names(void) {
+  removing();
+  renaming();
+  borders();
+  listing();
+  taken();
+}

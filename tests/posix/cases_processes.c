@@ -1,0 +1,111 @@
+#include "cases.h"
+
+#include <spawn.h>
+
+extern char** environ;
+
+static int ended(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static void forks(void) {
+  const int fd = file_with("cap.k", "parent ");
+  const pid_t child = fork();
+  if (child == 0) {
+    const int wrote = (int)write(fd, "child ", 6);
+    close(fd);
+    close(file_with("cap.of-child", "made by the child"));
+    _exit(wrote);
+  }
+  VALUE(WEXITSTATUS(ended(child)));
+  CALL(lseek(fd, 0, SEEK_CUR));
+  CALL(write(fd, "again", 5));
+  show("cap.k");
+  show("cap.of-child");
+  CALL(close(fd));
+  CALL(unlink("cap.k"));
+  CALL(unlink("cap.of-child"));
+}
+
+static void shells(void) {
+  CALL(system("echo first > cap.sh; echo second >> cap.sh; printf third | cat >> cap.sh"));
+  show("cap.sh");
+  CALL(system("wc -c < cap.sh > cap.count; ls cap.* | cat > list; sort -r cap.sh > cap.sorted"));
+  show("cap.count");
+  show("list");
+  show("cap.sorted");
+  CALL(
+      system("cp cap.sh cap.copy && cmp cap.sh cap.copy && mv cap.copy cap.moved && test -s cap.moved && "
+             "test ! -e cap.copy"));
+  CALL(system(
+      "cat cap.moved cap.sh | head -c 20 > plain; mv plain cap.plain; ls -l cap.plain | cut -c1-10 > list"));
+  show("list");
+  show("cap.plain");
+  CALL(system("bash -c 'echo from bash > cap.bash; read line < cap.bash; echo \"$line\" >> cap.bash'"));
+  show("cap.bash");
+  CALL(system("rm cap.sh cap.count cap.sorted cap.moved cap.plain cap.bash list; ls"));
+}
+
+static void inherits(void) {
+  const int fd = open("cap.i", O_RDWR | O_CREAT | O_TRUNC, 0644);
+  CALL(write(fd, "before ", 7));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fd, 1);
+  char* const words[] = {"sh", "-c", "echo spawned", NULL};
+  pid_t child = 0;
+  CALL(posix_spawn(&child, "/bin/sh", &actions, NULL, words, environ));
+  VALUE(ended(child));
+  CALL(lseek(fd, 0, SEEK_CUR));
+  char* const empty[] = {NULL};
+  char* const cat[] = {"cat", "cap.i", NULL};
+  posix_spawn_file_actions_destroy(&actions);
+  const pid_t other = fork();
+  if (other == 0) {
+    const int out = open("cap.o", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(out, 1);
+    execve("/bin/cat", cat, empty); /* an environment that knows nothing of a preload */
+    _exit(99);
+  }
+  VALUE(ended(other));
+  const pid_t third = vfork();
+  if (third == 0) {
+    dup2(fd, 1);
+    execl("/bin/echo", "echo", "vforked", NULL);
+    _exit(99);
+  }
+  VALUE(ended(third));
+  printf("still standard output\n");
+  show("cap.o");
+  show("cap.i");
+  FILE* const pipe = popen("cat > cap.pipe", "w");
+  CALL(fputs("through a pipe", pipe));
+  CALL(pclose(pipe));
+  show("cap.pipe");
+  CALL(close(fd));
+  CALL(unlink("cap.i"));
+  CALL(unlink("cap.o"));
+  CALL(unlink("cap.pipe"));
+}
+
+static void closed_at_exec(void) {
+  const int kept = file_with("cap.kept", ""), gone = open("cap.kept", O_RDWR | O_CLOEXEC);
+  char command[100];
+  snprintf(command, sizeof command, "echo kept >&%d; (echo gone >&%d) 2>/dev/null || echo closed >&%d", kept,
+           gone, kept);
+  CALL(system(command));
+  show("cap.kept");
+  CALL(close(kept));
+  CALL(close(gone));
+  CALL(unlink("cap.kept"));
+}
+
+void cases_processes(void) {
+  fflush(stdout);
+  forks();
+  shells();
+  inherits();
+  closed_at_exec();
+}

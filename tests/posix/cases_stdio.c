@@ -1,0 +1,144 @@
+#include "cases.h"
+
+#include <stdio_ext.h>
+
+static void writing(void) {
+  FILE* file = fopen("cap.f", "w");
+  VALUE(file != NULL);
+  VALUE(fileno(file) >= 0);
+  CALL(fprintf(file, "number %d\n", 42));
+  CALL(fputs("line\n", file));
+  CALL(fwrite("abc", 1, 3, file));
+  CALL(ftell(file));
+  show("cap.f");
+  CALL(fflush(file));
+  show("cap.f");
+  CALL(fseek(file, 2, SEEK_SET));
+  CALL(fputc('X', file));
+  CALL(fseek(file, 0, SEEK_END));
+  CALL(ftell(file));
+  CALL(putc_unlocked('!', file));
+  CALL(write(fileno(file), "?", 1));
+  CALL(fclose(file));
+  show("cap.f");
+  CALL(fopen("cap.none", "r") ? 0 : -1);
+  CALL(fopen("cap.f", "wx") ? 0 : -1);
+}
+
+static void reading(void) {
+  char line[40] = "";
+  int number = 0;
+  FILE* const file = fopen("cap.f", "r");
+  CALL(fscanf(file, "nuXber %d\n", &number));
+  VALUE(number);
+  CALL(fgets(line, sizeof line, file) ? 0 : -1);
+  printf("  %s", line);
+  CALL(fgetc(file));
+  CALL(ungetc('z', file));
+  CALL(getc(file));
+  CALL(fread(line, 1, 40, file));
+  CALL(feof(file) != 0);
+  CALL(ferror(file));
+  rewind(file);
+  CALL(fgetc(file));
+  CALL(fputc('x', file));
+  CALL(ferror(file) != 0);
+  fpos_t place;
+  CALL(fgetpos(file, &place));
+  CALL(fsetpos(file, &place));
+  CALL(fclose(file));
+}
+
+static void updating(void) {
+  FILE* file = fopen("cap.f", "r+");
+  CALL(fseek(file, 3, SEEK_SET));
+  CALL(fwrite("##", 2, 1, file));
+  CALL(fseek(file, 0, SEEK_SET));
+  CALL(fgetc(file));
+  CALL(fclose(file));
+  file = fopen("cap.f", "a+");
+  CALL(ftell(file));
+  CALL(fputs("tail", file));
+  CALL(fseek(file, 0, SEEK_SET));
+  CALL(fgetc(file));
+  CALL(fclose(file));
+  show("cap.f");
+  file = fopen("cap.f", "a");
+  CALL(fputs("more", file));
+  CALL(ftell(file));
+  CALL(fclose(file));
+  show("cap.f");
+  CALL(unlink("cap.f"));
+}
+
+static void descriptors(void) {
+  const int fd = file_with("cap.fd", "0123456789");
+  CALL(fdopen(fd, "q") ? 0 : -1);
+  FILE* const file = fdopen(fd, "r+");
+  CALL(fseek(file, 4, SEEK_SET));
+  CALL(fputs("four", file));
+  CALL(fclose(file));
+  CALL(close(fd));
+  show("cap.fd");
+  FILE* other = fopen("cap.fd", "r");
+  VALUE(fgetc(other));
+  other = freopen("cap.re", "w", other);
+  VALUE(other != NULL);
+  CALL(fputs("reopened", other));
+  CALL(fclose(other));
+  show("cap.re");
+  CALL(unlink("cap.fd"));
+  CALL(unlink("cap.re"));
+}
+
+static void buffers(void) {
+  FILE* const file = fopen("cap.b", "w");
+  CALL(setvbuf(file, NULL, _IONBF, 0));
+  CALL(fputs("now", file));
+  show("cap.b");
+  CALL(fclose(file));
+  FILE* const lines = fopen("cap.b", "w");
+  CALL(setvbuf(lines, NULL, _IOLBF, 100));
+  CALL(fputs("line\npart", lines));
+  show("cap.b");
+  CALL(fclose(lines));
+  show("cap.b");
+  FILE* const full = fopen("cap.b", "w");
+  for (int i = 0; i < 20000; ++i) fprintf(full, "%d\n", i);
+  CALL(fclose(full));
+  struct stat status;
+  stat("cap.b", &status);
+  VALUE(status.st_size);
+  long long sum = 0;
+  int value = 0;
+  FILE* const back = fopen("cap.b", "r");
+  while (fscanf(back, "%d", &value) == 1) sum += value;
+  VALUE(sum);
+  CALL(fclose(back));
+  CALL(unlink("cap.b"));
+}
+
+/* Standard output becomes a captured file and comes back. */
+static void redirected(void) {
+  fflush(stdout);
+  const int kept = dup(1);
+  const int fd = open("cap.out", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  dup2(fd, 1);
+  close(fd);
+  printf("printed\n");
+  puts("put");
+  fflush(stdout);
+  dup2(kept, 1);
+  close(kept);
+  show("cap.out");
+  CALL(unlink("cap.out"));
+}
+
+void cases_stdio(void) {
+  writing();
+  reading();
+  updating();
+  descriptors();
+  buffers();
+  redirected();
+}

@@ -1,0 +1,98 @@
+/* Programs that tests and measurements of capturing start:
+   posix_files make DIR PROCESSES FILES     each process makes so many files DIR/cap.P.I of 1 KiB; prints the seconds
+   posix_files remove DIR PROCESSES FILES   removes them; prints the seconds
+   posix_files log FILE                     appends lines "N\n" with one write each until it is killed; prints each N that was written
+   posix_files calls FILE COUNT             writes one byte at a time at the begin of FILE; prints nanoseconds for a call
+   posix_files small FILE COUNT             so many fwrite of 64 bytes; prints nanoseconds for one */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void make(const char* directory, int process, int files) {
+  char block[1024], name[4096];
+  for (int i = 0; i < files; ++i) {
+    memset(block, 'a' + (process * 31 + i) % 26, sizeof block);
+    snprintf(name, sizeof name, "%s/cap.%d.%d", directory, process, i);
+    const int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0644);
+    if (fd < 0 || write(fd, block, sizeof block) != (ssize_t)sizeof block || close(fd) != 0) {
+      perror(name);
+      _exit(1);
+    }
+  }
+}
+
+static void drop(const char* directory, int process, int files) {
+  char name[4096];
+  for (int i = 0; i < files; ++i) {
+    snprintf(name, sizeof name, "%s/cap.%d.%d", directory, process, i);
+    if (unlink(name) != 0) {
+      perror(name);
+      _exit(1);
+    }
+  }
+}
+
+static int in_processes(void (*work)(const char*, int, int), char** words) {
+  const int processes = atoi(words[1]), files = atoi(words[2]);
+  const double begin = seconds();
+  for (int p = 0; p < processes; ++p) {
+    if (fork() == 0) {
+      work(words[0], p, files);
+      _exit(0);
+    }
+  }
+  int bad = 0;
+  for (int p = 0, status; p < processes; ++p) bad |= wait(&status) < 0 || status != 0;
+  printf("%.6f\n", seconds() - begin);
+  return bad;
+}
+
+static int keep_log(const char* name) {
+  const int fd = open(name, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  for (long n = 0; fd >= 0; ++n) {
+    char line[24];
+    const int size = snprintf(line, sizeof line, "%ld\n", n);
+    if (write(fd, line, (size_t)size) != size || write(1, line, (size_t)size) != size) return 1;
+  }
+  return 1;
+}
+
+static int calls(const char* name, long count) {
+  const int fd = open(name, O_WRONLY | O_CREAT, 0644);
+  const double begin = seconds();
+  for (long i = 0; i < count; ++i)
+    if (pwrite(fd, "x", 1, 0) != 1) return 1;
+  printf("%.2f\n", (seconds() - begin) * 1e9 / (double)count);
+  return 0;
+}
+
+static int small(const char* name, long count) {
+  char record[64];
+  memset(record, 'r', sizeof record);
+  FILE* const file = fopen(name, "w");
+  const double begin = seconds();
+  for (long i = 0; i < count; ++i)
+    if (!file || fwrite(record, sizeof record, 1, file) != 1) return 1;
+  if (fclose(file) != 0) return 1;
+  printf("%.2f\n", (seconds() - begin) * 1e9 / (double)count);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc == 5 && strcmp(argv[1], "make") == 0) return in_processes(make, argv + 2);
+  if (argc == 5 && strcmp(argv[1], "remove") == 0) return in_processes(drop, argv + 2);
+  if (argc == 3 && strcmp(argv[1], "log") == 0) return keep_log(argv[2]);
+  if (argc == 4 && strcmp(argv[1], "calls") == 0) return calls(argv[2], atol(argv[3]));
+  if (argc == 4 && strcmp(argv[1], "small") == 0) return small(argv[2], atol(argv[3]));
+  return 2;
+}

@@ -1,0 +1,172 @@
+"""`sheaf run`: captured files behave as those of the file system, are all there at the end, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
+from tool_case import BIN, SECONDS, ToolCase  # noqa: E402
+
+
+class Capture(ToolCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.work = self.dir / "work"
+        self.work.mkdir()
+
+    def sheaf(self, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([str(word) for word in (BIN / "sheaf", *words)], cwd=self.work, capture_output=True, text=True,
+                              timeout=SECONDS)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def run_captured(self, *command: object, options: tuple[str, ...] = (), check: bool = True):
+        return self.sheaf("run", "--capture", "cap.*:set.sion", *options, "--", *command, check=check)
+
+    def names(self, path: str = "set.sion") -> list[str]:
+        return [line.split()[-1] for line in self.sheaf("ls", path).stdout.splitlines()]
+
+    def content(self, name: str, path: str = "set.sion") -> str:
+        return self.sheaf("cat", "--name", name, path).stdout
+
+    def test_no_call_answers_otherwise_than_on_the_file_system(self) -> None:
+        plain = self.dir / "plain"
+        plain.mkdir()
+        expected = subprocess.run([BIN / "posix_cases"], cwd=plain, capture_output=True, text=True, timeout=SECONDS).stdout
+        found = self.sheaf("run", "--capture", "**cap.*:../set.sion", "--", BIN / "posix_cases")
+        self.assertEqual(found.stdout.splitlines(), expected.splitlines())
+        self.assertEqual(found.stderr, "")
+        self.assertGreater(len(expected.splitlines()), 500)
+        self.assertEqual(list(self.work.iterdir()), [])
+
+    def test_files_are_one_multifile_with_names(self) -> None:
+        self.run_captured(BIN / "posix_files", "make", ".", 4, 50)
+        self.assertEqual(sorted(os.listdir(self.work)), ["set.sion"])
+        self.assertEqual(sorted(self.names()), sorted(f"cap.{p}.{i}" for p in range(4) for i in range(50)))
+        self.assertEqual(self.content("cap.3.7"), chr(ord("a") + (3 * 31 + 7) % 26) * 1024)
+        self.sheaf("verify", "set.sion")
+
+    def test_later_programs_find_the_files_and_change_them(self) -> None:
+        self.run_captured("sh", "-c", "echo one > cap.a; echo other > cap.b")
+        self.run_captured("sh", "-c", "cat cap.a > result; echo two >> cap.a; rm cap.b; ls > listing; mv cap.a cap.c")
+        self.assertEqual((self.work / "result").read_text(), "one\n")
+        self.assertEqual((self.work / "listing").read_text(), "cap.a\nlisting\nresult\nset.sion\nset.sion.container."
+                         + (self.work / "listing").read_text().split("container.")[1])
+        self.assertEqual(self.names(), ["cap.c"])
+        self.assertEqual(self.content("cap.c"), "one\ntwo\n")
+
+    def test_groups_of_a_pattern_name_the_set(self) -> None:
+        self.sheaf("run", "--capture", r"(*).*.part:\1.sion", "--", "sh", "-c", "for i in 1 2 3; do echo $i > a.$i.part; done; "
+                   "echo b > b.9.part; ls *.part > found")
+        self.assertEqual((self.work / "found").read_text(), "a.1.part\na.2.part\na.3.part\nb.9.part\n")
+        self.assertEqual(self.names("a.sion"), ["a.1.part", "a.2.part", "a.3.part"])
+        self.assertEqual(self.content("b.9.part", "b.sion"), "b\n")
+
+    def test_files_of_before_stay_plain_and_are_told_of(self) -> None:
+        (self.work / "cap.old").write_text("old ")
+        done = self.run_captured("sh", "-c", "echo more >> cap.old; echo new > cap.new")
+        self.assertIn("1 plain file matches", done.stderr)
+        self.assertIn("cap.old", done.stderr)
+        self.assertEqual((self.work / "cap.old").read_text(), "old more\n")
+        self.assertEqual(self.names(), ["cap.new"])
+
+    def test_two_jobs_on_one_pattern(self) -> None:
+        jobs = [subprocess.Popen([BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "sh", "-c",
+                                  f"for i in 1 2 3 4 5 6 7 8; do echo {job} > cap.{job}.$i; echo {job} >> cap.both; sleep 0.05; done"],
+                                 cwd=self.work, stderr=subprocess.PIPE) for job in "xy"]
+        for job in jobs:
+            self.assertEqual(job.wait(SECONDS), 0, job.stderr.read())
+            job.stderr.close()
+        self.assertEqual(len(self.names()), 17)
+        self.assertEqual(sorted(self.content("cap.both").split()), ["x"] * 8 + ["y"] * 8)
+
+    def test_patterns_that_clash_are_refused(self) -> None:
+        for words, said in ((("--capture", "a.*:x.sion", "--capture", "a.*:y.sion"), "two sets"),
+                            (("--capture", r"a.*:\1.sion"), "group"), (("--capture", "a.*"), "PATTERN:SET")):
+            done = self.sheaf("run", *words, "--", "true", check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(said, done.stderr)
+
+    def test_a_static_program_is_told_of(self) -> None:
+        source = self.work / "static.c"
+        source.write_text('#include <stdio.h>\nint main(void) { return !fopen("cap.static", "w"); }\n')
+        if subprocess.run(["cc", "-static", "-o", self.work / "static", source], capture_output=True).returncode != 0:
+            self.skipTest("no static C library")
+        for command in (["./static"], ["sh", "-c", "./static; ./static"]):
+            done = self.run_captured(*command)
+            self.assertEqual(done.stderr.count("linked statically"), 1, done.stderr)
+            self.assertIn("cap.static", done.stderr)
+
+    def test_a_view_shows_a_set_as_a_directory(self) -> None:
+        (self.work / "out").mkdir()
+        self.sheaf("run", "--capture", "out/cap.*:set.sion", "--", "sh", "-c", "echo one > out/cap.1; echo two > out/cap.2")
+        done = self.sheaf("run", "--view", "set.sion:seen", "--", "sh", "-c",
+                          "cat seen/out/cap.*; ls seen/out; echo x > seen/out/cap.1 || rm seen/out/cap.2 || echo refused")
+        self.assertEqual(done.stdout, "one\ntwo\ncap.1\ncap.2\nrefused\n")
+        self.assertIn("Read-only", done.stderr)
+        self.assertFalse((self.work / "seen").exists())
+        done = self.sheaf("run", "--view", "set.sion:seen", "--", "tar", "cf", "all.tar", "-C", "seen", ".")
+        done = subprocess.run(["tar", "tf", self.work / "all.tar"], capture_output=True, text=True)
+        self.assertEqual(sorted(done.stdout.split()), ["./", "./out/", "./out/cap.1", "./out/cap.2"])
+
+    def test_what_a_killed_program_wrote_is_there(self) -> None:
+        for round_number in range(int(os.environ.get("KILL_ROUNDS", "5"))):
+            with self.subTest(round_number):
+                self.check_kill(f"cap.log{round_number}")
+
+    def check_kill(self, name: str) -> None:
+        job = subprocess.Popen([BIN / "sheaf", "run", "--capture", "cap.*:set.sion", "--", "sh", "-c",
+                                f"'{BIN}/posix_files' log {name} & echo $! >&2; wait"], cwd=self.work, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        writer = int(job.stderr.readline())
+        time.sleep(random.uniform(0.02, 0.3))
+        os.kill(writer, signal.SIGKILL)
+        told = job.stdout.read().split()
+        job.wait(SECONDS)
+        job.stdout.close()
+        job.stderr.close()
+        kept = self.content(name).split()
+        self.assertGreaterEqual(len(kept), len(told))
+        self.assertLessEqual(len(kept), len(told) + 1)
+        self.assertEqual(kept, [str(i).encode().decode() for i in range(len(kept))])
+
+    def test_a_full_disk_is_an_error_and_keeps_what_was_written(self) -> None:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no rights to mount")
+        script = ('mount -t tmpfs -o size=1m none . && "$0" run --keep-containers --capture "cap.*:set.sion" -- sh -c '
+                  '\'echo first > cap.a; head -c 4000000 /dev/zero > cap.big; echo "code $?"; cat cap.a\'')
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"cd '{self.work}' && mkdir full && cd full && {script}", BIN / "sheaf"],
+                              capture_output=True, text=True, timeout=SECONDS)
+        self.assertIn("No space left", done.stderr)
+        self.assertIn("code 1", done.stdout)
+        self.assertIn("first", done.stdout)
+
+    def test_nothing_stays_in_shared_memory(self) -> None:
+        before = set(os.listdir("/dev/shm"))
+        self.run_captured("sh", "-c", "for i in 1 2 3; do echo $i > cap.$i; done; cat cap.1 | sort > cap.4")
+        self.assertEqual({name for name in set(os.listdir("/dev/shm")) - before if name.startswith("sheaf-capture")}, set())
+
+    def test_python_sees_captured_files(self) -> None:
+        script = ("import os, shutil, pathlib, subprocess, tempfile\n"
+                  "with open('cap.p', 'w') as f: f.write('text\\n' * 1000)\n"
+                  "assert os.path.getsize('cap.p') == 5000 and os.path.exists('cap.p')\n"
+                  "shutil.copy2('cap.p', 'cap.q'); os.replace('cap.q', 'cap.r')\n"
+                  "assert sorted(os.listdir('.')) == ['cap.p', 'cap.r'] + sorted(n for n in os.listdir('.') if 'set' in n)\n"
+                  "with open('cap.out', 'wb') as f: subprocess.run(['echo', 'child'], stdout=f, check=True)\n"
+                  "assert pathlib.Path('cap.out').read_text() == 'child\\n'\n"
+                  "assert [p.name for p in sorted(pathlib.Path('.').glob('cap.*'))] == ['cap.out', 'cap.p', 'cap.r']\n")
+        self.run_captured(shutil.which("python3"), "-c", script)
+        self.assertEqual(sorted(self.names()), ["cap.out", "cap.p", "cap.r"])
+
+
+if __name__ == "__main__":
+    unittest.main()
