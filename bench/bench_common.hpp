@@ -1,11 +1,12 @@
 // bench/bench_common: how all benchmarks here compare Sheaf with its peer.
 //
-// Both do the same job in the same process, in turn (A B, B A, A B, ...): whatever else the machine does meets both alike. In
-// its turn each runs a few times, and the least time counts: virtual machines give memory that lies free for two seconds
-// back to their host, page by page, and the first use of such a page waits for the host (12 microseconds where this was
-// found: a file of 256 MiB takes 0.8 s in such memory instead of 0.07). A run leaves behind, in the sizes in which the same work
-// asks for it again, memory that is there for the next. What is judged is the median over the pairs of
-// the ratio within a pair; its spread is printed with it. Each row ends in a line for machines:
+// Both do the same job in the same process, in turn (A B, B A, A B, ...): whatever else the machine does
+// meets both alike. In its turn each runs a few times, and the least time counts: virtual machines give
+// memory that lies free for two seconds back to their host, page by page, and the first use of such a page
+// waits for the host (12 microseconds where this was found: a file of 256 MiB takes 0.8 s in such memory
+// instead of 0.07). A run leaves behind, in the sizes in which the same work asks for it again, memory that
+// is there for the next. What is judged is the median over the pairs of the ratio within a pair; its spread
+// is printed with it. Each row ends in a line for machines:
 //   RESULT name=<row> fs=<file system> ratio=<median> min=<> max=<> ours=<s> peer=<s> target=<>
 //   pass=<yes|no|->
 #pragma once

@@ -1,10 +1,11 @@
-// Compressed streams: one task that writes particles with compress=zstd:1 against `zstd -1` on a file of the same bytes; and
-// random reads of 64 KiB out of 1 GiB, against 2 ms each.
+// Compressed streams: one task that writes particles with compress=zstd:1 against `zstd -1` on a file of the
+// same bytes; and random reads of 64 KiB out of 1 GiB, against 2 ms each.
 //
-// Why this is fair: both make a file of compressed bytes on the same file system from bytes that are in memory (the peer's file
-// is in the page cache), one thread compresses (--threads: ours; the row with threads is reported, not judged), both find the
-// same level of the same library. The peer's time includes the start of a process, some milliseconds of a second. Reads go to
-// places nobody has read before, in a file that was opened before the clock starts.
+// Why this is fair: both make a file of compressed bytes on the same file system from bytes that are in
+// memory (the peer's file is in the page cache), one thread compresses (--threads: ours; the row with threads
+// is reported, not judged), both find the same level of the same library. The peer's time includes the start
+// of a process, some milliseconds of a second. Reads go to places nobody has read before, in a file that was
+// opened before the clock starts.
 #include <sys/stat.h>
 
 #include <functional>
@@ -44,12 +45,14 @@ int open_multifile(const std::string& path, const std::string& mode, int64_t byt
   sion_int64* chunks = &chunk;
   int* ranks = &rank;
   std::string name = path;
-  const int sid = sion_open(name.data(), mode.c_str(), &ntasks, &nfiles, &chunks, &fsblksize, &ranks, nullptr);
+  const int sid =
+      sion_open(name.data(), mode.c_str(), &ntasks, &nfiles, &chunks, &fsblksize, &ranks, nullptr);
   require(sid >= 0, "sion_open failed");
   return sid;
 }
 
-void write_multifile(const std::string& path, const std::string& mode, const std::vector<particles::Particle>& data, int64_t times) {
+void write_multifile(const std::string& path, const std::string& mode,
+                     const std::vector<particles::Particle>& data, int64_t times) {
   constexpr size_t piece = 1 << 20;
   const auto* bytes = reinterpret_cast<const char*>(data.data());
   const size_t all = data.size() * sizeof data[0];
@@ -62,7 +65,8 @@ void write_multifile(const std::string& path, const std::string& mode, const std
 
 void save(const std::string& path, const std::vector<particles::Particle>& data) {
   std::FILE* f = std::fopen(path.c_str(), "wb");
-  require(f && std::fwrite(data.data(), sizeof data[0], data.size(), f) == data.size() && std::fclose(f) == 0, "cannot write");
+  require(f && std::fwrite(data.data(), sizeof data[0], data.size(), f) == data.size() && std::fclose(f) == 0,
+          "cannot write");
 }
 
 double timed(const std::function<void()>& work) {
@@ -75,18 +79,25 @@ void compare_writing(const std::string& directory, const std::string& fs, int pa
   const bench::Scratch scratch(directory, true, getpid());
   const auto data = make_particles(static_cast<size_t>(bytes));
   save(scratch.file("plain"), data);
-  const std::string peer = "zstd -1 -q -f '" + scratch.file("plain") + "' -o '" + scratch.file("plain.zst") + "'";
-  const auto run_peer = [&] { return Times{timed([&] { require(std::system(peer.c_str()) == 0, "zstd failed"); })}; };
+  const std::string peer =
+      "zstd -1 -q -f '" + scratch.file("plain") + "' -o '" + scratch.file("plain.zst") + "'";
+  const auto run_peer = [&] {
+    return Times{timed([&] { require(std::system(peer.c_str()) == 0, "zstd failed"); })};
+  };
   const auto settle = [&] { bench::wait_for_idle(1); };
   for (const auto& [name, words, target] :
        {std::tuple{"compress.one-task/zstd-1", "wb,compress=zstd:1,compress_threads=0", 0.9},
         std::tuple{"compress.one-task-and-a-thread/zstd-1", "wb,compress=zstd:1,compress_threads=1", 0.0}})
-    bench::compare({{name, true, target, static_cast<double>(bytes)}}, fs, pairs, true,
-                   [&] { return Times{timed([&] { write_multifile(scratch.file("a.sion"), words, data, 1); })}; }, run_peer, settle);
+    bench::compare(
+        {{name, true, target, static_cast<double>(bytes)}}, fs, pairs, true,
+        [&] { return Times{timed([&] { write_multifile(scratch.file("a.sion"), words, data, 1); })}; },
+        run_peer, settle);
   struct stat multifile {};
   require(stat(scratch.file("a.sion").c_str(), &multifile) == 0, "stat failed");
-  std::printf("  on disk: plain %ju, zstd -1 %ju, multifile %jd bytes\n", std::filesystem::file_size(scratch.file("plain")),
-              std::filesystem::file_size(scratch.file("plain.zst")), static_cast<intmax_t>(multifile.st_blocks) * 512);
+  std::printf("  on disk: plain %ju, zstd -1 %ju, multifile %jd bytes\n",
+              std::filesystem::file_size(scratch.file("plain")),
+              std::filesystem::file_size(scratch.file("plain.zst")),
+              static_cast<intmax_t>(multifile.st_blocks) * 512);
 }
 
 void read_at_random(const std::string& directory, const std::string& fs, int64_t bytes, int reads) {
@@ -111,7 +122,8 @@ void read_at_random(const std::string& directory, const std::string& fs, int64_t
       require(found[static_cast<size_t>(k)] == whole[(at + k) % size], "other bytes were read");
   }
   require(sion_close(sid) == 1, "sion_close failed");
-  bench::print_result({"compress.random-64KiB-of-1GiB/2ms", false, 1.0}, fs, ours, std::vector<double>(ours.size(), 2e-3));
+  bench::print_result({"compress.random-64KiB-of-1GiB/2ms", false, 1.0}, fs, ours,
+                      std::vector<double>(ours.size(), 2e-3));
 }
 
 }  // namespace

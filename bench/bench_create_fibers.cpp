@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "bench_common.hpp"
-#include "comm/fiber_comm.hpp"
-#include "multifile/parallel_open.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "storage/shared_handles.hpp"
+#include "metadata/parallel_open.hpp"
+#include "set/parallel_writer.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace {
 
@@ -46,7 +46,8 @@ void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& p
   writer.close();
 }
 
-// The pages that open and close will need: a real task has them from the operating system, not from what is measured.
+// The pages that open and close will need: a real task has them from the operating system, not from what is
+// measured.
 [[gnu::noinline]] void touch_stack() {
   volatile char deep[10 << 10];
   for (size_t at = 0; at < sizeof deep; at += 1 << 10) deep[at] = 1;

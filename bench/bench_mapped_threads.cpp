@@ -1,31 +1,32 @@
-// Mapped access: a checkpoint of 64 tasks that 3 processes read, change and write for 64 tasks again, against the
-// same bytes without mapping.
+// Mapped access: a checkpoint of 64 tasks that 3 processes read, change and write for 64 tasks again, against
+// the same bytes without mapping.
 //
-// The tasks are threads of one process, each with descriptors of its own: of 64 MPI processes on a few cores the
-// times would be those of waking them up, which both sides pay and which hides what mapping costs. Threads sleep
-// where they wait. The code is that of the MPI interface below the arguments.
+// The tasks are threads of one process, each with descriptors of its own: of 64 MPI processes on a few cores
+// the times would be those of waking them up, which both sides pay and which hides what mapping costs.
+// Threads sleep where they wait. The code is that of the MPI interface below the arguments.
 //
 // Two comparisons:
-//   64-3-64  ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read, write, read.
-//   3        3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the same bytes.
+//   64-3-64  ours: 64 tasks write, 3 read mapped and write mapped, 64 read. Peer: 64 tasks write, read,
+//   write, read. 3        3 tasks write (read) 64 streams mapped. Peer: 3 tasks write (read) 3 streams of the
+//   same bytes.
 // The second is the harder one: it gives the peer the fewer tasks and the simpler files as well.
 //
-// Why this is fair: the same bytes in pieces of the same size from (to) the same memory; opening and closing are in
-// the times, which run from the first thread that begins to the last one that ends; threads exist before. Files
-// are new for every run. Everything read is checked.
+// Why this is fair: the same bytes in pieces of the same size from (to) the same memory; opening and closing
+// are in the times, which run from the first thread that begins to the last one that ends; threads exist
+// before. Files are new for every run. Everything read is checked.
 #include <unistd.h>
 
 #include <functional>
 #include <thread>
 
 #include "bench_common.hpp"
-#include "comm/thread_comm.hpp"
+#include "comm_teams/thread_comm.hpp"
 #include "layout/placement.hpp"
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "multifile/parallel_open.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
+#include "metadata/parallel_open.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
 
 namespace {
 
@@ -42,7 +43,8 @@ struct Job {
   std::vector<std::byte> memory;
 
   std::span<const std::byte> piece_at(int64_t at) const {
-    return std::span(memory).subspan(static_cast<size_t>(at % std::ssize(memory)), static_cast<size_t>(piece));
+    return std::span(memory).subspan(static_cast<size_t>(at % std::ssize(memory)),
+                                     static_cast<size_t>(piece));
   }
   // The tasks of a process: blocks, the rest with the last, as an automatic mapped open deals them out.
   std::pair<int, int> tasks_of(int process) const {
@@ -92,7 +94,8 @@ void read_stream(const Job& job, sheaf::ReadStream& stream, int64_t first, int64
     require(stream.read(found) == found.size(), "a stream ends too early");
     const auto expected = job.piece_at(first + done);
     for (size_t i = 0; i + 8 <= found.size(); i += 4096)
-      require(std::memcmp(found.data() + i, expected.data() + i, 8) == 0, "read other bytes than were written");
+      require(std::memcmp(found.data() + i, expected.data() + i, 8) == 0,
+              "read other bytes than were written");
   }
 }
 

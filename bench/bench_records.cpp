@@ -98,8 +98,8 @@ enum class Way { library, library_unguarded, library_beside_stream, stream };
 void multifile_write(Job& job, Way way) {
   FILE* stream = nullptr;
   const bool alone = way == Way::library || way == Way::library_unguarded;
-  const int sid =
-      open_multifile(job, way == Way::library_unguarded ? "wb,journal=off,checksums=off" : "wb", alone ? nullptr : &stream);
+  const int sid = open_multifile(job, way == Way::library_unguarded ? "wb,journal=off,checksums=off" : "wb",
+                                 alone ? nullptr : &stream);
   if (way == Way::stream) {
     each_record(job, [&](char* r) { return std::fwrite(r, job.record, 1, stream) == 1; });
   } else {
@@ -137,9 +137,7 @@ int main(int argc, char** argv) {
     job.plain = scratch.file("plain");
     job.multifile = scratch.file("multifile");
     const std::string size = "." + std::to_string(record) + "B";
-    const auto write_ours = [&](Way way) {
-      return Times{timed([&] { multifile_write(job, way); })};
-    };
+    const auto write_ours = [&](Way way) { return Times{timed([&] { multifile_write(job, way); })}; };
     const auto write_peer = [&](size_t buffer) { return Times{timed([&] { plain_write(job, buffer); })}; };
 
     bench::compare(
@@ -156,8 +154,8 @@ int main(int argc, char** argv) {
         {{"floor:write(2)/fwrite" + size}}, fs, pairs, true,
         [&] { return Times{timed([&] { bare_write(job); })}; }, [&] { return write_peer(0); }, settle);
     bench::compare(
-        {{"fwrite-on-handed-stream/fwrite" + size}}, fs, pairs, true,
-        [&] { return write_ours(Way::stream); }, [&] { return write_peer(0); }, settle);
+        {{"fwrite-on-handed-stream/fwrite" + size}}, fs, pairs, true, [&] { return write_ours(Way::stream); },
+        [&] { return write_peer(0); }, settle);
     plain_write(job, 0);
     multifile_write(job, Way::library);
     bench::compare(

@@ -1,7 +1,8 @@
-// Recovery of an unclosed multifile of very many tasks: what its program had flushed is found by a repair, against reading
-// the same bytes of metadata and journal, and in little memory.
+// Recovery of an unclosed multifile of very many tasks: what its program had flushed is found by a repair,
+// against reading the same bytes of metadata and journal, and in little memory.
 //
-// One row for the time of the repair, one for that of a serial open; `peak` is what the process grew by, per task.
+// One row for the time of the repair, one for that of a serial open; `peak` is what the process grew by, per
+// task.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,9 +10,9 @@
 #include <numeric>
 
 #include "bench_common.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/serial_writer.hpp"
+#include "recovery/repair.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
 
 namespace {
 
@@ -20,7 +21,8 @@ using bench::require;
 void make(const std::string& path, int64_t tasks) {
   std::vector<int64_t> sizes(static_cast<size_t>(tasks), 64), ranks(sizes.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  sheaf::SerialWriter writer(sheaf::posix_store(), {path, sizes, ranks, 64, true}, sheaf::parse_open_mode("w"));
+  sheaf::SerialWriter writer(sheaf::posix_store(), {path, sizes, ranks, 64, true},
+                             sheaf::parse_open_mode("w"));
   const std::vector<std::byte> record(48, std::byte{7});
   for (int64_t t = 0; t < tasks; ++t) {
     writer.select(t);
@@ -48,9 +50,11 @@ void measure(const char* name, const std::string& fs, int64_t tasks, double limi
     const double seconds = bench::now() - start;
     const double bytes = 1024.0 * static_cast<double>(peak_kib() - before) / static_cast<double>(tasks);
     const char* pass = limit == 0 ? "-" : seconds <= limit && bytes <= 64 ? "yes" : "no";
-    std::printf("RESULT name=%s fs=%s ratio=%.4g min=%.4g max=%.4g ours=%.4g peer=%.4g target=%s%.4g pass=%s\n", name, fs.c_str(),
-                seconds, seconds, seconds, seconds, bytes, limit == 0 ? "" : "<=", limit, pass);
-    std::printf("  %s: %lld tasks, %.3f s, %.1f bytes per task\n", name, static_cast<long long>(tasks), seconds, bytes);
+    std::printf(
+        "RESULT name=%s fs=%s ratio=%.4g min=%.4g max=%.4g ours=%.4g peer=%.4g target=%s%.4g pass=%s\n", name,
+        fs.c_str(), seconds, seconds, seconds, seconds, bytes, limit == 0 ? "" : "<=", limit, pass);
+    std::printf("  %s: %lld tasks, %.3f s, %.1f bytes per task\n", name, static_cast<long long>(tasks),
+                seconds, bytes);
     std::fflush(stdout);
     _exit(0);
   }
@@ -79,7 +83,8 @@ int main(int argc, char** argv) {
   }
   measure("recovery.open", fs, tasks, 0, [&] {
     sheaf::SerialReader reader(sheaf::posix_store(), path, sheaf::parse_open_mode("r"));
-    require(reader.facts().unclosed && reader.multifile().data_bytes() == 48 * tasks, "the open has lost bytes");
+    require(reader.facts().unclosed && reader.multifile().data_bytes() == 48 * tasks,
+            "the open has lost bytes");
   });
   measure("recovery.repair", fs, tasks, 2, [&] {
     sheaf::WorkProgress quiet;

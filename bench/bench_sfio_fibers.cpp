@@ -1,6 +1,6 @@
 // Striped files on more nodes than there are: the real client and listener code over a modelled network and
-// modelled disks, in virtual time (comm/fiber_messages.hpp). Every node computes and serves, as in the
-// measurements of the SFIO paper: each compute task writes its range over all listeners. Reports the
+// modelled disks, in virtual time (support/fibers/fiber_messages.hpp). Every node computes and serves, as in
+// the measurements of the SFIO paper: each compute task writes its range over all listeners. Reports the
 // bandwidth per listener relative to that of one node; it is to stay within 10 % while their number grows.
 // Processor time is not modelled.
 //
@@ -19,15 +19,15 @@
 #include <vector>
 
 #include "bench_common.hpp"
-#include "comm/fiber_comm.hpp"
-#include "comm/fiber_messages.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/memory_store.hpp"
-#include "stripedfile/collective.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
-#include "stripedfile/session.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "stripedfile/session/collective.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
+#include "stripedfile/session/session.hpp"
 #include "stripedfile/striped_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/fibers/fiber_messages.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace {
 
@@ -204,16 +204,21 @@ int main(int argc, char** argv) {
     const double seconds = write_all(nodes, data, unit, model).seconds;
     if (nodes == 1) one = seconds;
     std::printf("  %3d nodes: %8.1f MB/s per listener, %9.1f MB/s in all (simulated)\n", nodes,
-                1e-6 * static_cast<double>(bytes) / seconds, 1e-6 * static_cast<double>(bytes) * nodes / seconds);
-    bench::print_result({"sfio-scaling-" + std::to_string(nodes) + "-nodes-simulated", true, 0.9, 0}, "model", {seconds}, {one});
+                1e-6 * static_cast<double>(bytes) / seconds,
+                1e-6 * static_cast<double>(bytes) * nodes / seconds);
+    bench::print_result({"sfio-scaling-" + std::to_string(nodes) + "-nodes-simulated", true, 0.9, 0}, "model",
+                        {seconds}, {one});
   }
   for (int nodes = 1; nodes <= most; nodes *= 2) {
-    const auto small = std::span(data).first(std::min(data.size(), static_cast<size_t>(nodes * default_room / 2)));
+    const auto small =
+        std::span(data).first(std::min(data.size(), static_cast<size_t>(nodes * default_room / 2)));
     const Outcome outcome = write_all(nodes, small, unit, model);
     const double calls = static_cast<double>(nodes) * nodes;  // every task's call touches every listener
     const std::string name = "sfio-" + std::to_string(nodes) + "-nodes/call-and-listener";
-    bench::print_result({"messages-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.messages)}, {calls});
-    bench::print_result({"disk-requests-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.disk_requests)}, {calls});
+    bench::print_result({"messages-" + name, false, 1, 0}, "model", {static_cast<double>(outcome.messages)},
+                        {calls});
+    bench::print_result({"disk-requests-" + name, false, 1, 0}, "model",
+                        {static_cast<double>(outcome.disk_requests)}, {calls});
   }
   for (int nodes = 4; nodes <= most; nodes *= 2) compare_collective(nodes, data, model);
   return 0;

@@ -7,8 +7,8 @@
 // removed, with their pages, outside the time. The peer makes the plain system calls, nothing in between.
 // While one process writes alone, the others sleep. Everything read is checked.
 //
-// Plain files have no checksums: multifiles are written without, but in the rows `default`, which say what these and the
-// journal cost.
+// Plain files have no checksums: multifiles are written without, but in the rows `default`, which say what
+// these and the journal cost.
 #include <mpi.h>
 
 #include <fcntl.h>
@@ -137,8 +137,8 @@ Times one_writer(Job& job, Job& alone) {
   return times;
 }
 
-// What several processes can reach at all in one file: without any library, each writes its part of the file, the next one
-// when the one before is done, so that no two ever want the same thing.
+// What several processes can reach at all in one file: without any library, each writes its part of the file,
+// the next one when the one before is done, so that no two ever want the same thing.
 Times in_turn(Job& job, sem_t* turns) {
   const std::string path = job.directory + "/single";
   return {quiet::timed(job.rank, [&] {
@@ -193,7 +193,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &job.ntasks);
   const std::string parent = options.text("--dir", ".");
   const int pairs = static_cast<int>(options.number("--pairs", 7));
-  const std::string only = options.text("--only", "auto,one");  // of auto, one, default, in-turn, sweep, alignment
+  const std::string only =
+      options.text("--only", "auto,one");  // of auto, one, default, in-turn, sweep, alignment
   const auto patience = static_cast<double>(options.number("--patience", 3));
   job.bytes = options.number("--bytes", 64 << 20);
   job.piece = options.number("--piece", 1 << 20);
@@ -229,9 +230,11 @@ int main(int argc, char** argv) {
           [&] { return multifile(job, "bw,files=auto,checksums=off", 1); }, peer, settle);
     if (chosen("default")) {
       const auto safe = [&] { return multifile(job, "bw,files=auto", 1); };
-      bench::compare(rows("default/task-local", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe, peer, settle);
-      bench::compare(rows("default/no-journal-no-checksums", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe,
-                     [&] { return multifile(job, "bw,files=auto,journal=off,checksums=off", 1); }, settle);
+      bench::compare(rows("default/task-local", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe, peer,
+                     settle);
+      bench::compare(
+          rows("default/no-journal-no-checksums", 1 / 1.1, 1 / 1.1, total), fs, pairs, print, safe,
+          [&] { return multifile(job, "bw,files=auto,journal=off,checksums=off", 1); }, settle);
     }
     Job alone{};
     if (chosen("one") || chosen("in-turn")) {
@@ -243,15 +246,19 @@ int main(int argc, char** argv) {
     if (chosen("one"))
       bench::compare(
           rows("one-file/one-writer", 0.95, 0.95, total), fs, pairs, print,
-          [&] { return multifile(job, "bw,checksums=off", 1); }, [&] { return one_writer(job, alone); }, settle);
+          [&] { return multifile(job, "bw,checksums=off", 1); }, [&] { return one_writer(job, alone); },
+          settle);
     if (chosen("in-turn")) {
       sem_t* const turns = semaphores(job);
-      const Row written{"write.one-file/in-turn", true, 0, total}, limit{"write.in-turn/one-writer", true, 0, total};
+      const Row written{"write.one-file/in-turn", true, 0, total},
+          limit{"write.in-turn/one-writer", true, 0, total};
       const auto first = [](Times times) { return Times{times.front()}; };
-      bench::compare({written}, fs, pairs, print, [&] { return first(multifile(job, "bw,checksums=off", 1)); },
-                     [&] { return in_turn(job, turns); }, settle);
-      bench::compare({limit}, fs, pairs, print, [&] { return in_turn(job, turns); },
-                     [&] { return first(one_writer(job, alone)); }, settle);
+      bench::compare(
+          {written}, fs, pairs, print, [&] { return first(multifile(job, "bw,checksums=off", 1)); },
+          [&] { return in_turn(job, turns); }, settle);
+      bench::compare(
+          {limit}, fs, pairs, print, [&] { return in_turn(job, turns); },
+          [&] { return first(one_writer(job, alone)); }, settle);
     }
     if (chosen("sweep"))
       for (int files = 1; files <= job.ntasks; files *= 2)

@@ -1,11 +1,12 @@
 // Collective writing of many small requests.
 //
-// Rows `multifiles`: N multifiles, each with one collective write of 4 KiB per task, against the same N with sion_fwrite, in
-// blocks that the library chooses on both sides: time, and of the last of them (all are alike) size and allocated bytes.
-// --total files in all, at most as many at once as --room bytes hold. They are judged where the file system's blocks are 2
-// MiB or more, as on tmpfs mounted with huge=always; elsewhere they are only reported. Row `calls`: one multifile with N
-// collective calls against N MPI_File_write_at_all of this MPI, which write the same bytes to the same places of their
-// file. A time includes opening and closing; files are new.
+// Rows `multifiles`: N multifiles, each with one collective write of 4 KiB per task, against the same N with
+// sion_fwrite, in blocks that the library chooses on both sides: time, and of the last of them (all are
+// alike) size and allocated bytes.
+// --total files in all, at most as many at once as --room bytes hold. They are judged where the file system's
+// blocks are 2 MiB or more, as on tmpfs mounted with huge=always; elsewhere they are only reported. Row
+// `calls`: one multifile with N collective calls against N MPI_File_write_at_all of this MPI, which write the
+// same bytes to the same places of their file. A time includes opening and closing; files are new.
 #include <mpi.h>
 
 #include <sys/stat.h>
@@ -37,7 +38,8 @@ int open_to_write(const Job& job, const std::string& name, const char* mode) {
   int files = 1;
   int rank = job.rank;
   const MPI_Comm all = MPI_COMM_NULL;
-  const int sid = sion_paropen_mpi(name.c_str(), mode, &files, MPI_COMM_WORLD, &all, &chunk, &fsblksize, &rank, nullptr, nullptr);
+  const int sid = sion_paropen_mpi(name.c_str(), mode, &files, MPI_COMM_WORLD, &all, &chunk, &fsblksize,
+                                   &rank, nullptr, nullptr);
   require(sid >= 0, "sion_paropen_mpi failed");
   return sid;
 }
@@ -77,7 +79,8 @@ double calls(Job& job) {
   return quiet::timed(job.rank, [&] {
     const int sid = open_to_write(job, job.file(0), "bw,collective");
     for (int64_t i = 0; i < job.count; ++i)
-      require(sion_coll_fwrite(job.memory.data(), 1, job.memory.size(), sid) == job.memory.size(), "the write failed");
+      require(sion_coll_fwrite(job.memory.data(), 1, job.memory.size(), sid) == job.memory.size(),
+              "the write failed");
     require(sion_parclose_mpi(sid) == 1, "sion_parclose_mpi failed");
   });
 }
@@ -85,8 +88,9 @@ double calls(Job& job) {
 double write_at_all(Job& job) {
   return quiet::timed(job.rank, [&] {
     MPI_File file;
-    require(MPI_File_open(MPI_COMM_WORLD, job.file(1).c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) ==
-                MPI_SUCCESS, "MPI_File_open failed");
+    require(MPI_File_open(MPI_COMM_WORLD, job.file(1).c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
+                          MPI_INFO_NULL, &file) == MPI_SUCCESS,
+            "MPI_File_open failed");
     for (int64_t i = 0; i < job.count; ++i)
       require(MPI_File_write_at_all(file, (i * job.ntasks + job.rank) * job.bytes, job.memory.data(),
                                     static_cast<int>(job.bytes), MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS,
@@ -135,8 +139,9 @@ int main(int argc, char** argv) {
       job.count = std::clamp<int64_t>(room / of_one, 1, total);
       const auto rounds = static_cast<int>((total + job.count - 1) / job.count);
       if (print)
-        std::printf("blocks of %lld bytes: multifiles are %s; %d pairs of %lld\n", static_cast<long long>(block),
-                    judged ? "judged" : "only reported", rounds, static_cast<long long>(job.count));
+        std::printf("blocks of %lld bytes: multifiles are %s; %d pairs of %lld\n",
+                    static_cast<long long>(block), judged ? "judged" : "only reported", rounds,
+                    static_cast<long long>(job.count));
       std::pair<double, double> ours, peer;
       const auto together = [&] {
         const double time = multifiles(job, "bw,collective", sion_coll_fwrite);
@@ -149,7 +154,8 @@ int main(int argc, char** argv) {
         return Times{time};
       };
       const auto row = [&](const char* what, double target) {
-        return Row{std::string("collective.") + what + "/independent." + tasks, false, judged ? target : 0, 0};
+        return Row{std::string("collective.") + what + "/independent." + tasks, false, judged ? target : 0,
+                   0};
       };
       bench::compare({row("multifiles", 0.5)}, fs, rounds, print, together, alone, settle);
       if (print) bench::print_result(row("size", 0.02), fs, {ours.first}, {peer.first});
@@ -157,8 +163,9 @@ int main(int argc, char** argv) {
     }
     if (only.find("calls") != std::string::npos) {
       job.count = requests;
-      bench::compare({{"collective.calls/write_at_all." + tasks, false, 0.5, 0}}, fs, pairs, print,
-                     [&] { return Times{calls(job)}; }, [&] { return Times{write_at_all(job)}; }, settle);
+      bench::compare(
+          {{"collective.calls/write_at_all." + tasks, false, 0.5, 0}}, fs, pairs, print,
+          [&] { return Times{calls(job)}; }, [&] { return Times{write_at_all(job)}; }, settle);
     }
   }
   MPI_Finalize();

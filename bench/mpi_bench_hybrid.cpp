@@ -1,10 +1,10 @@
-// Writing and reading a multifile by all threads of a few processes (--threads N) or by as many processes as there
-// are tasks. bench_hybrid.py starts both kinds in turn and compares them.
+// Writing and reading a multifile by all threads of a few processes (--threads N) or by as many processes as
+// there are tasks. bench_hybrid.py starts both kinds in turn and compares them.
 //
-// A time runs from one agreed moment to the end of the last task's close, opening included; the threads exist before.
-// Every task moves the same bytes in pieces from (to) memory of its own. Files are new for each run. Everything read
-// is checked. Prints {"write": seconds, "read": seconds, "processors": seconds of processor time of all tasks for both},
-// medians of some runs behind one that is not counted.
+// A time runs from one agreed moment to the end of the last task's close, opening included; the threads exist
+// before. Every task moves the same bytes in pieces from (to) memory of its own. Files are new for each run.
+// Everything read is checked. Prints {"write": seconds, "read": seconds, "processors": seconds of processor
+// time of all tasks for both}, medians of some runs behind one that is not counted.
 #include <mpi.h>
 #include <omp.h>
 

@@ -1,14 +1,15 @@
-// Bandwidth of striped files per node, while nodes are added up to the cores of the machine. A node is one core: its tasks are
-// bound to it, and every node both computes and serves, as in the measurements of the SFIO paper. One node and K nodes in turn,
-// each on a communicator of its own, the other tasks asleep; every compute task writes, then reads, a range of its own over all
-// listeners. The ratio is bandwidth per listener with K nodes / with one: 1 is linear. The file has the same stripes both
-// times. Beyond the cores: bench_sfio_fibers.
-//   mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR    the second half of the tasks are listeners, one on every core
-//   mpirun -np K mpi_bench_sfio_nodes_openmpi --threads      an I/O thread in every task
+// Bandwidth of striped files per node, while nodes are added up to the cores of the machine. A node is one
+// core: its tasks are bound to it, and every node both computes and serves, as in the measurements of the
+// SFIO paper. One node and K nodes in turn, each on a communicator of its own, the other tasks asleep; every
+// compute task writes, then reads, a range of its own over all listeners. The ratio is bandwidth per listener
+// with K nodes / with one: 1 is linear. The file has the same stripes both times. Beyond the cores:
+// bench_sfio_fibers.
+//   mpirun -np 2*K mpi_bench_sfio_nodes_openmpi --dir DIR    the second half of the tasks are listeners, one
+//   on every core mpirun -np K mpi_bench_sfio_nodes_openmpi --threads      an I/O thread in every task
 //     [--pairs N] [--bytes B per compute task] [--unit U] [--subfiles S]
-// Rows without a target: the same from memory of sfio_malloc() ("lent"), faster with any number of nodes, with one most of all; and
-// what the machine allows: `plain`, where every core writes with pwrite to a file of its own; `limit`, where it goes to the listeners
-// in contiguous messages.
+// Rows without a target: the same from memory of sfio_malloc() ("lent"), faster with any number of nodes,
+// with one most of all; and what the machine allows: `plain`, where every core writes with pwrite to a file
+// of its own; `limit`, where it goes to the listeners in contiguous messages.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -59,8 +60,10 @@ bench::Times striped(const Setting& setting, MPI_Comm nodes, int listeners, char
   bench::require(f != nullptr, "mopen");
   const int64_t at = setting.bytes * setting.node;
   const auto bytes = static_cast<size_t>(setting.bytes);
-  times[0] = timed(sfio_comm(), [&] { bench::require(sfio_mwritec(f, at, data, bytes) == setting.bytes, "mwritec"); });
-  times[1] = timed(sfio_comm(), [&] { bench::require(sfio_mreadc(f, at, data, bytes) == setting.bytes, "mreadc"); });
+  times[0] = timed(sfio_comm(),
+                   [&] { bench::require(sfio_mwritec(f, at, data, bytes) == setting.bytes, "mwritec"); });
+  times[1] =
+      timed(sfio_comm(), [&] { bench::require(sfio_mreadc(f, at, data, bytes) == setting.bytes, "mreadc"); });
   sfio_mclose(f);
   sfio_mdelete(name.c_str());
   sfio_stop();
@@ -110,8 +113,9 @@ void compare(const Setting& setting, const std::vector<bench::Row>& rows, int me
     quiet::barrier();
     return times;
   };
-  bench::compare(rows, bench::file_system_of(setting.dir), setting.pairs, me == 0, [&] { return with(setting.nodes); },
-                 [&] { return with(1); }, [] {});
+  bench::compare(
+      rows, bench::file_system_of(setting.dir), setting.pairs, me == 0, [&] { return with(setting.nodes); },
+      [&] { return with(1); }, [] {});
 }
 
 }  // namespace
@@ -142,9 +146,11 @@ int main(int argc, char** argv) {
   std::vector<char> data(static_cast<size_t>(setting.computes ? setting.bytes : 0), 'x');
   quiet::barrier();
 
-  const std::string on = std::to_string(setting.nodes) + "-nodes" + (setting.threads ? "-threads" : "") + "/one";
+  const std::string on =
+      std::to_string(setting.nodes) + "-nodes" + (setting.threads ? "-threads" : "") + "/one";
   const auto unit = std::to_string(setting.unit);
-  compare(setting, {{"sfio-per-listener-plain-" + on, true, 0, 0}}, me, [&](MPI_Comm comm, int) { return plain(setting, comm, data); });
+  compare(setting, {{"sfio-per-listener-plain-" + on, true, 0, 0}}, me,
+          [&](MPI_Comm comm, int) { return plain(setting, comm, data); });
   if (!setting.threads)
     compare(setting, {{"sfio-per-listener-limit-" + on, true, 0, 0}}, me,
             [&](MPI_Comm comm, int nodes) { return limit(setting, comm, nodes, data); });
@@ -155,8 +161,10 @@ int main(int argc, char** argv) {
     const std::string row = std::string("sfio-per-listener-") + (lends ? "lent-" : "");
     const double target = lends ? 0 : 0.9;
     char* const memory = lends ? lent : data.data();
-    compare(setting, {{row + "write-" + unit + "B-" + on, true, target, 0}, {row + "read-" + unit + "B-" + on, true, target, 0}}, me,
-            [&](MPI_Comm comm, int nodes) { return striped(setting, comm, nodes, memory); });
+    compare(setting,
+            {{row + "write-" + unit + "B-" + on, true, target, 0},
+             {row + "read-" + unit + "B-" + on, true, target, 0}},
+            me, [&](MPI_Comm comm, int nodes) { return striped(setting, comm, nodes, memory); });
   }
   sfio_free(lent);
   quiet::barrier();

@@ -1,5 +1,6 @@
-// bench/sfio_limit: the physical limit that striped files are measured against: the same bytes as contiguous messages of the
-// listeners' buffer size to the same tasks, which write them with pwrite, one message while the next one comes.
+// bench/sfio_limit: the physical limit that striped files are measured against: the same bytes as contiguous
+// messages of the listeners' buffer size to the same tasks, which write them with pwrite, one message while
+// the next one comes.
 #pragma once
 
 #include <fcntl.h>
@@ -43,8 +44,8 @@ inline void send(const Stream& stream, std::vector<char>& data) {
         const int task = stream.compute + static_cast<int>(l);
         static char answer;
         MPI_Irecv(&answer, 1, MPI_BYTE, task, done_tag, stream.comm, &answers[l].emplace_back());
-        MPI_Isend(data.data() + static_cast<int64_t>(l) * share + sent[l], static_cast<int>(n), MPI_BYTE, task, data_tag, stream.comm,
-                  &message);
+        MPI_Isend(data.data() + static_cast<int64_t>(l) * share + sent[l], static_cast<int>(n), MPI_BYTE,
+                  task, data_tag, stream.comm, &message);
         MPI_Request_free(&message);
         sent[l] += n;
       }
@@ -67,7 +68,8 @@ inline void receive(const Stream& stream, const std::string& path) {
   const int64_t messages = (share + stream.room - 1) / stream.room * stream.compute;
   const auto listen = [&](int i) {
     memory[i].resize(static_cast<size_t>(stream.room));
-    MPI_Irecv(memory[i].data(), static_cast<int>(stream.room), MPI_BYTE, MPI_ANY_SOURCE, data_tag, stream.comm, &requests[i]);
+    MPI_Irecv(memory[i].data(), static_cast<int>(stream.room), MPI_BYTE, MPI_ANY_SOURCE, data_tag,
+              stream.comm, &requests[i]);
   };
   for (int i = 0; i < std::min<int64_t>(messages, 2); ++i) listen(i);
   off_t at = 0;

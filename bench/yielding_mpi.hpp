@@ -1,4 +1,5 @@
-// bench/yielding_mpi: waiting for other tasks as the library does, for times that a long sleep (quiet_mpi.hpp) would add to.
+// bench/yielding_mpi: waiting for other tasks as the library does, for times that a long sleep
+// (quiet_mpi.hpp) would add to.
 #pragma once
 
 #include <mpi.h>

@@ -16,7 +16,7 @@ target_link_libraries(sheaf_mpiio PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 set_target_properties(sheaf_mpiio PROPERTIES LINK_DEPENDS ${front}/exports.map)
 install(TARGETS sheaf_mpiio LIBRARY DESTINATION ${SHEAF_LIB})
 
-file(GLOB mpiio_sources CONFIGURE_DEPENDS src/api/mpiio/*.cpp)
+sheaf_rooms(mpiio_sources ${SHEAF_MPIIO_ROOMS})
 set(mpiio_exports ${PROJECT_SOURCE_DIR}/src/api/mpiio/exports.map)
 set(interfaces "")
 foreach(mpi ${SHEAF_MPIS})

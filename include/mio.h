@@ -1,5 +1,6 @@
-/* mio.h: the name under which programs of the SFIO paper know sfio.h. Such programs begin in _main(), after the library has
- * started MPI and the listeners (link sheaf_sfio_main), and ask for their number among the compute tasks with rank(). */
+/* mio.h: the name under which programs of the SFIO paper know sfio.h. Such programs begin in _main(), after
+ * the library has started MPI and the listeners (link sheaf_sfio_main), and ask for their number among the
+ * compute tasks with rank(). */
 #ifndef MIO_H
 #define MIO_H
 
@@ -9,7 +10,7 @@
 extern "C" {
 #endif
 
-int _main(int argc, char *argv[]);
+int _main(int argc, char* argv[]);
 int rank(void);
 
 #ifdef __cplusplus

@@ -15,8 +15,9 @@
 extern "C" {
 #endif
 
-/* Message of the last call of this thread that failed, "" if none has. Valid until the thread's next failing call. */
-const char *sheaf_last_error(void);
+/* Message of the last call of this thread that failed, "" if none has. Valid until the thread's next failing
+ * call. */
+const char* sheaf_last_error(void);
 
 /* What kind of error that was: "invalid_argument", "wrong_mode", "not_found", "permission", "io", "no_space",
  * "not_a_multifile", "unsupported", "damaged", "unclosed", "out_of_range", "mismatch", "foreign"; "ok" if
@@ -24,8 +25,8 @@ const char *sheaf_last_error(void);
  * NULL. Static storage. */
 const char* sheaf_last_error_kind(int* errno_value, int* task);
 
-/* Whether failing calls also print their message on stderr (they do at first). For the whole process. Returns the
- * setting before. */
+/* Whether failing calls also print their message on stderr (they do at first). For the whole process. Returns
+ * the setting before. */
 int sheaf_print_errors(int on);
 
 /* Gives up a handle that is open for writing, without closing: what was flushed is found, as after the death
@@ -44,7 +45,7 @@ int sheaf_generic_register_allgather_cb(int aid, int allgather_cb(const void* mi
 
 /* Version of the library that the program runs with, as SHEAF_VERSION_STRING tells that of the headers.
  * Static storage. */
-const char *sheaf_version(void);
+const char* sheaf_version(void);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* SION_Base: arguments of the open calls, and what the calls on an open multifile tell. Copying an object copies
- * nothing: the copy is as if made by default. Does not close. */
+/* SION_Base: arguments of the open calls, and what the calls on an open multifile tell. Copying an object
+ * copies nothing: the copy is as if made by default. Does not close. */
 #ifndef SION_CXX_BASE_HPP
 #define SION_CXX_BASE_HPP
 
@@ -13,11 +13,11 @@
 class SION_Base {
  public:
   SION_Base() {}
-  SION_Base(const SION_Base &) {}
+  SION_Base(const SION_Base&) {}
   ~SION_Base() { std::free(_sion_file_name); }
 
   /* Owned by the object; NULL before a name is set. */
-  char *getSionFileName() const { return _sion_file_name; }
+  char* getSionFileName() const { return _sion_file_name; }
 
   void setMode(std::string mode) { _mode = mode; }
   std::string getMode() const { return _mode; }
@@ -31,10 +31,10 @@ class SION_Base {
   sion_int64 getChunkSize() const { return _chunk_size; }
 
   /* Arrays over all tasks, of serial opens. They stay the caller's. */
-  void setChunkSizes(sion_int64 *chunk_sizes) { _chunk_sizes = chunk_sizes; }
-  sion_int64 *getChunkSizes() const { return _chunk_sizes; }
-  void setGlobalRanks(int *global_ranks) { _global_ranks = global_ranks; }
-  int *getGlobalRanks() const { return _global_ranks; }
+  void setChunkSizes(sion_int64* chunk_sizes) { _chunk_sizes = chunk_sizes; }
+  sion_int64* getChunkSizes() const { return _chunk_sizes; }
+  void setGlobalRanks(int* global_ranks) { _global_ranks = global_ranks; }
+  int* getGlobalRanks() const { return _global_ranks; }
 
   void setFileSystemBlockSize(sion_int32 fs_blk_size) { _fs_blk_size = fs_blk_size; }
   sion_int32 getFileSystemBlockSize() const { return _fs_blk_size; }
@@ -52,21 +52,21 @@ class SION_Base {
   sion_int64 getPosition() const { return sion_get_position(_sid); }
 
  protected:
-  void setSionFileName(const std::string &name) {
+  void setSionFileName(const std::string& name) {
     std::free(_sion_file_name);
     _sion_file_name = strdup(name.c_str());
   }
 
-  char *_sion_file_name = NULL;
+  char* _sion_file_name = NULL;
   std::string _mode;
   int _num_files = 1;
   int _num_tasks = 1;
   int _rank = 0;
-  sion_int64 *_chunk_sizes = NULL;
+  sion_int64* _chunk_sizes = NULL;
   sion_int64 _chunk_size = 0;
   sion_int32 _fs_blk_size = -1;
-  int *_global_ranks = NULL;
-  FILE *_file_ptr = NULL;
+  int* _global_ranks = NULL;
+  FILE* _file_ptr = NULL;
   int _number_of_elements_sucessfully_read = 0;
   int _return_code = 0;
   int _sid = -9999;
@@ -78,7 +78,7 @@ class SION_Base {
   sion_int64 _position = 0;
 
  private:
-  SION_Base &operator=(const SION_Base &);
+  SION_Base& operator=(const SION_Base&);
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* sionlib::mpi::SIONFile: a multifile in an MPI program; include <mpi.h> first. Calls leave their result in
- * getReturnCode() (open: the handle). open, close, and write and read of several items are collective. The destructor
- * does not close. */
+ * getReturnCode() (open: the handle). open, close, and write and read of several items are collective. The
+ * destructor does not close. */
 #ifndef SION_CXX_MPI_HPP
 #define SION_CXX_MPI_HPP
 
@@ -29,12 +29,16 @@ class SIONFile : public SION_Base {
     _num_files = num_files;
     _chunk_size = 2097152;
   }
-  SIONFile(const SIONFile &)
-      : SION_Base(), _new_sion_file_name(NULL), _g_comm(MPI_COMM_WORLD), _l_comm(MPI_COMM_WORLD), _global_rank(0) {}
+  SIONFile(const SIONFile&)
+      : SION_Base(),
+        _new_sion_file_name(NULL),
+        _g_comm(MPI_COMM_WORLD),
+        _l_comm(MPI_COMM_WORLD),
+        _global_rank(0) {}
   virtual ~SIONFile() { std::free(_new_sion_file_name); }
 
   /* Name of this task's physical file once open; owned by the object. */
-  char *getNewSionFileName() const { return _new_sion_file_name; }
+  char* getNewSionFileName() const { return _new_sion_file_name; }
 
   void setLocalCommunicator(MPI_Comm lComm) { _l_comm = lComm; }
   MPI_Comm getLocalCommunicator() const { return _l_comm; }
@@ -60,31 +64,31 @@ class SIONFile : public SION_Base {
 
   /* Collective: `length` items of `unit` bytes from data.data(). */
   template <class T>
-  void write(T &data, int unit, int length) {
+  void write(T& data, int unit, int length) {
     _return_code = static_cast<int>(
         sion_coll_fwrite_mpi(data.data(), static_cast<size_t>(unit), static_cast<size_t>(length), _sid));
   }
 
   template <class T>
-  void read(T *data) {
+  void read(T* data) {
     get(data, sizeof(T));
   }
 
   /* Collective. */
   template <class T>
-  void read(T *data, int unit, int length) {
+  void read(T* data, int unit, int length) {
     _return_code = static_cast<int>(
         sion_coll_fread_mpi(data, static_cast<size_t>(unit), static_cast<size_t>(length), _sid));
     _number_of_elements_sucessfully_read = _return_code;
   }
 
   template <class T>
-  SIONFile &operator<<(const T &data) {
+  SIONFile& operator<<(const T& data) {
     put(&data, sizeof(T));
     return *this;
   }
   template <class T>
-  SIONFile &operator>>(T &data) {
+  SIONFile& operator>>(T& data) {
     get(&data, sizeof(T));
     return *this;
   }
@@ -93,13 +97,15 @@ class SIONFile : public SION_Base {
   void endOfFile() { _return_code = sion_feof(_sid); }
 
  private:
-  void put(const void *data, size_t size) { _return_code = static_cast<int>(sion_fwrite(data, size, 1, _sid)); }
-  void get(void *data, size_t size) {
+  void put(const void* data, size_t size) {
+    _return_code = static_cast<int>(sion_fwrite(data, size, 1, _sid));
+  }
+  void get(void* data, size_t size) {
     _return_code = static_cast<int>(sion_fread(data, size, 1, _sid));
     _number_of_elements_sucessfully_read = _return_code;
   }
 
-  char *_new_sion_file_name;
+  char* _new_sion_file_name;
   MPI_Comm _g_comm;
   MPI_Comm _l_comm;
   int _global_rank;

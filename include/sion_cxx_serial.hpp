@@ -1,5 +1,5 @@
-/* sionlib::serial::SIONFile: a multifile in a serial program. Calls leave their result in getReturnCode() (open: the
- * handle; write, close: that of the C call). The destructor does not close. */
+/* sionlib::serial::SIONFile: a multifile in a serial program. Calls leave their result in getReturnCode()
+ * (open: the handle; write, close: that of the C call). The destructor does not close. */
 #ifndef SION_CXX_SERIAL_HPP
 #define SION_CXX_SERIAL_HPP
 
@@ -14,15 +14,16 @@ class SIONFile : public SION_Base {
  public:
   /* The last three arguments have no effect; use setChunkSizes, setFileSystemBlockSize and setGlobalRanks. */
   SIONFile(std::string sion_file_name, std::string mode = "wb", int num_tasks = 1, int num_files = 1,
-           sion_int64 * = NULL, sion_int32 = -1, int * = NULL) {
+           sion_int64* = NULL, sion_int32 = -1, int* = NULL) {
     setSionFileName(sion_file_name);
     _mode = mode;
     _num_tasks = num_tasks;
     _num_files = num_files;
   }
-  SIONFile(const SIONFile &) : SION_Base() {}
+  SIONFile(const SIONFile&) : SION_Base() {}
 
-  /* sion_open. Arrays that were not set are allocated by the library when reading and belong to the caller then. */
+  /* sion_open. Arrays that were not set are allocated by the library when reading and belong to the caller
+   * then. */
   void open() {
     _sid = sion_open(_sion_file_name, _mode.c_str(), &_num_tasks, &_num_files, &_chunk_sizes, &_fs_blk_size,
                      &_global_ranks, &_file_ptr);
@@ -48,7 +49,7 @@ class SIONFile : public SION_Base {
 
   /* As many bytes as the chunk size requested for the current rank. */
   template <class T>
-  void write(T *data) {
+  void write(T* data) {
     const sion_int64 bytes = _chunk_sizes ? _chunk_sizes[_rank] : _chunk_size;
     put(data, 1, bytes > 0 ? static_cast<size_t>(bytes) : 0);
   }
@@ -61,26 +62,26 @@ class SIONFile : public SION_Base {
 
   /* sizeof(T) bytes; their number is the return code. */
   template <class T>
-  void read(T *data) {
+  void read(T* data) {
     get(data, 1, sizeof(T));
   }
 
   template <class T>
-  void read(T *data, int unit, int length) {
+  void read(T* data, int unit, int length) {
     get(data, static_cast<size_t>(unit), static_cast<size_t>(length));
   }
 
   template <class T>
-  SIONFile &operator<<(const T &data) {
+  SIONFile& operator<<(const T& data) {
     put(&data, sizeof(T), 1);
     return *this;
   }
 
  private:
-  void put(const void *data, size_t size, size_t nitems) {
+  void put(const void* data, size_t size, size_t nitems) {
     _return_code = static_cast<int>(sion_fwrite(data, size, nitems, _sid));
   }
-  void get(void *data, size_t size, size_t nitems) {
+  void get(void* data, size_t size, size_t nitems) {
     _return_code = static_cast<int>(sion_fread(data, size, nitems, _sid));
     _number_of_elements_sucessfully_read = _return_code;
   }

@@ -1,9 +1,10 @@
 // bench/mpiio/flash: the FLASH I/O benchmark as the Blue Gene/L paper describes it (section 5.1).
 //
-// Each task holds 80 blocks of 16^3 cells. In memory a block has four guard cells on each side, and the 24 variables of a cell lie
-// side by side; in the checkpoint each variable is an array of its own of all blocks of all tasks, in double precision without
-// guard cells: 2.5 MiB per task and collective operation. The plot files hold four variables in single precision, at the centres
-// and at the corners of the cells; the program converts them before.
+// Each task holds 80 blocks of 16^3 cells. In memory a block has four guard cells on each side, and the 24
+// variables of a cell lie side by side; in the checkpoint each variable is an array of its own of all blocks
+// of all tasks, in double precision without guard cells: 2.5 MiB per task and collective operation. The plot
+// files hold four variables in single precision, at the centres and at the corners of the cells; the program
+// converts them before.
 #pragma once
 
 #include <mpi.h>
@@ -27,13 +28,15 @@ inline int cells = 16;  // of a block, in each direction
 
 inline int side() { return cells + 2 * guard; }
 
-// Seconds that this task has spent in reads and writes of files, whoever called them (flash_timed.cpp): what the paper calls "MPI".
+// Seconds that this task has spent in reads and writes of files, whoever called them (flash_timed.cpp): what
+// the paper calls "MPI".
 extern double in_file_calls;
 
 // Of cell (x, y, z) without guard cells.
 inline size_t index(int variable, int block, int z, int y, int x) {
   const auto n = static_cast<size_t>(side());
-  const auto line = (static_cast<size_t>(block) * n + static_cast<size_t>(z + guard)) * n + static_cast<size_t>(y + guard);
+  const auto line =
+      (static_cast<size_t>(block) * n + static_cast<size_t>(z + guard)) * n + static_cast<size_t>(y + guard);
   return (line * n + static_cast<size_t>(x + guard)) * variables + static_cast<size_t>(variable);
 }
 
@@ -58,7 +61,9 @@ struct Data {
   std::vector<double> unknowns;  // with guard cells, all variables of a cell side by side
   Plot centred, cornered;
 
-  explicit Data(int rank) : unknowns(static_cast<size_t>(blocks) * static_cast<size_t>(side() * side() * side()) * variables, -1) {
+  explicit Data(int rank)
+      : unknowns(static_cast<size_t>(blocks) * static_cast<size_t>(side() * side() * side()) * variables,
+                 -1) {
     for_each_value(rank, [&](double x, size_t at) { unknowns[at] = x; });
     for (int v = 0; v < plot_variables; ++v) {
       centred.push_back(variable<float>(v, cells));
@@ -66,7 +71,8 @@ struct Data {
     }
   }
 
-  // One variable of the first n cells of each block in each direction: with n = cells + 1 a value for each corner.
+  // One variable of the first n cells of each block in each direction: with n = cells + 1 a value for each
+  // corner.
   template <class Value>
   std::vector<Value> variable(int v, int n) const {
     std::vector<Value> result;
@@ -85,11 +91,12 @@ struct Data {
   }
 };
 
-// A kind of file: write(path) and read(path) of a checkpoint, plot(values, path, points of a block in each direction), and
-// take_back(), which puts into `unknowns` what read() has left elsewhere. Made with the data of the task.
+// A kind of file: write(path) and read(path) of a checkpoint, plot(values, path, points of a block in each
+// direction), and take_back(), which puts into `unknowns` what read() has left elsewhere. Made with the data
+// of the task.
 //
-// Arguments: FILE [REPEATS [CELLS [keep]]]. Does all of that so many times and prints the least times, in which nothing is computed
-// or compared. The files are removed unless there is a fourth argument.
+// Arguments: FILE [REPEATS [CELLS [keep]]]. Does all of that so many times and prints the least times, in
+// which nothing is computed or compared. The files are removed unless there is a fourth argument.
 template <class Library>
 int run(int argc, char** argv) {
   MPI_Init(&argc, &argv);

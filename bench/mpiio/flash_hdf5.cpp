@@ -1,4 +1,5 @@
-// flash_hdf5 FILE [REPEATS [CELLS [keep]]]: FLASH checkpoint and plot files through parallel HDF5 (Blue Gene/L paper, section 5.1).
+// flash_hdf5 FILE [REPEATS [CELLS [keep]]]: FLASH checkpoint and plot files through parallel HDF5 (Blue
+// Gene/L paper, section 5.1).
 #include <hdf5.h>
 
 #include <string>
@@ -14,7 +15,8 @@ hid_t file_space(int n) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   const auto points = static_cast<hsize_t>(n);
-  const hsize_t all[4] = {static_cast<hsize_t>(flash::blocks) * static_cast<hsize_t>(tasks), points, points, points};
+  const hsize_t all[4] = {static_cast<hsize_t>(flash::blocks) * static_cast<hsize_t>(tasks), points, points,
+                          points};
   const hsize_t mine[4] = {flash::blocks, points, points, points};
   const hsize_t at[4] = {static_cast<hsize_t>(flash::blocks) * static_cast<hsize_t>(rank), 0, 0, 0};
   const hid_t space = H5Screate_simple(4, all, nullptr);
@@ -59,7 +61,8 @@ void put(hid_t file, int variable, int n, hid_t type, hid_t memory, const void* 
   const auto points = static_cast<hsize_t>(n);
   const hsize_t chunk[4] = {flash::blocks, points, points, points};
   if (variable % 3 == 0) H5Pset_chunk(how, 4, chunk);
-  const hid_t set = H5Dcreate2(file, ("var" + std::to_string(variable)).c_str(), type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+  const hid_t set = H5Dcreate2(file, ("var" + std::to_string(variable)).c_str(), type, space, H5P_DEFAULT,
+                               how, H5P_DEFAULT);
   H5Dwrite(set, type, memory, space, transfer, data);
   H5Dclose(set);
   H5Pclose(how);
@@ -75,7 +78,8 @@ class Hdf5 {
   void write(const char* path) {
     const hid_t access = access_list();
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    for (int v = 0; v < flash::variables; ++v) put(file, v, flash::cells, H5T_NATIVE_DOUBLE, memory_space(v), data_.unknowns.data());
+    for (int v = 0; v < flash::variables; ++v)
+      put(file, v, flash::cells, H5T_NATIVE_DOUBLE, memory_space(v), data_.unknowns.data());
     H5Fclose(file);
     H5Pclose(access);
   }

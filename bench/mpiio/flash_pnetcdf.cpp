@@ -1,6 +1,6 @@
-// flash_pnetcdf FILE [REPEATS [CELLS [keep]]]: FLASH checkpoint and plot files through PnetCDF (Blue Gene/L paper, section 5.1), from
-// variables that the program has packed before. Built with NONBLOCKING, all variables of a file are written (read) by one call at
-// its end.
+// flash_pnetcdf FILE [REPEATS [CELLS [keep]]]: FLASH checkpoint and plot files through PnetCDF (Blue Gene/L
+// paper, section 5.1), from variables that the program has packed before. Built with NONBLOCKING, all
+// variables of a file are written (read) by one call at its end.
 #include <pnetcdf.h>
 
 #include <string>

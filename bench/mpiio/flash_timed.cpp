@@ -1,5 +1,6 @@
-// flash_timed: the reads and writes of files that libraries make, with the time they take. As the program's own functions come before
-// those of any library, PnetCDF and HDF5 call these, which go on to the MPI library, or to the drop-in, by the profiling names.
+// flash_timed: the reads and writes of files that libraries make, with the time they take. As the program's
+// own functions come before those of any library, PnetCDF and HDF5 call these, which go on to the MPI
+// library, or to the drop-in, by the profiling names.
 #include "flash.hpp"
 
 double flash::in_file_calls = 0;
@@ -18,16 +19,20 @@ int timed(Call call) {
 
 extern "C" {
 
-int MPI_File_write_at(MPI_File file, MPI_Offset offset, const void* data, int count, MPI_Datatype type, MPI_Status* status) {
+int MPI_File_write_at(MPI_File file, MPI_Offset offset, const void* data, int count, MPI_Datatype type,
+                      MPI_Status* status) {
   return timed([&] { return PMPI_File_write_at(file, offset, data, count, type, status); });
 }
-int MPI_File_write_at_all(MPI_File file, MPI_Offset offset, const void* data, int count, MPI_Datatype type, MPI_Status* status) {
+int MPI_File_write_at_all(MPI_File file, MPI_Offset offset, const void* data, int count, MPI_Datatype type,
+                          MPI_Status* status) {
   return timed([&] { return PMPI_File_write_at_all(file, offset, data, count, type, status); });
 }
-int MPI_File_read_at(MPI_File file, MPI_Offset offset, void* data, int count, MPI_Datatype type, MPI_Status* status) {
+int MPI_File_read_at(MPI_File file, MPI_Offset offset, void* data, int count, MPI_Datatype type,
+                     MPI_Status* status) {
   return timed([&] { return PMPI_File_read_at(file, offset, data, count, type, status); });
 }
-int MPI_File_read_at_all(MPI_File file, MPI_Offset offset, void* data, int count, MPI_Datatype type, MPI_Status* status) {
+int MPI_File_read_at_all(MPI_File file, MPI_Offset offset, void* data, int count, MPI_Datatype type,
+                         MPI_Status* status) {
   return timed([&] { return PMPI_File_read_at_all(file, offset, data, count, type, status); });
 }
 int MPI_File_write(MPI_File file, const void* data, int count, MPI_Datatype type, MPI_Status* status) {

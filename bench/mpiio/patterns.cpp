@@ -168,9 +168,12 @@ void transfer(MPI_File file, const Pattern& p, std::vector<unsigned char>& memor
         MPI_File_read_at(file, place, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
     } else if (writes && p.collective)
       MPI_File_write_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
-    else if (writes) MPI_File_write(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
-    else if (p.collective) MPI_File_read_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
-    else MPI_File_read(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    else if (writes)
+      MPI_File_write(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    else if (p.collective)
+      MPI_File_read_all(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
+    else
+      MPI_File_read(file, b, n, MPI_BYTE, MPI_STATUS_IGNORE);
   }
 }
 

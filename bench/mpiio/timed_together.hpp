@@ -7,9 +7,10 @@
 #include <chrono>
 #include <thread>
 
-// Collective. All tasks sleep, for MPICH's poll without yielding, until a moment that they agree on, so that they begin together: those
-// who leave a barrier one after the other begin up to 0.6 ms apart (16 tasks on two cores). Seconds from the first one's begin to
-// the last one's end, by a clock that all processes of the machine share.
+// Collective. All tasks sleep, for MPICH's poll without yielding, until a moment that they agree on, so that
+// they begin together: those who leave a barrier one after the other begin up to 0.6 ms apart (16 tasks on
+// two cores). Seconds from the first one's begin to the last one's end, by a clock that all processes of the
+// machine share.
 template <class Work>
 double timed_together(MPI_Comm tasks, Work work) {
   using clock = std::chrono::steady_clock;
@@ -21,7 +22,8 @@ double timed_together(MPI_Comm tasks, Work work) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (!done) usleep(200);
   }
-  std::this_thread::sleep_until(clock::time_point(std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(begin))));
+  std::this_thread::sleep_until(
+      clock::time_point(std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(begin))));
   double span[2] = {-now(), 0};
   work();
   span[1] = now();

@@ -11,12 +11,12 @@ struct Machine {
   // Tasks. A client is what the file system sees: an I/O node, or the compute node itself.
   int tasks_per_node = 1;  // that share memory
   int tasks_per_client = 1;
-  bool in_turn = false;   // tasks are dealt out to clients one by one; else in runs
-  double latency = 5e-6;  // seconds of a message
-  double port = 1e9;      // bytes per second that a task sends and receives
-  double message = 0;     // seconds of a task for every message that it sends or receives itself
+  bool in_turn = false;         // tasks are dealt out to clients one by one; else in runs
+  double latency = 5e-6;        // seconds of a message
+  double port = 1e9;            // bytes per second that a task sends and receives
+  double message = 0;           // seconds of a task for every message that it sends or receives itself
   bool gather_in_turn = false;  // a gather is a broadcast of each task, one after the other
-  double task = 1e12;     // bytes per second that a task's own calls move
+  double task = 1e12;           // bytes per second that a task's own calls move
 
   // Clients.
   double client_write = 1e9;  // bytes per second

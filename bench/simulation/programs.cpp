@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/parse.hpp"
-#include "comm/fiber_comm.hpp"
 #include "simulation/program_parts.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::simulation {
 

@@ -1,8 +1,9 @@
 // simulation/tape: what the tasks of a program ask of a machine, in the order in which each of them asks.
 //
-// The real library runs with fibers as tasks (comm/fiber_comm.hpp) over a Store and a Comm that note every
-// request here; no time passes meanwhile. Then a modelled machine carries the tape out (replay.hpp). So the
-// requests are counted, and the times follow from them and from the numbers of the machine.
+// The real library runs with fibers as tasks (support/fibers/fiber_comm.hpp) over a Store and a Comm that
+// note every request here; no time passes meanwhile. Then a modelled machine carries the tape out
+// (replay.hpp). So the requests are counted, and the times follow from them and from the numbers of the
+// machine.
 #pragma once
 
 #include <cstdint>

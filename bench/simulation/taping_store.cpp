@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/fiber_comm.hpp"
-#include "storage/forwarding_file.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::simulation {
 

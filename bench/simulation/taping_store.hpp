@@ -8,8 +8,8 @@
 #include <span>
 
 #include "simulation/tape.hpp"
-#include "storage/memory_store.hpp"
 #include "storage/store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::simulation {
 

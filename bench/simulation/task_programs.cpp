@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "multifile/parallel_open.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
+#include "metadata/parallel_open.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
 #include "simulation/program_parts.hpp"
 #include "simulation/taping_comm.hpp"
 

@@ -26,8 +26,8 @@ struct Task {
 // Creates a multifile and writes to its tasks in any order.
 class MultifileWriter : public OutputStream {
  public:
-  // words: further words of the open mode, e.g. "posix,durable" (docs/api-sion.md). block_size: bytes, -1: that of the
-  // file system.
+  // words: further words of the open mode, e.g. "posix,durable" (docs/api-sion.md). block_size: bytes, -1:
+  // that of the file system.
   MultifileWriter(const std::string& path, const std::vector<Task>& tasks, int block_size = -1,
                   const std::string& words = "")
       : OutputStream(open(path, tasks, block_size, words)), tasks_(static_cast<int>(tasks.size())) {}
@@ -40,7 +40,8 @@ class MultifileWriter : public OutputStream {
  private:
   static detail::Handle open(std::string path, const std::vector<Task>& tasks, int block_size,
                              const std::string& words) {
-    if (tasks.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw Error("too many tasks");
+    if (tasks.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw Error("too many tasks");
     int ntasks = static_cast<int>(tasks.size());
     int nfiles = 1;
     std::vector<sion_int64> sizes(tasks.size() + 1);
@@ -52,7 +53,8 @@ class MultifileWriter : public OutputStream {
     sion_int64* chunksizes = sizes.data();
     int* globalranks = ranks.data();
     const std::string mode = detail::mode("wb", words);
-    return {sion_open(path.data(), mode.c_str(), &ntasks, &nfiles, &chunksizes, &block_size, &globalranks, nullptr),
+    return {sion_open(path.data(), mode.c_str(), &ntasks, &nfiles, &chunksizes, &block_size, &globalranks,
+                      nullptr),
             sion_close, false};
   }
 
@@ -89,9 +91,9 @@ class MultifileReader : public InputStream {
     sion_int64* chunksizes = nullptr;
     int* globalranks = nullptr;
     const std::string mode = detail::mode("rb", words);
-    detail::Handle handle(
-        sion_open(path.data(), mode.c_str(), &ntasks, &nfiles, &chunksizes, &facts.block_size, &globalranks, nullptr),
-        sion_close, false);
+    detail::Handle handle(sion_open(path.data(), mode.c_str(), &ntasks, &nfiles, &chunksizes,
+                                    &facts.block_size, &globalranks, nullptr),
+                          sion_close, false);
     for (int t = 0; t < ntasks; ++t) facts.tasks.push_back({chunksizes[t], globalranks[t]});
     std::free(chunksizes);
     std::free(globalranks);
@@ -112,8 +114,8 @@ class TaskReader : public InputStream {
 
  private:
   TaskReader(std::string path, int task, const std::string& words, sion_int64 chunk_size, int block_size)
-      : InputStream({sion_open_rank(path.data(), detail::mode("rb", words).c_str(), &chunk_size, &block_size, &task,
-                                    nullptr),
+      : InputStream({sion_open_rank(path.data(), detail::mode("rb", words).c_str(), &chunk_size, &block_size,
+                                    &task, nullptr),
                      sion_close, false}),
         chunk_size_(chunk_size),
         block_size_(block_size) {}

@@ -1,5 +1,5 @@
-// sheaf/multifile_mpi: multifiles in MPI programs; every process is one task. Opening and closing are collective over
-// the communicator, and throw on all tasks or on none.
+// sheaf/multifile_mpi: multifiles in MPI programs; every process is one task. Opening and closing are
+// collective over the communicator, and throw on all tasks or on none.
 //
 //   sheaf::mpi::MultifileWriter out("data.sion", MPI_COMM_WORLD, {.chunk_size = bytes_per_task});
 //   out.write(std::span(particles));
@@ -16,11 +16,11 @@ inline namespace v1 {
 namespace mpi {
 
 struct WriteOptions {
-  std::int64_t chunk_size = 0;           // bytes of this task
-  int files = 1;                         // physical files; 0: one for every file_group
-  MPI_Comm file_group = MPI_COMM_NULL;   // with files 0: the tasks that share a file. MPI_COMM_NULL: all
-  int block_size = -1;                   // bytes; -1: that of the file system. The same on all tasks
-  std::string words = {};                // further words of the open mode, e.g. "durable"
+  std::int64_t chunk_size = 0;          // bytes of this task
+  int files = 1;                        // physical files; 0: one for every file_group
+  MPI_Comm file_group = MPI_COMM_NULL;  // with files 0: the tasks that share a file. MPI_COMM_NULL: all
+  int block_size = -1;                  // bytes; -1: that of the file system. The same on all tasks
+  std::string words = {};               // further words of the open mode, e.g. "durable"
 };
 
 // What an open call found or chose.
@@ -36,7 +36,8 @@ namespace detail {
 using sheaf::v1::detail::Handle;
 using sheaf::v1::detail::mode;
 
-inline Handle open(const std::string& path, const std::string& mode, MPI_Comm comm, MPI_Comm group, Opened& opened) {
+inline Handle open(const std::string& path, const std::string& mode, MPI_Comm comm, MPI_Comm group,
+                   Opened& opened) {
   sion_int64 chunk_size = opened.chunk_size;
   const int sid = sion_paropen_mpi(path.c_str(), mode.c_str(), &opened.files, comm, &group, &chunk_size,
                                    &opened.block_size, &opened.task, nullptr, nullptr);
@@ -49,7 +50,8 @@ inline Handle open(const std::string& path, const std::string& mode, MPI_Comm co
 class MultifileWriter : public OutputStream {
  public:
   MultifileWriter(const std::string& path, MPI_Comm comm, const WriteOptions& options)
-      : MultifileWriter(path, comm, options, Opened{options.files, options.chunk_size, options.block_size, -1}) {}
+      : MultifileWriter(path, comm, options,
+                        Opened{options.files, options.chunk_size, options.block_size, -1}) {}
 
   int task() const { return opened_.task; }
   int block_size() const { return opened_.block_size; }
@@ -79,7 +81,8 @@ class MultifileReader : public InputStream {
 
  private:
   MultifileReader(const std::string& path, MPI_Comm comm, const std::string& words, Opened opened)
-      : InputStream(detail::open(path, detail::mode("rb", words), comm, MPI_COMM_NULL, opened)), opened_(opened) {}
+      : InputStream(detail::open(path, detail::mode("rb", words), comm, MPI_COMM_NULL, opened)),
+        opened_(opened) {}
 
   Opened opened_;
 };

@@ -1,5 +1,6 @@
-// sheaf/stream: bytes of one task in an open multifile, for C++20. What the open calls of sheaf/multifile.hpp and
-// sheaf/multifile_mpi.hpp return. Header-only, over the C interface; a stream and its handle may be mixed.
+// sheaf/stream: bytes of one task in an open multifile, for C++20. What the open calls of sheaf/multifile.hpp
+// and sheaf/multifile_mpi.hpp return. Header-only, over the C interface; a stream and its handle may be
+// mixed.
 //
 // A failing call throws sheaf::Error with the message of the library, which also goes to stderr unless
 // sheaf_print_errors(0) was called. Streams move and do not copy. One thread at a time may use a stream.
@@ -46,8 +47,9 @@ inline std::string mode(const char* direction, const std::string& words) {
   return words.empty() ? direction : std::string(direction) + "," + words;
 }
 
-// A handle and the call that closes it. A collective one is not closed while an exception unwinds the stack, because
-// the other tasks may not be on their way to close: it is given up, and what was written stays an unclosed file.
+// A handle and the call that closes it. A collective one is not closed while an exception unwinds the stack,
+// because the other tasks may not be on their way to close: it is given up, and what was written stays an
+// unclosed file.
 class Handle {
  public:
   using Close = int (*)(int);
@@ -79,7 +81,8 @@ class Handle {
 
  private:
   void leave() noexcept {
-    if (sid_ >= 0 && !(collective_ && std::uncaught_exceptions() > exceptions_)) close_(std::exchange(sid_, -1));
+    if (sid_ >= 0 && !(collective_ && std::uncaught_exceptions() > exceptions_))
+      close_(std::exchange(sid_, -1));
   }
 
   int sid_;
@@ -97,13 +100,17 @@ class Stream {
   int handle() const { return handle_.sid(); }
   bool is_open() const { return handle() >= 0; }
 
-  // Closes; a writer's file is complete afterwards. Collective if the open was. Closing twice does nothing. The
-  // destructor closes as well, but cannot tell of a failure.
+  // Closes; a writer's file is complete afterwards. Collective if the open was. Closing twice does nothing.
+  // The destructor closes as well, but cannot tell of a failure.
   void close() { handle_.close(); }
 
-  int files() const { return sion_get_number_of_files(handle()); }     // physical files
-  std::int64_t position() const { return sion_get_position(handle()); }  // bytes from the start of the physical file
-  bool swapped() const { return sion_endianness_swap_needed(handle()) == 1; }  // the data are of another byte order
+  int files() const { return sion_get_number_of_files(handle()); }  // physical files
+  std::int64_t position() const {
+    return sion_get_position(handle());
+  }  // bytes from the start of the physical file
+  bool swapped() const {
+    return sion_endianness_swap_needed(handle()) == 1;
+  }  // the data are of another byte order
 
  protected:
   explicit Stream(detail::Handle handle) : handle_(std::move(handle)) {}
@@ -152,7 +159,8 @@ class InputStream : public Stream {
   // Reads whole records; fewer than asked for only at the end of the task. Returns how many.
   template <Record T, std::size_t N>
   std::size_t read(std::span<T, N> records) {
-    const std::size_t found = records.empty() ? 0 : sion_fread(records.data(), sizeof(T), records.size(), handle());
+    const std::size_t found =
+        records.empty() ? 0 : sion_fread(records.data(), sizeof(T), records.size(), handle());
     if (found < records.size() && !at_end())
       detail::require(sion_bytes_avail_in_block(handle()) < static_cast<long long>(sizeof(T)));
     return found;

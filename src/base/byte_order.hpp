@@ -9,7 +9,8 @@ namespace sheaf {
 
 enum class ByteOrder : uint8_t { little = 0, big = 1 };
 
-inline constexpr ByteOrder native_order = std::endian::native == std::endian::big ? ByteOrder::big : ByteOrder::little;
+inline constexpr ByteOrder native_order =
+    std::endian::native == std::endian::big ? ByteOrder::big : ByteOrder::little;
 
 inline const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
 

@@ -1,5 +1,5 @@
-// base/checked: overflow-checked arithmetic for offsets and sizes in bytes. Every number that comes from a file or
-// a caller passes through here before it is used to index, allocate or seek.
+// base/checked: overflow-checked arithmetic for offsets and sizes in bytes. Every number that comes from a
+// file or a caller passes through here before it is used to index, allocate or seek.
 #pragma once
 
 #include <cstdint>

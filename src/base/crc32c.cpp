@@ -35,8 +35,9 @@ uint32_t update_by_table(uint32_t state, const std::byte* at, size_t bytes) {
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(at[i]); };
   for (; bytes >= 8; at += 8, bytes -= 8) {
     state ^= byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
-    state = tables[7][state & 0xff] ^ tables[6][state >> 8 & 0xff] ^ tables[5][state >> 16 & 0xff] ^ tables[4][state >> 24] ^
-            tables[3][byte(4)] ^ tables[2][byte(5)] ^ tables[1][byte(6)] ^ tables[0][byte(7)];
+    state = tables[7][state & 0xff] ^ tables[6][state >> 8 & 0xff] ^ tables[5][state >> 16 & 0xff] ^
+            tables[4][state >> 24] ^ tables[3][byte(4)] ^ tables[2][byte(5)] ^ tables[1][byte(6)] ^
+            tables[0][byte(7)];
   }
   for (; bytes > 0; ++at, --bytes) state = (state >> 8) ^ tables[0][(state ^ byte(0)) & 0xff];
   return state;
@@ -67,8 +68,8 @@ __attribute__((target("sse4.2,crc32"))) uint32_t update_words(uint32_t state, co
   return state;
 }
 
-// Three lanes at a time, since an instruction begins every cycle but takes three; the states of the first two are moved
-// over the lanes behind them by a multiplication with a power of x.
+// Three lanes at a time, since an instruction begins every cycle but takes three; the states of the first two
+// are moved over the lanes behind them by a multiplication with a power of x.
 __attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t state, const std::byte* at,
                                                                         size_t bytes) {
   constexpr size_t lane = 1344;
@@ -82,8 +83,8 @@ __attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t
       c = _mm_crc32_u64(c, word_at<uint64_t>(at + 2 * lane + i));
     }
     const auto moved = [](uint64_t from, uint32_t by) __attribute__((target("sse4.2,crc32,pclmul"))) {
-      const __m128i product =
-          _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(from)), _mm_cvtsi32_si128(static_cast<int>(by)), 0);
+      const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(from)),
+                                                   _mm_cvtsi32_si128(static_cast<int>(by)), 0);
       return _mm_crc32_u64(0, static_cast<uint64_t>(_mm_cvtsi128_si64(product)));
     };
     state = static_cast<uint32_t>(moved(a, over_two) ^ moved(b, over_one) ^ c);
@@ -93,7 +94,8 @@ __attribute__((target("sse4.2,crc32,pclmul"))) uint32_t update_by_lanes(uint32_t
 
 #define SHEAF_WIDE __attribute__((target("avx512f,avx512vl,avx512dq,vpclmulqdq,pclmul,sse4.2,crc32")))
 
-// Each 128-bit part of `value` moved forward by as many bytes as the two powers in `by` stand for, and `next` added.
+// Each 128-bit part of `value` moved forward by as many bytes as the two powers in `by` stand for, and `next`
+// added.
 SHEAF_WIDE inline __m512i folded(__m512i value, __m512i by, __m512i next) {
   const __m512i low = _mm512_clmulepi64_epi128(value, by, 0x00);
   const __m512i high = _mm512_clmulepi64_epi128(value, by, 0x11);
@@ -111,8 +113,8 @@ struct Line256 {
   __m512i a, b, c, d;
 };
 
-// Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009) of four
-// registers of 64 bytes at a time; at least 256 bytes. Leaves less than 256 behind `at`.
+// Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel
+// 2009) of four registers of 64 bytes at a time; at least 256 bytes. Leaves less than 256 behind `at`.
 SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& bytes) {
   constexpr auto low = [](int64_t distance) { return power(8 * distance + 31); };
   constexpr auto high = [](int64_t distance) { return power(8 * distance - 33); };
@@ -143,7 +145,9 @@ SHEAF_WIDE inline uint32_t fold(uint32_t state, const std::byte*& at, size_t& by
   const __m128i by16 = _mm_setr_epi32(static_cast<int>(low16), 0, static_cast<int>(high16), 0);
   __m128i sum = parts[0];
   for (int i = 1; i < 4; ++i)
-    sum = _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(sum, by16, 0x00), _mm_clmulepi64_si128(sum, by16, 0x11)), parts[i]);
+    sum = _mm_xor_si128(
+        _mm_xor_si128(_mm_clmulepi64_si128(sum, by16, 0x00), _mm_clmulepi64_si128(sum, by16, 0x11)),
+        parts[i]);
   uint64_t wide = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_extract_epi64(sum, 0)));
   wide = _mm_crc32_u64(wide, static_cast<uint64_t>(_mm_extract_epi64(sum, 1)));
   return static_cast<uint32_t>(wide);

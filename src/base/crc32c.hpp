@@ -1,7 +1,7 @@
 // base/crc32c: CRC32C (Castagnoli, RFC 3720 appendix B.4), by the widest instructions the machine has.
 //
-// Own code rather than a library: it is this one function, and a dependency would have to be on the link line of every
-// program that uses the static library.
+// Own code rather than a library: it is this one function, and a dependency would have to be on the link line
+// of every program that uses the static library.
 #pragma once
 
 #include <cstddef>

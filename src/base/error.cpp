@@ -9,20 +9,34 @@ namespace sheaf {
 
 const char* name_of(Code code) {
   switch (code) {
-    case Code::ok: return "ok";
-    case Code::invalid_argument: return "invalid_argument";
-    case Code::wrong_mode: return "wrong_mode";
-    case Code::not_found: return "not_found";
-    case Code::permission: return "permission";
-    case Code::io: return "io";
-    case Code::no_space: return "no_space";
-    case Code::not_a_multifile: return "not_a_multifile";
-    case Code::unsupported: return "unsupported";
-    case Code::damaged: return "damaged";
-    case Code::unclosed: return "unclosed";
-    case Code::out_of_range: return "out_of_range";
-    case Code::mismatch: return "mismatch";
-    case Code::foreign: return "foreign";
+    case Code::ok:
+      return "ok";
+    case Code::invalid_argument:
+      return "invalid_argument";
+    case Code::wrong_mode:
+      return "wrong_mode";
+    case Code::not_found:
+      return "not_found";
+    case Code::permission:
+      return "permission";
+    case Code::io:
+      return "io";
+    case Code::no_space:
+      return "no_space";
+    case Code::not_a_multifile:
+      return "not_a_multifile";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::damaged:
+      return "damaged";
+    case Code::unclosed:
+      return "unclosed";
+    case Code::out_of_range:
+      return "out_of_range";
+    case Code::mismatch:
+      return "mismatch";
+    case Code::foreign:
+      return "foreign";
   }
   return "unknown";
 }
@@ -34,13 +48,17 @@ namespace {
 Code code_of_errno(int e) {
   switch (e) {
     case ENOENT:
-    case ENOTDIR: return Code::not_found;
+    case ENOTDIR:
+      return Code::not_found;
     case EACCES:
     case EPERM:
-    case EROFS: return Code::permission;
+    case EROFS:
+      return Code::permission;
     case ENOSPC:
-    case EDQUOT: return Code::no_space;
-    default: return Code::io;
+    case EDQUOT:
+      return Code::no_space;
+    default:
+      return Code::io;
   }
 }
 }  // namespace

@@ -1,8 +1,8 @@
 // base/error: the one exception type of Sheaf and the vocabulary of its causes.
 //
 // An Error says what went wrong, what was being done, on which path, for which task and with which errno. It
-// travels up to the C ABI, which turns it into the documented return value and a message; it never crosses the
-// ABI, a user callback or a collective call (those agree on an outcome first, see comm/agree.hpp).
+// travels up to the C ABI, which turns it into the documented return value and a message; it never crosses
+// the ABI, a user callback or a collective call (those agree on an outcome first, see comm/agree.hpp).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ enum class Code : int {
   unclosed,          // a multifile that was never closed: no trailer
   out_of_range,      // a task, block or position that the multifile does not have
   mismatch,          // tasks of one collective call disagree about its arguments
-  foreign,           // what lies where a file of our own should is not ours: it is neither written to nor removed
+  foreign,  // what lies where a file of our own should is not ours: it is neither written to nor removed
 };
 
 // Short lower-case name of a code, for example "no_space". Static storage.

@@ -1,8 +1,9 @@
 // base/glance: looking whether others have come, before a task sleeps until they have.
 //
-// To fall asleep and be woken takes as long as most of what tasks wait for when they work together (docs/tuning.md, "Shared
-// files"). So who waits looks again and again at first, and in between gives its core to whoever wants it: a core that nobody else
-// wants loses nothing by that, and who comes late has nobody to wake. How long it looks depends on what it waits for.
+// To fall asleep and be woken takes as long as most of what tasks wait for when they work together
+// (docs/tuning.md, "Shared files"). So who waits looks again and again at first, and in between gives its
+// core to whoever wants it: a core that nobody else wants loses nothing by that, and who comes late has
+// nobody to wake. How long it looks depends on what it waits for.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,8 @@ struct Glances {
   std::chrono::nanoseconds awake{};  // and it goes on for so long
 };
 
-// Calls `pause` between two looks at `ready`. False if it is not ready after the last: then it is time to sleep.
+// Calls `pause` between two looks at `ready`. False if it is not ready after the last: then it is time to
+// sleep.
 template <class Ready, class Pause>
 bool glance(const Glances& how, Ready ready, Pause pause) {
   using clock = std::chrono::steady_clock;

@@ -1,7 +1,7 @@
 // base/random: numbers that nobody else has, from the operating system.
 //
-// A std::random_device asks the processor what it can do each time one is made, which takes 100 microseconds and more on a virtual
-// machine, a large part of an open: so every thread keeps its own.
+// A std::random_device asks the processor what it can do each time one is made, which takes 100 microseconds
+// and more on a virtual machine, a large part of an open: so every thread keeps its own.
 #pragma once
 
 #include <cstdint>

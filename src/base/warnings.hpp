@@ -1,7 +1,8 @@
 // base/warnings: what a call has to tell its caller although it goes on.
 //
 // Rooms below the interface add to a list of the thread; the interface takes it when the call returns, and
-// says it as its other warnings (api/sion/report). Few are kept, so that callers who never ask hold little.
+// says it as its other warnings (api/sion/handles/report). Few are kept, so that callers who never ask hold
+// little.
 #pragma once
 
 #include <string>

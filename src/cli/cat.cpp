@@ -7,10 +7,10 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/copy_stream.hpp"
-#include "multifile/output_set.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/task_rows.hpp"
+#include "creation/copy_stream.hpp"
+#include "creation/output_set.hpp"
+#include "metadata/task_rows.hpp"
+#include "set/serial_reader.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -102,11 +102,13 @@ void check(ReadStream& stream, const CatOptions& options) {
   if (stream.piece() == 0) return;
   std::vector<std::byte> buffer(static_cast<size_t>(std::clamp<int64_t>(stream.sizes().total(), 1, 1 << 20)));
   const int64_t first = options.block.value_or(0);
-  const int64_t last = options.block ? std::min<int64_t>(first + 1, stream.sizes().count) : stream.sizes().count;
+  const int64_t last =
+      options.block ? std::min<int64_t>(first + 1, stream.sizes().count) : stream.sizes().count;
   for (int64_t b = first; b < last; ++b) {
     stream.seek_block(b, 0);
     for (int64_t left = stream.sizes()[b]; left > 0; check_signals())
-      left -= static_cast<int64_t>(stream.read(std::span(buffer).first(static_cast<size_t>(std::min(left, std::ssize(buffer))))));
+      left -= static_cast<int64_t>(
+          stream.read(std::span(buffer).first(static_cast<size_t>(std::min(left, std::ssize(buffer))))));
   }
 }
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "multifile/defrag.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
+#include "recovery/repair.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
 
 namespace sheaf::cli {
 

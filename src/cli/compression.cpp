@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "codec/codec.hpp"
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 
 namespace sheaf::cli {
 
@@ -19,7 +19,8 @@ void add_compression(Json& json, const Multifile& m) {
 codec::Compression compression_of(const CompressionOptions& options) {
   std::string words = "w";
   const auto add = [&](const char* word, const std::string& value) {
-    if (value.find_first_of(", ") != std::string::npos) throw CLI::ValidationError(std::string("--") + word, "'" + value + "' is more than one value");
+    if (value.find_first_of(", ") != std::string::npos)
+      throw CLI::ValidationError(std::string("--") + word, "'" + value + "' is more than one value");
     if (!value.empty()) words += std::string(",") + word + "=" + value;
   };
   add("compress", options.method);

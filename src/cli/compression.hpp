@@ -5,7 +5,7 @@
 
 #include "cli/json.hpp"
 #include "codec/frame_coder.hpp"
-#include "multifile/physical_file.hpp"
+#include "metadata/physical_file.hpp"
 
 namespace sheaf::cli {
 

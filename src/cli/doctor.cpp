@@ -15,7 +15,7 @@
 #include "cli/terminal.hpp"
 #include "storage/probes.hpp"
 #include "storage/store.hpp"
-#include "storage/traits.hpp"
+#include "storage/traits/traits.hpp"
 
 namespace sheaf::cli {
 
@@ -50,7 +50,7 @@ std::string size_text(int64_t bytes) {
 
 const char* yes_or_no(bool truth) { return truth ? "yes" : "no"; }
 
-// What Sheaf makes of the traits (storage/traits).
+// What Sheaf makes of the traits (storage/traits/traits).
 void tell_behaviour(Diagnosis& d) {
   const FileSystemTraits& t = d.traits;
   const std::string unit = size_text(t.unit);

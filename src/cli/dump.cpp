@@ -7,10 +7,10 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/usage.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "tools/usage.hpp"
 
 namespace sheaf::cli {
 
@@ -89,8 +89,8 @@ void print_usage(const Usage& u, int64_t fsblksize) {
     std::printf("siondump: fsblocks, user data/used blocks:      %14.6f%%\n", percent(u.data_bytes, used));
 }
 
-// Sizes of blocks as the table shows them: rounds that a task does not count are as they are stored, and -1 in a set. Some rounds
-// of some tasks at a time.
+// Sizes of blocks as the table shows them: rounds that a task does not count are as they are stored, and -1
+// in a set. Some rounds of some tasks at a time.
 class ShownSizes {
  public:
   static constexpr int64_t rounds = 10;
@@ -112,7 +112,10 @@ class ShownSizes {
     const int64_t last = std::min<int64_t>(first_round_ + rounds, f.pointer.maxblocks);
     stored_.resize(static_cast<size_t>((last - first_round_) * tasks_));
     for (int64_t round = first_round_; round < last; ++round)
-      f.table->read_stored_sizes(round, first_, std::span(stored_).subspan(static_cast<size_t>((round - first_round_) * tasks_), static_cast<size_t>(tasks_)));
+      f.table->read_stored_sizes(
+          round, first_,
+          std::span(stored_).subspan(static_cast<size_t>((round - first_round_) * tasks_),
+                                     static_cast<size_t>(tasks_)));
   }
 
   const Multifile& m_;
@@ -210,7 +213,8 @@ void print_members(const Multifile& m) {
     for (const layout::Placement at : places) ++counts[static_cast<size_t>(at.file)];
   });
   for (size_t from = 0, to = 0; from < m.files.size(); from = to) {
-    for (int64_t tasks = 0; to < m.files.size() && (to == from || tasks + counts[to] <= tasks_at_once); ++to) tasks += counts[to];
+    for (int64_t tasks = 0; to < m.files.size() && (to == from || tasks + counts[to] <= tasks_at_once); ++to)
+      tasks += counts[to];
     // A file with more is printed as it is read.
     const bool alone = to == from + 1;
     if (alone) std::printf("  file[%03zu]: ", from);
@@ -230,7 +234,8 @@ void print_members(const Multifile& m) {
     });
     for (size_t k = 0; k < members.size(); ++k) {
       std::printf("  file[%03zu]: ", from + k);
-      for (const Member& member : members[k]) std::printf("%2d:%05" PRId64 " ", member.local_rank, member.task);
+      for (const Member& member : members[k])
+        std::printf("%2d:%05" PRId64 " ", member.local_rank, member.task);
       std::printf("\n");
     }
     if (alone) std::printf("\n");
@@ -264,7 +269,8 @@ void print_set(const Multifile& m, const DumpOptions& options) {
 
 // What the metadata take.
 int64_t bytes_of(const Multifile& m) {
-  auto bytes = static_cast<double>(sizeof m) + static_cast<double>(m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)));
+  auto bytes = static_cast<double>(sizeof m) +
+               static_cast<double>(m.set_tasks * static_cast<int64_t>(sizeof(layout::Placement)));
   for (const PhysicalFile& f : m.files)
     bytes += static_cast<double>(sizeof f) + 8.0 * f.header.ntasks * (4.0 + f.pointer.maxblocks);
   return static_cast<int64_t>(bytes);
@@ -275,13 +281,14 @@ int64_t bytes_of(const Multifile& m) {
 void dump_text(const Multifile& m, const DumpOptions& options) {
   print_header(m);
   if (options.internals)
-    std::printf("siondump: sizeof internal struct:    %" PRId64 " bytes %zu file descriptors\n",
-                bytes_of(m), m.files.size());
+    std::printf("siondump: sizeof internal struct:    %" PRId64 " bytes %zu file descriptors\n", bytes_of(m),
+                m.files.size());
   print_usage(usage_of(m), m.files.front().header.fsblksize);
   if (options.blocks) print_blocks(m, options.bytes);
   if ((options.keys || options.records) && !has_records(m)) {
     std::fflush(stdout);
-    std::fprintf(stderr, "'%s' is no key-value multifile: it has no keys to show\n", printable(m.path).c_str());
+    std::fprintf(stderr, "'%s' is no key-value multifile: it has no keys to show\n",
+                 printable(m.path).c_str());
   } else {
     if (options.keys) print_keys(m);
     if (options.records) print_records(m);

@@ -7,9 +7,9 @@
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/usage.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/usage.hpp"
 
 namespace sheaf::cli {
 

@@ -9,13 +9,13 @@
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/defaults.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/open_mode.hpp"
-#include "multifile/stored_frames.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/usage.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/open_mode.hpp"
+#include "stream/stored_frames.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "tools/defaults.hpp"
+#include "tools/usage.hpp"
 
 namespace sheaf::cli {
 
@@ -82,7 +82,8 @@ int64_t plain_bytes(const Multifile& m) {
       continue;
     }
     stored.load(f.file, row.geometry, row.sizes, {}, row.sums);
-    for_each_frame(stored, {t, row.geometry, !f.pointer.complete()}, [&](const format::Frame& frame) { sum += frame.used; });
+    for_each_frame(stored, {t, row.geometry, !f.pointer.complete()},
+                   [&](const format::Frame& frame) { sum += frame.used; });
   }
   return sum;
 }
@@ -113,7 +114,9 @@ Json about_file(const Multifile& m) {
       {"blocks", m.maxblocks()},
       {"keyval", has_records(m)},
       {"encoded", h.encoded},
-      {"checksums", std::ranges::any_of(m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
+      {"checksums",
+       std::ranges::any_of(m.files,
+                           [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); })},
       {"metadata_byte_order", name_of(h.metadata_order)},
       {"userdata_byte_order", name_of(h.userdata_order)},
       {"format_version", h.version},
@@ -143,8 +146,9 @@ void print_summary(const Json& j) {
   print("data", sized(number("data_bytes")));
   if (j.contains("compression")) {
     const Json& c = j["compression"];
-    print("compressed", fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(), c["level"].get<int>(),
-                                    c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>())));
+    print("compressed",
+          fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(),
+                      c["level"].get<int>(), c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>())));
     print("uncompressed", sized(number("plain_bytes")));
   }
   print("size of the files", sized(number("file_bytes")));
@@ -158,9 +162,8 @@ void print_summary(const Json& j) {
   print("key-value records", j["keyval"].get<bool>() ? "yes" : "no");
   print("byte order",
         fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order")));
-  print("format version",
-        fmt::format("{}{}, written by library {}", number("format_version"), j["encoded"].get<bool>() ? ", encoded" : "",
-                    text("written_by")));
+  print("format version", fmt::format("{}{}, written by library {}", number("format_version"),
+                                      j["encoded"].get<bool>() ? ", encoded" : "", text("written_by")));
   print("stored name", text("prefix"));
   for (const char* key : {"largest_task", "smallest_task"})
     if (j.contains(key))

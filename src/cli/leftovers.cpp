@@ -1,12 +1,12 @@
 // cli/leftovers: `sheaf leftovers`, what programs that write with the word `atomic` have left behind.
+#include "recovery/leftovers.hpp"
 #include "base/printable.hpp"
-#include "multifile/leftovers.hpp"
 
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
-#include "storage/directory.hpp"
+#include "storage/posix/directory.hpp"
 
 namespace sheaf::cli {
 
@@ -33,12 +33,14 @@ int leftovers(const LeftoversOptions& options) {
                      {"done", done}});
     else
       fmt::print("{}: {}{}{}{}\n", printable(l.temporary), name_of(l.state),
-                 written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ", done);
+                 written ? ", " + printable(l.writer) + " is writing it" : "", done.empty() ? "" : ", ",
+                 done);
   }
   if (options.json)
     fmt::print("{}\n", text_of(all, 1));
   else
-    fmt::print("{} leftover{} in {}\n", found.size(), found.size() == 1 ? "" : "s", printable(options.directory));
+    fmt::print("{} leftover{} in {}\n", found.size(), found.size() == 1 ? "" : "s",
+               printable(options.directory));
   return 0;
 }
 

@@ -3,15 +3,16 @@
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
-#include "multifile/lease.hpp"
+#include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
 
 void tell_unclosed(const std::string& path) {
-  std::fprintf(stderr,
-               "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
-               printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
+  std::fprintf(
+      stderr,
+      "'%s' was not closed: only what its tasks had flushed, and chunks they had completed, is here (%s)\n",
+      printable(path).c_str(), advice_on_unclosed(any_store(), path).c_str());
 }
 
 Multifile load(const std::string& path, Checking checking) {

@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
     return status;
   } catch (const sheaf::Error& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "%s: %s%s\n", shown.c_str(), error.what(), advice(error.code(), argc > 1 ? argv[1] : ""));
+    std::fprintf(stderr, "%s: %s%s\n", shown.c_str(), error.what(),
+                 advice(error.code(), argc > 1 ? argv[1] : ""));
   } catch (const sheaf::cli::Interrupted& interrupted) {
     std::fprintf(stderr, "%s: interrupted\n", shown.c_str());
     sheaf::cli::die_of(interrupted.signal);

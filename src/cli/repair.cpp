@@ -1,13 +1,13 @@
 // cli/repair: `sheaf repair`, one line per physical file and what could not be known.
+#include "recovery/repair.hpp"
 #include "base/printable.hpp"
-#include "multifile/repair.hpp"
 
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/lease.hpp"
+#include "journal/lease.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -59,8 +59,9 @@ bool overrides_job(const RepairOptions& options) {
   });
   if (view.holder != Holder::living) return false;
   throw file_error(Code::foreign, options.path,
-                   "is being written: " + view.job() + " lives. Repair it when that has ended; what is there now can be read, or "
-                   "copied with --copy. (--force repairs it all the same, and the job fails)");
+                   "is being written: " + view.job() +
+                       " lives. Repair it when that has ended; what is there now can be read, or "
+                       "copied with --copy. (--force repairs it all the same, and the job fails)");
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ int repair(const RepairOptions& options) {
   const bool in_place = options.request.copy_to.empty() && !options.request.dry_run;
   RepairRequest request = options.request;
   if (in_place) request.may_live = overrides_job(options);
-  if (!options.request.copy_to.empty()) catch_signals();  // in place nothing is left half done: it can be started again
+  if (!options.request.copy_to.empty())
+    catch_signals();  // in place nothing is left half done: it can be started again
   TerminalProgress progress("repair");
   const RepairReport report = sheaf::repair(any_store(), options.path, request, progress);
   if (in_place && !request.may_live) remove_lease(any_store(), options.path);

@@ -6,7 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
 #include "cli/mpiio.hpp"
-#include "cli/stripe.hpp"
+#include "cli/stripe/stripe.hpp"
 
 namespace sheaf::cli {
 
@@ -18,7 +18,8 @@ const char* const exit_codes =
 template <class Options>
 void add_ignore_checksums(CLI::App& sub, const std::shared_ptr<Options>& o) {
   sub.add_flag_callback(
-      "--ignore-checksums", [o] { o->checking = Checking::off; }, "take the data as they are, also where checksums say that they are damaged");
+      "--ignore-checksums", [o] { o->checking = Checking::off; },
+      "take the data as they are, also where checksums say that they are damaged");
 }
 
 void add_dump(CLI::App& app, int& status) {
@@ -71,13 +72,16 @@ void add_defrag(CLI::App& app, int& status) {
   auto* mb = sub->add_option("-Q", *megabytes, "block size of the new file in MB");
   mb->check(CLI::Range(1, INT32_MAX >> 20))->excludes(bytes);
   auto* plain =
-      sub->add_flag("--decompress", o->request.plain, "write what is compressed as it was before; else compressed data are copied as they are");
+      sub->add_flag("--decompress", o->request.plain,
+                    "write what is compressed as it was before; else compressed data are copied as they are");
   auto how = std::make_shared<CompressionOptions>();
   auto* method = sub->add_option(
       "--compress", how->method,
       "compress the streams: zstd, zstd:LEVEL, gzip, gzip:LEVEL or lz4; also such as are compressed already");
   method->excludes(plain);
-  sub->add_option("--shuffle", how->shuffle, "with --compress: size of the elements whose bytes are put together first, in bytes")->needs(method);
+  sub->add_option("--shuffle", how->shuffle,
+                  "with --compress: size of the elements whose bytes are put together first, in bytes")
+      ->needs(method);
   sub->add_option("--frame", how->frame, "with --compress: plain bytes of a frame, 1k to 16M")->needs(method);
   sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
   add_ignore_checksums(*sub, o);
@@ -117,7 +121,8 @@ void add_info(CLI::App& app, int& status) {
 }
 
 void add_verify(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("verify", "Check multifiles: all metadata, and all data against their checksums");
+  auto* sub =
+      app.add_subcommand("verify", "Check multifiles: all metadata, and all data against their checksums");
   auto o = std::make_shared<VerifyOptions>();
   sub->add_option("FILE", o->paths, "multifiles: physical file 0 of each, or any one physical file")
       ->required();
@@ -132,12 +137,17 @@ void add_repair(CLI::App& app, int& status) {
   auto* sub = app.add_subcommand("repair", "Make a multifile complete that was never closed");
   auto o = std::make_shared<RepairOptions>();
   sub->add_option("FILE", o->path, "physical file 0 of the multifile, or any one physical file")->required();
-  auto* copy = sub->add_option("--copy", o->request.copy_to, "write a complete copy of this name and leave FILE as it is");
-  sub->add_flag("--force", o->force, "replace that copy if it exists; in place: repair although a living job is writing FILE, which fails then");
+  auto* copy = sub->add_option("--copy", o->request.copy_to,
+                               "write a complete copy of this name and leave FILE as it is");
+  sub->add_flag("--force", o->force,
+                "replace that copy if it exists; in place: repair although a living job is writing FILE, "
+                "which fails then");
   sub->add_flag("--dry-run", o->request.dry_run, "only say what would be recovered");
-  sub->add_flag("--holes", o->request.holes, "go by the holes of the file even where a journal tells what tasks had flushed");
+  sub->add_flag("--holes", o->request.holes,
+                "go by the holes of the file even where a journal tells what tasks had flushed");
   sub->add_flag("--json", o->json, "the report as JSON");
-  sub->footer(std::string("Example: sheaf repair --dry-run restart.sion && sheaf repair restart.sion\n") + exit_codes);
+  sub->footer(std::string("Example: sheaf repair --dry-run restart.sion && sheaf repair restart.sion\n") +
+              exit_codes);
   sub->callback([o, copy, &status] {
     o->request.replace = o->force && copy->count() > 0;
     status = repair(*o);
@@ -145,7 +155,8 @@ void add_repair(CLI::App& app, int& status) {
 }
 
 void add_leftovers(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("leftovers", "List multifiles under temporary names (open mode atomic); finish or remove them");
+  auto* sub = app.add_subcommand(
+      "leftovers", "List multifiles under temporary names (open mode atomic); finish or remove them");
   auto o = std::make_shared<LeftoversOptions>();
   sub->add_option("DIR", o->directory, "where to look")->capture_default_str();
   auto* finish = sub->add_flag("--finish", o->finish, "give those that are complete their names");
@@ -156,13 +167,18 @@ void add_leftovers(CLI::App& app, int& status) {
 }
 
 void add_doctor(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("doctor", "What Sheaf knows of the file system of a directory, and whether it keeps its promises");
+  auto* sub = app.add_subcommand(
+      "doctor", "What Sheaf knows of the file system of a directory, and whether it keeps its promises");
   auto o = std::make_shared<DoctorOptions>();
   sub->add_option("DIR", o->directory, "a directory where files are, or will be")->required();
-  sub->add_option("DIR2", o->other, "the same directory by another way, as another host sees it: what is between the two is tried");
+  sub->add_option(
+      "DIR2", o->other,
+      "the same directory by another way, as another host sees it: what is between the two is tried");
   sub->add_flag("--json", o->json, "as JSON");
-  sub->footer("Examples: sheaf doctor /scratch/me\n          sheaf doctor /scratch/me /proc/4711/root/scratch/me\n"
-              "Exit codes: 0 success, 1 the file system promises more than it keeps, or a problem, 2 a mistake in the command line.");
+  sub->footer(
+      "Examples: sheaf doctor /scratch/me\n          sheaf doctor /scratch/me /proc/4711/root/scratch/me\n"
+      "Exit codes: 0 success, 1 the file system promises more than it keeps, or a problem, 2 a mistake in "
+      "the command line.");
   sub->callback([o, &status] { status = doctor(*o); });
 }
 
@@ -171,9 +187,13 @@ void add_mpiio(CLI::App& app, int& status) {
   auto o = std::make_shared<MpiIoOptions>();
   sub->add_flag("--report", o->report, "say on stderr afterwards what was done for which file");
   sub->add_flag("--json", o->json, "that report as JSON on stdout");
-  sub->add_option("COMMAND", o->command, "what starts the program, behind --: mpirun with its arguments, or the program")->required();
+  sub->add_option("COMMAND", o->command,
+                  "what starts the program, behind --: mpirun with its arguments, or the program")
+      ->required();
   sub->positionals_at_end();
-  sub->footer("Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 1 if it cannot be run, 2 a mistake in the command line.");
+  sub->footer(
+      "Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 1 if it "
+      "cannot be run, 2 a mistake in the command line.");
   sub->callback([o, &status] { status = mpiio(*o); });
 }
 
@@ -206,7 +226,8 @@ int run_sheaf(int argc, char** argv) {
   add_doctor(app, status);
   add_mpiio(app, status);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
-    std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n", printable(unknown).c_str());
+    std::fprintf(stderr, "sheaf: '%s' is no command\n  (`sheaf --help` shows the commands)\n",
+                 printable(unknown).c_str());
     return 2;
   }
   try {

@@ -37,7 +37,9 @@ void catch_signals() {
     if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup stays in force
   }
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // an output too large for this process is an error like any other, and outputs are removed
+  std::signal(
+      SIGXFSZ,
+      SIG_IGN);  // an output too large for this process is an error like any other, and outputs are removed
 }
 
 void check_signals() {

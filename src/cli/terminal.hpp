@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "multifile/work_progress.hpp"
+#include "creation/work_progress.hpp"
 
 namespace sheaf::cli {
 

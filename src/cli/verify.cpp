@@ -5,8 +5,8 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/terminal.hpp"
-#include "multifile/verify.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::cli {
 
@@ -15,7 +15,8 @@ namespace {
 void print(const VerifyReport& report) {
   for (const FileReport& f : report.files) {
     if (f.findings.empty())
-      fmt::print("{}: ok, {} tasks, {} bytes{}\n", printable(f.path), f.ntasks, f.data_bytes, f.checksums ? ", checksums right" : "");
+      fmt::print("{}: ok, {} tasks, {} bytes{}\n", printable(f.path), f.ntasks, f.data_bytes,
+                 f.checksums ? ", checksums right" : "");
     else
       fmt::print("{}: {}\n", printable(f.path), name_of(f.state));
     for (const Finding& finding : f.findings) fmt::print("  {}\n", printable(finding.message));

@@ -15,17 +15,21 @@ void require(Codec codec, std::string_view path) {
   if (codec == Codec::lz4) lz4(&problem);
   if (codec == Codec::gzip) zlib(&problem);
   if (!problem.empty())
-    throw file_error(Code::unsupported, path,
-                     "is compressed with " + std::string(name_of(codec)) + ", which cannot be used: " + problem);
+    throw file_error(
+        Code::unsupported, path,
+        "is compressed with " + std::string(name_of(codec)) + ", which cannot be used: " + problem);
 }
 
 std::string_view name_of(Codec codec) {
   switch (codec) {
-    case Codec::zstd: return "zstd";
-    case Codec::lz4: return "lz4";
+    case Codec::zstd:
+      return "zstd";
+    case Codec::lz4:
+      return "lz4";
     case Codec::gzip:
       return "gzip";
-    case Codec::none: break;
+    case Codec::none:
+      break;
   }
   return "none";
 }
@@ -52,20 +56,23 @@ Compressor::~Compressor() {
 #endif
 }
 
-size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data, [[maybe_unused]] std::span<std::byte> out) {
+size_t Compressor::compress([[maybe_unused]] std::span<const std::byte> data,
+                            [[maybe_unused]] std::span<std::byte> out) {
 #ifdef SHEAF_HAS_ZSTD
   if (codec_ == Codec::zstd) {
     if (!context_) context_ = zstd()->create_compressor();
     if (!context_) return 0;
-    const size_t n = zstd()->compress(static_cast<ZSTD_CCtx*>(context_), out.data(), out.size(), data.data(), data.size(), level_);
+    const size_t n = zstd()->compress(static_cast<ZSTD_CCtx*>(context_), out.data(), out.size(), data.data(),
+                                      data.size(), level_);
     return zstd()->is_error(n) ? 0 : n;
   }
 #endif
 #ifdef SHEAF_HAS_LZ4
   if (codec_ == Codec::lz4) {
     if (data.size() > LZ4_MAX_INPUT_SIZE || out.size() > INT32_MAX) return 0;
-    const int n = lz4()->compress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
-                                  static_cast<int>(data.size()), static_cast<int>(out.size()));
+    const int n =
+        lz4()->compress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
+                        static_cast<int>(data.size()), static_cast<int>(out.size()));
     return n > 0 ? static_cast<size_t>(n) : 0;
   }
 #endif
@@ -102,7 +109,8 @@ bool Decompressor::decompress([[maybe_unused]] Codec codec, [[maybe_unused]] std
   if (codec == Codec::lz4) {
     if (data.size() > INT32_MAX || out.size() > INT32_MAX) return false;
     return lz4()->decompress(reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(out.data()),
-                             static_cast<int>(data.size()), static_cast<int>(out.size())) == static_cast<int>(out.size());
+                             static_cast<int>(data.size()),
+                             static_cast<int>(out.size())) == static_cast<int>(out.size());
   }
 #endif
 #ifdef SHEAF_HAS_ZLIB

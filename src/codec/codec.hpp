@@ -16,7 +16,8 @@ namespace sheaf::codec {
 
 using format::Codec;
 
-// Throws unsupported, naming `path`, if the library of the codec was not there when Sheaf was built, or is not here now.
+// Throws unsupported, naming `path`, if the library of the codec was not there when Sheaf was built, or is
+// not here now.
 void require(Codec codec, std::string_view path);
 
 SHEAF_EXPORT std::string_view name_of(Codec codec);  // "none", "zstd", "lz4", "gzip"
@@ -52,8 +53,8 @@ class Decompressor {
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
 
-  // Fills all of `out`. False if `data` is no buffer of that many bytes compressed by `codec`, which must be there. Writes
-  // nowhere else, whatever `data` is.
+  // Fills all of `out`. False if `data` is no buffer of that many bytes compressed by `codec`, which must be
+  // there. Writes nowhere else, whatever `data` is.
   bool decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out);
 
  private:

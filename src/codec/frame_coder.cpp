@@ -12,7 +12,8 @@ namespace sheaf::codec {
 using format::frame_head_size;
 using format::FrameHead;
 
-std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at, std::span<const std::byte> plain, Scratch& out) {
+std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at,
+                                                std::span<const std::byte> plain, Scratch& out) {
   constexpr auto head_bytes = static_cast<size_t>(frame_head_size);
   FrameHead head;
   head.at = at;
@@ -43,7 +44,9 @@ std::span<const std::byte> FrameEncoder::encode(const format::PlainPlace& at, st
 
 void FrameDecoder::decode(const FrameHead& head, std::span<const std::byte> stored, std::span<std::byte> out,
                           std::string_view where) {
-  const auto damaged = [&](const char* finding) { throw Error(Code::damaged, std::string(where) + ": " + finding); };
+  const auto damaged = [&](const char* finding) {
+    throw Error(Code::damaged, std::string(where) + ": " + finding);
+  };
   const bool shuffled = head.shuffle > 1;
   const std::span<std::byte> target = shuffled ? shuffled_.at_least(out.size()) : out;
   if (head.codec == Codec::none) {

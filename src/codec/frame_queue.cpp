@@ -83,7 +83,8 @@ void FrameQueue::start_threads() {
   started_ = true;
   auto crew = std::make_unique<Crew>(how_);
   try {
-    for (int32_t i = 0; i < how_.threads; ++i) crew->workers.push_back(quiet_thread([c = crew.get()] { c->work(); }));
+    for (int32_t i = 0; i < how_.threads; ++i)
+      crew->workers.push_back(quiet_thread([c = crew.get()] { c->work(); }));
   } catch (const std::system_error&) {
   }
   if (!crew->workers.empty()) crew_ = std::move(crew);

@@ -10,7 +10,8 @@ namespace {
 // Elements at a time: what they and their places in the output take stays in the first cache.
 constexpr size_t strip = 512;
 
-// Width 0: of a size known only at run time. The common ones are faster by a factor when the compiler knows them.
+// Width 0: of a size known only at run time. The common ones are faster by a factor when the compiler knows
+// them.
 template <size_t Width>
 void transpose(const std::byte* from, std::byte* to, size_t elements, size_t width) {
   const size_t w = Width ? Width : width;
@@ -41,10 +42,17 @@ void run(std::span<const std::byte> data, size_t element, std::span<std::byte> o
     }
   };
   switch (element) {
-    case 2: with.template operator()<2>(); break;
-    case 4: with.template operator()<4>(); break;
-    case 8: with.template operator()<8>(); break;
-    default: with.template operator()<0>();
+    case 2:
+      with.template operator()<2>();
+      break;
+    case 4:
+      with.template operator()<4>();
+      break;
+    case 8:
+      with.template operator()<8>();
+      break;
+    default:
+      with.template operator()<0>();
   }
   const size_t rest = data.size() % element;
   if (rest > 0) std::memcpy(out.data() + out.size() - rest, data.data() + data.size() - rest, rest);
@@ -52,7 +60,11 @@ void run(std::span<const std::byte> data, size_t element, std::span<std::byte> o
 
 }  // namespace
 
-void shuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out) { run<false>(data, element, out); }
-void unshuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out) { run<true>(data, element, out); }
+void shuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out) {
+  run<false>(data, element, out);
+}
+void unshuffle(std::span<const std::byte> data, size_t element, std::span<std::byte> out) {
+  run<true>(data, element, out);
+}
 
 }  // namespace sheaf::codec

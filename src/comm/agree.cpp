@@ -25,9 +25,10 @@ struct Report {
   }
   comm.broadcast(std::as_writable_bytes(std::span(&report, 1)), failing);
   if (mine) throw *mine;
-  throw Error(static_cast<Code>(report.code),
-              "task " + std::to_string(failing) + ": " + std::string(report.text, static_cast<size_t>(report.length)),
-              report.errno_value, failing);
+  throw Error(
+      static_cast<Code>(report.code),
+      "task " + std::to_string(failing) + ": " + std::string(report.text, static_cast<size_t>(report.length)),
+      report.errno_value, failing);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // comm/agree: how the tasks of a collective call come to one outcome.
 //
-// Every task attempts its part, catches what goes wrong, and takes part in agree(): either all return or all throw.
-// No task leaves a collective call early, so none waits for one that has left.
+// Every task attempts its part, catches what goes wrong, and takes part in agree(): either all return or all
+// throw. No task leaves a collective call early, so none waits for one that has left.
 #pragma once
 
 #include <exception>
@@ -31,12 +31,13 @@ std::optional<Error> attempt(Part&& part) {
 }
 
 // Collective. If no task brings an error, replaces `values` by their element-wise maximum over the tasks and
-// returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the lowest
-// failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more on failure.
+// returns. Otherwise throws on every task: its own error where there is one, elsewhere the error of the
+// lowest failing rank with its code and "task R: " in front of the message. One reduction; one broadcast more
+// on failure.
 SHEAF_EXPORT void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values = {});
 
-// Collective. The outcome of what task `actor` alone has done: all return, or all throw its error (the others as
-// agree() does). One broadcast, which only waits for the actor; one more on failure.
+// Collective. The outcome of what task `actor` alone has done: all return, or all throw its error (the others
+// as agree() does). One broadcast, which only waits for the actor; one more on failure.
 SHEAF_EXPORT void agree_with(Comm& comm, const std::optional<Error>& mine, int actor);
 
 }  // namespace sheaf

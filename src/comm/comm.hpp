@@ -1,11 +1,11 @@
 // comm/comm: the only way tasks talk to each other.
 //
-// A Comm is one task's end of a group of `size()` tasks, numbered 0..size()-1. All calls but rank(), size() and
-// traffic() are collective over the group: every task makes the same calls in the same order. A Comm does not know
-// what a file is. The group is Sheaf's own: its traffic never meets that of the program.
+// A Comm is one task's end of a group of `size()` tasks, numbered 0..size()-1. All calls but rank(), size()
+// and traffic() are collective over the group: every task makes the same calls in the same order. A Comm does
+// not know what a file is. The group is Sheaf's own: its traffic never meets that of the program.
 //
-// Errors: arguments that disagree (lengths, roots) are a bug of the caller. A failing transport throws sheaf::Error
-// on the task that sees it; groups over MPI follow the error handler of the communicator.
+// Errors: arguments that disagree (lengths, roots) are a bug of the caller. A failing transport throws
+// sheaf::Error on the task that sees it; groups over MPI follow the error handler of the communicator.
 // Memory: a task holds O(1) bytes plus its own contribution; only the root of a gather or scatter holds more.
 // Threads: one call at a time on one Comm.
 #pragma once
@@ -38,8 +38,8 @@ struct SHEAF_EXPORT Gathered {
   std::vector<int64_t> offsets() const;
 };
 
-// A message to and from another task of the group (or this one). The memory stays the caller's until the exchange is
-// finished. `room` may be longer than what comes.
+// A message to and from another task of the group (or this one). The memory stays the caller's until the
+// exchange is finished. `room` may be longer than what comes.
 struct Outgoing {
   int peer = 0;
   std::span<const std::byte> bytes;  // at most 2 GiB - 1
@@ -54,8 +54,8 @@ class SHEAF_EXPORT Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // Collective. Returns the bytes that came for each Incoming, in their order. Throws mismatch if a message is missing or
-  // longer than its room.
+  // Collective. Returns the bytes that came for each Incoming, in their order. Throws mismatch if a message
+  // is missing or longer than its room.
   virtual std::vector<int64_t> finish() = 0;
 };
 
@@ -66,7 +66,8 @@ class SHEAF_EXPORT Comm {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Groups of a split can meet alone only if they keep runs of so many ranks together, from multiples of it on; local.
+  // Groups of a split can meet alone only if they keep runs of so many ranks together, from multiples of it
+  // on; local.
   virtual int grain() const { return 1; }
 
   virtual void barrier() = 0;
@@ -87,17 +88,19 @@ class SHEAF_EXPORT Comm {
   // Contributions of any length (0 included) to `root`. Returned empty on all other tasks.
   virtual Gathered gather(std::span<const std::byte> mine, int root) = 0;
 
-  // The reverse: at `root`, piece r goes to task r (pieces are only looked at there). Returns this task's piece.
+  // The reverse: at `root`, piece r goes to task r (pieces are only looked at there). Returns this task's
+  // piece.
   virtual std::vector<std::byte> scatter(const Gathered& pieces, int root) = 0;
 
-  // Pieces of equal length: bytes [r*n, (r+1)*n) of `pieces` at `root` (only looked at there) to task r, where n is
-  // the length of `mine`, the same everywhere.
+  // Pieces of equal length: bytes [r*n, (r+1)*n) of `pieces` at `root` (only looked at there) to task r,
+  // where n is the length of `mine`, the same everywhere.
   virtual void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) = 0;
 
-  // Starts messages between tasks: `incoming` has an entry for every message that a task sends here, those of one sender
-  // in the order in which it sends them. Every task of the group starts and finishes the same exchanges in the same
-  // order, some with nothing to send or to receive; several may be under way. Nothing need move before finish(): the kinds
-  // of group that can (MPI) let messages travel meanwhile. Here: gathered at task 0 and scattered in finish().
+  // Starts messages between tasks: `incoming` has an entry for every message that a task sends here, those of
+  // one sender in the order in which it sends them. Every task of the group starts and finishes the same
+  // exchanges in the same order, some with nothing to send or to receive; several may be under way. Nothing
+  // need move before finish(): the kinds of group that can (MPI) let messages travel meanwhile. Here:
+  // gathered at task 0 and scattered in finish().
   virtual std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming);
 
   // A group per distinct color (>= 0), ordered by (key, rank).
@@ -109,12 +112,13 @@ class SHEAF_EXPORT Comm {
   // The group of the tasks that share memory with this one (a node), in rank order.
   virtual std::unique_ptr<Comm> split_by_node() = 0;
 
-  // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all if it cannot be
-  // had, as here. What it holds is undefined; asked again, a group may get what an earlier call got and has dropped.
+  // Collective. Memory of `bytes` > 0 that all tasks of the group share (comm/shared_memory.hpp); null on all
+  // if it cannot be had, as here. What it holds is undefined; asked again, a group may get what an earlier
+  // call got and has dropped.
   virtual std::unique_ptr<SharedMemory> share_memory(size_t bytes);
 
-  // Local, the same on all tasks. What an earlier Comm of the same tasks got from share_memory() and has dropped, with its label and
-  // what was left in it; null if the group keeps none, as here.
+  // Local, the same on all tasks. What an earlier Comm of the same tasks got from share_memory() and has
+  // dropped, with its label and what was left in it; null if the group keeps none, as here.
   virtual std::unique_ptr<SharedMemory> kept_memory();
 
   // Number of groups that split_by_node() makes.

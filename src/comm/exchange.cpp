@@ -21,7 +21,8 @@ int64_t bytes_of(std::span<const Outgoing> outgoing) {
 void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming, int size) {
   const auto check = [size](int peer, size_t bytes) {
     check_root(peer, size);
-    if (bytes > INT_MAX) throw Error(Code::invalid_argument, "a message of an exchange may have 2 GiB - 1 bytes at most");
+    if (bytes > INT_MAX)
+      throw Error(Code::invalid_argument, "a message of an exchange may have 2 GiB - 1 bytes at most");
   };
   for (const Outgoing& message : outgoing) check(message.peer, message.bytes.size());
   for (const Incoming& message : incoming) check(message.peer, message.room.size());
@@ -30,8 +31,8 @@ void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming
 namespace {
 
 [[noreturn]] void missing(int from, int to) {
-  throw Error(Code::mismatch, "task " + std::to_string(to) + " waits for a message that task " + std::to_string(from) +
-                                  " does not send");
+  throw Error(Code::mismatch, "task " + std::to_string(to) + " waits for a message that task " +
+                                  std::to_string(from) + " does not send");
 }
 
 int64_t put(std::span<const std::byte> bytes, const Incoming& to) {
@@ -64,7 +65,8 @@ void for_each_message(std::span<const std::byte> joined, Visit visit) {
     if (joined.size() < sizeof label) throw Error(Code::damaged, "a message between tasks is too short");
     std::memcpy(&label, joined.data(), sizeof label);
     joined = joined.subspan(sizeof label);
-    if (label.bytes < 0 || label.bytes > std::ssize(joined)) throw Error(Code::damaged, "a message between tasks is too short");
+    if (label.bytes < 0 || label.bytes > std::ssize(joined))
+      throw Error(Code::damaged, "a message between tasks is too short");
     visit(label, joined.first(static_cast<size_t>(label.bytes)));
     joined = joined.subspan(static_cast<size_t>(label.bytes));
   }
@@ -92,11 +94,12 @@ class ThroughTask0 final : public Exchange {
     std::vector<std::vector<std::byte>> pieces(static_cast<size_t>(comm_.size()));
     const std::vector<int64_t> offsets = all.offsets();
     for (size_t from = 0; from < pieces.size(); ++from)
-      for_each_message(
-          std::span(all.bytes).subspan(static_cast<size_t>(offsets[from]), static_cast<size_t>(all.sizes[from])),
-          [&](const Label& label, std::span<const std::byte> bytes) {
-            append(pieces.at(static_cast<size_t>(label.peer)), static_cast<int64_t>(from), bytes);
-          });
+      for_each_message(std::span(all.bytes).subspan(static_cast<size_t>(offsets[from]),
+                                                    static_cast<size_t>(all.sizes[from])),
+                       [&](const Label& label, std::span<const std::byte> bytes) {
+                         append(pieces.at(static_cast<size_t>(label.peer)), static_cast<int64_t>(from),
+                                bytes);
+                       });
     Gathered sorted;
     for (const auto& piece : pieces) {
       sorted.sizes.push_back(std::ssize(piece));
@@ -113,7 +116,8 @@ class ThroughTask0 final : public Exchange {
         received[i] = put(bytes, incoming_[i]);
         return;
       }
-      throw Error(Code::mismatch, "task " + std::to_string(label.peer) + " sent a message that nobody waits for");
+      throw Error(Code::mismatch,
+                  "task " + std::to_string(label.peer) + " sent a message that nobody waits for");
     });
     for (size_t i = 0; i < incoming_.size(); ++i)
       if (received[i] < 0) missing(incoming_[i].peer, comm_.rank());

@@ -48,9 +48,11 @@ struct ExchangeLists {
 SHEAF_EXPORT int64_t bytes_of(std::span<const Outgoing> outgoing);
 
 // Throws Error invalid_argument unless all peers are in a group of `size` and all lengths fit an int.
-SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming, int size);
+SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming,
+                                 int size);
 
-// Copies every message between lists in the same memory, one list per task. Throws Error mismatch if they do not match.
+// Copies every message between lists in the same memory, one list per task. Throws Error mismatch if they do
+// not match.
 SHEAF_EXPORT void deliver(std::span<ExchangeLists* const> tasks);
 
 }  // namespace sheaf

@@ -1,13 +1,14 @@
-// comm/messages: messages between single tasks, at any moment, that the receiver does not expect at a place of the
-// program. What striped files talk to I/O listeners with; collective calls are comm/comm.hpp's.
+// comm/messages: messages between single tasks, at any moment, that the receiver does not expect at a place
+// of the program. What striped files talk to I/O listeners with; collective calls are comm/comm.hpp's.
 //
-// A message is one stream of bytes that its sender gathers from pieces of memory and its receiver spreads over pieces,
-// without a copy in between where the transport can (MPI: derived datatypes). A message goes to the oldest receive that is
-// waiting for its tag and sender; messages of one sender and tag stay in order. Nothing here blocks.
+// A message is one stream of bytes that its sender gathers from pieces of memory and its receiver spreads
+// over pieces, without a copy in between where the transport can (MPI: derived datatypes). A message goes to
+// the oldest receive that is waiting for its tag and sender; messages of one sender and tag stay in order.
+// Nothing here blocks.
 //
-// Errors: a failing transport throws Error io from the call that sees it. A message longer than its room is Error mismatch.
-// Threads: one at a time on one Messages; several Messages of one process may be used by several threads if the transport
-// was made for that.
+// Errors: a failing transport throws Error io from the call that sees it. A message longer than its room is
+// Error mismatch. Threads: one at a time on one Messages; several Messages of one process may be used by
+// several threads if the transport was made for that.
 #pragma once
 
 #include <algorithm>
@@ -88,14 +89,15 @@ inline MemoryRun run_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), std::ssize(bytes), std::ssize(bytes), 1};
 }
 
-// A message under way. The memory of its pieces must live until done() or the end of the Transfer, which gives up what is
-// not done: a receive takes nothing more; a send may still read its memory unless the receiver is gone.
+// A message under way. The memory of its pieces must live until done() or the end of the Transfer, which
+// gives up what is not done: a receive takes nothing more; a send may still read its memory unless the
+// receiver is gone.
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  virtual bool done() = 0;             // whether it is complete; moves it on
-  virtual int64_t bytes() const = 0;   // received; after done()
-  virtual int peer() const = 0;        // where it came from; after done()
+  virtual bool done() = 0;            // whether it is complete; moves it on
+  virtual int64_t bytes() const = 0;  // received; after done()
+  virtual int peer() const = 0;       // where it came from; after done()
 };
 
 class Messages {

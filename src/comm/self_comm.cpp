@@ -59,7 +59,9 @@ class SelfComm final : public Comm {
   std::unique_ptr<Comm> duplicate() override { return alike(); }
   std::unique_ptr<Comm> split_by_node() override { return alike(); }
 
-  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return share_process_memory(*this, bytes); }
+  std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
+    return share_process_memory(*this, bytes);
+  }
 
   Traffic traffic() const override { return *traffic_; }
 

@@ -13,7 +13,7 @@
 
 #include "base/export.hpp"
 #include "comm/meeting_steps.hpp"
-#include "storage/futex.hpp"
+#include "process/futex.hpp"
 
 namespace sheaf {
 

@@ -20,13 +20,18 @@ using Memory = std::shared_ptr<std::byte>;
 
 class ProcessMemory final : public SharedMemory {
  public:
-  ProcessMemory(Memory memory, size_t bytes, void (*give_way)()) : memory_(std::move(memory)), bytes_(bytes), give_way_(give_way) {}
+  ProcessMemory(Memory memory, size_t bytes, void (*give_way)())
+      : memory_(std::move(memory)), bytes_(bytes), give_way_(give_way) {}
 
   std::span<std::byte> bytes() const override { return {memory_.get(), bytes_}; }
   void pause() override { give_way_ ? give_way_() : SharedMemory::pause(); }
-  void wait(SharedWord& word, uint32_t value) override { give_way_ ? give_way_() : SharedMemory::wait(word, value); }
+  void wait(SharedWord& word, uint32_t value) override {
+    give_way_ ? give_way_() : SharedMemory::wait(word, value);
+  }
   // Whoever is woken may run at once.
-  void wake(SharedWord& word, int sleepers) override { give_way_ ? give_way_() : SharedMemory::wake(word, sleepers); }
+  void wake(SharedWord& word, int sleepers) override {
+    give_way_ ? give_way_() : SharedMemory::wake(word, sleepers);
+  }
 
  private:
   const Memory memory_;
@@ -42,11 +47,14 @@ std::unique_ptr<SharedMemory> Comm::share_memory(size_t) { return nullptr; }
 
 std::unique_ptr<SharedMemory> Comm::kept_memory() { return nullptr; }
 
-std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes) { return share_process_memory(comm, bytes, nullptr); }
+std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes) {
+  return share_process_memory(comm, bytes, nullptr);
+}
 
 std::unique_ptr<SharedMemory> share_process_memory(Comm& comm, size_t bytes, void (*give_way)()) {
   Memory mine;
-  if (comm.rank() == 0) mine.reset(static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)), Freed());
+  if (comm.rank() == 0)
+    mine.reset(static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)), Freed());
   Memory* place = mine ? &mine : nullptr;
   comm.broadcast(std::as_writable_bytes(std::span(&place, 1)), 0);
   if (!place) return nullptr;

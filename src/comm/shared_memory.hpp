@@ -1,4 +1,5 @@
-// comm/shared_memory: memory that the tasks of a group share, and how they wait for each other by words of it.
+// comm/shared_memory: memory that the tasks of a group share, and how they wait for each other by words of
+// it.
 //
 // Made by Comm::share_memory(). Unmapped or freed with the object, when the last task has dropped its own.
 #pragma once
@@ -12,8 +13,8 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
-#include "storage/futex.hpp"
-#include "storage/lent_memory.hpp"
+#include "process/futex.hpp"
+#include "process/lent_memory.hpp"
 
 namespace sheaf {
 
@@ -23,16 +24,19 @@ class SHEAF_EXPORT SharedMemory {
 
   virtual std::span<std::byte> bytes() const = 0;  // aligned to a page; at another address on each task
 
-  // What those who use the memory leave in it, for who gets it from Comm::kept_memory(). 0 until it is set, on all tasks alike.
+  // What those who use the memory leave in it, for who gets it from Comm::kept_memory(). 0 until it is set,
+  // on all tasks alike.
   virtual uint64_t label() const { return label_; }
   virtual void set_label(uint64_t label) { label_ = label; }
 
-  // What processes outside the group need to map it too, as long as this object lives; nothing if they cannot.
+  // What processes outside the group need to map it too, as long as this object lives; nothing if they
+  // cannot.
   virtual std::optional<LentMemory> lent() const { return std::nullopt; }
 
   // Lets others work, for a moment.
   virtual void pause();
-  // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be called in a loop.
+  // Lets others work while `word` is `value`. Returns when it has changed, or after some milliseconds: to be
+  // called in a loop.
   virtual void wait(SharedWord& word, uint32_t value) { sleep_while(word, value, 4'000'000); }
   virtual void wake(SharedWord& word, int sleepers = INT_MAX) { sheaf::wake(word, sleepers); }
 

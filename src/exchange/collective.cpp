@@ -8,8 +8,8 @@
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "exchange/collective_parts.hpp"
-#include "exchange/coverage.hpp"
 #include "exchange/host_exchange.hpp"
+#include "exchange/pieces/coverage.hpp"
 #include "layout/each_piece.hpp"
 #include "storage/scattered.hpp"
 

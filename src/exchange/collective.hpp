@@ -15,12 +15,12 @@
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
-#include "exchange/access.hpp"
 #include "exchange/hosts.hpp"
-#include "exchange/independent.hpp"
+#include "exchange/pieces/access.hpp"
 #include "exchange/stage.hpp"
 #include "exchange/stage_call.hpp"
-#include "exchange/tally.hpp"
+#include "exchange/transfer/independent.hpp"
+#include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/byte_order.hpp"
-#include "exchange/write_covered.hpp"
+#include "exchange/transfer/write_covered.hpp"
 
 namespace sheaf::exchange {
 

@@ -15,11 +15,11 @@
 #include "comm/agree.hpp"
 #include "comm/comm.hpp"
 #include "exchange/hosts.hpp"
-#include "exchange/hosts_file.hpp"
-#include "exchange/independent.hpp"
 #include "exchange/run_code.hpp"
 #include "exchange/stage_call.hpp"
-#include "exchange/tally.hpp"
+#include "exchange/transfer/hosts_file.hpp"
+#include "exchange/transfer/independent.hpp"
+#include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "comm/agree.hpp"
-#include "exchange/topology.hpp"
+#include "comm/topology.hpp"
 #include "layout/aggregators.hpp"
 
 namespace sheaf::exchange {

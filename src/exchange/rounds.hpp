@@ -1,5 +1,5 @@
-// exchange/rounds: many steps of messages, of which two are under way: while a task works on what step k brought, the
-// messages of step k+1 travel.
+// exchange/rounds: many steps of messages, of which two are under way: while a task works on what step k
+// brought, the messages of step k+1 travel.
 #pragma once
 
 #include <memory>

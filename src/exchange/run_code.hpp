@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "exchange/coverage.hpp"
-#include "exchange/short_numbers.hpp"
+#include "exchange/pieces/coverage.hpp"
+#include "exchange/pieces/short_numbers.hpp"
 
 namespace sheaf::exchange {
 

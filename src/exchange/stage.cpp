@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "exchange/coverage.hpp"
+#include "exchange/pieces/coverage.hpp"
 
 namespace sheaf::exchange {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "exchange/access.hpp"
+#include "exchange/pieces/access.hpp"
+#include "exchange/pieces/windows.hpp"
 #include "exchange/stage.hpp"
 #include "exchange/stage_steps.hpp"
-#include "exchange/windows.hpp"
 
 namespace sheaf::exchange {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "exchange/coverage.hpp"
-#include "exchange/write_covered.hpp"
+#include "exchange/pieces/coverage.hpp"
+#include "exchange/transfer/write_covered.hpp"
 
 namespace sheaf::exchange {
 

@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "exchange/independent.hpp"
 #include "exchange/stage_call.hpp"
-#include "exchange/tally.hpp"
+#include "exchange/transfer/independent.hpp"
+#include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {

@@ -17,8 +17,19 @@ constexpr uint32_t edges_version = 1;
 constexpr int64_t edges_page = 64 << 10;
 
 struct EdgesAt {
-  enum : size_t { magic = 0, version = 8, ntasks = 12, identity = 16, host = 32, row_size = 36, unit = 40,
-                  data_start = 48, skip = 56, hash = 64, end = 72 };
+  enum : size_t {
+    magic = 0,
+    version = 8,
+    ntasks = 12,
+    identity = 16,
+    host = 32,
+    row_size = 36,
+    unit = 40,
+    data_start = 48,
+    skip = 56,
+    hash = 64,
+    end = 72
+  };
 };
 struct EdgesRowAt {
   enum : size_t { begin = 0, end = 8, from = 16, hash = 24 };
@@ -52,7 +63,8 @@ std::array<std::byte, edges_header_size> encode(const EdgesHeader& h) {
 }
 
 bool begins_as_edges(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof edges_magic && std::memcmp(bytes.data(), edges_magic, sizeof edges_magic) == 0;
+  return bytes.size() >= sizeof edges_magic &&
+         std::memcmp(bytes.data(), edges_magic, sizeof edges_magic) == 0;
 }
 
 std::optional<EdgesHeader> decode_edges_header(std::span<const std::byte> bytes, std::string_view path) {
@@ -60,7 +72,8 @@ std::optional<EdgesHeader> decode_edges_header(std::span<const std::byte> bytes,
   const std::byte* p = bytes.data();
   if (get_little<uint32_t>(p + EdgesAt::version) != edges_version ||
       get_little<uint32_t>(p + EdgesAt::row_size) != edges_row_size)
-    throw file_error(Code::unsupported, path, "was made by a later version of Sheaf: read or repair the multifile with that");
+    throw file_error(Code::unsupported, path,
+                     "was made by a later version of Sheaf: read or repair the multifile with that");
   if (get_little<uint64_t>(p + EdgesAt::hash) != XXH3_64bits(p, EdgesAt::hash)) return std::nullopt;
   EdgesHeader h;
   h.ntasks = get_little<int32_t>(p + EdgesAt::ntasks);
@@ -83,8 +96,8 @@ std::array<std::byte, edges_row_size> encode(const EdgesRow& row, const EdgesHea
   return bytes;
 }
 
-std::optional<EdgesRow> decode_edges_row(std::span<const std::byte, edges_row_size> bytes, const EdgesHeader& header,
-                                         int64_t task) {
+std::optional<EdgesRow> decode_edges_row(std::span<const std::byte, edges_row_size> bytes,
+                                         const EdgesHeader& header, int64_t task) {
   const std::byte* p = bytes.data();
   EdgesRow row;
   row.begin = get_little<int64_t>(p + EdgesRowAt::begin);

@@ -18,10 +18,29 @@ constexpr unsigned char footer_magic[8] = {'S', 'h', 'e', 'a', 'f', 'E', 'n', 'd
 constexpr uint16_t extension_version = 1;
 
 struct ExtensionAt {
-  enum : size_t { version = 8, flags = 10, codec = 12, level = 13, shuffle = 14, identity = 16, piece = 32, frame = 36, hash = 56 };
+  enum : size_t {
+    version = 8,
+    flags = 10,
+    codec = 12,
+    level = 13,
+    shuffle = 14,
+    identity = 16,
+    piece = 32,
+    frame = 36,
+    hash = 56
+  };
 };
 struct FooterAt {
-  enum : size_t { table = 0, sections = 8, maxblocks = 12, varheader = 16, file_identity = 24, plain_end = 40, hash = 48, magic = 56 };
+  enum : size_t {
+    table = 0,
+    sections = 8,
+    maxblocks = 12,
+    varheader = 16,
+    file_identity = 24,
+    plain_end = 40,
+    hash = 48,
+    magic = 56
+  };
 };
 
 bool aligned(int64_t offset) { return offset % 8 == 0; }
@@ -47,27 +66,32 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
   if (std::ssize(header) < fixed_size) return std::nullopt;
   const std::byte* p = header.data() + extension_offset;
   if (std::memcmp(p, header_magic, sizeof header_magic) != 0) {
-    if (says_encoded(header)) throw_damaged(path, "encoded, but the extension header that says how is not there");
+    if (says_encoded(header))
+      throw_damaged(path, "encoded, but the extension header that says how is not there");
     return std::nullopt;
   }
-  if (get_little<uint64_t>(p + ExtensionAt::hash) != hash_of(header.first(extension_offset + ExtensionAt::hash)))
+  if (get_little<uint64_t>(p + ExtensionAt::hash) !=
+      hash_of(header.first(extension_offset + ExtensionAt::hash)))
     throw_damaged(path, "the header does not match its checksum");
   Extension e;
   const auto version = get_little<uint16_t>(p + ExtensionAt::version);
   e.flags = get_little<uint16_t>(p + ExtensionAt::flags);
   if (version != extension_version || (e.flags & ~flags_known) >= first_flag_not_to_ignore)
     throw file_error(Code::unsupported, path,
-                     "made by a newer version of the library (extensions " + std::to_string(version) + ", flags " +
-                         std::to_string(e.flags) + "); use that version to read it");
-  if (says_encoded(header) && !e.compressed()) throw_damaged(path, "encoded, but its extension header does not say how");
+                     "made by a newer version of the library (extensions " + std::to_string(version) +
+                         ", flags " + std::to_string(e.flags) + "); use that version to read it");
+  if (says_encoded(header) && !e.compressed())
+    throw_damaged(path, "encoded, but its extension header does not say how");
   e.codec = static_cast<Codec>(p[ExtensionAt::codec]);
   e.level = static_cast<int8_t>(p[ExtensionAt::level]);
   e.shuffle = static_cast<uint8_t>(p[ExtensionAt::shuffle]);
   std::copy_n(p + ExtensionAt::identity, e.identity.size(), e.identity.begin());
   e.piece = get_little<uint32_t>(p + ExtensionAt::piece);
   e.frame = get_little<uint32_t>(p + ExtensionAt::frame);
-  const bool piece_fits = e.checksums() ? e.piece > 0 && e.piece % 4096 == 0 && e.piece <= largest_piece : e.piece == 0;
-  if (!piece_fits) throw_damaged(path, "checksums of " + std::to_string(e.piece) + " bytes each in the extension header");
+  const bool piece_fits =
+      e.checksums() ? e.piece > 0 && e.piece % 4096 == 0 && e.piece <= largest_piece : e.piece == 0;
+  if (!piece_fits)
+    throw_damaged(path, "checksums of " + std::to_string(e.piece) + " bytes each in the extension header");
   if (e.codec > last_codec)
     throw file_error(Code::unsupported, path, "its codec is not known; use a newer version of the library");
   return e;
@@ -77,7 +101,8 @@ bool says_compressed(std::span<const std::byte> header) {
   if (says_encoded(header)) return true;
   if (std::ssize(header) < fixed_size) return false;
   const std::byte* p = header.data() + extension_offset;
-  return std::memcmp(p, header_magic, sizeof header_magic) == 0 && (get_little<uint16_t>(p + ExtensionAt::flags) & flag_compressed);
+  return std::memcmp(p, header_magic, sizeof header_magic) == 0 &&
+         (get_little<uint16_t>(p + ExtensionAt::flags) & flag_compressed);
 }
 
 const Section* Trailer::find(SectionKind kind) const {
@@ -101,7 +126,8 @@ std::vector<std::byte> encode(const Trailer& t) {
   put_little<int64_t>(p + FooterAt::varheader, t.pointer.varheader);
   std::ranges::copy(t.identity, p + FooterAt::file_identity);
   put_little<int64_t>(p + FooterAt::plain_end, t.plain_end);
-  put_little<uint64_t>(p + FooterAt::hash, hash_of(std::span(bytes).first(bytes.size() - footer_size + FooterAt::hash)));
+  put_little<uint64_t>(p + FooterAt::hash,
+                       hash_of(std::span(bytes).first(bytes.size() - footer_size + FooterAt::hash)));
   std::memcpy(p + FooterAt::magic, footer_magic, sizeof footer_magic);
   return bytes;
 }
@@ -110,11 +136,13 @@ std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> 
                                         std::string_view path) {
   const std::byte* p = footer.data();
   if (std::memcmp(p + FooterAt::magic, footer_magic, sizeof footer_magic) != 0) return std::nullopt;
-  const FooterHead head{get_little<int64_t>(p + FooterAt::table), get_little<uint32_t>(p + FooterAt::sections)};
+  const FooterHead head{get_little<int64_t>(p + FooterAt::table),
+                        get_little<uint32_t>(p + FooterAt::sections)};
   if (head.table < fixed_size || !aligned(head.table) || head.sections > most_sections ||
       file_size - footer_size - head.table != section_entry_size * int64_t{head.sections})
-    throw_damaged(path, "the table of its trailer is said to begin at offset " + std::to_string(head.table) + " with " +
-                      std::to_string(head.sections) + " sections, which does not fit its size");
+    throw_damaged(path, "the table of its trailer is said to begin at offset " + std::to_string(head.table) +
+                            " with " + std::to_string(head.sections) +
+                            " sections, which does not fit its size");
   return head;
 }
 
@@ -125,7 +153,8 @@ Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std:
   if (!head || std::ssize(bytes) != section_entry_size * int64_t{head->sections} + footer_size)
     throw_damaged(path, "the trailer is cut off");
   const std::byte* f = footer.data();
-  if (get_little<uint64_t>(f + FooterAt::hash) != hash_of(bytes.first(bytes.size() - footer_size + FooterAt::hash)))
+  if (get_little<uint64_t>(f + FooterAt::hash) !=
+      hash_of(bytes.first(bytes.size() - footer_size + FooterAt::hash)))
     throw_damaged(path, "the trailer does not match its checksum");
   Trailer t;
   t.pointer = {get_little<int32_t>(f + FooterAt::maxblocks), get_little<int64_t>(f + FooterAt::varheader)};
@@ -134,10 +163,10 @@ Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std:
   t.table = head->table;
   for (uint32_t i = 0; i < head->sections; ++i) {
     const std::byte* p = bytes.data() + section_entry_size * i;
-    const Section s{static_cast<SectionKind>(get_little<uint32_t>(p)), get_little<int64_t>(p + 8), get_little<int64_t>(p + 16),
-                    get_little<uint64_t>(p + 24)};
-    if (s.offset < t.plain_end || t.plain_end < 0 || s.length < 0 || !aligned(s.offset) || s.length > t.table ||
-        s.offset > t.table - s.length)
+    const Section s{static_cast<SectionKind>(get_little<uint32_t>(p)), get_little<int64_t>(p + 8),
+                    get_little<int64_t>(p + 16), get_little<uint64_t>(p + 24)};
+    if (s.offset < t.plain_end || t.plain_end < 0 || s.length < 0 || !aligned(s.offset) ||
+        s.length > t.table || s.offset > t.table - s.length)
       throw_damaged(path, "section " + std::to_string(i) + " of the trailer lies outside of it");
     if (s.kind < SectionKind::groups || s.kind > SectionKind::frames) continue;
     if (t.find(s.kind)) throw_damaged(path, "section " + std::to_string(i) + " of the trailer occurs twice");
@@ -157,7 +186,8 @@ std::array<std::byte, group_entry_size> encode(const Group& g) {
 
 Group decode_group(std::span<const std::byte, group_entry_size> bytes) {
   const std::byte* p = bytes.data();
-  return {get_little<uint64_t>(p), get_little<uint64_t>(p + 8), get_little<int64_t>(p + 16), get_little<uint64_t>(p + 24)};
+  return {get_little<uint64_t>(p), get_little<uint64_t>(p + 8), get_little<int64_t>(p + 16),
+          get_little<uint64_t>(p + 24)};
 }
 
 Hash::Hash() : state_(XXH3_createState()) {

@@ -1,8 +1,8 @@
-// format/extension: what Sheaf adds to a multifile where plain readers do not look (docs/format.md, section 14): the
-// extension header at the end of the name field of META1 and the trailer behind META2.
+// format/extension: what Sheaf adds to a multifile where plain readers do not look (docs/format.md, section
+// 14): the extension header at the end of the name field of META1 and the trailer behind META2.
 //
-// Pure functions between bytes and structs, little endian whatever the byte order of the file. Decoding never trusts a
-// number: offsets and lengths it returns lie inside the file.
+// Pure functions between bytes and structs, little endian whatever the byte order of the file. Decoding never
+// trusts a number: offsets and lengths it returns lie inside the file.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ inline constexpr int64_t extension_offset = fixed_size - extension_size;
 inline constexpr int64_t longest_extended_name = prefix_size - extension_size - 1;  // bytes
 inline constexpr int64_t footer_size = 64;
 inline constexpr int64_t section_entry_size = 32;
-inline constexpr int64_t group_tasks = 1024;      // tasks whose metadata have one hash
+inline constexpr int64_t group_tasks = 1024;  // tasks whose metadata have one hash
 inline constexpr int64_t group_entry_size = 32;
-inline constexpr uint32_t most_sections = 64;     // more in a table are damage
+inline constexpr uint32_t most_sections = 64;  // more in a table are damage
 inline constexpr uint32_t default_piece = 64 << 10;
 inline constexpr uint32_t largest_piece = 16 << 20;
 
@@ -61,12 +61,13 @@ inline bool extensible(std::string_view name) { return std::ssize(name) <= longe
 // Writes the extension into the fixed part of META1, whose other fields must be final; it hashes them.
 void put_extension(const Extension& extension, std::span<std::byte, fixed_size> header);
 
-// nullopt: a plain file. Throws damaged (wrong hash, impossible fields, the magic of encoded files without a flag that says how)
-// or unsupported (a version or a flag of 256 or more that is not known), naming `path`. `header` are the first bytes of the file, as decode_header takes them.
+// nullopt: a plain file. Throws damaged (wrong hash, impossible fields, the magic of encoded files without a
+// flag that says how) or unsupported (a version or a flag of 256 or more that is not known), naming `path`.
+// `header` are the first bytes of the file, as decode_header takes them.
 std::optional<Extension> decode_extension(std::span<const std::byte> header, std::string_view path);
 
-// Whether streams consist of frames, by the magic, or the flag `compressed` of an extension header that may be damaged. For readers
-// who have it checked later.
+// Whether streams consist of frames, by the magic, or the flag `compressed` of an extension header that may
+// be damaged. For readers who have it checked later.
 bool says_compressed(std::span<const std::byte> header);
 
 enum class SectionKind : uint32_t { groups = 1, sums = 2, mapping = 3, frames = 4 };
@@ -79,10 +80,11 @@ struct Section {
 };
 
 struct Trailer {
-  Pointer pointer;         // as in META1
+  Pointer pointer;  // as in META1
   Identity identity{};
-  int64_t plain_end = 0;   // offset behind META2 and mapping
-  int64_t table = 0;       // offset of the table of sections; what follows the table and the footer is the end of the file
+  int64_t plain_end = 0;  // offset behind META2 and mapping
+  int64_t table =
+      0;  // offset of the table of sections; what follows the table and the footer is the end of the file
   std::vector<Section> sections;
 
   const Section* find(SectionKind kind) const;
@@ -98,13 +100,13 @@ struct FooterHead {
   uint32_t sections = 0;
 };
 
-// `footer`: the last footer_size bytes of a file of `file_size` bytes. nullopt: no footer. Throws damaged if it is one
-// and its table cannot be where it says.
+// `footer`: the last footer_size bytes of a file of `file_size` bytes. nullopt: no footer. Throws damaged if
+// it is one and its table cannot be where it says.
 std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> footer, int64_t file_size,
                                         std::string_view path);
 
-// `bytes`: the file from FooterHead::table to its end. Throws damaged unless hash and all offsets are right; sections
-// of unknown kinds are left out.
+// `bytes`: the file from FooterHead::table to its end. Throws damaged unless hash and all offsets are right;
+// sections of unknown kinds are left out.
 Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std::string_view path);
 
 // The hashes and the place of the checksums of group_tasks consecutive tasks.

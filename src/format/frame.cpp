@@ -15,7 +15,16 @@ constexpr unsigned char index_magic[8] = {'S', 'F', 'r', 'm', 'I', 'd', 'x', '\n
 constexpr auto index_code = std::byte{255};
 
 struct FrameAt {
-  enum : size_t { codec = 4, shuffle = 5, stored = 8, plain = 12, block = 16, sum = 20, offset = 24, hash = 32 };
+  enum : size_t {
+    codec = 4,
+    shuffle = 5,
+    stored = 8,
+    plain = 12,
+    block = 16,
+    sum = 20,
+    offset = 24,
+    hash = 32
+  };
 };
 
 }  // namespace
@@ -52,13 +61,16 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
   h.codec = static_cast<Codec>(p[FrameAt::codec]);
   h.shuffle = static_cast<uint8_t>(p[FrameAt::shuffle]);
   h.at = {get_little<int32_t>(p + FrameAt::block), get_little<int64_t>(p + FrameAt::offset)};
-  if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain)) return std::nullopt;
+  if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain))
+    return std::nullopt;
   if (h.at.block < 0 || h.at.offset < 0 || h.at.offset > INT64_MAX - int64_t{h.plain}) return std::nullopt;
   return h;
 }
 
 PlainPlace FrameTable::end() const {
-  return frames_.empty() ? PlainPlace{} : PlainPlace{frames_.back().at.block, frames_.back().at.offset + frames_.back().used};
+  return frames_.empty()
+             ? PlainPlace{}
+             : PlainPlace{frames_.back().at.block, frames_.back().at.offset + frames_.back().used};
 }
 
 bool FrameTable::add(const FrameHead& head, int64_t stored) {
@@ -68,7 +80,8 @@ bool FrameTable::add(const FrameHead& head, int64_t stored) {
     // Inside what is there, or at the begin of a block of it.
     while (!frames_.empty() && frames_.back().at >= at) frames_.pop_back();
     if (!frames_.empty() && frames_.back().at.block == at.block)
-      frames_.back().used = static_cast<uint32_t>(std::min<int64_t>(frames_.back().used, at.offset - frames_.back().at.offset));
+      frames_.back().used =
+          static_cast<uint32_t>(std::min<int64_t>(frames_.back().used, at.offset - frames_.back().at.offset));
     if (!continues(at)) return false;
   }
   frames_.push_back({stored, at, head.plain, static_cast<uint32_t>(head.size())});
@@ -115,15 +128,19 @@ std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) c
   return bytes;
 }
 
-std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes, int64_t stream_size) {
+std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes,
+                                        int64_t stream_size) {
   const std::byte* const p = bytes.data();
-  if (std::memcmp(p, index_magic, sizeof index_magic) != 0 || get_little<uint64_t>(p + 24) != hash_of({p, 24})) return std::nullopt;
+  if (std::memcmp(p, index_magic, sizeof index_magic) != 0 ||
+      get_little<uint64_t>(p + 24) != hash_of({p, 24}))
+    return std::nullopt;
   const auto begin = get_little<int64_t>(p + 8);
   if (begin < 0 || begin > stream_size - frame_head_size - index_end_size) return std::nullopt;
   return begin;
 }
 
-IndexDecoder::IndexDecoder(std::span<const std::byte, frame_head_size> bytes, int64_t stored) : stored_(stored) {
+IndexDecoder::IndexDecoder(std::span<const std::byte, frame_head_size> bytes, int64_t stored)
+    : stored_(stored) {
   const auto head = decode_frame(bytes);
   if (!head || head->kind != FrameHead::Kind::index) return;
   good_ = true;
@@ -135,10 +152,13 @@ void IndexDecoder::add(std::span<const std::byte> bytes, std::vector<Frame>& fra
   sum_ = crc32c(sum_, bytes);
   for (; good_ && !bytes.empty() && left_ > index_end_size; bytes = bytes.subspan(index_entry_size)) {
     const std::byte* const p = bytes.data();
-    const Frame f{get_little<int64_t>(p), {get_little<int32_t>(p + 16), get_little<int64_t>(p + 8)}, get_little<uint32_t>(p + 20), get_little<uint32_t>(p + 24)};
-    good_ = f.stored >= least_ && f.size >= frame_head_size && f.size <= frame_head_size + largest_frame && f.size <= stored_ &&
-            f.stored <= stored_ - int64_t{f.size} &&
-            f.used <= largest_frame && f.at.offset >= 0 && f.at.offset <= INT64_MAX - int64_t{f.used} && continues(f.at, end_, first_);
+    const Frame f{get_little<int64_t>(p),
+                  {get_little<int32_t>(p + 16), get_little<int64_t>(p + 8)},
+                  get_little<uint32_t>(p + 20),
+                  get_little<uint32_t>(p + 24)};
+    good_ = f.stored >= least_ && f.size >= frame_head_size && f.size <= frame_head_size + largest_frame &&
+            f.size <= stored_ && f.stored <= stored_ - int64_t{f.size} && f.used <= largest_frame &&
+            f.at.offset >= 0 && f.at.offset <= INT64_MAX - int64_t{f.used} && continues(f.at, end_, first_);
     if (!good_) return;
     least_ = f.stored + f.size;
     end_ = {f.at.block, f.at.offset + f.used};

@@ -1,7 +1,8 @@
-// format/frame: the frames that the stream of a task consists of when it is compressed, and the index behind them
-// (docs/format.md, section 14.4).
+// format/frame: the frames that the stream of a task consists of when it is compressed, and the index behind
+// them (docs/format.md, section 14.4).
 //
-// Pure functions between bytes and structs, little endian whatever the byte order of the file. Sizes and offsets in bytes.
+// Pure functions between bytes and structs, little endian whatever the byte order of the file. Sizes and
+// offsets in bytes.
 #pragma once
 
 #include <array>
@@ -53,8 +54,8 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
 struct Frame {
   int64_t stored = 0;  // where its head is in the stored stream
   PlainPlace at;
-  uint32_t used = 0;   // plain bytes of it that count, from its first on
-  uint32_t size = 0;   // bytes it takes, head included
+  uint32_t used = 0;  // plain bytes of it that count, from its first on
+  uint32_t size = 0;  // bytes it takes, head included
 
   bool operator==(const Frame&) const = default;
 };
@@ -72,7 +73,8 @@ class IndexDecoder {
   // False: this is no index, or one that says what cannot be. What it has said is then of no use.
   bool good() const { return good_; }
   int64_t bytes_left() const { return left_; }
-  // The next bytes, at most bytes_left(), in pieces of whole entries (its end has the size of one). Appends their frames.
+  // The next bytes, at most bytes_left(), in pieces of whole entries (its end has the size of one). Appends
+  // their frames.
   void add(std::span<const std::byte> bytes, std::vector<Frame>& frames);
   // All has come, and is what was written.
   bool is_whole() const { return good_ && left_ == 0 && sum_ == expected_; }
@@ -87,16 +89,19 @@ class IndexDecoder {
   bool first_ = true;
 };
 
-// The frames of a task in the order of its plain data. Each begins where the one before ends, or with the next block.
+// The frames of a task in the order of its plain data. Each begins where the one before ends, or with the
+// next block.
 class FrameTable {
  public:
-  // The next frame of the stored stream. One that begins before the end of those there are replaces what they hold from
-  // there on. False if it can follow none of them: the table is then of no use.
+  // The next frame of the stored stream. One that begins before the end of those there are replaces what they
+  // hold from there on. False if it can follow none of them: the table is then of no use.
   bool add(const FrameHead& head, int64_t stored);
 
   const std::vector<Frame>& frames() const { return frames_; }
   // Makes it a table of the frames behind these, which can then not be replaced.
-  void forget_first(size_t count) { frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count)); }
+  void forget_first(size_t count) {
+    frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
   bool empty() const { return frames_.empty(); }
   // Behind the last plain byte.
   PlainPlace end() const;
@@ -104,7 +109,8 @@ class FrameTable {
   // The frame that holds the plain byte at this place, which must be there.
   size_t find(const PlainPlace& at) const;
 
-  // The index: a whole frame, head included, to be stored at `stored`. Nothing if the frames are too many for one.
+  // The index: a whole frame, head included, to be stored at `stored`. Nothing if the frames are too many for
+  // one.
   std::optional<std::vector<std::byte>> encode_index(int64_t stored) const;
   // `bytes`: such a frame. Nothing if it is damaged or says what cannot be.
   static std::optional<FrameTable> decode_index(std::span<const std::byte> bytes, int64_t stored);
@@ -117,8 +123,9 @@ class FrameTable {
   std::vector<Frame> frames_;
 };
 
-// The last bytes of an index, by which it is found from the end of a stored stream of `stream_size` bytes: where its head is.
-// Nothing: that is no end of an index.
-std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes, int64_t stream_size);
+// The last bytes of an index, by which it is found from the end of a stored stream of `stream_size` bytes:
+// where its head is. Nothing: that is no end of an index.
+std::optional<int64_t> decode_index_end(std::span<const std::byte, index_end_size> bytes,
+                                        int64_t stream_size);
 
 }  // namespace sheaf::format

@@ -53,7 +53,8 @@ void decode_all(std::span<const std::byte> from, ByteOrder order, std::span<T> v
 
 KeyvalMode Header::keyval() const {
   const auto upper = static_cast<int32_t>(flag1 >> 32);
-  return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_ : KeyvalMode::none;
+  return version >= 5 && upper == static_cast<int32_t>(KeyvalMode::inline_) ? KeyvalMode::inline_
+                                                                            : KeyvalMode::none;
 }
 
 void Header::set_name(std::string_view name) {
@@ -84,13 +85,16 @@ std::array<std::byte, fixed_size> encode(const Header& h) {
 
 bool says_encoded(std::span<const std::byte> bytes) { return begins_with(bytes, encoded_magic); }
 
-bool begins_as_multifile(std::span<const std::byte> bytes) { return begins_with(bytes, plain_magic) || says_encoded(bytes); }
+bool begins_as_multifile(std::span<const std::byte> bytes) {
+  return begins_with(bytes, plain_magic) || says_encoded(bytes);
+}
 
 Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   const std::byte* p = bytes.data();
   if (!begins_as_multifile(bytes))
-    throw file_error(Code::not_a_multifile, path,
-                     "not a SION multifile (it begins neither with \"sion\" nor with the magic of encoded ones)");
+    throw file_error(
+        Code::not_a_multifile, path,
+        "not a SION multifile (it begins neither with \"sion\" nor with the magic of encoded ones)");
   if (bytes.size() < static_cast<size_t>(fixed_size_v2)) throw_damaged(path, "truncated inside the header");
 
   Header h;
@@ -108,7 +112,8 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   if (h.version < oldest_version || h.version > newest_version)
     throw file_error(Code::unsupported, path,
                      "file format version " + std::to_string(h.version) + " is not one of 2 to 5");
-  if (h.encoded && h.version != newest_version) throw_damaged(path, "encoded, and of format version " + std::to_string(h.version));
+  if (h.encoded && h.version != newest_version)
+    throw_damaged(path, "encoded, and of format version " + std::to_string(h.version));
   h.fsblksize = load<int32_t>(p + HeaderAt::fsblksize, order);
   h.ntasks = load<int32_t>(p + HeaderAt::ntasks, order);
   h.nfiles = load<int32_t>(p + HeaderAt::nfiles, order);
@@ -124,7 +129,8 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   std::memcpy(h.prefix.data(), p + (h.version == 2 ? HeaderAt::prefix_v2 : HeaderAt::prefix), prefix_size);
   h.prefix.back() = '\0';
 
-  if (h.fsblksize <= 0) throw_damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
+  if (h.fsblksize <= 0)
+    throw_damaged(path, "file-system block size " + std::to_string(h.fsblksize) + " in the header");
   if (h.ntasks < 0) throw_damaged(path, std::to_string(h.ntasks) + " tasks in the header");
   if (h.nfiles < 1) throw_damaged(path, std::to_string(h.nfiles) + " physical files in the header");
   const int64_t keyval = h.version >= 5 ? h.flag1 >> 32 : 0;
@@ -132,11 +138,13 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
       keyval != static_cast<int32_t>(KeyvalMode::inline_))
     throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(keyval) + " is not known");
   if (h.filenumber < 0 || (h.nfiles > 1 && h.filenumber >= h.nfiles))
-    throw_damaged(path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
+    throw_damaged(
+        path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
   const auto mode = static_cast<int32_t>(h.flag1 >> 32);
   if (h.version >= 5 && mode != 0 && mode != static_cast<int32_t>(KeyvalMode::none) &&
       mode != static_cast<int32_t>(KeyvalMode::inline_))
-    throw file_error(Code::unsupported, path, "key-value mode " + std::to_string(mode) + " is not one of 0, 50, 51");
+    throw file_error(Code::unsupported, path,
+                     "key-value mode " + std::to_string(mode) + " is not one of 0, 50, 51");
   return h;
 }
 

@@ -1,7 +1,8 @@
 // format/header: META1, the head of a physical file (docs/format.md, sections "META1" and "Byte order").
 //
-// Pure functions between bytes and structs; nothing here opens a file. Decoding never trusts a number: whatever it
-// returns has been checked against the limits of the format, but not yet against the size of a file.
+// Pure functions between bytes and structs; nothing here opens a file. Decoding never trusts a number:
+// whatever it returns has been checked against the limits of the format, but not yet against the size of a
+// file.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@
 
 namespace sheaf::format {
 
-// What META1 begins with: of files that every reader of the format understands, and of those whose streams are encoded, which
-// only such readers may open that know the extensions.
+// What META1 begins with: of files that every reader of the format understands, and of those whose streams
+// are encoded, which only such readers may open that know the extensions.
 inline constexpr std::string_view plain_magic = "sion";
 inline constexpr std::string_view encoded_magic = "\x89SHF";
 
@@ -25,10 +26,10 @@ inline constexpr int32_t newest_version = 5;
 inline constexpr int32_t oldest_version = 2;
 inline constexpr int32_t library_version = 1007;  // what the files of release 1.7.6 carry
 inline constexpr int32_t library_patch = 6;
-inline constexpr int64_t prefix_size = 1024;       // bytes of the file-name field, NUL included
-inline constexpr int64_t fixed_size = 1076;        // bytes before the arrays in format 3 and later
-inline constexpr int64_t fixed_size_v2 = 1056;     // the same in format 2
-inline constexpr int64_t pointer_size = 12;        // maxblocks and start_of_varheader behind the arrays
+inline constexpr int64_t prefix_size = 1024;    // bytes of the file-name field, NUL included
+inline constexpr int64_t fixed_size = 1076;     // bytes before the arrays in format 3 and later
+inline constexpr int64_t fixed_size_v2 = 1056;  // the same in format 2
+inline constexpr int64_t pointer_size = 12;     // maxblocks and start_of_varheader behind the arrays
 
 enum class KeyvalMode : int32_t { none = 50, inline_ = 51, meta = 52, hash = 53, unknown = 54, not_set = 55 };
 
@@ -45,9 +46,10 @@ struct SHEAF_EXPORT Header {
   int64_t flag1 = flag_of(KeyvalMode::none);
   int64_t flag2 = 0;
   std::array<char, prefix_size> prefix{};  // NUL terminated
-  bool encoded = false;     // META1 begins with encoded_magic
-  bool compressed = false;  // not of META1: streams consist of frames, as the extension header says (format/extension). So
-                            // they do if encoded, and in files from before there was a magic for that
+  bool encoded = false;                    // META1 begins with encoded_magic
+  bool compressed =
+      false;  // not of META1: streams consist of frames, as the extension header says (format/extension). So
+              // they do if encoded, and in files from before there was a magic for that
 
   static constexpr int64_t flag_of(KeyvalMode mode) { return static_cast<int64_t>(mode) << 32; }
 
@@ -68,7 +70,7 @@ struct SHEAF_EXPORT Header {
 
 // Where a reader has the block table of a file from.
 enum class TableSource : uint8_t {
-  file,     // META2: the file is complete
+  file,      // META2: the file is complete
   unmarked,  // the same, but the file was not closed: the pointer to META2 is missing
   journal,   // the file was not closed: its journal tells
   nothing,   // the same, and no task had anything to tell: all are empty
@@ -76,8 +78,8 @@ enum class TableSource : uint8_t {
 
 // What is behind the arrays of META1 once the file is complete.
 struct Pointer {
-  int32_t maxblocks = 0;    // largest number of blocks of any task
-  int64_t varheader = 0;    // absolute offset of META2; 0 in a file that was never closed
+  int32_t maxblocks = 0;                   // largest number of blocks of any task
+  int64_t varheader = 0;                   // absolute offset of META2; 0 in a file that was never closed
   TableSource source = TableSource::file;  // other than file: META2 would be at varheader
 
   bool complete() const { return source == TableSource::file; }

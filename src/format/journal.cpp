@@ -16,9 +16,23 @@ constexpr uint32_t finished_bit = 1;
 constexpr uint32_t checksum_bit = 2;
 
 struct JournalAt {
-  enum : size_t { magic = 0, version = 8, record_size = 12, identity = 16, ntasks = 32, nfiles = 36, filenumber = 40, fsblksize = 44,
-                  data_start = 48, hash = 56, end = 64,
-                  hosts = 64, host = 68, hash_of_hosts = 72, end_of_hosts = 80 };
+  enum : size_t {
+    magic = 0,
+    version = 8,
+    record_size = 12,
+    identity = 16,
+    ntasks = 32,
+    nfiles = 36,
+    filenumber = 40,
+    fsblksize = 44,
+    data_start = 48,
+    hash = 56,
+    end = 64,
+    hosts = 64,
+    host = 68,
+    hash_of_hosts = 72,
+    end_of_hosts = 80
+  };
 };
 struct RecordAt {
   enum : size_t { bytes = 0, sequence = 8, flags = 12, checksum = 16, hash = 24 };
@@ -71,7 +85,8 @@ std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
 }
 
 bool begins_as_journal(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof journal_magic && std::memcmp(bytes.data(), journal_magic, sizeof journal_magic) == 0;
+  return bytes.size() >= sizeof journal_magic &&
+         std::memcmp(bytes.data(), journal_magic, sizeof journal_magic) == 0;
 }
 
 std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path) {
@@ -80,9 +95,11 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
       get_little<uint64_t>(p + JournalAt::hash) != XXH3_64bits(p, JournalAt::hash))
     return std::nullopt;
   const auto found = get_little<uint32_t>(p + JournalAt::version);
-  if (found < version_of_one_host || found > version_of_hosts || get_little<uint32_t>(p + JournalAt::record_size) != journal_record_size)
-    throw file_error(Code::unsupported, path, "is a journal of version " + std::to_string(found) + ", which is not known: " +
-                                                  "use the version of the library that has written it");
+  if (found < version_of_one_host || found > version_of_hosts ||
+      get_little<uint32_t>(p + JournalAt::record_size) != journal_record_size)
+    throw file_error(Code::unsupported, path,
+                     "is a journal of version " + std::to_string(found) +
+                         ", which is not known: " + "use the version of the library that has written it");
   JournalHeader h;
   std::memcpy(h.identity.data(), p + JournalAt::identity, h.identity.size());
   h.ntasks = get_little<int32_t>(p + JournalAt::ntasks);
@@ -96,7 +113,8 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
     return std::nullopt;
   h.hosts = get_little<int32_t>(p + JournalAt::hosts);
   h.host = get_little<int32_t>(p + JournalAt::host);
-  if (h.hosts < 2 || h.hosts > most_journal_hosts || h.host < no_journal_host || h.host >= h.hosts) return std::nullopt;
+  if (h.hosts < 2 || h.hosts > most_journal_hosts || h.host < no_journal_host || h.host >= h.hosts)
+    return std::nullopt;
   return h;
 }
 
@@ -105,13 +123,15 @@ std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64
   std::byte* p = bytes.data();
   put_little<int64_t>(p + RecordAt::bytes, r.bytes);
   put_little<uint32_t>(p + RecordAt::sequence, r.sequence);
-  put_little<uint32_t>(p + RecordAt::flags, (r.finished ? finished_bit : 0) | (r.checksum ? checksum_bit : 0));
+  put_little<uint32_t>(p + RecordAt::flags,
+                       (r.finished ? finished_bit : 0) | (r.checksum ? checksum_bit : 0));
   put_little<uint32_t>(p + RecordAt::checksum, r.checksum.value_or(0));
   put_little<uint64_t>(p + RecordAt::hash, hash_of_record(p, seed, slot));
   return bytes;
 }
 
-std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot) {
+std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed,
+                                         int64_t slot) {
   const auto first = decode_record(bytes.data(), seed, slot);
   const auto second = decode_record(bytes.data() + journal_record_size, seed, slot);
   if (!first || !second) return first ? first : second;

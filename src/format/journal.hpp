@@ -19,27 +19,36 @@ inline constexpr int64_t journal_record_size = 32;
 inline constexpr int64_t journal_slot_size = 2 * journal_record_size;
 
 // In place of maxblocks while start_of_varheader is 0: there is a journal. -1 in either byte order.
-inline constexpr std::array<std::byte, 4> journal_mark{std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
-// The same, and a task has gone on without: there may be more than the journal tells. Alike in either byte order, too.
-inline constexpr std::array<std::byte, 4> journal_gap_mark{std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe}};
+inline constexpr std::array<std::byte, 4> journal_mark{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
+                                                       std::byte{0xff}};
+// The same, and a task has gone on without: there may be more than the journal tells. Alike in either byte
+// order, too.
+inline constexpr std::array<std::byte, 4> journal_gap_mark{std::byte{0xfe}, std::byte{0xfe}, std::byte{0xfe},
+                                                           std::byte{0xfe}};
 inline constexpr int32_t gap_marked = static_cast<int32_t>(0xfefefefe);
 inline bool has_journal_gap(const Pointer& p) { return p.varheader == 0 && p.maxblocks == gap_marked; }
 // Of the mark over the pointer of a complete file that is appended to, a part may be missing.
-inline bool is_marked(const Pointer& p) { return p.maxblocks == -1 || (p.varheader == 0 && p.maxblocks == gap_marked); }
+inline bool is_marked(const Pointer& p) {
+  return p.maxblocks == -1 || (p.varheader == 0 && p.maxblocks == gap_marked);
+}
 
-inline std::string journal_name(std::string_view physical_file) { return std::string(physical_file) + ".journal"; }
+inline std::string journal_name(std::string_view physical_file) {
+  return std::string(physical_file) + ".journal";
+}
 // Of the tasks of one of several hosts.
 inline std::string journal_name(std::string_view physical_file, int32_t host) {
   return journal_name(physical_file) + "." + std::to_string(host);
 }
 // There if a task other than the first has gone on without its host's journal.
-inline std::string journal_gap_name(std::string_view physical_file) { return journal_name(physical_file) + ".gap"; }
+inline std::string journal_gap_name(std::string_view physical_file) {
+  return journal_name(physical_file) + ".gap";
+}
 
 inline constexpr int32_t most_journal_hosts = 1 << 20;
 inline constexpr int32_t no_journal_host = -1;
 
-// The physical file that a journal belongs to. Of one host it is version 1, NAME.journal. Of several it is version 2: NAME.journal
-// says so and holds no records, NAME.journal.<host> those of the tasks of a host.
+// The physical file that a journal belongs to. Of one host it is version 1, NAME.journal. Of several it is
+// version 2: NAME.journal says so and holds no records, NAME.journal.<host> those of the tasks of a host.
 struct JournalHeader {
   Identity identity{};
   int32_t ntasks = 0;
@@ -53,12 +62,12 @@ struct JournalHeader {
   bool operator==(const JournalHeader&) const = default;
 };
 
-// What a task has brought into one of its chunks. The slot of (block, task) holds two records; the newer one counts,
-// the older one is what is left if writing the newer one fails.
+// What a task has brought into one of its chunks. The slot of (block, task) holds two records; the newer one
+// counts, the older one is what is left if writing the newer one fails.
 struct JournalRecord {
   int64_t bytes = 0;  // of the chunk, from its begin; -1: the chunk is not in use after all
   uint32_t sequence = 0;
-  bool finished = false;  // nothing more goes into the chunk: the stream goes on in the next one
+  bool finished = false;             // nothing more goes into the chunk: the stream goes on in the next one
   std::optional<uint32_t> checksum;  // CRC32C of these bytes
 };
 
@@ -76,6 +85,7 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
 
 std::array<std::byte, journal_record_size> encode(const JournalRecord& record, uint64_t seed, int64_t slot);
 // The newer valid record of a slot; nullopt: there is none.
-std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed, int64_t slot);
+std::optional<JournalRecord> decode_slot(std::span<const std::byte, journal_slot_size> bytes, uint64_t seed,
+                                         int64_t slot);
 
 }  // namespace sheaf::format

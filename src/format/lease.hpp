@@ -18,7 +18,7 @@ inline std::string lease_name(std::string_view multifile) { return std::string(m
 struct Lease {
   uint64_t id = 0;   // random: which open it belongs to
   std::string host;  // of the first task, as the machine calls itself; cut where it is too long
-  std::string boot;  // storage/process_identity.hpp
+  std::string boot;  // process/process_identity.hpp
   int64_t pid = 0;
   uint64_t started = 0;
   uint64_t counter = 0;  // raised as long as the task lives

@@ -42,7 +42,8 @@ std::string to_bytes(const StripeIdentity& identity) {
 
 IdentityState identity_state(std::span<const std::byte> bytes) {
   if (stripe_identity_of(bytes)) return IdentityState::sound;
-  const auto begin = std::as_bytes(std::span(identity_magic)).first(std::min(bytes.size(), identity_magic.size()));
+  const auto begin =
+      std::as_bytes(std::span(identity_magic)).first(std::min(bytes.size(), identity_magic.size()));
   const bool ours = std::ranges::equal(bytes.first(begin.size()), begin);
   if (ours && bytes.size() >= StripeIdentity::bytes) return IdentityState::damaged;
   const bool zeros = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });

@@ -1,6 +1,7 @@
-// format/stripe_identity: the 128 bytes that say which part of which striped file a subfile is (docs/format.md, "Striped
-// files"). They live in a file of their own beside the subfile, "<subfile>.sfio", because a subfile holds the bytes of its
-// stripes and nothing else (SFIO paper, figure 4). Bytes <-> struct, pure.
+// format/stripe_identity: the 128 bytes that say which part of which striped file a subfile is
+// (docs/format.md, "Striped files"). They live in a file of their own beside the subfile, "<subfile>.sfio",
+// because a subfile holds the bytes of its stripes and nothing else (SFIO paper, figure 4). Bytes <-> struct,
+// pure.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ struct StripeIdentity {
   int32_t count = 0;               // subfiles
   int32_t index = 0;               // of this one
   bool complete = false;           // all subfiles have been made
-  int64_t size = open_size;        // of the logical file when it was closed; open_size: may have been written since
+  int64_t size = open_size;  // of the logical file when it was closed; open_size: may have been written since
 
   bool operator==(const StripeIdentity&) const = default;
 };
@@ -39,8 +40,8 @@ SHEAF_EXPORT IdentityState identity_state(std::span<const std::byte> bytes);
 
 SHEAF_EXPORT std::string to_bytes(const StripeIdentity& identity);
 
-// Nothing if these are not the bytes of an identity: too short, another magic or version, a wrong checksum or numbers that
-// no striped file has.
+// Nothing if these are not the bytes of an identity: too short, another magic or version, a wrong checksum or
+// numbers that no striped file has.
 SHEAF_EXPORT std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes);
 
 }  // namespace sheaf::format

@@ -1,5 +1,5 @@
-// layout/chunk_layout: where the chunks of a task lie in its physical file (docs/format.md, section "Where data
-// go"). Pure, overflow-checked integer arithmetic; offsets and sizes in bytes.
+// layout/chunk_layout: where the chunks of a task lie in its physical file (docs/format.md, section "Where
+// data go"). Pure, overflow-checked integer arithmetic; offsets and sizes in bytes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ int64_t data_start(int64_t ntasks, int64_t fsblksize);
 // Bytes of META2 without the mapping: block counts and `maxblocks` rounds of block sizes.
 int64_t meta2_size(int64_t ntasks, int64_t maxblocks);
 
-// The chunk a task gets when it asks for `requested` >= 0 bytes (individual writing): rounded up to whole blocks.
+// The chunk a task gets when it asks for `requested` >= 0 bytes (individual writing): rounded up to whole
+// blocks.
 int64_t aligned_chunk(int64_t requested, int64_t fsblksize);
 
 // Where every task of a physical file begins, and the distance between rounds.

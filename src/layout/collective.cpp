@@ -16,19 +16,23 @@ int64_t most_collectors(int64_t ntasks) {
   return ntasks >= 512 ? 32 : ntasks >= 256 ? 16 : ntasks >= 32 ? 8 : ntasks >= 16 ? 4 : ntasks;
 }
 
-int64_t aligned(int64_t bytes, int64_t fsblksize) { return must_fit(align_up(bytes, fsblksize), "the chunks of a group"); }
+int64_t aligned(int64_t bytes, int64_t fsblksize) {
+  return must_fit(align_up(bytes, fsblksize), "the chunks of a group");
+}
 
 }  // namespace
 
 int64_t bytes_per_collector(int64_t total, int64_t ntasks, int64_t fsblksize, int64_t tasks_per_collector) {
   if (total == 0 || ntasks == 0) return 0;
-  const int64_t most = tasks_per_collector > 0 ? ceil_div(ntasks, tasks_per_collector) : most_collectors(ntasks);
+  const int64_t most =
+      tasks_per_collector > 0 ? ceil_div(ntasks, tasks_per_collector) : most_collectors(ntasks);
   return aligned(total / std::min(most, ceil_div(total, fsblksize)), fsblksize);
 }
 
 int64_t GroupPass::add(int64_t task, int64_t request, int64_t average, Begins begins) {
   const auto sum = checked_add(filled, request);
-  const bool joins = first >= 0 && (begins == Begins::never || (begins == Begins::where_full && sum && *sum <= average));
+  const bool joins =
+      first >= 0 && (begins == Begins::never || (begins == Begins::where_full && sum && *sum <= average));
   if (joins) {
     filled = must_fit(sum, "the chunks of a group");
   } else {
@@ -47,14 +51,16 @@ int64_t unshared_alignment(int64_t total, int64_t fsblksize) {
 
 void GroupPassBack::complete(int64_t task, GroupPlace& place) {
   const int64_t count = behind.count > 0 ? behind.count : place.number + 1;
-  if (place.first != behind.first) behind = {place.first, task + 1 - place.first, place.sum, place.number, count, place.before};
+  if (place.first != behind.first)
+    behind = {place.first, task + 1 - place.first, place.sum, place.number, count, place.before};
   place = behind;
 }
 
-int64_t choose_collector(std::span<const int64_t> nodes, int64_t nnodes, const GroupPlace& place, int64_t file,
-                         int64_t nfiles) {
+int64_t choose_collector(std::span<const int64_t> nodes, int64_t nnodes, const GroupPlace& place,
+                         int64_t file, int64_t nfiles) {
   const int64_t share = nnodes * (file * place.count + place.number) / (nfiles * place.count);
-  const auto nearest = std::ranges::min_element(nodes, {}, [share](int64_t node) { return std::abs(node - share); });
+  const auto nearest =
+      std::ranges::min_element(nodes, {}, [share](int64_t node) { return std::abs(node - share); });
   return nearest - nodes.begin();
 }
 
@@ -66,12 +72,13 @@ int64_t merged_chunk(int64_t request, int64_t sum, bool is_collector, int64_t fs
   return aligned(is_collector ? sum : request, fsblksize);
 }
 
-Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector, const Candidate& candidate) {
+Renumbered renumber(int32_t task, int32_t ntasks, int32_t nfiles, int32_t tasks_per_collector,
+                    const Candidate& candidate) {
   const int64_t unit = int64_t{nfiles} * tasks_per_collector;
   if (nfiles < 1 || tasks_per_collector < 2 || ntasks % unit != 0)
-    throw Error(Code::invalid_argument, "collmsa: " + std::to_string(ntasks) + " tasks are no multiple of " +
-                                            std::to_string(nfiles) + " files of " + std::to_string(tasks_per_collector) +
-                                            " (>= 2) tasks per collector");
+    throw Error(Code::invalid_argument,
+                "collmsa: " + std::to_string(ntasks) + " tasks are no multiple of " + std::to_string(nfiles) +
+                    " files of " + std::to_string(tasks_per_collector) + " (>= 2) tasks per collector");
   const int32_t groups = ntasks / tasks_per_collector;
   const bool collects = candidate.may_collect && candidate.before < groups;
   const int32_t sender = task - std::min(candidate.before, groups);

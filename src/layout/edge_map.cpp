@@ -10,7 +10,8 @@ EdgeMap::EdgeMap(int64_t unit, int64_t data_start, int64_t skip, std::vector<Edg
     : unit_(unit), data_start_(data_start), skip_(skip) {
   std::ranges::sort(ranges, {}, &EdgeRange::begin);
   for (const EdgeRange& range : ranges)
-    if (range.begin < range.end && (ranges_.empty() || ranges_.back().begin != range.begin)) ranges_.push_back(range);
+    if (range.begin < range.end && (ranges_.empty() || ranges_.back().begin != range.begin))
+      ranges_.push_back(range);
 }
 
 EdgeMap::Part EdgeMap::part_at(int64_t offset) const {
@@ -19,7 +20,8 @@ EdgeMap::Part EdgeMap::part_at(int64_t offset) const {
   const int64_t number = (offset - data_start_) / skip_;
   const int64_t round = number * skip_;
   const auto behind = std::ranges::upper_bound(ranges_, offset - round, {}, &EdgeRange::begin);
-  const auto next = checked_add(round, behind == ranges_.end() ? ranges_.front().begin + skip_ : behind->begin);
+  const auto next =
+      checked_add(round, behind == ranges_.end() ? ranges_.front().begin + skip_ : behind->begin);
   const int64_t next_begin = next ? *next : INT64_MAX;
   if (behind == ranges_.begin() || offset - round >= std::prev(behind)->end) return {false, next_begin, 0};
   const EdgeRange& run = *std::prev(behind);

@@ -1,4 +1,5 @@
-// layout/edge_map: which bytes of a physical file are edges of runs (layout/regions), and whose. Pure; offsets in bytes.
+// layout/edge_map: which bytes of a physical file are edges of runs (layout/regions), and whose. Pure;
+// offsets in bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace sheaf::layout {
 
-// A run: bytes [begin, end) of the first round of chunks, and their like in later rounds. What lies in units that are not
-// wholly within is kept at `place`, from round `from` on.
+// A run: bytes [begin, end) of the first round of chunks, and their like in later rounds. What lies in units
+// that are not wholly within is kept at `place`, from round `from` on.
 struct EdgeRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -29,7 +30,8 @@ class EdgeMap {
   };
   Part part_at(int64_t offset) const;
 
-  // Calls act(offset, length, part) for the parts of [offset, offset + length) in order, as long as it returns true.
+  // Calls act(offset, length, part) for the parts of [offset, offset + length) in order, as long as it
+  // returns true.
   template <class Act>
   void for_each_part(int64_t offset, int64_t length, Act&& act) const {
     for (const int64_t last = offset + length; offset < last;) {

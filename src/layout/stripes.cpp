@@ -35,7 +35,8 @@ Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
   int64_t at = offset;
   int64_t left = length;
   const auto add = [&](int64_t piece, int64_t pieces) {
-    share.run[static_cast<size_t>(share.runs++)] = {logical(subfile, at), piece, pieces > 1 ? cycle() : piece, pieces};
+    share.run[static_cast<size_t>(share.runs++)] = {logical(subfile, at), piece, pieces > 1 ? cycle() : piece,
+                                                    pieces};
     at += piece * pieces;
     left -= piece * pieces;
   };
@@ -48,11 +49,13 @@ Share Stripes::subrange(int64_t subfile, int64_t offset, int64_t length) const {
 
 void check_stripes(const Stripes& stripes) {
   if (stripes.unit <= 0)
-    throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripes.unit) + " bytes; it must be > 0");
+    throw Error(Code::invalid_argument,
+                "a stripe unit of " + std::to_string(stripes.unit) + " bytes; it must be > 0");
   if (stripes.count <= 0) throw Error(Code::invalid_argument, "a striped file needs at least one subfile");
   if (const auto cycle = checked_mul(stripes.unit, stripes.count); !cycle || *cycle > INT64_MAX / 2)
-    throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripes.unit) + " bytes is too large for " +
-                                            std::to_string(stripes.count) + " subfiles");
+    throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripes.unit) +
+                                            " bytes is too large for " + std::to_string(stripes.count) +
+                                            " subfiles");
 }
 
 }  // namespace sheaf::layout

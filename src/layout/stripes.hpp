@@ -1,8 +1,8 @@
 // layout/stripes: where a byte of a striped file lives (SFIO paper, section 2: the cyclic distribution).
 //
-// The logical file is cut into stripe units of `unit` bytes; unit u lies in subfile u % count as its unit u / count. Pure
-// integer arithmetic; all offsets and lengths in bytes, >= 0. Offsets may go up to 2^63 - 1; what would exceed that is
-// Error invalid_argument.
+// The logical file is cut into stripe units of `unit` bytes; unit u lies in subfile u % count as its unit u /
+// count. Pure integer arithmetic; all offsets and lengths in bytes, >= 0. Offsets may go up to 2^63 - 1; what
+// would exceed that is Error invalid_argument.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ struct PieceRun {
   int64_t count = 0;
 };
 
-// What one subfile holds of a logical range: one range of the subfile, and where its bytes come from, in their order.
+// What one subfile holds of a logical range: one range of the subfile, and where its bytes come from, in
+// their order.
 struct Share {
   int64_t offset = 0;  // in the subfile
   int64_t length = 0;  // 0: none of it

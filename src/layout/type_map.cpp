@@ -32,15 +32,17 @@ TypeMap::TypeMap(std::shared_ptr<const Node> node, int64_t origin) : node_(std::
 void TypeMap::cover(int64_t displacement, int64_t count, const TypeMap& type, bool first) {
   const int64_t reach = fitting_product(count - 1, type.extent_);
   const int64_t low = fitting_sum(displacement, fitting_sum(type.lower_, std::min<int64_t>(0, reach)));
-  const int64_t high = fitting_sum(displacement, fitting_sum(fitting_sum(type.lower_, type.extent_), std::max<int64_t>(0, reach)));
+  const int64_t high = fitting_sum(
+      displacement, fitting_sum(fitting_sum(type.lower_, type.extent_), std::max<int64_t>(0, reach)));
   const int64_t end = first ? high : std::max(high, lower_ + extent_);
   lower_ = first ? low : std::min(low, lower_);
   extent_ = fitting_sum(end, -lower_);
 }
 
 void TypeMap::seal() {
-  fingerprint_ = mixed(mixed(mixed(node_ ? node_->print : 1, static_cast<uint64_t>(origin_)), static_cast<uint64_t>(lower_)),
-                       static_cast<uint64_t>(extent_));
+  fingerprint_ = mixed(
+      mixed(mixed(node_ ? node_->print : 1, static_cast<uint64_t>(origin_)), static_cast<uint64_t>(lower_)),
+      static_cast<uint64_t>(extent_));
 }
 
 TypeMap TypeMap::bytes(int64_t size) {
@@ -57,15 +59,18 @@ TypeMap TypeMap::vector(int64_t count, int64_t block_length, int64_t stride, con
   require_count(count);
   require_count(block_length);
   if (count == 0 || block_length == 0) return bytes(0);
-  TypeMap map = type.node_ ? TypeMap(make_loop(count, stride, make_loop(block_length, type.extent_, type.node_)), type.origin_)
-                           : TypeMap();
+  TypeMap map =
+      type.node_
+          ? TypeMap(make_loop(count, stride, make_loop(block_length, type.extent_, type.node_)), type.origin_)
+          : TypeMap();
   map.cover(0, block_length, type, true);
   map.cover(fitting_product(count - 1, stride), block_length, type, false);
   map.seal();
   return map;
 }
 
-TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements, const TypeMap& type) {
+TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
+                         const TypeMap& type) {
   if (block_lengths.size() != displacements.size())
     throw Error(Code::invalid_argument, "a datatype with as many block lengths as displacements is needed");
   TypeMap bounds;
@@ -79,21 +84,24 @@ TypeMap TypeMap::indexed(std::span<const int64_t> block_lengths, std::span<const
     if (block_lengths[i] == 0) continue;
     bounds.cover(displacements[i], block_lengths[i], type, std::exchange(first, false));
     if (!type.node_) continue;
-    if (block_lengths[i] != group_length) group = make_loop(group_length = block_lengths[i], type.extent_, type.node_);
+    if (block_lengths[i] != group_length)
+      group = make_loop(group_length = block_lengths[i], type.extent_, type.node_);
     parts.push_back({group, fitting_sum(displacements[i], type.origin_)});
   }
   Placed all = make_sequence(std::move(parts));
   return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
 }
 
-TypeMap TypeMap::indexed_block(int64_t block_length, std::span<const int64_t> displacements, const TypeMap& type) {
+TypeMap TypeMap::indexed_block(int64_t block_length, std::span<const int64_t> displacements,
+                               const TypeMap& type) {
   return indexed(std::vector<int64_t>(displacements.size(), block_length), displacements, type);
 }
 
 TypeMap TypeMap::structure(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
                            std::span<const TypeMap> types) {
   if (block_lengths.size() != displacements.size() || types.size() != displacements.size())
-    throw Error(Code::invalid_argument, "a datatype with as many block lengths and types as displacements is needed");
+    throw Error(Code::invalid_argument,
+                "a datatype with as many block lengths and types as displacements is needed");
   TypeMap bounds;
   bool first = true;
   std::vector<Placed> parts;
@@ -102,14 +110,15 @@ TypeMap TypeMap::structure(std::span<const int64_t> block_lengths, std::span<con
     if (block_lengths[i] == 0) continue;
     bounds.cover(displacements[i], block_lengths[i], types[i], std::exchange(first, false));
     if (types[i].node_)
-      parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_), fitting_sum(displacements[i], types[i].origin_)});
+      parts.push_back({make_loop(block_lengths[i], types[i].extent_, types[i].node_),
+                       fitting_sum(displacements[i], types[i].origin_)});
   }
   Placed all = make_sequence(std::move(parts));
   return TypeMap(std::move(all.node), all.at).resized(bounds.lower_, bounds.extent_);
 }
 
-TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes, std::span<const int64_t> starts,
-                          bool row_major, const TypeMap& type) {
+TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,
+                          std::span<const int64_t> starts, bool row_major, const TypeMap& type) {
   const size_t dimensions = sizes.size();
   if (dimensions == 0 || subsizes.size() != dimensions || starts.size() != dimensions)
     throw Error(Code::invalid_argument, "a subarray needs sizes, subsizes and starts of its dimensions");
@@ -119,7 +128,8 @@ TypeMap TypeMap::subarray(std::span<const int64_t> sizes, std::span<const int64_
   for (size_t i = 0; i < dimensions; ++i) {
     const size_t d = row_major ? dimensions - 1 - i : i;
     if (subsizes[d] < 0 || starts[d] < 0 || starts[d] > sizes[d] - subsizes[d])
-      throw Error(Code::invalid_argument, "a subarray of " + std::to_string(subsizes[d]) + " from " + std::to_string(starts[d]) +
+      throw Error(Code::invalid_argument, "a subarray of " + std::to_string(subsizes[d]) + " from " +
+                                              std::to_string(starts[d]) +
                                               " does not lie inside an array of " + std::to_string(sizes[d]));
     map = vector(subsizes[d], 1, stride, map);
     begin = fitting_sum(begin, fitting_product(starts[d], stride));
@@ -145,6 +155,8 @@ bool TypeMap::is_ordered(bool may_overlap) const {
   return rises(may_overlap) && (!node_ || extent_ >= (may_overlap ? node_->last : node_->high));
 }
 
-TypeMap TypeMap::set_apart() const { return resized(lower_, node_ ? std::max(extent_, node_->high) : extent_); }
+TypeMap TypeMap::set_apart() const {
+  return resized(lower_, node_ ? std::max(extent_, node_->high) : extent_);
+}
 
 }  // namespace sheaf::layout

@@ -20,8 +20,8 @@ void visit_block(int64_t at, int64_t length, PieceVisitor& visitor) {
   if (length > 0) visitor.run({at, length, 0, 1});
 }
 
-// Blocks of one length, of which bytes [from, to) of the data are wanted: the broken ones at both ends, and what lies between
-// in one go: whole(first, count).
+// Blocks of one length, of which bytes [from, to) of the data are wanted: the broken ones at both ends, and
+// what lies between in one go: whole(first, count).
 template <class At, class Whole>
 void visit_equal(int64_t length, int64_t from, int64_t to, At at, PieceVisitor& visitor, Whole whole) {
   int64_t first = from / length;
@@ -42,8 +42,9 @@ void visit_loop(const Node& node, int64_t base, int64_t from, int64_t to, PieceV
   const Node& child = *node.child;
   const auto at = [&](int64_t i) { return base + i * node.stride; };
   if (child.kind == Kind::block)
-    return visit_equal(child.size, from, to, at, visitor,
-                       [&](int64_t first, int64_t count) { visitor.run({at(first), child.size, node.stride, count}); });
+    return visit_equal(child.size, from, to, at, visitor, [&](int64_t first, int64_t count) {
+      visitor.run({at(first), child.size, node.stride, count});
+    });
   for (int64_t i = from / child.size; from < to; ++i) {
     const int64_t before = i * child.size;
     const int64_t end = std::min(to, before + child.size);
@@ -61,14 +62,16 @@ void visit_list(const Node& node, int64_t base, int64_t from, int64_t to, PieceV
   if (from > node.starts[first]) rest(first++, from);
   const size_t last = part_at(node.starts, to);  // the one that is not whole, or the end
   if (last > first)
-    visitor.blocks({base, std::span(node.offsets).subspan(first, last - first), std::span(node.starts).subspan(first, last - first + 1)});
+    visitor.blocks({base, std::span(node.offsets).subspan(first, last - first),
+                    std::span(node.starts).subspan(first, last - first + 1)});
   if (last >= first && to > node.starts[last]) rest(last, node.starts[last]);
 }
 
 void visit_sequence(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
   for (size_t i = part_at(node.starts, from); from < to; ++i) {
     const int64_t end = std::min(to, node.starts[i + 1]);
-    visit_node(*node.children[i], base + node.offsets[i], from - node.starts[i], end - node.starts[i], visitor);
+    visit_node(*node.children[i], base + node.offsets[i], from - node.starts[i], end - node.starts[i],
+               visitor);
     from = end;
   }
 }
@@ -76,27 +79,36 @@ void visit_sequence(const Node& node, int64_t base, int64_t from, int64_t to, Pi
 void visit_node(const Node& node, int64_t base, int64_t from, int64_t to, PieceVisitor& visitor) {
   if (from >= to) return;
   switch (node.kind) {
-    case Kind::block: return visit_block(base + from, to - from, visitor);
-    case Kind::loop: return visit_loop(node, base, from, to, visitor);
+    case Kind::block:
+      return visit_block(base + from, to - from, visitor);
+    case Kind::loop:
+      return visit_loop(node, base, from, to, visitor);
     case Kind::equal:
-      return visit_equal(node.length, from, to, [&](int64_t i) { return base + node.offsets[static_cast<size_t>(i)]; }, visitor,
-                         [&](int64_t first, int64_t count) {
-                           visitor.equal({base, node.length,
-                                          std::span(node.offsets).subspan(static_cast<size_t>(first), static_cast<size_t>(count))});
-                         });
-    case Kind::list: return visit_list(node, base, from, to, visitor);
-    case Kind::sequence: return visit_sequence(node, base, from, to, visitor);
+      return visit_equal(
+          node.length, from, to, [&](int64_t i) { return base + node.offsets[static_cast<size_t>(i)]; },
+          visitor,
+          [&](int64_t first, int64_t count) {
+            visitor.equal(
+                {base, node.length,
+                 std::span(node.offsets).subspan(static_cast<size_t>(first), static_cast<size_t>(count))});
+          });
+    case Kind::list:
+      return visit_list(node, base, from, to, visitor);
+    case Kind::sequence:
+      return visit_sequence(node, base, from, to, visitor);
   }
 }
 
 int64_t offset_in(const Node& node, int64_t position) {
   switch (node.kind) {
-    case Kind::block: return position;
+    case Kind::block:
+      return position;
     case Kind::loop: {
       const int64_t i = position / node.child->size;
       return i * node.stride + offset_in(*node.child, position - i * node.child->size);
     }
-    case Kind::equal: return node.offsets[static_cast<size_t>(position / node.length)] + position % node.length;
+    case Kind::equal:
+      return node.offsets[static_cast<size_t>(position / node.length)] + position % node.length;
     case Kind::list:
     case Kind::sequence: {
       const size_t i = part_at(node.starts, position);
@@ -111,9 +123,12 @@ int64_t below_in(const Node& node, int64_t offset) {
   if (offset <= 0) return 0;
   if (offset >= node.high) return node.size;
   // Number of parts that begin below `offset`, which is not 0.
-  const auto parts = [&] { return static_cast<size_t>(std::ranges::lower_bound(node.offsets, offset) - node.offsets.begin()); };
+  const auto parts = [&] {
+    return static_cast<size_t>(std::ranges::lower_bound(node.offsets, offset) - node.offsets.begin());
+  };
   switch (node.kind) {
-    case Kind::block: return offset;
+    case Kind::block:
+      return offset;
     case Kind::loop: {
       const int64_t i = std::min((offset - 1) / node.stride, node.count - 1);
       return i * node.child->size + below_in(*node.child, offset - i * node.stride);
@@ -126,8 +141,9 @@ int64_t below_in(const Node& node, int64_t offset) {
     case Kind::sequence: {
       const size_t last = parts() - 1;
       const int64_t inside = offset - node.offsets[last];
-      return node.starts[last] + (node.kind == Kind::list ? std::min(inside, node.starts[last + 1] - node.starts[last])
-                                                          : below_in(*node.children[last], inside));
+      return node.starts[last] + (node.kind == Kind::list
+                                      ? std::min(inside, node.starts[last + 1] - node.starts[last])
+                                      : below_in(*node.children[last], inside));
     }
   }
   return 0;
@@ -141,8 +157,9 @@ void TypeMap::visit(int64_t base, int64_t from, int64_t to, PieceVisitor& visito
   const auto at = [&](int64_t i) { return base + i * extent_; };
   if (node_->kind == Kind::block) {
     if (node_->size == extent_) return visit_block(base + from, to - from, visitor);
-    return visit_equal(size_, from, to, at, visitor,
-                       [&](int64_t first, int64_t count) { visitor.run({at(first), size_, extent_, count}); });
+    return visit_equal(size_, from, to, at, visitor, [&](int64_t first, int64_t count) {
+      visitor.run({at(first), size_, extent_, count});
+    });
   }
   for (int64_t i = from / size_; from < to; ++i) {
     const int64_t before = i * size_;
@@ -161,7 +178,8 @@ int64_t TypeMap::bytes_below(int64_t offset) const {
   offset -= origin_;
   if (offset <= 0 || !node_) return 0;
   if (extent_ <= 0) return below_in(*node_, offset);
-  // Instances that lie below as a whole, then those that begin below and end behind: one, unless they interleave.
+  // Instances that lie below as a whole, then those that begin below and end behind: one, unless they
+  // interleave.
   int64_t i = offset > node_->high ? (offset - node_->high) / extent_ : 0;
   int64_t below = i * size_;
   for (; i * extent_ < offset; ++i) below += below_in(*node_, offset - i * extent_);

@@ -12,11 +12,14 @@ namespace {
 using Node = TypeMap::Node;
 using Kind = Node::Kind;
 
-int64_t saturated(std::optional<int64_t> value) { return value.value_or(std::numeric_limits<int64_t>::max()); }
+int64_t saturated(std::optional<int64_t> value) {
+  return value.value_or(std::numeric_limits<int64_t>::max());
+}
 
 uint64_t print_of(const Node& node) {
   uint64_t print = mixed(static_cast<uint64_t>(node.kind) + 1, static_cast<uint64_t>(node.size));
-  for (const int64_t value : {node.count, node.stride, node.length}) print = mixed(print, static_cast<uint64_t>(value));
+  for (const int64_t value : {node.count, node.stride, node.length})
+    print = mixed(print, static_cast<uint64_t>(value));
   if (node.child) print = mixed(print, node.child->print);
   for (const int64_t value : node.offsets) print = mixed(print, static_cast<uint64_t>(value));
   for (const int64_t value : node.starts) print = mixed(print, static_cast<uint64_t>(value));
@@ -43,7 +46,8 @@ std::vector<Placed> joined(std::vector<Placed> parts) {
       continue;
     }
     int64_t size = part.node->size;
-    for (++i; i < parts.size() && is_block(parts[i].node) && parts[i].at == part.at + size; ++i) size += parts[i].node->size;
+    for (++i; i < parts.size() && is_block(parts[i].node) && parts[i].at == part.at + size; ++i)
+      size += parts[i].node->size;
     if (size != part.node->size) part.node = make_block(size);
     result.push_back(std::move(part));
   }
@@ -85,7 +89,8 @@ std::vector<int64_t> starts_of(const std::vector<Placed>& parts) {
 std::optional<int64_t> even_step(const std::vector<Placed>& parts) {
   const int64_t step = parts[1].at - parts[0].at;
   for (size_t i = 1; i < parts.size(); ++i)
-    if (parts[i].at - parts[i - 1].at != step || parts[i].node->print != parts[0].node->print) return std::nullopt;
+    if (parts[i].at - parts[i - 1].at != step || parts[i].node->print != parts[0].node->print)
+      return std::nullopt;
   return step;
 }
 
@@ -131,7 +136,8 @@ Placed make_sequence(std::vector<Placed> parts) {
   const int64_t first = parts.front().at;
   for (Placed& part : parts) part.at = fitting_sum(part.at, -first);
   if (parts.size() == 1) return {parts.front().node, first};
-  if (const auto step = even_step(parts)) return {make_loop(std::ssize(parts), *step, parts.front().node), first};
+  if (const auto step = even_step(parts))
+    return {make_loop(std::ssize(parts), *step, parts.front().node), first};
 
   Node node;
   node.offsets.reserve(parts.size());

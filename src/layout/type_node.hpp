@@ -1,7 +1,8 @@
 // layout/type_node: the tree behind a TypeMap. Private to type_map*.cpp.
 //
-// A node covers bytes relative to a base that its user gives. Leaves that are visited in one step (blocks of one length at a
-// stride or at listed offsets) hold most of the pieces of real datatypes, so that inner loops run over arrays.
+// A node covers bytes relative to a base that its user gives. Leaves that are visited in one step (blocks of
+// one length at a stride or at listed offsets) hold most of the pieces of real datatypes, so that inner loops
+// run over arrays.
 #pragma once
 
 #include <memory>
@@ -28,9 +29,9 @@ struct TypeMap::Node {
   int64_t size = 0;      // bytes of data
   int64_t low = 0;       // of the first and behind the last byte in the file or in memory
   int64_t high = 0;
-  int64_t last = 0;      // where the last piece begins
+  int64_t last = 0;  // where the last piece begins
   int64_t pieces = 1;
-  uint64_t print = 0;    // fingerprint
+  uint64_t print = 0;  // fingerprint
 
   int64_t count = 0;
   int64_t stride = 0;

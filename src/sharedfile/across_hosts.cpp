@@ -1,7 +1,7 @@
 #include "sharedfile/across_hosts.hpp"
 
 #include "comm/agree.hpp"
-#include "exchange/hosts_file.hpp"
+#include "exchange/transfer/hosts_file.hpp"
 #include "sharedfile/opening.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "storage/patience.hpp"

@@ -40,7 +40,8 @@ Entry take_entry(std::string_view& list) {
   const size_t colon = word.rfind(':');
   if (colon == std::string_view::npos) return {word};
   const std::string_view most = trimmed(word.substr(colon + 1));
-  return {trimmed(word.substr(0, colon)), most == "*" ? -1 : std::max<int64_t>(parse_number(most).value_or(1), 0)};
+  return {trimmed(word.substr(0, colon)),
+          most == "*" ? -1 : std::max<int64_t>(parse_number(most).value_or(1), 0)};
 }
 
 std::string_view first_component(std::string_view host) { return host.substr(0, host.find('.')); }
@@ -66,7 +67,8 @@ bool Hints::set(std::string_view key, std::string_view value) {
   if (key == "ind_rd_buffer_size") return set_bytes(sieve_read_size, value);
   if (key == "striping_unit") return set_bytes(striping_unit, value);
   if (key == "striping_factor") return set_count(striping_factor, value);
-  if (key == "romio_no_indep_rw") return no_independent = value == "true", value == "true" || value == "false";
+  if (key == "romio_no_indep_rw")
+    return no_independent = value == "true", value == "true" || value == "false";
   if (key == "cb_config_list") {
     config_list = std::string(value);
     return true;
@@ -79,7 +81,8 @@ bool Hints::set(std::string_view key, std::string_view value) {
 const char* Hints::expected(std::string_view key) {
   for (const char* const count : {"cb_nodes", "striping_factor", "sheaf_iotasks"})
     if (key == count) return "a number from 1 on";
-  for (const char* const bytes : {"cb_buffer_size", "ind_wr_buffer_size", "ind_rd_buffer_size", "striping_unit", "sheaf_block_size"})
+  for (const char* const bytes :
+       {"cb_buffer_size", "ind_wr_buffer_size", "ind_rd_buffer_size", "striping_unit", "sheaf_block_size"})
     if (key == bytes) return "bytes from 1 on, as 65536, 64k or 1M";
   for (const char* const choice : {"romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read"})
     if (key == choice) return "enable, disable or automatic";
@@ -92,7 +95,8 @@ int64_t Hints::allowed_on(std::string_view host) const {
   int64_t others = 0;
   for (std::string_view list = config_list; !list.empty();) {
     const Entry entry = take_entry(list);
-    if (entry.host == host || (entry.host != "*" && first_component(entry.host) == first_component(host))) return entry.most;
+    if (entry.host == host || (entry.host != "*" && first_component(entry.host) == first_component(host)))
+      return entry.most;
     if (entry.host == "*") others = entry.most;
   }
   return others;
@@ -120,7 +124,8 @@ void Hints::apply_environment() {
       this->*one->used = false;
     } else if (!word.empty()) {
       std::string known;
-      for (const Optimisation& other : optimisations) known.append(known.empty() ? "" : ", ").append(other.word);
+      for (const Optimisation& other : optimisations)
+        known.append(known.empty() ? "" : ", ").append(other.word);
       tell_not_understood("SHEAF_MPIIO_OFF", word, "words of " + known);
     }
   }

@@ -28,32 +28,36 @@ namespace sheaf {
 enum class Choice : uint8_t { automatic, enable, disable };
 
 struct SHEAF_EXPORT Hints {
-  int64_t aggregators = 0;          // cb_nodes; 0: automatic
-  int64_t buffer_size = 0;          // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
+  int64_t aggregators = 0;  // cb_nodes; 0: automatic
+  int64_t buffer_size = 0;  // cb_buffer_size, bytes of an aggregator's buffer; 0: automatic
   Choice collective_write = Choice::automatic;  // romio_cb_write: exchange between tasks
   Choice collective_read = Choice::automatic;
-  Choice sieve_write = Choice::automatic;  // romio_ds_write: read, change and write back where pieces are small
+  Choice sieve_write =
+      Choice::automatic;  // romio_ds_write: read, change and write back where pieces are small
   Choice sieve_read = Choice::automatic;
   int64_t sieve_write_size = 512 << 10;  // ind_wr_buffer_size, bytes
   int64_t sieve_read_size = 4 << 20;     // ind_rd_buffer_size, bytes
-  int64_t striping_unit = 0;        // bytes; 0: not given
-  int64_t striping_factor = 0;      // 0: not given
-  int64_t block_size = 0;           // alignment of file domains in bytes; 0: striping unit, or the block of the file system
-  int64_t io_tasks = 0;             // sheaf_iotasks: tasks of a node that transfer at once; 0: all
-  std::string config_list;          // cb_config_list, as given
-  bool no_independent = false;      // romio_no_indep_rw, kept for queries only
+  int64_t striping_unit = 0;             // bytes; 0: not given
+  int64_t striping_factor = 0;           // 0: not given
+  int64_t block_size =
+      0;  // alignment of file domains in bytes; 0: striping unit, or the block of the file system
+  int64_t io_tasks = 0;         // sheaf_iotasks: tasks of a node that transfer at once; 0: all
+  std::string config_list;      // cb_config_list, as given
+  bool no_independent = false;  // romio_no_indep_rw, kept for queries only
 
   // Optimisations that may be used.
   bool shared = true, overlap = true, reuse = true;
 
   // Takes over one hint; unknown keys and values that make no sense are ignored (false), as MPI asks.
   bool set(std::string_view key, std::string_view value);
-  // What `set` understands for a key, in words; null for keys that it does not know, or whose values it takes as they are.
+  // What `set` understands for a key, in words; null for keys that it does not know, or whose values it takes
+  // as they are.
   static const char* expected(std::string_view key);
-  // Takes over what the environment of this process says, and leaves warnings of what it does not understand (base/setting). Local.
+  // Takes over what the environment of this process says, and leaves warnings of what it does not understand
+  // (base/setting). Local.
   void apply_environment();
-  // How many aggregators config_list allows on a host: entries "host", "host:n", "host:*" and the same with * for all hosts
-  // that have no entry of their own; no number means 1, no entry 0. Negative: any number.
+  // How many aggregators config_list allows on a host: entries "host", "host:n", "host:*" and the same with *
+  // for all hosts that have no entry of their own; no number means 1, no entry 0. Negative: any number.
   int64_t allowed_on(std::string_view host) const;
   // All that is known here with the values in use, as words and numbers.
   std::vector<std::pair<std::string, std::string>> words() const;

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "exchange/access.hpp"
+#include "exchange/pieces/access.hpp"
 
 namespace sheaf {
 

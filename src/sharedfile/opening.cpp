@@ -23,7 +23,8 @@ void for_each_member(H& hints, Use use) {
   static_assert(numbers.size() == std::extent_v<decltype(Opening::numbers)>);
   for (auto* number : numbers) use.number(i++, *number);
   i = 0;
-  const std::array choices{&hints.collective_write, &hints.collective_read, &hints.sieve_write, &hints.sieve_read};
+  const std::array choices{&hints.collective_write, &hints.collective_read, &hints.sieve_write,
+                           &hints.sieve_read};
   static_assert(choices.size() == std::extent_v<decltype(Opening::choices)>);
   for (auto* choice : choices) use.choice(i++, *choice);
   i = 0;

@@ -1,5 +1,5 @@
-// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message, short enough for a meeting in shared
-// memory (comm/shared_meeting).
+// sharedfile/opening: what task 0 tells all tasks when a file is opened, as one message, short enough for a
+// meeting in shared memory (comm/shared_meeting).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Opening {
   int64_t numbers[8];
   uint8_t choices[4];
   bool flags[4];
-  // Of the file system (storage/traits.hpp).
+  // Of the file system (storage/traits/traits.hpp).
   uint8_t coherence;
   uint8_t locks;
   int64_t unit;

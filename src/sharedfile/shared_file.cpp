@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
-#include "exchange/throttle.hpp"
+#include "exchange/groups/throttle.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
@@ -75,7 +75,7 @@ class OpenFile final : public SharedFile {
   }
 
   // Collective, if the hints ask for it. Without slots on any task the open fails on all. Before the file is
-  // wrapped for several hosts: the exchange has to see that it is (exchange/hosts_file.hpp).
+  // wrapped for several hosts: the exchange has to see that it is (exchange/transfer/hosts_file.hpp).
   void limit_transfers(std::optional<Error>& problem) {
     std::shared_ptr<WriteSlots> slots;
     const auto refused = attempt([&] {
@@ -90,7 +90,9 @@ class OpenFile final : public SharedFile {
     std::optional<Error> problem = attempt([&] { pointer_->close(); });
     if (const auto closing = attempt([&] { file_->close(); }); closing && !problem) problem = closing;
     Statistics all = statistics();
-    if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); }); reporting && !problem) problem = reporting;
+    if (const auto reporting = attempt([&] { report(comm(), store_, all, path_, wish_); });
+        reporting && !problem)
+      problem = reporting;
     // The files may go when all tasks have closed them.
     int64_t used = pointer_->used();
     std::optional<Error> outcome = attempt([&] { agree(comm(), problem, std::span(&used, 1)); });
@@ -133,8 +135,12 @@ class OpenFile final : public SharedFile {
 
   int64_t bytes() override { return across_.size_of(*file_); }
 
-  void resize(int64_t bytes) override { by_task_0(bytes, [&] { file_->resize(bytes); }); }
-  void preallocate(int64_t bytes) override { by_task_0(bytes, [&] { file_->allocate(bytes); }); }
+  void resize(int64_t bytes) override {
+    by_task_0(bytes, [&] { file_->resize(bytes); });
+  }
+  void preallocate(int64_t bytes) override {
+    by_task_0(bytes, [&] { file_->allocate(bytes); });
+  }
   void sync() override {
     agree(comm(), attempt([&] {
             if (mode_.write) file_->sync();
@@ -156,7 +162,8 @@ class OpenFile final : public SharedFile {
     const std::lock_guard lock(mutex_);
     refused_.reset();
     if (problem) {
-      refused_ = Error(problem->code(), "task " + std::to_string(rank()) + " was refused a view of '" + path_ + "': " + problem->what());
+      refused_ = Error(problem->code(), "task " + std::to_string(rank()) + " was refused a view of '" +
+                                            path_ + "': " + problem->what());
       throw *problem;
     }
     view_ = std::make_shared<View>(view);
@@ -183,16 +190,19 @@ class OpenFile final : public SharedFile {
     int64_t same[2] = {position, -position};
     agree(comm(), attempt([&] { require(position); }), same);
     if (same[0] != -same[1])
-      throw file_error(Code::invalid_argument, file_->path(), "the tasks move the shared file pointer to different places, from byte " +
-                                                                 std::to_string(-same[1]) + " to " + std::to_string(same[0]));
-    const auto problem = rank() == 0 ? attempt([&] { pointer_->set(position - shared_base_); }) : std::nullopt;
+      throw file_error(Code::invalid_argument, file_->path(),
+                       "the tasks move the shared file pointer to different places, from byte " +
+                           std::to_string(-same[1]) + " to " + std::to_string(same[0]));
+    const auto problem =
+        rank() == 0 ? attempt([&] { pointer_->set(position - shared_base_); }) : std::nullopt;
     agree_with(comm(), problem, 0);
   }
   int64_t claim_ordered(Lane& lane, int64_t bytes) override {
     std::array<int64_t, 1> before{bytes}, total{};
     lane.comm().prefix_sum_and_total(before, total);
     int64_t base = 0;
-    const auto problem = lane.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
+    const auto problem =
+        lane.comm().rank() == 0 ? attempt([&] { base = claim_shared(total[0]); }) : std::nullopt;
     agree_with(lane.comm(), problem, 0);
     lane.comm().broadcast(std::as_writable_bytes(std::span(&base, 1)), 0);
     return base + before[0];
@@ -206,9 +216,11 @@ class OpenFile final : public SharedFile {
     Tally tally;
     const auto access = access_of(view, position, from, true);
     const auto failed = attempt([&] {
-      exchange::under_lock(*file_, access, atomic_, true, [&] { exchange::write_alone(*file_, access, how_alone(true), tally); });
+      exchange::under_lock(*file_, access, atomic_, true,
+                           [&] { exchange::write_alone(*file_, access, how_alone(true), tally); });
     });
-    count(tally, access, &Statistics::independent_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
+    count(tally, access, &Statistics::independent_writes, &Statistics::bytes_written,
+          failed ? 0 : access.bytes());
     if (failed) throw *failed;
     return access.bytes();
   }
@@ -218,7 +230,8 @@ class OpenFile final : public SharedFile {
     const auto access = access_of(view, position, to, false);
     int64_t done = 0;
     const auto failed = attempt([&] {
-      exchange::under_lock(*file_, access, atomic_, false, [&] { done = exchange::read_alone(*file_, access, how_alone(false), tally); });
+      exchange::under_lock(*file_, access, atomic_, false,
+                           [&] { done = exchange::read_alone(*file_, access, how_alone(false), tally); });
     });
     count(tally, access, &Statistics::independent_reads, &Statistics::bytes_read, done);
     if (failed) throw *failed;
@@ -231,7 +244,8 @@ class OpenFile final : public SharedFile {
     Tally tally;
     const auto failed =
         attempt([&] { lane.transfers.write(*file_, access, how_together(true), problem, tally); });
-    count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written, failed ? 0 : access.bytes());
+    count(tally, access, &Statistics::collective_writes, &Statistics::bytes_written,
+          failed ? 0 : access.bytes());
     if (failed) throw *failed;
     return access.bytes();
   }
@@ -274,15 +288,17 @@ class OpenFile final : public SharedFile {
   }
 
   int64_t block() const {
-    return hints_.block_size > 0 ? hints_.block_size : hints_.striping_unit > 0 ? hints_.striping_unit : block_;
+    return hints_.block_size > 0      ? hints_.block_size
+           : hints_.striping_unit > 0 ? hints_.striping_unit
+                                      : block_;
   }
 
   template <class Part>
   void by_task_0(int64_t bytes, Part part) {
     agree(comm(), attempt([&] {
-      require(bytes);
-      if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
-    }));
+            require(bytes);
+            if (!mode_.write) throw Error(Code::wrong_mode, "'" + path_ + "' is not open for writing");
+          }));
     const auto act = [&] {
       part();
       if (across_.apart()) file_->sync();
@@ -293,7 +309,9 @@ class OpenFile final : public SharedFile {
   }
 
   static void require(int64_t position) {
-    if (position < 0) throw Error(Code::invalid_argument, "a position of " + std::to_string(position) + " lies before the file");
+    if (position < 0)
+      throw Error(Code::invalid_argument,
+                  "a position of " + std::to_string(position) + " lies before the file");
   }
 
   void check(const View& view) const {
@@ -301,12 +319,15 @@ class OpenFile final : public SharedFile {
     const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, "a view " + why); };
     if (view.etype_size <= 0) refuse("with an elementary type without data");
     if (view.filetype.size() <= 0) refuse("with a file type without data");
-    if (view.filetype.size() % view.etype_size != 0) refuse("whose file type is no multiple of its elementary type");
-    if (!view.filetype.rises(!mode_.write)) refuse("whose file type goes back, overlaps itself or begins before 0");
+    if (view.filetype.size() % view.etype_size != 0)
+      refuse("whose file type is no multiple of its elementary type");
+    if (!view.filetype.rises(!mode_.write))
+      refuse("whose file type goes back, overlaps itself or begins before 0");
   }
 
   template <class Byte>
-  exchange::Access access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory, bool writes) const {
+  exchange::Access access_of(const View& view, int64_t position, const MemoryOf<Byte>& memory,
+                             bool writes) const {
     require(position);
     if (writes ? !mode_.write : !mode_.read)
       throw Error(Code::wrong_mode, "'" + path_ + "' is not open for " + (writes ? "writing" : "reading"));
@@ -314,12 +335,16 @@ class OpenFile final : public SharedFile {
     access.displacement = view.displacement;
     access.filetype = &view.filetype;
     access.from = position;
-    access.to = must_fit(checked_add(position, must_fit(checked_mul(memory.count, memory.type.size()), "a transfer")), "a transfer");
+    access.to =
+        must_fit(checked_add(position, must_fit(checked_mul(memory.count, memory.type.size()), "a transfer")),
+                 "a transfer");
     access.address = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(memory.address));
     access.memory = &memory.type;
     if (access.bytes() > 0) {
-      const auto instances = checked_mul(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent());
-      must_fit(instances ? checked_add(*instances, view.displacement) : std::nullopt, "the end of a transfer");
+      const auto instances =
+          checked_mul(access.to / view.filetype.size() + 1, view.filetype.set_apart().extent());
+      must_fit(instances ? checked_add(*instances, view.displacement) : std::nullopt,
+               "the end of a transfer");
     }
     return in_order(std::move(access), writes, path_);
   }
@@ -340,7 +365,8 @@ class OpenFile final : public SharedFile {
     return how;
   }
 
-  void count(const Tally& tally, const exchange::Access& access, int64_t Statistics::*calls, int64_t Statistics::*moved, int64_t bytes) {
+  void count(const Tally& tally, const exchange::Access& access, int64_t Statistics::*calls,
+             int64_t Statistics::*moved, int64_t bytes) {
     const std::lock_guard lock(mutex_);
     statistics_.*calls += 1;
     statistics_.*moved += bytes;
@@ -360,7 +386,7 @@ class OpenFile final : public SharedFile {
   AcrossHosts across_;
   int64_t per_host_ = -1;  // aggregators that cb_config_list allows on this host; negative: any number
   std::unique_ptr<SharedPointer> pointer_;
-  int64_t shared_base_ = 0;  // where the shared pointer began
+  int64_t shared_base_ = 0;   // where the shared pointer began
   mutable std::mutex mutex_;  // guards what follows
   Statistics statistics_;
   std::shared_ptr<const View> view_;

@@ -9,7 +9,7 @@
 #include "base/byte_order.hpp"
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "exchange/hosts_file.hpp"
+#include "exchange/transfer/hosts_file.hpp"
 #include "storage/beside.hpp"
 #include "storage/range_lock.hpp"
 
@@ -36,7 +36,8 @@ class Finally {
 class NameLock {
  public:
   // Throws io with errno EAGAIN if another task keeps it longer than `patience`.
-  NameLock(Store& store, std::string path, std::chrono::milliseconds patience) : store_(store), path_(std::move(path)) {
+  NameLock(Store& store, std::string path, std::chrono::milliseconds patience)
+      : store_(store), path_(std::move(path)) {
     for (const Looks looks;; looks.rest()) {
       try {
         store_.open(path_, Access::fresh)->close();
@@ -45,8 +46,10 @@ class NameLock {
         if (e.errno_value() != EEXIST && e.errno_value() != ESTALE) throw;
       }
       if (looks.waited() > patience)
-        throw Error(Code::io, "another task has not removed '" + path_ + "' for " +
-                                  std::to_string(patience.count() / 1000) + " s", EAGAIN);
+        throw Error(Code::io,
+                    "another task has not removed '" + path_ + "' for " +
+                        std::to_string(patience.count() / 1000) + " s",
+                    EAGAIN);
     }
   }
   NameLock(const NameLock&) = delete;
@@ -147,7 +150,8 @@ int64_t SharedPointer::change(Change next) {
 }
 
 int64_t SharedPointer::claim(int64_t bytes) {
-  return change([bytes](int64_t before) { return must_fit(checked_add(before, bytes), "the shared file pointer"); });
+  return change(
+      [bytes](int64_t before) { return must_fit(checked_add(before, bytes), "the shared file pointer"); });
 }
 
 void SharedPointer::set(int64_t position) {

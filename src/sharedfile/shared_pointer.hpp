@@ -1,10 +1,12 @@
 // sharedfile/shared_pointer: the file pointer that all tasks share.
 //
-// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes that say which open it belongs to,
-// then 8 for each view that the file has had, changed under a lock. So any task can move it at any time, whatever the others do, and on whatever node they are; and a
-// new view, whose pointer is 0, needs no word with the others.
+// It lives in a small file beside the data, made at its first use and removed at close: 8 bytes that say
+// which open it belongs to, then 8 for each view that the file has had, changed under a lock. So any task can
+// move it at any time, whatever the others do, and on whatever node they are; and a new view, whose pointer
+// is 0, needs no word with the others.
 //
-// Where locks do not reach as far as the tasks, who changes it makes a second file meanwhile, `.lock` behind the name: only one can.
+// Where locks do not reach as far as the tasks, who changes it makes a second file meanwhile, `.lock` behind
+// the name: only one can.
 #pragma once
 
 #include <atomic>
@@ -23,8 +25,8 @@ class SharedPointer {
   // `id`: the same on all `tasks` of the file, another for every open. Local, touches nothing.
   SharedPointer(Store& store, const std::string& path, uint64_t id, int64_t tasks, const AcrossHosts& across);
 
-  // The position, which moves on by `bytes`. Thread-safe; other tasks are excluded. Throws what File::lock() throws if they do not
-  // come to an end.
+  // The position, which moves on by `bytes`. Thread-safe; other tasks are excluded. Throws what File::lock()
+  // throws if they do not come to an end.
   int64_t claim(int64_t bytes);
   void set(int64_t position);
 

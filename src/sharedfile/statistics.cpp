@@ -72,14 +72,16 @@ void add(Statistics& to, const exchange::Tally& from) {
 std::string Statistics::text(const std::string& path, int tasks) const {
   const auto n = [](int64_t value) { return std::to_string(value); };
   std::string out = "sheaf: " + printable(path) + ", " + n(tasks) + " tasks\n";
-  out += "  writes: " + n(independent_writes) + " independent, " + n(collective_writes) + " collective, " + n(bytes_written) + " bytes\n";
-  out += "  reads:  " + n(independent_reads) + " independent, " + n(collective_reads) + " collective, " + n(bytes_read) + " bytes\n";
+  out += "  writes: " + n(independent_writes) + " independent, " + n(collective_writes) + " collective, " +
+         n(bytes_written) + " bytes\n";
+  out += "  reads:  " + n(independent_reads) + " independent, " + n(collective_reads) + " collective, " +
+         n(bytes_read) + " bytes\n";
   out += "  pieces asked for: " + n(pieces) + "; requests to the file: " + n(requests) + " (" +
          n(file_bytes_written) + " bytes written; " + n(file_bytes_read) + " read)\n";
   out += "  carried out: " + n(direct_calls) + " directly, " + n(exchange_calls) + " by exchange, " +
          n(sieve_calls) + " sieved; aggregators: " + n(aggregators) + "\n";
-  out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) + "; file: " + milliseconds(file_ns) +
-         " (summed over tasks)\n";
+  out += "  exchanged: " + n(exchanged_bytes) + " bytes in " + milliseconds(exchange_ns) +
+         "; file: " + milliseconds(file_ns) + " (summed over tasks)\n";
   out += "  plans: " + n(plans_made) + " made, " + n(plans_reused) + " reused\n";
   return out;
 }
@@ -88,11 +90,13 @@ std::string Statistics::json(const std::string& path, int tasks) const {
   std::string out = "{\"path\":\"" + escaped(path) + "\",\"tasks\":" + std::to_string(tasks);
   Statistics copy = *this;
   const auto values = copy.numbers();
-  for (size_t i = 0; i < values.size(); ++i) out += ",\"" + std::string(names[i]) + "\":" + std::to_string(values[i]);
+  for (size_t i = 0; i < values.size(); ++i)
+    out += ",\"" + std::string(names[i]) + "\":" + std::to_string(values[i]);
   return out + "}\n";
 }
 
-void report(Comm& comm, Store& store, Statistics& statistics, const std::string& path, const std::string& wish) {
+void report(Comm& comm, Store& store, Statistics& statistics, const std::string& path,
+            const std::string& wish) {
   if (wish.empty()) return;
   int64_t most = statistics.aggregators;
   comm.all_max(std::span(&most, 1));

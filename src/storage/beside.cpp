@@ -19,7 +19,8 @@ std::shared_ptr<File> open_beside(Store& store, const std::string& path, const s
 namespace {
 
 // Null if somebody else was faster in making it, or in removing it.
-std::shared_ptr<File> open_or_make(Store& store, const std::string& path, const std::string& neighbour, bool& made) {
+std::shared_ptr<File> open_or_make(Store& store, const std::string& path, const std::string& neighbour,
+                                   bool& made) {
   made = false;
   try {
     return open_beside(store, path, neighbour);
@@ -45,7 +46,8 @@ std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path,
   for (int tries = 1;; ++tries) {
     if (auto file = open_or_make(store, path, neighbour, made)) return file;
     if (tries == most_tries) throw os_error("cannot create", path, EEXIST);
-    if (tries > 1) std::this_thread::sleep_for(pause);  // it comes and goes, or is a striped file in the making
+    if (tries > 1)
+      std::this_thread::sleep_for(pause);  // it comes and goes, or is a striped file in the making
   }
 }
 

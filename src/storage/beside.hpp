@@ -20,7 +20,8 @@ namespace sheaf {
 // throws.
 std::shared_ptr<File> open_beside(Store& store, const std::string& path, const std::string& neighbour);
 
-// The same for one that is made if there is none; `made` says whether this call has. Several tasks may do so at once.
+// The same for one that is made if there is none; `made` says whether this call has. Several tasks may do so
+// at once.
 std::shared_ptr<File> make_or_open_beside(Store& store, const std::string& path, const std::string& neighbour,
                                           bool& made);
 

@@ -16,8 +16,8 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "storage/posix_transfer.hpp"
 #include "storage/store.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 

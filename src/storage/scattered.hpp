@@ -1,5 +1,6 @@
-// storage/scattered: files that take many pieces at once, each anywhere in the file, cheaper than one after the other and
-// than whole windows read and written back. Files on I/O listeners are: a request costs a message, whatever is in it.
+// storage/scattered: files that take many pieces at once, each anywhere in the file, cheaper than one after
+// the other and than whole windows read and written back. Files on I/O listeners are: a request costs a
+// message, whatever is in it.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@ class ScatteredFile {
     int64_t length = 0;
   };
 
-  // All of the pieces, which do not overlap. Throws as File::write_at and read_at; what is then transferred is open. What
-  // lies behind the end of the file reads as zero.
+  // All of the pieces, which do not overlap. Throws as File::write_at and read_at; what is then transferred
+  // is open. What lies behind the end of the file reads as zero.
   virtual void write_scattered(std::span<const Piece> pieces) = 0;
   virtual void read_scattered(std::span<const Piece> pieces) = 0;
 

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "storage/posix_transfer.hpp"
 #include "storage/range.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 

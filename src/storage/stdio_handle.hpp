@@ -17,18 +17,19 @@
 
 namespace sheaf {
 
-// One descriptor of its own, with or without a stream on it (to write a stream, two). All positions are bytes from the start of the
-// file. A program that changes from the stream to the descriptor without a library call in between has to
-// fflush, as ever. One thread at a time. Failures throw sheaf::Error with path and errno.
+// One descriptor of its own, with or without a stream on it (to write a stream, two). All positions are bytes
+// from the start of the file. A program that changes from the stream to the descriptor without a library call
+// in between has to fflush, as ever. One thread at a time. Failures throw sheaf::Error with path and errno.
 class SHEAF_EXPORT StdioHandle {
  public:
-  // Opens `file` again (File::open_again), for reading and writing if `writable`; never truncates. Needs it no longer.
+  // Opens `file` again (File::open_again), for reading and writing if `writable`; never truncates. Needs it
+  // no longer.
   StdioHandle(File& file, bool writable, bool with_stream);
   ~StdioHandle();  // closes silently what close() or forget() did not release
   StdioHandle(const StdioHandle&) = delete;
   StdioHandle& operator=(const StdioHandle&) = delete;
 
-  FILE* stream() const { return own_; }   // nullptr if there is none; owned by this object
+  FILE* stream() const { return own_; }  // nullptr if there is none; owned by this object
   FILE* stream_in_use() const { return second_ != nullptr ? second_ : own_; }
   int descriptor() const { return fd_; }  // -1 after close() and forget()
 
@@ -57,8 +58,8 @@ class SHEAF_EXPORT StdioHandle {
   // Releases stream and descriptor; throws if pending output is lost. A second stream is left to the program.
   void close();
 
-  // The program has closed the stream in use itself. Where that stood then, if it was our own one to write; a second
-  // stream takes its position with it.
+  // The program has closed the stream in use itself. Where that stood then, if it was our own one to write; a
+  // second stream takes its position with it.
   std::optional<int64_t> forget();
 
   // Lets position, move_to, write, read and flush go through a stream of the program, which may lack a
@@ -76,7 +77,8 @@ class SHEAF_EXPORT StdioHandle {
 
   std::string path_;
   int fd_;
-  int witness_ = -1;  // of a stream to write: shares its position, and is still there when the program has closed it
+  int witness_ =
+      -1;  // of a stream to write: shares its position, and is still there when the program has closed it
   FILE* own_ = nullptr;
   FILE* second_ = nullptr;
   std::unique_ptr<char[]> buffer_;  // lives until the stream on it is closed

@@ -29,7 +29,9 @@ void File::write_vector_at(std::span<const std::span<const std::byte>> parts, in
 
 int64_t File::next_hole(int64_t offset) { return std::max(offset, status().size); }
 
-FileSystemTraits Store::traits(const std::string&) { return traits_of_kind(FileSystem::memory, std::nullopt, 0); }
+FileSystemTraits Store::traits(const std::string&) {
+  return traits_of_kind(FileSystem::memory, std::nullopt, 0);
+}
 
 void Store::sync_name(const std::string& path) {
   const auto file = open(path, Access::read);
@@ -39,9 +41,13 @@ void Store::sync_name(const std::string& path) {
 
 std::shared_ptr<WriteSlots> Store::make_slots(int count) { return make_memory_slots(count); }
 
-std::shared_ptr<WriteSlots> Store::join_slots(const std::string& name, int) { return join_memory_slots(name); }
+std::shared_ptr<WriteSlots> Store::join_slots(const std::string& name, int) {
+  return join_memory_slots(name);
+}
 
-int File::open_again(bool) { throw file_error(Code::unsupported, path(), "has no descriptor of the operating system"); }
+int File::open_again(bool) {
+  throw file_error(Code::unsupported, path(), "has no descriptor of the operating system");
+}
 
 void File::allocate(int64_t size) {
   if (status().size < size) resize(size);

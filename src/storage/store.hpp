@@ -19,13 +19,13 @@
 #include <string_view>
 
 #include "base/export.hpp"
-#include "storage/futex.hpp"
+#include "process/futex.hpp"
 #include "storage/range_lock.hpp"
-#include "storage/traits.hpp"
+#include "storage/traits/traits.hpp"
 
 namespace sheaf {
 
-struct LentMemory;  // storage/lent_memory.hpp
+struct LentMemory;  // process/lent_memory.hpp
 
 class WriteSlots;
 
@@ -34,8 +34,9 @@ enum class Access : uint8_t {
   write,   // read and write; the file must exist
   create,  // read and write; created (mode 0666 less umask) if missing; contents are kept if it exists
   fresh,   // read and write; must not exist yet: fails with EEXIST otherwise
-  beside,  // read and write; must exist. For what lies beside files that a user has named (storage/beside.hpp): throws `foreign`
-           // unless it is a regular file that has no other name and that no link in its place leads to. Never waits.
+  beside,  // read and write; must exist. For what lies beside files that a user has named
+           // (storage/beside.hpp): throws `foreign` unless it is a regular file that has no other name and
+           // that no link in its place leads to. Never waits.
 };
 
 // How far a new file is that will take the place of another one, or be a copy of it.
@@ -47,14 +48,15 @@ enum class Making : uint8_t {
 struct FileStatus {
   bool exists = false;
   bool is_directory = false;
-  int64_t size = 0;         // bytes
-  int64_t block_size = 0;   // st_blksize in bytes: the unit in which the file system likes to be accessed, on some the page of the
-                            // host: tasks of several agree on the largest, or on that of one
+  int64_t size = 0;  // bytes
+  int64_t block_size =
+      0;  // st_blksize in bytes: the unit in which the file system likes to be accessed, on some the page of
+          // the host: tasks of several agree on the largest, or on that of one
   int64_t allocated = 0;    // bytes it takes on disk; 0 where the store does not know
   bool is_special = false;  // a device, pipe or socket: not to be replaced by a file
-  int64_t links = 1;        // names it has; 0: it was removed while it is open. 1 where the store does not count
-  int64_t owner = 0;        // whose it is: a number of the operating system, 0 where the store has none
-  bool is_own = true;       // it belongs to the user of this process
+  int64_t links = 1;   // names it has; 0: it was removed while it is open. 1 where the store does not count
+  int64_t owner = 0;   // whose it is: a number of the operating system, 0 where the store has none
+  bool is_own = true;  // it belongs to the user of this process
 };
 
 class File {
@@ -80,18 +82,20 @@ class File {
   // Returns when all bytes written through this File would survive a loss of power.
   virtual void sync() = 0;
 
-  // Syncs, and forgets what this host has of the file, so that what others have closed or synced is read, and its size is theirs. Locks
-  // stay. Nothing by default. Throws what sync() throws, also ESTALE or not_found for a file that is gone at its server.
+  // Syncs, and forgets what this host has of the file, so that what others have closed or synced is read, and
+  // its size is theirs. Locks stay. Nothing by default. Throws what sync() throws, also ESTALE or not_found
+  // for a file that is gone at its server.
   virtual void renew() {}
 
-  // Writes exactly these bytes past what this host keeps of the file: what other hosts have written beside them stays. They are at
-  // the server after a sync() at the latest. False where the file system cannot, or not at such places; some of the bytes may be
-  // written then.
+  // Writes exactly these bytes past what this host keeps of the file: what other hosts have written beside
+  // them stays. They are at the server after a sync() at the latest. False where the file system cannot, or
+  // not at such places; some of the bytes may be written then.
   virtual bool write_through(std::span<const std::byte> data, int64_t offset) {
     write_at(data, offset);
     return true;
   }
-  // As read_at(), but what the server has, as far as the file system lets this be asked for. For who has renewed.
+  // As read_at(), but what the server has, as far as the file system lets this be asked for. For who has
+  // renewed.
   virtual size_t read_through(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
 
   // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it
@@ -106,29 +110,34 @@ class File {
   // knows of.
   virtual int64_t next_hole(int64_t offset);
 
-  // Says that transfers to come may use this memory, which other processes of the machine can map: a File whose bytes go through
-  // one of them lets it take them from there. Until the result is dropped, which must be before the memory and the File are.
+  // Says that transfers to come may use this memory, which other processes of the machine can map: a File
+  // whose bytes go through one of them lets it take them from there. Until the result is dropped, which must
+  // be before the memory and the File are.
   virtual std::shared_ptr<void> lend(const LentMemory& /*memory*/) { return nullptr; }
 
-  // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by default.
+  // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by
+  // default.
   virtual void announce(int64_t /*offset*/) {}
 
-  // A range that this File alone uses (exclusive), or that may be shared with others who only read: waits until no other
-  // holder stands in the way, be it in another process, another File of this one, or another thread with this File; but not for
-  // ever: storage/range_lock.hpp says how long, and what to do about locks of the program's own. For those
-  // who ask for it, not for transfers. A thread may not lock a range of which it holds a part. Throws io where the
-  // file system knows no locks, and with errno EAGAIN if the range has not come free; nothing is held then. Stores for a single
-  // task need none, as here.
-  virtual LockResult lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/, Barred = Barred::wait) { return {}; }
+  // A range that this File alone uses (exclusive), or that may be shared with others who only read: waits
+  // until no other holder stands in the way, be it in another process, another File of this one, or another
+  // thread with this File; but not for ever: storage/range_lock.hpp says how long, and what to do about locks
+  // of the program's own. For those who ask for it, not for transfers. A thread may not lock a range of which
+  // it holds a part. Throws io where the file system knows no locks, and with errno EAGAIN if the range has
+  // not come free; nothing is held then. Stores for a single task need none, as here.
+  virtual LockResult lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/, Barred = Barred::wait) {
+    return {};
+  }
   // The same without waiting: false if another holder stands in the way.
   virtual bool try_lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/) { return true; }
   virtual void unlock(int64_t /*offset*/, int64_t /*length*/) {}
 
-  // Says that so many tasks, all in all, may lock ranges of the file: who waits for one lets all of them have their turn.
+  // Says that so many tasks, all in all, may lock ranges of the file: who waits for one lets all of them have
+  // their turn.
   virtual void expect_lockers(int64_t /*tasks*/) {}
 
-  // Room for the first `size` bytes, as far as the file system can promise it; the file is then at least so long. What was
-  // there stays, new bytes read as zero.
+  // Room for the first `size` bytes, as far as the file system can promise it; the file is then at least so
+  // long. What was there stays, new bytes read as zero.
   virtual void allocate(int64_t size);
 
   // How many tasks of this machine may well write much to the file at once: a local file system lets one
@@ -138,9 +147,9 @@ class File {
   // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
   virtual int descriptor() const { return -1; }
 
-  // Another descriptor of the file, with a position of its own, closed on exec; the caller owns it. The file is opened again by
-  // its name, which means what it meant when this File was opened. Throws what an open throws; unsupported where there are no
-  // descriptors.
+  // Another descriptor of the file, with a position of its own, closed on exec; the caller owns it. The file
+  // is opened again by its name, which means what it meant when this File was opened. Throws what an open
+  // throws; unsupported where there are no descriptors.
   virtual int open_again(bool writable);
 
   // Name it was opened under, for messages.
@@ -166,29 +175,30 @@ class Store {
   // Renames a file, replacing `to` atomically.
   virtual void rename(const std::string& from, const std::string& to) = 0;
 
-  // What `path` stands for now: the same text again only for the same place, whatever directory is current then. For tables of
-  // open files; the path itself where names do not count from a directory.
+  // What `path` stands for now: the same text again only for the same place, whatever directory is current
+  // then. For tables of open files; the path itself where names do not count from a directory.
   virtual std::string place_of(const std::string& path) { return path; }
 
-  // The name that a new file gets by rename() to be found as `path`: where symbolic links in its place lead in the end, so that they
-  // stay; else `path`.
+  // The name that a new file gets by rename() to be found as `path`: where symbolic links in its place lead
+  // in the end, so that they stay; else `path`.
   virtual std::string target_of(const std::string& path) { return path; }
 
-  // Makes the file `path`, new and of this process, what `like` is to its users: mode, owner, group, access control lists and
-  // extended attributes, as far as the system permits; that it does not is no error. begun: nobody else may open it until done.
-  // Nothing happens where there is no `like`, or in stores whose files have only bytes.
+  // Makes the file `path`, new and of this process, what `like` is to its users: mode, owner, group, access
+  // control lists and extended attributes, as far as the system permits; that it does not is no error. begun:
+  // nobody else may open it until done. Nothing happens where there is no `like`, or in stores whose files
+  // have only bytes.
   virtual void take_after(const std::string& /*path*/, const std::string& /*like*/, Making) {}
 
-  // What the file system does on which the file or directory `path` is, or the new file `path` will be (storage/traits.hpp): for one
-  // task per physical file, which tells the others. By default that of memory that all tasks share. Throws not_found without the
-  // directory.
+  // What the file system does on which the file or directory `path` is, or the new file `path` will be
+  // (storage/traits/traits.hpp): for one task per physical file, which tells the others. By default that of
+  // memory that all tasks share. Throws not_found without the directory.
   virtual FileSystemTraits traits(const std::string& path);
 
   // Returns when the name of the file `path` would survive a loss of power.
   virtual void sync_name(const std::string& path);
 
-  // Slots for at most `count` > 0 transfers at once (storage/write_slots.hpp), shared with those who join them under
-  // their name: by default inside this process, in the operating system's store on this machine.
+  // Slots for at most `count` > 0 transfers at once (storage/write_slots.hpp), shared with those who join
+  // them under their name: by default inside this process, in the operating system's store on this machine.
   virtual std::shared_ptr<WriteSlots> make_slots(int count);
   virtual std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count);
 };
@@ -199,9 +209,9 @@ void copy_through_memory(File& source, File& target, int64_t offset, int64_t tar
 // The operating system's files. One object for the process; lives until exit.
 SHEAF_EXPORT Store& posix_store();
 
-// The same files, with relative names that count from the directory that is current at this call, whatever is current later: for
-// who opens, renames or removes by name while a file is open. Keeps that directory (storage/working_directory.hpp). Files may
-// outlive it.
+// The same files, with relative names that count from the directory that is current at this call, whatever is
+// current later: for who opens, renames or removes by name while a file is open. Keeps that directory
+// (storage/working_directory.hpp). Files may outlive it.
 SHEAF_EXPORT std::shared_ptr<Store> posix_store_here();
 
 }  // namespace sheaf

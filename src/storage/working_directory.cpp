@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "storage/posix_transfer.hpp"
+#include "storage/system/posix_transfer.hpp"
 
 namespace sheaf {
 

@@ -53,7 +53,8 @@ std::vector<Block> sorted_reads(std::span<const Block> blocks, std::vector<Copy>
   std::vector<Block> result;
   for (const Block& block : all) {
     // What is read already lies at the end of the result, without a gap from block.offset on.
-    auto known = std::ranges::partition_point(result, [&](const Block& b) { return b.end() <= block.offset; });
+    auto known =
+        std::ranges::partition_point(result, [&](const Block& b) { return b.end() <= block.offset; });
     int64_t at = block.offset;
     for (; known != result.end() && at < block.end() && known->offset <= at; ++known) {
       const int64_t end = std::min(block.end(), known->end());

@@ -1,5 +1,5 @@
-// stripedfile/blocks: the blocks of one call, sorted and without overlap (SFIO paper, section 2: sortcache, bkmerge).
-// Done in the logical file: what is sorted and disjoint there is so in every subfile.
+// stripedfile/blocks: the blocks of one call, sorted and without overlap (SFIO paper, section 2: sortcache,
+// bkmerge). Done in the logical file: what is sorted and disjoint there is so in every subfile.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ struct Block {
   int64_t end() const { return offset + length; }
 };
 
-// Blocks for a write, by rising offset; where blocks overlap the later one in the list wins. Empty ones are left out.
+// Blocks for a write, by rising offset; where blocks overlap the later one in the list wins. Empty ones are
+// left out.
 std::vector<Block> sorted_writes(std::span<const Block> blocks);
 
 // Bytes to copy after a read, from memory that was read into memory that wants the same bytes.

@@ -15,9 +15,9 @@ struct StripeFinding {
 };
 
 struct StripeReport {
-  int64_t unit = 0;       // 0: no identity tells
-  int64_t size = 0;       // of the logical file, as far as its subfiles tell
-  bool closed = false;    // all subfiles say the same size
+  int64_t unit = 0;     // 0: no identity tells
+  int64_t size = 0;     // of the logical file, as far as its subfiles tell
+  bool closed = false;  // all subfiles say the same size
   std::vector<StripeFinding> findings;
 };
 

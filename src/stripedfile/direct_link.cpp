@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "stripedfile/listener_names.hpp"
-#include "stripedfile/service.hpp"
+#include "stripedfile/service/service.hpp"
 
 namespace sheaf::sfio {
 namespace {
@@ -27,18 +27,21 @@ class DirectLink final : public Link {
   int find(const std::string& host, int) override {
     for (size_t i = 0; i < facts_.size(); ++i)
       if (facts_[i].name == host) return static_cast<int>(i);
-    const bool here = host == "localhost" || host == roots_.name || host == roots_.name.substr(0, roots_.name.find('.'));
+    const bool here =
+        host == "localhost" || host == roots_.name || host == roots_.name.substr(0, roots_.name.find('.'));
     if (roots_.root.empty() && !here)
-      throw Error(Code::not_found, "host '" + host + "' is not this machine ('" + roots_.name +
-                                       "'); start I/O listeners, or name with SHEAF_SFIO_ROOT a directory that has one "
-                                       "directory for every host");
+      throw Error(Code::not_found,
+                  "host '" + host + "' is not this machine ('" + roots_.name +
+                      "'); start I/O listeners, or name with SHEAF_SFIO_ROOT a directory that has one "
+                      "directory for every host");
     auto service = std::make_unique<Service>(store_, root_of_host(roots_.root, host), direct_room);
     facts_.push_back({host, static_cast<int>(facts_.size()), direct_room});
     services_.push_back(std::move(service));
     return static_cast<int>(facts_.size()) - 1;
   }
 
-  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) override {
+  std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
+                              std::vector<MemoryRun> in) override {
     auto call = std::make_unique<DirectCall>();
     call->answer_ = services_[static_cast<size_t>(listener)]->carry_out(request, out.empty() ? in : out);
     counts_.messages += 1;

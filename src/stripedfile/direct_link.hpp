@@ -1,5 +1,5 @@
-// stripedfile/direct_link: no listeners, no messages: the calling task does their work in its own file system. For tools and
-// for programs that open `sfio:` names without a session.
+// stripedfile/direct_link: no listeners, no messages: the calling task does their work in its own file
+// system. For tools and for programs that open `sfio:` names without a session.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace sheaf::sfio {
 
-// Where a host's subfiles are, seen from here: nothing in front of their paths if `host` is this machine; with a root
-// directory, "<root>/<host>" for every host.
+// Where a host's subfiles are, seen from here: nothing in front of their paths if `host` is this machine;
+// with a root directory, "<root>/<host>" for every host.
 struct HostRoots {
   std::string root;  // empty: only this machine
   std::string name;  // of this machine

@@ -30,7 +30,9 @@ std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_
     if (!first) first = failed;
   };
   for (size_t i = 0; i < calls.size(); ++i)
-    note(i, attempt([&] { calls[i] = link.start(questions[i].listener, std::move(questions[i].request), {}, {}); }));
+    note(i, attempt([&] {
+           calls[i] = link.start(questions[i].listener, std::move(questions[i].request), {}, {});
+         }));
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!calls[i]) continue;
     const double begin = link.now();

@@ -1,5 +1,5 @@
-// stripedfile/link: how a compute task reaches the I/O listeners: through messages, or, where there is no session, by
-// doing their work itself. What is above knows listeners by number only.
+// stripedfile/link: how a compute task reaches the I/O listeners: through messages, or, where there is no
+// session, by doing their work itself. What is above knows listeners by number only.
 //
 // Threads: one at a time on one Link.
 #pragma once
@@ -11,14 +11,14 @@
 
 #include "comm/messages.hpp"
 #include "storage/store.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
 
 struct ListenerFacts {
-  std::string name;    // host, as the names of striped files say it
-  int task = 0;        // among the tasks of the session
-  int64_t room = 0;    // bytes of data of one message
+  std::string name;  // host, as the names of striped files say it
+  int task = 0;      // among the tasks of the session
+  int64_t room = 0;  // bytes of data of one message
 };
 
 // Room for the head of a request beside the data.
@@ -29,7 +29,8 @@ inline constexpr int64_t most_extents = 16 << 10;  // in one message: 256 KiB of
 class Call {
  public:
   virtual ~Call() = default;
-  // Whether the answer is there; moves the call on. Throws Error io if the listener is gone: does not answer for so long.
+  // Whether the answer is there; moves the call on. Throws Error io if the listener is gone: does not answer
+  // for so long.
   virtual bool done() = 0;
   virtual const Answer& answer() const = 0;
 };
@@ -47,21 +48,25 @@ class Link {
   // By number. More may become known by find(), none goes.
   virtual const std::vector<ListenerFacts>& listeners() const = 0;
 
-  // Number of the listener of subfiles on `host`. Where several listeners have the name, `occurrence` chooses in turn;
+  // Number of the listener of subfiles on `host`. Where several listeners have the name, `occurrence` chooses
+  // in turn;
   // "#N" is listener N; "localhost" is any if all have one name. Throws not_found with the names there are.
   virtual int find(const std::string& host, int occurrence) = 0;
 
-  // Sends a request with `out` behind its head; the answer's data go to `in`. That memory must live as long as the Call.
-  // Errors of the request itself come as an answer. Throws Error io if the listener is known to be gone.
-  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out, std::vector<MemoryRun> in) = 0;
+  // Sends a request with `out` behind its head; the answer's data go to `in`. That memory must live as long
+  // as the Call. Errors of the request itself come as an answer. Throws Error io if the listener is known to
+  // be gone.
+  virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
+                                      std::vector<MemoryRun> in) = 0;
 
-  // Memory of this process that transfers may use and that listeners of its machine can map (storage/lent_memory.hpp), until
-  // end_loan() of the same. Transfers within it then move no bytes through messages where that is faster.
+  // Memory of this process that transfers may use and that listeners of its machine can map
+  // (process/lent_memory.hpp), until end_loan() of the same. Transfers within it then move no bytes through
+  // messages where that is faster.
   virtual void begin_loan(const LentMemory& /*memory*/) {}
   virtual void end_loan(const LentMemory& /*memory*/) {}
 
-  // The file behind a handle if this task has it open itself, for locks between processes; null behind messages. For any
-  // thread.
+  // The file behind a handle if this task has it open itself, for locks between processes; null behind
+  // messages. For any thread.
   virtual std::shared_ptr<File> local_file(int /*listener*/, int64_t /*handle*/) { return nullptr; }
 
   virtual void rest(double idle) = 0;
@@ -89,9 +94,11 @@ struct Question {
   Request request;
 };
 
-// Sends all questions at once and waits for all answers, in their order. If any failed: throws the error of the first,
-// after all have come. `unanswered`: instead of throwing, errors are left in the answers (code != 0), those of the link too.
+// Sends all questions at once and waits for all answers, in their order. If any failed: throws the error of
+// the first, after all have come. `unanswered`: instead of throwing, errors are left in the answers (code !=
+// 0), those of the link too.
 enum class OnError : uint8_t { raise, keep };
-SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions, OnError on_error = OnError::raise);
+SHEAF_EXPORT std::vector<Answer> ask(Link& link, std::vector<Question> questions,
+                                     OnError on_error = OnError::raise);
 
 }  // namespace sheaf::sfio

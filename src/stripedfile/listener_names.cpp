@@ -32,13 +32,16 @@ std::string names_of(const std::vector<ListenerFacts>& listeners) {
 
 std::string root_of_host(const std::string& root, const std::string& host) {
   if (root.empty()) return {};
-  if (host.empty() || host == "." || host == ".." || host.find('/') != std::string::npos || host.find('\0') != std::string::npos)
-    throw Error(Code::invalid_argument, "'" + host + "' is no name of a host: there is no directory for it beneath '" + root + "'");
+  if (host.empty() || host == "." || host == ".." || host.find('/') != std::string::npos ||
+      host.find('\0') != std::string::npos)
+    throw Error(Code::invalid_argument,
+                "'" + host + "' is no name of a host: there is no directory for it beneath '" + root + "'");
   return root + "/" + host;
 }
 
 int find_listener(const std::vector<ListenerFacts>& listeners, const std::string& host, int occurrence) {
-  if (const auto number = number_of(host); number && *number >= 0 && *number < std::ssize(listeners)) return *number;
+  if (const auto number = number_of(host); number && *number >= 0 && *number < std::ssize(listeners))
+    return *number;
   const auto short_name = [](const std::string& name) { return name.substr(0, name.find('.')); };
   std::vector<int> found;
   const auto collect = [&](auto matches) {
@@ -52,7 +55,8 @@ int find_listener(const std::vector<ListenerFacts>& listeners, const std::string
     if (found.size() != listeners.size()) found.clear();
   }
   if (found.empty())
-    throw Error(Code::not_found, "there is no I/O listener on host '" + host + "'; listeners: " + names_of(listeners));
+    throw Error(Code::not_found,
+                "there is no I/O listener on host '" + host + "'; listeners: " + names_of(listeners));
   return found[static_cast<size_t>(occurrence) % found.size()];
 }
 

@@ -8,8 +8,8 @@
 
 namespace sheaf::sfio {
 
-// The directory beneath `root` that stands for the file system of a host; "" without a root. Throws invalid_argument if the host's
-// name would lead elsewhere.
+// The directory beneath `root` that stands for the file system of a host; "" without a root. Throws
+// invalid_argument if the host's name would lead elsewhere.
 std::string root_of_host(const std::string& root, const std::string& host);
 
 // As Link::find() says.

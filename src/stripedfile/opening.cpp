@@ -15,18 +15,20 @@ namespace {
 std::vector<int> listeners_of(Link& link, const StripeName& name) {
   std::vector<int> listeners;
   std::map<std::string, int> seen;
-  for (const SubfilePlace& place : name.subfiles) listeners.push_back(link.find(place.host, seen[place.host]++));
+  for (const SubfilePlace& place : name.subfiles)
+    listeners.push_back(link.find(place.host, seen[place.host]++));
   return listeners;
 }
 
 std::string place_of(const Link& link, const StripeName& name, size_t i, int listener) {
-  return "'" + name.subfiles[i].path + "' on I/O listener '" + link.listeners()[static_cast<size_t>(listener)].name + "'";
+  return "'" + name.subfiles[i].path + "' on I/O listener '" +
+         link.listeners()[static_cast<size_t>(listener)].name + "'";
 }
 
 std::array<uint64_t, 2> new_file_id() { return {random_number(), random_number()}; }
 
-// Subfiles that are all there, all missing, or of a file that is being made. Others may be made at this moment by another
-// task: asked again a few times.
+// Subfiles that are all there, all missing, or of a file that is being made. Others may be made at this
+// moment by another task: asked again a few times.
 bool is_settled(const std::vector<FoundSubfile>& found) {
   const auto missing = std::ranges::count_if(found, [](const FoundSubfile& f) { return !f.exists; });
   if (missing == 0 || missing == std::ssize(found)) return true;
@@ -61,7 +63,8 @@ int64_t logical_size(const layout::Stripes& stripes, std::span<const int64_t> su
   return size;
 }
 
-std::unique_ptr<StripedFile> StripedFile::open(std::shared_ptr<Link> link, const StripeName& name, OpenMode mode) {
+std::unique_ptr<StripedFile> StripedFile::open(std::shared_ptr<Link> link, const StripeName& name,
+                                               OpenMode mode) {
   return open_found(link, name, mode, default_stripe_unit);
 }
 
@@ -69,7 +72,8 @@ void StripedFile::make_empty(const std::shared_ptr<Link>& link, const StripeName
   open_found(link, name, OpenMode::fresh, 0)->close();
 }
 
-std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>& link, const StripeName& name, OpenMode mode,
+std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>& link,
+                                                     const StripeName& name, OpenMode mode,
                                                      int64_t unit_of_new) {
   const std::lock_guard hold(link->lock());
   const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
@@ -83,13 +87,14 @@ std::unique_ptr<StripedFile> StripedFile::open_found(const std::shared_ptr<Link>
   const auto missing = std::ranges::find_if(found, [](const FoundSubfile& f) { return !f.exists; });
   if (there == found.end() && !makes)
     throw Error(Code::not_found, "there is no striped file '" + name.given + "'", ENOENT);
-  if (there != found.end() && mode == OpenMode::fresh)
-    throw os_error("cannot create", name.given, EEXIST);
+  if (there != found.end() && mode == OpenMode::fresh) throw os_error("cannot create", name.given, EEXIST);
   if (there != found.end() && missing != found.end() && !(makes && is_settled(found))) {
     const auto number = static_cast<size_t>(missing - found.begin());
-    throw Error(Code::not_found, "subfile " + std::to_string(number) + " is missing: there is no " +
-                                     place_of(*link, name, number, missing->listener) + ", but other subfiles of '" +
-                                     name.given + "' exist", ENOENT);
+    throw Error(Code::not_found,
+                "subfile " + std::to_string(number) + " is missing: there is no " +
+                    place_of(*link, name, number, missing->listener) + ", but other subfiles of '" +
+                    name.given + "' exist",
+                ENOENT);
   }
   std::unique_ptr<StripedFile> file(new StripedFile(link, name.given));
   file->stripes_ = {name.unit, static_cast<int64_t>(name.subfiles.size())};
@@ -118,7 +123,8 @@ bool left_nothing(const Answer& answer) {
 
 }  // namespace
 
-void StripedFile::open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found) {
+void StripedFile::open_subfiles(const StripeName& name, OpenMode mode,
+                                const std::vector<FoundSubfile>& found) {
   Made state = Made::goes;
   const auto failed = attempt([&] { ask_for_all(name, mode, found, state); });
   if (!failed) return;
@@ -138,14 +144,16 @@ void StripedFile::give_up(Made state) {
   };
   if (subfiles_.empty()) return;
   std::vector<Question> questions;
-  for (size_t i = 1; i < subfiles_.size(); ++i) questions.push_back(question(subfiles_[i], state != Made::stays));
+  for (size_t i = 1; i < subfiles_.size(); ++i)
+    questions.push_back(question(subfiles_[i], state != Made::stays));
   const bool all_gone = std::ranges::all_of(ask(*link_, std::move(questions), OnError::keep), left_nothing);
   ask(*link_, {question(subfiles_[0], state == Made::goes && all_gone)}, OnError::keep);
   subfiles_.clear();
 }
 
 // Subfile 0 decides which file this is; then all others at once.
-void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found, Made& state) {
+void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
+                              Made& state) {
   StripeIdentity identity;
   identity.file = new_file_id();
   identity.unit = stripes_.unit;
@@ -154,7 +162,8 @@ void StripedFile::ask_for_all(const StripeName& name, OpenMode mode, const std::
     identity.index = static_cast<int32_t>(i);
     Request request;
     request.kind = Kind::open;
-    request.values = {static_cast<int64_t>(mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode), suggest};
+    request.values = {static_cast<int64_t>(mode == OpenMode::fresh && i > 0 ? OpenMode::make : mode),
+                      suggest};
     request.path = name.subfiles[i].path;
     request.more = to_bytes(identity);
     return Question{found[i].listener, std::move(request)};
@@ -196,8 +205,10 @@ void require_own(Link& link, const StripeName& name) {
   const std::vector<FoundSubfile> found = look(link, name);
   for (size_t i = 0; i < found.size(); ++i)
     if (!found[i].is_own)
-      throw Error(Code::damaged, place_of(link, name, i, found[i].listener) +
-                                     " is no subfile of a striped file, or has lost its identity (.sfio); nothing was changed");
+      throw Error(
+          Code::damaged,
+          place_of(link, name, i, found[i].listener) +
+              " is no subfile of a striped file, or has lost its identity (.sfio); nothing was changed");
 }
 
 }  // namespace
@@ -206,7 +217,8 @@ void rename_striped(Link& link, const StripeName& from, const StripeName& to) {
   const std::lock_guard hold(link.lock());
   const std::vector<int> listeners = listeners_of(link, from);
   if (listeners != listeners_of(link, to))
-    throw Error(Code::invalid_argument, "cannot rename '" + from.given + "' to '" + to.given + "': the hosts differ");
+    throw Error(Code::invalid_argument,
+                "cannot rename '" + from.given + "' to '" + to.given + "': the hosts differ");
   require_own(link, from);
   require_own(link, to);
   std::vector<Question> questions;

@@ -9,8 +9,8 @@
 namespace sheaf::sfio {
 
 namespace {
-// Under way to one listener. A task that shares its core with a listener may not come to send for a while: with two, listeners on
-// other cores ran out of work (docs/api-sfio.md, "Measured").
+// Under way to one listener. A task that shares its core with a listener may not come to send for a while:
+// with two, listeners on other cores ran out of work (docs/api-sfio.md, "Measured").
 constexpr size_t most_flights = 8;
 
 // By the listeners' numbers, so that task after task begins with the next one. Not in the order of the task's

@@ -1,5 +1,6 @@
-// stripedfile/operation: a write or read of a striped file under way. All listeners that it touches work at once; each has
-// some of its messages at a time, so that it receives one while it writes another and does not wait for this task.
+// stripedfile/operation: a write or read of a striped file under way. All listeners that it touches work at
+// once; each has some of its messages at a time, so that it receives one while it writes another and does not
+// wait for this task.
 #pragma once
 
 #include <deque>
@@ -26,7 +27,8 @@ class SHEAF_EXPORT Operation {
   // Moves on; whether all is done, errors included. Never throws.
   bool advance();
 
-  // Waits for the end. Throws the first error after everything else has ended: other listeners have done their parts.
+  // Waits for the end. Throws the first error after everything else has ended: other listeners have done
+  // their parts.
   void finish();
 
   // Of a read, after the end: bytes that lay behind the ends of their subfiles, and were set to zero.

@@ -18,8 +18,8 @@ Question question_of(const SubfileHandle& subfile, Kind kind, int64_t offset, in
 
 }  // namespace
 
-// Nobody is kept from the link while this waits: who holds the range may be another thread of this task. So the listener is
-// asked again and again; it does not answer late, which would look as if it were gone.
+// Nobody is kept from the link while this waits: who holds the range may be another thread of this task. So
+// the listener is asked again and again; it does not answer late, which would look as if it were gone.
 LockResult StripedFile::lock_range(int64_t offset, int64_t length, bool exclusive, Barred barred) {
   if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle)) {
     local->expect_lockers(lockers_);
@@ -35,13 +35,15 @@ LockResult StripedFile::lock_range(int64_t offset, int64_t length, bool exclusiv
     }
     const double waited = link_->now() - begin;
     if (waited > patience.count())
-      throw not_locked(name_, offset, length, "another task", std::chrono::seconds(static_cast<int64_t>(waited)));
+      throw not_locked(name_, offset, length, "another task",
+                       std::chrono::seconds(static_cast<int64_t>(waited)));
     link_->rest(waited);
   }
 }
 
 void StripedFile::unlock_range(int64_t offset, int64_t length) {
-  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle)) return local->unlock(offset, length);
+  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
+    return local->unlock(offset, length);
   const std::lock_guard hold(link_->lock());
   ask(*link_, {question_of(subfiles_[0], Kind::unlock, offset, length)});
 }

@@ -6,7 +6,8 @@
 
 namespace sheaf::sfio {
 
-RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles, std::vector<Block> blocks)
+RequestStreams::RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
+                               std::vector<Block> blocks)
     : stripes_(stripes), subfiles_(subfiles), blocks_(std::move(blocks)), place_(subfiles.size(), {-1, -1}) {
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int64_t first = blocks_[i].offset / stripes_.unit;

@@ -1,8 +1,8 @@
-// stripedfile/request_stream: the requests of one call, by I/O listener and subfile, cut into messages that fit the
-// listener's buffer (SFIO paper, section 2: mrw, the two-dimensional request cache, mkbset).
+// stripedfile/request_stream: the requests of one call, by I/O listener and subfile, cut into messages that
+// fit the listener's buffer (SFIO paper, section 2: mrw, the two-dimensional request cache, mkbset).
 //
-// Only offsets and addresses are kept, never data. Requests that are consecutive in a subfile become one. A block costs the
-// same however many stripe units it has.
+// Only offsets and addresses are kept, never data. Requests that are consecutive in a subfile become one. A
+// block costs the same however many stripe units it has.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 #include "comm/messages.hpp"
 #include "layout/stripes.hpp"
 #include "stripedfile/blocks.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::sfio {
 
@@ -29,18 +29,20 @@ struct Batch {
   std::vector<Section> sections;
   std::vector<MemoryRun> runs;  // the memory of all extents, in their order
   int64_t bytes = 0;
-  std::string about;              // path of the first section's subfile
+  std::string about;  // path of the first section's subfile
 };
 
 class RequestStreams {
  public:
   // blocks: sorted and disjoint (stripedfile/blocks.hpp).
-  RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles, std::vector<Block> blocks);
+  RequestStreams(const layout::Stripes& stripes, std::span<const SubfileHandle> subfiles,
+                 std::vector<Block> blocks);
 
   // Numbers of the listeners that something goes to.
   const std::vector<int>& listeners() const { return listeners_; }
 
-  // The next message to listeners()[i], of at most `room` bytes of data; without bytes when there is nothing left.
+  // The next message to listeners()[i], of at most `room` bytes of data; without bytes when there is nothing
+  // left.
   Batch next(size_t i, int64_t room);
 
  private:
@@ -51,8 +53,8 @@ class RequestStreams {
   struct Stream {  // to one listener
     std::vector<Row> rows;
     size_t row = 0;
-    size_t block = 0;   // in the row
-    int64_t done = 0;   // bytes of that block's share
+    size_t block = 0;  // in the row
+    int64_t done = 0;  // bytes of that block's share
   };
 
   void add(int subfile, size_t block);

@@ -17,7 +17,8 @@ namespace {
 
 int64_t unit_of(std::string_view name, std::string_view digits) {
   const auto unit = parse_number(digits);
-  if (!unit || *unit <= 0) refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
+  if (!unit || *unit <= 0)
+    refuse(name, "the stripe unit '" + std::string(digits) + "' is no number of bytes > 0");
   return *unit;
 }
 
@@ -50,7 +51,8 @@ StripeName parse_stripe_name(std::string_view name) {
       suffix = element;
       continue;
     }
-    const SubfilePlace place{std::string(trimmed(element.substr(0, comma))), std::string(trimmed(element.substr(comma + 1)))};
+    const SubfilePlace place{std::string(trimmed(element.substr(0, comma))),
+                             std::string(trimmed(element.substr(comma + 1)))};
     if (place.host.empty()) refuse(name, "a subfile without a host");
     if (place.path.empty()) refuse(name, "a subfile without a path");
     parsed.subfiles.push_back(place);

@@ -1,4 +1,5 @@
-// stripedfile/stripe_name: how a striped file is named (SFIO paper, section 3: "<host>,<path>;<host>,<path>...").
+// stripedfile/stripe_name: how a striped file is named (SFIO paper, section 3:
+// "<host>,<path>;<host>,<path>...").
 #pragma once
 
 #include <cstdint>
@@ -33,10 +34,11 @@ inline constexpr size_t most_subfiles = 4096;
 // Whether a path is the name of a striped file for programs that know only paths.
 inline bool is_stripe_path(std::string_view path) { return path.starts_with(stripe_scheme); }
 
-// Parses "host,path;host,path;", with or without `sfio:` in front. A first element "unit=BYTES" gives the stripe unit. What
-// stands behind the last semicolon without a comma is appended to all paths, because programs append to names: "h1,/a;h2,/b;.000001"
-// are h1,/a.000001 and h2,/b.000001. Throws Error invalid_argument, with what is expected, for anything else, an empty or
-// repeated place and more than 4096 subfiles.
+// Parses "host,path;host,path;", with or without `sfio:` in front. A first element "unit=BYTES" gives the
+// stripe unit. What stands behind the last semicolon without a comma is appended to all paths, because
+// programs append to names: "h1,/a;h2,/b;.000001" are h1,/a.000001 and h2,/b.000001. Throws Error
+// invalid_argument, with what is expected, for anything else, an empty or repeated place and more than 4096
+// subfiles.
 SHEAF_EXPORT StripeName parse_stripe_name(std::string_view name);
 
 }  // namespace sheaf

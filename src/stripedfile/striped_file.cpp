@@ -34,8 +34,8 @@ std::unique_ptr<StripedFile> StripedFile::adopt(std::shared_ptr<Link> link, cons
 void StripedFile::check(std::span<const Block> blocks) const {
   for (const Block& block : blocks) {
     if (block.offset < 0 || block.length < 0)
-      throw Error(Code::invalid_argument, "'" + name_ + "': a transfer of " + std::to_string(block.length) + " bytes at offset " +
-                                              std::to_string(block.offset));
+      throw Error(Code::invalid_argument, "'" + name_ + "': a transfer of " + std::to_string(block.length) +
+                                              " bytes at offset " + std::to_string(block.offset));
     must_fit(checked_add(block.offset, block.length), "the end of a transfer");
   }
 }
@@ -95,7 +95,8 @@ void StripedFile::transfer_simply(Direction direction, const Block& block) {
   if (block.length <= 0) start(direction, {&block, 1});  // for its checks
 }
 
-std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(int)>& value, OnError on_error) {
+std::vector<Answer> StripedFile::ask_all(Kind kind, const std::function<int64_t(int)>& value,
+                                         OnError on_error) {
   std::vector<Question> questions;
   for (size_t i = 0; i < subfiles_.size(); ++i) {
     Request request;
@@ -112,7 +113,8 @@ StripedStatus StripedFile::status() {
   const std::lock_guard hold(link_->lock());
   StripedStatus status;
   status.unit = stripes_.unit;
-  for (const Answer& answer : ask_all(Kind::size, [](int) { return 0; }, OnError::raise)) {
+  for (const Answer& answer : ask_all(
+           Kind::size, [](int) { return 0; }, OnError::raise)) {
     status.subfile_sizes.push_back(answer.values[0]);
     status.block_size = std::max(status.block_size, answer.values[1]);
     status.allocated += answer.values[2];
@@ -125,14 +127,17 @@ StripedStatus StripedFile::status() {
 }
 
 void StripedFile::resize(int64_t size) {
-  if (size < 0) throw Error(Code::invalid_argument, "'" + name_ + "': a size of " + std::to_string(size) + " bytes");
+  if (size < 0)
+    throw Error(Code::invalid_argument, "'" + name_ + "': a size of " + std::to_string(size) + " bytes");
   const std::lock_guard hold(link_->lock());
-  ask_all(Kind::resize, [&](int i) { return stripes_.subfile_size(i, size); }, OnError::raise);
+  ask_all(
+      Kind::resize, [&](int i) { return stripes_.subfile_size(i, size); }, OnError::raise);
 }
 
 void StripedFile::sync() {
   const std::lock_guard hold(link_->lock());
-  ask_all(Kind::sync, [](int) { return 0; }, OnError::raise);
+  ask_all(
+      Kind::sync, [](int) { return 0; }, OnError::raise);
 }
 
 std::shared_ptr<void> StripedFile::lend(const LentMemory& memory) {
@@ -149,8 +154,10 @@ void StripedFile::close() {
   int64_t size = -1;
   std::optional<Error> failed;
   if (stripes_.unit > 0) failed = attempt([&] { size = status().size; });
-  const auto answers = ask_all(Kind::close, [&](int) { return size; }, OnError::keep);
-  for (size_t i = 0; i < answers.size() && !failed; ++i) failed = error_of(*link_, subfiles_[i].listener, answers[i]);
+  const auto answers = ask_all(
+      Kind::close, [&](int) { return size; }, OnError::keep);
+  for (size_t i = 0; i < answers.size() && !failed; ++i)
+    failed = error_of(*link_, subfiles_[i].listener, answers[i]);
   subfiles_.clear();
   if (failed) throw *failed;
 }

@@ -1,8 +1,8 @@
-// stripedfile/striped_file: one open striped file, as seen by one compute task. Everything here is local: collective calls
-// (api/sfio) let one task open and the others adopt what it found.
+// stripedfile/striped_file: one open striped file, as seen by one compute task. Everything here is local:
+// collective calls (api/sfio) let one task open and the others adopt what it found.
 //
-// Errors are sheaf::Error with the listener's name and the path. Threads: calls are serialized by the link's lock, but for
-// an Operation that is under way, whose user takes the lock around advance() and finish().
+// Errors are sheaf::Error with the listener's name and the path. Threads: calls are serialized by the link's
+// lock, but for an Operation that is under way, whose user takes the lock around advance() and finish().
 #pragma once
 
 #include <functional>
@@ -41,16 +41,17 @@ struct StripedStatus {
   int64_t block_size = 0;  // the largest of the subfiles' file systems
   int64_t allocated = 0;   // bytes that the subfiles take
   std::vector<int64_t> subfile_sizes;
-  int32_t listeners = 0;   // that hold them
+  int32_t listeners = 0;  // that hold them
 };
 
 class SHEAF_EXPORT StripedFile {
  public:
-  // Opens. name.unit 0: the file's own, for a new one 64 KiB. A new file is made as a whole or, if that fails, what this
-  // call has made of it is removed again, unless somebody else uses it by now. Where that cannot be done, because a listener is
-  // gone or its disk fails, subfile 0 stays too, marked as incomplete, and the next open that may make files goes on with it.
-  // Throws not_found (also a single missing subfile), mismatch (another stripe unit, order or number, subfiles of
-  // different files), damaged (short subfile, lost identity), io with EEXIST for `fresh`.
+  // Opens. name.unit 0: the file's own, for a new one 64 KiB. A new file is made as a whole or, if that
+  // fails, what this call has made of it is removed again, unless somebody else uses it by now. Where that
+  // cannot be done, because a listener is gone or its disk fails, subfile 0 stays too, marked as incomplete,
+  // and the next open that may make files goes on with it. Throws not_found (also a single missing subfile),
+  // mismatch (another stripe unit, order or number, subfiles of different files), damaged (short subfile,
+  // lost identity), io with EEXIST for `fresh`.
   static std::unique_ptr<StripedFile> open(std::shared_ptr<Link> link, const StripeName& name, OpenMode mode);
 
   // Makes a file without bytes and without a stripe unit, which the first open chooses. Throws as `fresh`.
@@ -58,7 +59,8 @@ class SHEAF_EXPORT StripedFile {
 
   // What another task needs to use the file through its own link to the same listeners; numbers only.
   std::vector<int64_t> token() const;
-  static std::unique_ptr<StripedFile> adopt(std::shared_ptr<Link> link, const std::string& name, std::span<const int64_t> token);
+  static std::unique_ptr<StripedFile> adopt(std::shared_ptr<Link> link, const std::string& name,
+                                            std::span<const int64_t> token);
 
   Link& link() { return *link_; }
   const layout::Stripes& stripes() const { return stripes_; }
@@ -70,8 +72,8 @@ class SHEAF_EXPORT StripedFile {
   // Adds the bytes of these blocks to those of the listeners they go to, by number; checks them first.
   void add_loads(std::span<const Block> blocks, std::span<int64_t> loads) const;
 
-  // The same and waits. `read` returns for how many bytes the file has something, counted from the first byte of the
-  // blocks' range; what lies behind its end is set to zero.
+  // The same and waits. `read` returns for how many bytes the file has something, counted from the first byte
+  // of the blocks' range; what lies behind its end is set to zero.
   void write(std::span<const Block> blocks);
   void read(std::span<const Block> blocks);
   // Bytes read of a single block, less than its length only at the end of the file.
@@ -79,8 +81,8 @@ class SHEAF_EXPORT StripedFile {
   // How many bytes of a block the file has, up to its end.
   int64_t bytes_there(const Block& block);
 
-  // Without the request cache: one message and one disk request for every piece of a stripe, one after the other (mread,
-  // mwrite of the paper, for comparison).
+  // Without the request cache: one message and one disk request for every piece of a stripe, one after the
+  // other (mread, mwrite of the paper, for comparison).
   void transfer_simply(Direction direction, const Block& block);
 
   StripedStatus status();
@@ -90,8 +92,9 @@ class SHEAF_EXPORT StripedFile {
   // As File::lend (storage/store.hpp).
   std::shared_ptr<void> lend(const LentMemory& memory);
 
-  // Waits until no other task or thread holds a part of the range, or all of them share it; the first subfile's listener
-  // keeps the books, without a session the operating system. As File::lock() (storage/store.hpp). A lock ends with unlock_range() of the same range or close().
+  // Waits until no other task or thread holds a part of the range, or all of them share it; the first
+  // subfile's listener keeps the books, without a session the operating system. As File::lock()
+  // (storage/store.hpp). A lock ends with unlock_range() of the same range or close().
   LockResult lock_range(int64_t offset, int64_t length, bool exclusive, Barred barred);
   void expect_lockers(int64_t tasks) { lockers_ = tasks; }
   void unlock_range(int64_t offset, int64_t length);
@@ -100,7 +103,8 @@ class SHEAF_EXPORT StripedFile {
   void close();
 
  private:
-  StripedFile(std::shared_ptr<Link> link, std::string name) : link_(std::move(link)), name_(std::move(name)) {}
+  StripedFile(std::shared_ptr<Link> link, std::string name)
+      : link_(std::move(link)), name_(std::move(name)) {}
 
   void check(std::span<const Block> blocks) const;
 
@@ -111,10 +115,11 @@ class SHEAF_EXPORT StripedFile {
     stays,    // all is there
   };
 
-  static std::unique_ptr<StripedFile> open_found(const std::shared_ptr<Link>& link, const StripeName& name, OpenMode mode,
-                                                 int64_t unit_of_new);
+  static std::unique_ptr<StripedFile> open_found(const std::shared_ptr<Link>& link, const StripeName& name,
+                                                 OpenMode mode, int64_t unit_of_new);
   void open_subfiles(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found);
-  void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found, Made& state);
+  void ask_for_all(const StripeName& name, OpenMode mode, const std::vector<FoundSubfile>& found,
+                   Made& state);
   void give_up(Made state);
   std::vector<Answer> ask_all(Kind kind, const std::function<int64_t(int)>& value, OnError on_error);
 
@@ -128,8 +133,9 @@ class SHEAF_EXPORT StripedFile {
 // Removes what there is of a striped file; true if there was anything.
 SHEAF_EXPORT bool remove_striped(Link& link, const StripeName& name);
 
-// Renames every subfile where it is, replacing what is at the new name. Throws invalid_argument unless hosts and number of
-// the subfiles agree. Not atomic over several listeners: what an error leaves in between is refused when opened.
+// Renames every subfile where it is, replacing what is at the new name. Throws invalid_argument unless hosts
+// and number of the subfiles agree. Not atomic over several listeners: what an error leaves in between is
+// refused when opened.
 void rename_striped(Link& link, const StripeName& from, const StripeName& to);
 
 }  // namespace sheaf::sfio

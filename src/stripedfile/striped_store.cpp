@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "comm/host_name.hpp"
-#include "storage/posix_store.hpp"
+#include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
 #include "storage/scattered.hpp"
 #include "stripedfile/direct_link.hpp"
@@ -141,8 +141,8 @@ class StripedStore final : public Store {
 
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     if (!is_stripe_path(path)) return others(path).open(path, access);
-    return std::make_shared<StoredFile>(path, StripedFile::open(link_, parse_stripe_name(path), mode_of(access)),
-                                        access != Access::read);
+    return std::make_shared<StoredFile>(
+        path, StripedFile::open(link_, parse_stripe_name(path), mode_of(access)), access != Access::read);
   }
 
   // A file of which a subfile is missing exists: opening it says what is wrong.
@@ -173,7 +173,8 @@ class StripedStore final : public Store {
     if (!remove_striped(*link_, parse_stripe_name(path))) throw os_error("cannot remove", path, ENOENT);
   }
 
-  // Subfiles may lie on different file systems, and without I/O listeners each task goes through the caches of its own host.
+  // Subfiles may lie on different file systems, and without I/O listeners each task goes through the caches
+  // of its own host.
   FileSystemTraits traits(const std::string& path) override {
     if (!is_stripe_path(path)) return others(path).traits(path);
     const StripeName name = parse_stripe_name(path);
@@ -189,13 +190,15 @@ class StripedStore final : public Store {
   void rename(const std::string& from, const std::string& to) override {
     if (!is_stripe_path(from) && !is_stripe_path(to)) return others(from).rename(from, to);
     if (is_stripe_path(from) != is_stripe_path(to))
-      throw Error(Code::invalid_argument, "cannot rename '" + from + "' to '" + to + "': one of them is striped");
+      throw Error(Code::invalid_argument,
+                  "cannot rename '" + from + "' to '" + to + "': one of them is striped");
     rename_striped(*link_, parse_stripe_name(from), parse_stripe_name(to));
   }
 
  private:
   Store& others(const std::string& path) const {
-    if (!others_) throw Error(Code::invalid_argument, "'" + path + "' does not name a striped file (sfio:...)");
+    if (!others_)
+      throw Error(Code::invalid_argument, "'" + path + "' does not name a striped file (sfio:...)");
     return *others_;
   }
 
@@ -229,7 +232,8 @@ void ensure_own_link(Stores& all) {
 bool counts_from_directory(const std::string& path) {
   const std::string root = roots().root;
   if (!root.empty()) return !root.starts_with('/');
-  return std::ranges::any_of(parse_stripe_name(path).subfiles, [](const SubfilePlace& p) { return !p.path.starts_with('/'); });
+  return std::ranges::any_of(parse_stripe_name(path).subfiles,
+                             [](const SubfilePlace& p) { return !p.path.starts_with('/'); });
 }
 
 // Asks for the right store in every call.
@@ -238,14 +242,18 @@ class AnyStore final : public Store {
   explicit AnyStore(std::shared_ptr<Store> files, std::shared_ptr<const WorkingDirectory> directory = nullptr)
       : files_(std::move(files)), directory_(std::move(directory)) {}
 
-  std::shared_ptr<File> open(const std::string& path, Access access) override { return of(path)->open(path, access); }
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return of(path)->open(path, access);
+  }
   FileStatus status(const std::string& path) override { return of(path)->status(path); }
   void remove(const std::string& path) override { of(path)->remove(path); }
   void rename(const std::string& from, const std::string& to) override {
     of(is_stripe_path(to) ? to : from)->rename(from, to);
   }
   std::string place_of(const std::string& path) override {
-    return !is_stripe_path(path) ? files_->place_of(path) : directory_ ? directory_->identity() + "/" + path : path;
+    return !is_stripe_path(path) ? files_->place_of(path)
+           : directory_          ? directory_->identity() + "/" + path
+                                 : path;
   }
   std::string target_of(const std::string& path) override { return of(path)->target_of(path); }
   void take_after(const std::string& path, const std::string& like, Making making) override {
@@ -254,7 +262,9 @@ class AnyStore final : public Store {
   FileSystemTraits traits(const std::string& path) override { return of(path)->traits(path); }
   void sync_name(const std::string& path) override { of(path)->sync_name(path); }
   std::shared_ptr<WriteSlots> make_slots(int count) override { return files_->make_slots(count); }
-  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override { return files_->join_slots(name, count); }
+  std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count) override {
+    return files_->join_slots(name, count);
+  }
 
   const WorkingDirectory* directory() const { return directory_.get(); }
 
@@ -267,7 +277,8 @@ class AnyStore final : public Store {
     if (directory_ && counts_from_directory(path)) {
       // Files may outlive this object.
       const auto keep_files = [files = files_](Link* link) { delete link; };
-      if (!own_) own_ = make_striped_store({direct_link(*files_, roots()).release(), keep_files}, files_.get());
+      if (!own_)
+        own_ = make_striped_store({direct_link(*files_, roots()).release(), keep_files}, files_.get());
       return own_;
     }
     ensure_own_link(all);

@@ -35,8 +35,8 @@ class Api : public ::testing::Test {
   std::string path(std::string_view name) const { return directory_ / name; }
 
   // sion_open for writing; global ranks 100, 101, ...
-  static int create(const std::string& file, std::vector<long long> chunks, int fsblksize = 512, FILE** fp = nullptr,
-                    const char* mode = "wb") {
+  static int create(const std::string& file, std::vector<long long> chunks, int fsblksize = 512,
+                    FILE** fp = nullptr, const char* mode = "wb") {
     int ntasks = static_cast<int>(chunks.size());
     int nfiles = 1;
     std::vector<int> ranks(chunks.size() + 1);
@@ -44,7 +44,8 @@ class Api : public ::testing::Test {
     chunks.push_back(0);
     long long* sizes = chunks.data();
     int* globalranks = ranks.data();
-    return sion_open(const_cast<char*>(file.c_str()), mode, &ntasks, &nfiles, &sizes, &fsblksize, &globalranks, fp);
+    return sion_open(const_cast<char*>(file.c_str()), mode, &ntasks, &nfiles, &sizes, &fsblksize,
+                     &globalranks, fp);
   }
   static int open(const std::string& file, FILE** fp = nullptr, const char* mode = "rb") {
     return sion_open(const_cast<char*>(file.c_str()), mode, nullptr, nullptr, nullptr, nullptr, nullptr, fp);
@@ -56,7 +57,8 @@ class Api : public ::testing::Test {
     return std::string_view(sheaf_last_error()).find(text) != std::string_view::npos;
   }
 
-  // Task 0 of the example of the interface: blocks of 100, 512, 21 and 0 bytes; tasks 1 (empty) and 2 (7 bytes).
+  // Task 0 of the example of the interface: blocks of 100, 512, 21 and 0 bytes; tasks 1 (empty) and 2 (7
+  // bytes).
   std::string example() {
     const std::string file = path("example.sion");
     const int sid = create(file, {512, 512, 10});

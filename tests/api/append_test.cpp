@@ -18,7 +18,8 @@ TEST_F(Append, WritesOnAtTheEndsOfAllStreams) {
   long long* sizes = nullptr;
   int* ranks = nullptr;
   FILE* stream = nullptr;
-  const int sid = sion_open(const_cast<char*>(file.c_str()), "append", &ntasks, &nfiles, &sizes, &block, &ranks, &stream);
+  const int sid =
+      sion_open(const_cast<char*>(file.c_str()), "append", &ntasks, &nfiles, &sizes, &block, &ranks, &stream);
   ASSERT_GE(sid, 0);
   EXPECT_EQ(ntasks, 2);
   EXPECT_EQ(nfiles, 1);
@@ -70,7 +71,8 @@ TEST_F(Append, NeedsACompleteMultifile) {
   EXPECT_EQ(open(path("b"), nullptr, "append"), -1);
   EXPECT_EQ(sion_close(sid), 1);
   int rank = 0;
-  EXPECT_EQ(sion_open_rank(const_cast<char*>(path("b").c_str()), "append", nullptr, nullptr, &rank, nullptr), -1);
+  EXPECT_EQ(sion_open_rank(const_cast<char*>(path("b").c_str()), "append", nullptr, nullptr, &rank, nullptr),
+            -1);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ class CollOpenMP : public Api {
   }
 };
 
-// As the layout of the format has it, other threads than the first only send: they join its group, however large it gets.
+// As the layout of the format has it, other threads than the first only send: they join its group, however
+// large it gets.
 TEST_F(CollOpenMP, OnlyTheFirstThreadCollects) {
   const std::string name = path("team");
 #pragma omp parallel num_threads(threads)
@@ -56,7 +57,8 @@ TEST_F(CollOpenMP, OnlyTheFirstThreadCollects) {
 
 TEST_F(CollOpenMP, WhatThreadsWriteTogetherTheyRead) {
   for (const auto& amounts : {std::pair<int64_t, int>{40, 12}, {5000, 60}, {200'000, 3}})
-    for (const char* const mode : {"wb,collective", "wb,posix,collective,collsize=2", "wb,collective,collsize=100"}) {
+    for (const char* const mode :
+         {"wb,collective", "wb,posix,collective,collsize=2", "wb,collective,collsize=100"}) {
       const std::string name = path("team");
       const auto piece = amounts.first;  // clang 16 breaks down over structured bindings in a parallel region
       const auto calls = amounts.second;
@@ -115,7 +117,8 @@ TEST_F(CollOpenMP, TwoTeamsAtOnceDoNotMix) {
       const int me = 10 * team + omp_get_thread_num();
       int sid = open(name, "wb,collective,collsize=2", 300);
       const auto data = content(me, 0, 1000);
-      for (int at = 0; at < 1000; at += 250) EXPECT_EQ(sion_coll_fwrite(&data[static_cast<size_t>(at)], 1, 250, sid), 250u);
+      for (int at = 0; at < 1000; at += 250)
+        EXPECT_EQ(sion_coll_fwrite(&data[static_cast<size_t>(at)], 1, 250, sid), 250u);
       EXPECT_EQ(sion_parclose_omp(sid), 1);
       sid = open(name, "rb,collective=2", 0);
       std::vector<std::byte> found(1000);

@@ -1,4 +1,5 @@
-// Words and variables that ask for collective I/O, through the C interface: what they do to the layout of a file.
+// Words and variables that ask for collective I/O, through the C interface: what they do to the layout of a
+// file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,8 +49,8 @@ class CollectiveWords : public Api {
       sion_int64 chunk = request;
       sion_int32 block = 256;
       int number = 0, files = 1, lrank = rank, lsize = tasks;
-      const int sid = sion_generic_paropen(aid_, file().c_str(), mode.c_str(), &chunk, &block, &end, rank, tasks, &number,
-                                           &files, &lrank, &lsize, nullptr, nullptr);
+      const int sid = sion_generic_paropen(aid_, file().c_str(), mode.c_str(), &chunk, &block, &end, rank,
+                                           tasks, &number, &files, &lrank, &lsize, nullptr, nullptr);
       if (sid < 0 && rank == 0) refusal = sheaf_last_error();
       if (sid < 0) return;
       ++opened;
@@ -59,8 +60,8 @@ class CollectiveWords : public Api {
     return opened;
   }
 
-  // Every task writes three pieces of 60 bytes in collective calls; the chunk sizes of the file, or nothing if the open
-  // failed on all tasks.
+  // Every task writes three pieces of 60 bytes in collective calls; the chunk sizes of the file, or nothing
+  // if the open failed on all tasks.
   std::optional<Sizes> write(const std::string& mode) {
     const int opened = on_tasks(mode, [](int rank, int sid) {
       for (int call = 0; call < 3; ++call)
@@ -103,7 +104,8 @@ class CollectiveWords : public Api {
 
 TEST_F(CollectiveWords, CollectorsPerFileOfTheEnvironment) {
   EXPECT_EQ(write("wb"), alone);
-  for (const auto& [collectors, expected] : {std::pair{"1", one_group}, {"2", two_groups}, {"3", three_groups}, {"0", alone}}) {
+  for (const auto& [collectors, expected] :
+       {std::pair{"1", one_group}, {"2", two_groups}, {"3", three_groups}, {"0", alone}}) {
     const Variable number("SION_COLLNUM", collectors);
     EXPECT_EQ(write("wb"), expected) << collectors;
     check_reading();
@@ -114,7 +116,8 @@ TEST_F(CollectiveWords, CollectorsPerFileOfTheEnvironment) {
 }
 
 TEST_F(CollectiveWords, TasksPerCollectorOfTheEnvironment) {
-  for (const auto& [size, expected] : {std::pair{"3", two_groups}, {"2", three_groups}, {"100", one_group}, {"0", alone}}) {
+  for (const auto& [size, expected] :
+       {std::pair{"3", two_groups}, {"2", three_groups}, {"100", one_group}, {"0", alone}}) {
     const Variable number("SION_COLLSIZE", size);
     EXPECT_EQ(write("wb,collective,collsize=6"), expected) << size;
     check_reading();
@@ -160,8 +163,10 @@ TEST_F(CollectiveWords, WhatTheEnvironmentWantsToKnowIsPrinted) {
     return found;
   };
   EXPECT_EQ(printed("0"), "");
-  const std::string first = "collective statistics: writing " + file() + ": 6 tasks, 2 collectors, 1536 bytes per round\n";
-  const std::string second = "collective statistics: reading " + file() + ": 6 tasks, 2 collectors, 1536 bytes per round\n";
+  const std::string first =
+      "collective statistics: writing " + file() + ": 6 tasks, 2 collectors, 1536 bytes per round\n";
+  const std::string second =
+      "collective statistics: reading " + file() + ": 6 tasks, 2 collectors, 1536 bytes per round\n";
   EXPECT_EQ(printed("1"), first + second);
   const std::string details = printed("3");
   EXPECT_EQ(lines(details, "\n"), 6) << details;

@@ -1,4 +1,5 @@
-// Serial cases that have broken libraries of this kind; those of the MPI calls: tests/mpi/sion_edge_cases_test.cpp.
+// Serial cases that have broken libraries of this kind; those of the MPI calls:
+// tests/mpi/sion_edge_cases_test.cpp.
 #include "api/api_fixture.hpp"
 
 namespace sheaf::test::edge_cases_test {

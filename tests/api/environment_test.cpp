@@ -1,6 +1,6 @@
 // Variables of the environment that change what the calls do or print.
-#include "api/api_fixture.hpp"
 #include "support/environment.hpp"
+#include "api/api_fixture.hpp"
 
 namespace sheaf::test::environment_test {
 namespace {
@@ -66,7 +66,8 @@ TEST_F(Api, CacheSizeHasNoEffect) {
 }
 
 TEST_F(Api, MessagesOfOneRankOnly) {
-  EXPECT_NE(message_of_an_error(3).find("SION_ERROR_RETURN on rank 3, rc=-1: sion_open_rank: "), std::string::npos);
+  EXPECT_NE(message_of_an_error(3).find("SION_ERROR_RETURN on rank 3, rc=-1: sion_open_rank: "),
+            std::string::npos);
   const Variable rank("SION_ERROR_MSG_RANK", "3");
   EXPECT_NE(message_of_an_error(3), "");
   EXPECT_EQ(message_of_an_error(4), "");

@@ -1,4 +1,5 @@
-// Collective calls of the generic interface over pthreads: through the callbacks that move data, and without them.
+// Collective calls of the generic interface over pthreads: through the callbacks that move data, and without
+// them.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -39,11 +40,12 @@ class GenericColl : public Api {
     int files;
     std::barrier<>* meeting;
 
-    int open(int aid, const std::string& name, const char* mode, sion_int64 chunk, sion_int32 block = 64) const {
+    int open(int aid, const std::string& name, const char* mode, sion_int64 chunk,
+             sion_int32 block = 64) const {
       int number = rank % files, numfiles = files;
       const int lrank = rank / files, lsize = (size - number + files - 1) / files;
-      return sion_generic_paropen(aid, name.c_str(), mode, &chunk, &block, end, rank, size, &number, &numfiles, &lrank,
-                                  &lsize, nullptr, nullptr);
+      return sion_generic_paropen(aid, name.c_str(), mode, &chunk, &block, end, rank, size, &number,
+                                  &numfiles, &lrank, &lsize, nullptr, nullptr);
     }
   };
 
@@ -56,8 +58,8 @@ class GenericColl : public Api {
     });
   }
 
-  // Tasks of different files write different amounts in as many calls, none in some; the program meets in between. Task 1
-  // writes on its own now and then.
+  // Tasks of different files write different amounts in as many calls, none in some; the program meets in
+  // between. Task 1 writes on its own now and then.
   void write(const Task& task, const std::string& name, const char* mode, int64_t piece, int calls) const {
     const int sid = task.open(aid_, name, mode, 2 * piece + 30);
     ASSERT_GE(sid, 0) << sheaf_last_error();
@@ -65,7 +67,8 @@ class GenericColl : public Api {
       const auto data = content(task.rank, done(task, piece, call), bytes(task, piece, call));
       size_t alone = task.rank == 1 && call % 4 == 2 ? data.size() / 2 : 0;
       EXPECT_EQ(sion_fwrite(data.data(), 1, alone, sid), alone);
-      EXPECT_EQ(sion_coll_fwrite(data.data() + alone, 1, data.size() - alone, sid), data.size() - alone) << sheaf_last_error();
+      EXPECT_EQ(sion_coll_fwrite(data.data() + alone, 1, data.size() - alone, sid), data.size() - alone)
+          << sheaf_last_error();
       task.meeting->arrive_and_wait();
     }
     EXPECT_EQ(sion_generic_parclose(sid), 1) << sheaf_last_error();
@@ -96,13 +99,15 @@ class GenericColl : public Api {
   void write_and_read() {
     for (const auto& [tasks, files] : {std::pair{1, 1}, {4, 1}, {5, 2}, {6, 3}})
       for (const auto& [piece, calls] : {std::pair<int64_t, int>{40, 9}, {5000, 60}, {200'000, 3}})
-        for (const char* const mode : {"wb,collective,collsize=2", "wb,collective", "wb,collective,collsize=100"}) {
-          SCOPED_TRACE(std::to_string(tasks) + " tasks, " + std::to_string(files) + " files, " + std::to_string(piece) +
-                       " bytes, " + mode);
+        for (const char* const mode :
+             {"wb,collective,collsize=2", "wb,collective", "wb,collective,collsize=100"}) {
+          SCOPED_TRACE(std::to_string(tasks) + " tasks, " + std::to_string(files) + " files, " +
+                       std::to_string(piece) + " bytes, " + mode);
           const std::string name = path("set");
           on_tasks(tasks, files, [&, p = piece, c = calls](const Task& task) {
             write(task, name, mode, p, c);
-            for (const char* const reading : {"rb", "rb,collective=2", "rb,collective=auto"}) read(task, name, reading, p, c);
+            for (const char* const reading : {"rb", "rb,collective=2", "rb,collective=auto"})
+              read(task, name, reading, p, c);
           });
         }
   }
@@ -113,7 +118,8 @@ class GenericColl : public Api {
 TEST_F(GenericColl, WithoutCallbacksThatMoveDataEveryTaskTransfersItsOwn) { write_and_read(); }
 
 TEST_F(GenericColl, WithoutCallbacksThatMoveDataThereIsAWarning) {
-  sion_generic_register_execute_and_scatter_cb(aid_, pt_execute_and_scatter);  // one of the three is not enough
+  sion_generic_register_execute_and_scatter_cb(aid_,
+                                               pt_execute_and_scatter);  // one of the three is not enough
   const auto warnings_of = [&](const char* writing, const char* reading) {
     ::testing::internal::CaptureStderr();
     sheaf_print_errors(1);
@@ -124,7 +130,9 @@ TEST_F(GenericColl, WithoutCallbacksThatMoveDataThereIsAWarning) {
     sheaf_print_errors(0);
     const std::string text = ::testing::internal::GetCapturedStderr();
     size_t count = 0;
-    for (size_t at = text.find("SION_ERROR_WARN"); at != std::string::npos; at = text.find("SION_ERROR_WARN", at + 1)) ++count;
+    for (size_t at = text.find("SION_ERROR_WARN"); at != std::string::npos;
+         at = text.find("SION_ERROR_WARN", at + 1))
+      ++count;
     EXPECT_EQ(text.find("gather_and_execute") != std::string::npos, count > 0) << text;
     return count;
   };
@@ -175,7 +183,8 @@ TEST_F(GenericColl, TasksOfNoCapabilityMoveTheirBytesThemselves) {
   });
 }
 
-// A mover that fails on one task, collector or sender: the call fails on all at once, and the close is none of its business.
+// A mover that fails on one task, collector or sender: the call fails on all at once, and the close is none
+// of its business.
 TEST_F(GenericColl, AFailingMoverIsAnErrorOfAll) {
   register_movers();
   for (const int failing : {0, 1, 3})

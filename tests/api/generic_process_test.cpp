@@ -1,5 +1,5 @@
-// The generic calls over callbacks that join processes by sockets: plain and mapped, and when a callback fails or a
-// process dies in the middle of one.
+// The generic calls over callbacks that join processes by sockets: plain and mapped, and when a callback
+// fails or a process dies in the middle of one.
 #include <gtest/gtest.h>
 
 #include "api/api_fixture.hpp"
@@ -40,8 +40,8 @@ class GenericProcesses : public Api {
     int numfiles = files;
     const int lrank = end.rank / files;
     const int lsize = (end.size() - filenumber + files - 1) / files;
-    return sion_generic_paropen(aid_, path(name).c_str(), mode, &chunk, &block, &end, end.rank, end.size(), &filenumber,
-                                &numfiles, &lrank, &lsize, nullptr, nullptr);
+    return sion_generic_paropen(aid_, path(name).c_str(), mode, &chunk, &block, &end, end.rank, end.size(),
+                                &filenumber, &numfiles, &lrank, &lsize, nullptr, nullptr);
   }
 
   static bool put(int sid, int task) {
@@ -83,8 +83,8 @@ class GenericProcesses : public Api {
     sion_int32 block = 64;
     int *r = ranks.data(), *f = files.data(), *p = places.data();
     sion_int64* c = chunks.data();
-    const int sid = sion_generic_paropen_mapped(aid_, path(name).data(), "wb", &nfiles, &end, end.rank, end.size(), &n, &r,
-                                                &c, &f, &p, &block, nullptr);
+    const int sid = sion_generic_paropen_mapped(aid_, path(name).data(), "wb", &nfiles, &end, end.rank,
+                                                end.size(), &n, &r, &c, &f, &p, &block, nullptr);
     if (sid < 0) return 1;
     for (const int t : ranks)
       if (sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) != 1 || !put(sid, t)) return 2;
@@ -96,12 +96,13 @@ class GenericProcesses : public Api {
     sion_int32 block = 0;
     int *r = nullptr, *f = nullptr, *p = nullptr;
     sion_int64* c = nullptr;
-    const int sid = sion_generic_paropen_mapped(aid_, path(name).data(), "rb", &nfiles, &end, end.rank, end.size(), &n, &r,
-                                                &c, &f, &p, &block, nullptr);
+    const int sid = sion_generic_paropen_mapped(aid_, path(name).data(), "rb", &nfiles, &end, end.rank,
+                                                end.size(), &n, &r, &c, &f, &p, &block, nullptr);
     if (sid < 0) return 4;
     for (int i = 0; i < n; ++i)
       if (f[i] != (r[i] >= tasks / 2) || sion_seek(sid, r[i], 0, 0) != 1 || !holds(sid, r[i])) return 5;
-    for (void* array : {static_cast<void*>(r), static_cast<void*>(f), static_cast<void*>(p), static_cast<void*>(c)})
+    for (void* array :
+         {static_cast<void*>(r), static_cast<void*>(f), static_cast<void*>(p), static_cast<void*>(c)})
       std::free(array);
     return sion_generic_parclose_mapped(sid) == 1 && nfiles == 2 ? 0 : 6;
   }
@@ -124,7 +125,8 @@ TEST_F(GenericProcesses, WriteAndRead) {
       const int status = write(end, "set", n);
       return status ? status : read(end, "set", n);
     });
-    EXPECT_EQ(statuses, std::vector<int>(static_cast<size_t>(tasks), 0)) << tasks << " processes, " << files << " files";
+    EXPECT_EQ(statuses, std::vector<int>(static_cast<size_t>(tasks), 0))
+        << tasks << " processes, " << files << " files";
     EXPECT_TRUE(complete("set", tasks));
   }
 }
@@ -140,8 +142,10 @@ TEST_F(GenericProcesses, MappedByOtherNumbersOfProcesses) {
   SocketEnd alone{0, {-1}};
   EXPECT_NE(write_mapped(alone, "no/such/directory", 2), 0);
   int none = -1;
-  EXPECT_EQ(sion_generic_paropen_mapped(-1, path("a").data(), "rb", &none, &alone, 0, 1, &none, nullptr, nullptr, nullptr,
-                                        nullptr, nullptr, nullptr), -1) << "no such API";
+  EXPECT_EQ(sion_generic_paropen_mapped(-1, path("a").data(), "rb", &none, &alone, 0, 1, &none, nullptr,
+                                        nullptr, nullptr, nullptr, nullptr, nullptr),
+            -1)
+      << "no such API";
   EXPECT_EQ(sion_generic_parclose_mapped(-1), -1);
   const int plain = open(alone, "plain", "wb", 1);
   EXPECT_EQ(sion_generic_parclose_mapped(plain), 0) << "not opened mapped";
@@ -155,14 +159,16 @@ char* name_with_number(const char* fname, int number) {
 
 TEST_F(GenericProcesses, MappedFilesNamedByTheProgram) {
   EXPECT_EQ(sion_generic_register_get_multi_filename_cb(aid_, name_with_number), 0);
-  EXPECT_EQ(on_processes(2, 30, [&](SocketEnd& end) { return write_mapped(end, "set", 6); }), (std::vector<int>{0, 0}));
+  EXPECT_EQ(on_processes(2, 30, [&](SocketEnd& end) { return write_mapped(end, "set", 6); }),
+            (std::vector<int>{0, 0}));
   EXPECT_TRUE(std::filesystem::exists(path("set-1")));
   EXPECT_FALSE(std::filesystem::exists(path("set.000001")));
-  EXPECT_EQ(on_processes(3, 30, [&](SocketEnd& end) { return read_mapped(end, "set", 6); }), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(on_processes(3, 30, [&](SocketEnd& end) { return read_mapped(end, "set", 6); }),
+            (std::vector<int>{0, 0, 0}));
 }
 
-// One call after the other fails on one task: an error of all, told at the latest in the next round of calls, and nobody
-// waits for ever (-1: ended by the alarm).
+// One call after the other fails on one task: an error of all, told at the latest in the next round of calls,
+// and nobody waits for ever (-1: ended by the alarm).
 TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
   for (const int failing : {0, 2})
     for (int at = 0; at < 200; at += at < 40 ? 1 : 9) {
@@ -173,10 +179,12 @@ TEST_F(GenericProcesses, AFailingCallbackHangsNobody) {
         return end.calls <= at ? died : status == 0 && end.calls > at + 8 ? not_told : status;
       });
       if (statuses[static_cast<size_t>(failing)] == died) break;  // all calls were made before it was due
-      for (const int status : statuses) EXPECT_GE(status, 0) << "call " << at << " of task " << failing << " hangs somebody";
+      for (const int status : statuses)
+        EXPECT_GE(status, 0) << "call " << at << " of task " << failing << " hangs somebody";
       EXPECT_NE(statuses[static_cast<size_t>(failing)], not_told) << "call " << at << " of task " << failing;
       if (statuses != std::vector<int>{0, 0, 0}) continue;
-      EXPECT_TRUE(complete("set", 3)) << "nobody was told that call " << at << " of task " << failing << " had failed";
+      EXPECT_TRUE(complete("set", 3))
+          << "nobody was told that call " << at << " of task " << failing << " had failed";
     }
 }
 
@@ -193,7 +201,8 @@ TEST_F(GenericProcesses, ADyingProcessHangsNobody) {
       for (size_t r = 0; r < 3; ++r) {
         if (static_cast<int>(r) == dying) continue;
         EXPECT_TRUE(statuses[r] == 1 || statuses[r] == 3 || (statuses[r] == 0 && complete("set", 3)))
-            << "task " << r << " returned " << statuses[r] << " when task " << dying << " died in call " << at;
+            << "task " << r << " returned " << statuses[r] << " when task " << dying << " died in call "
+            << at;
       }
     }
 }

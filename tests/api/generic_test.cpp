@@ -20,10 +20,11 @@ char* name_by_letter(const char* fname, int number) {
 }
 
 int gather_and_execute(const void*, sion_int64*, int, sion_int64, void*, int, int, int, int,
-                       int (const void*, sion_int64*, int)) {
+                       int(const void*, sion_int64*, int)) {
   return 0;
 }
-int execute_and_scatter(void*, sion_int64*, int, sion_int64, void*, int, int, int, int, int (void*, sion_int64*, int)) {
+int execute_and_scatter(void*, sion_int64*, int, sion_int64, void*, int, int, int, int,
+                        int(void*, sion_int64*, int)) {
   return 0;
 }
 
@@ -72,8 +73,8 @@ class Generic : public Api {
       lsize = (size - filenumber + files - 1) / files;
     }
     int open(int aid, const std::string& file, const char* mode) {
-      return sion_generic_paropen(aid, file.c_str(), mode, &chunk, &block, end, rank, size, &filenumber, &numfiles, &lrank,
-                                  &lsize, fileptr, newname);
+      return sion_generic_paropen(aid, file.c_str(), mode, &chunk, &block, end, rank, size, &filenumber,
+                                  &numfiles, &lrank, &lsize, fileptr, newname);
     }
   };
 
@@ -194,20 +195,38 @@ TEST_F(Generic, BadPlacementsAreRefusedByAll) {
     });
     EXPECT_FALSE(std::filesystem::exists(path("bad")));
   };
-  expect_refusal([](Task& t) { if (t.rank == 1) t.lrank = -1; });
-  expect_refusal([](Task& t) { if (t.rank == 1) t.lrank = 2; });
-  expect_refusal([](Task& t) { if (t.rank == 3) t.lrank = 0; });
-  expect_refusal([](Task& t) { if (t.rank == 3) t.lsize = 3; });
-  expect_refusal([](Task& t) { if (t.rank == 0) t.numfiles = 3; });
+  expect_refusal([](Task& t) {
+    if (t.rank == 1) t.lrank = -1;
+  });
+  expect_refusal([](Task& t) {
+    if (t.rank == 1) t.lrank = 2;
+  });
+  expect_refusal([](Task& t) {
+    if (t.rank == 3) t.lrank = 0;
+  });
+  expect_refusal([](Task& t) {
+    if (t.rank == 3) t.lsize = 3;
+  });
+  expect_refusal([](Task& t) {
+    if (t.rank == 0) t.numfiles = 3;
+  });
   expect_refusal([](Task& t) { t.numfiles = 3; });
-  expect_refusal([](Task& t) { if (t.rank == 2) t.filenumber = 2; });
-  expect_refusal([](Task& t) { if (t.rank == 2) t.filenumber = -1; });
-  expect_refusal([](Task& t) { if (t.rank == 2) t.chunk = -1; });
+  expect_refusal([](Task& t) {
+    if (t.rank == 2) t.filenumber = 2;
+  });
+  expect_refusal([](Task& t) {
+    if (t.rank == 2) t.filenumber = -1;
+  });
+  expect_refusal([](Task& t) {
+    if (t.rank == 2) t.chunk = -1;
+  });
   on_tasks(3, [&](Task& task) {
     task.place(1);
-    EXPECT_EQ(sion_generic_paropen(aid_, path("bad").c_str(), "wb", &task.chunk, &task.block, task.end, task.rank, 3,
-                                   &task.filenumber, &task.numfiles, task.rank == 1 ? nullptr : &task.lrank, &task.lsize,
-                                   nullptr, nullptr), -1) << "no lrank on one task";
+    EXPECT_EQ(sion_generic_paropen(aid_, path("bad").c_str(), "wb", &task.chunk, &task.block, task.end,
+                                   task.rank, 3, &task.filenumber, &task.numfiles,
+                                   task.rank == 1 ? nullptr : &task.lrank, &task.lsize, nullptr, nullptr),
+              -1)
+        << "no lrank on one task";
     EXPECT_EQ(task.open(aid_, path("missing"), "rb"), -1);
   });
 }
@@ -230,7 +249,8 @@ TEST_F(Generic, BadApisAreRefused) {
   EXPECT_EQ(sion_generic_register_gather_and_execute_cb(other, gather_and_execute), 1);
   EXPECT_EQ(sion_generic_register_gather_and_execute_cb(-1, gather_and_execute), 0);
   EXPECT_EQ(task.open(other, path("bad"), "wb"), -1);
-  EXPECT_TRUE(last_error_has("lacks the callbacks create_local_commgroup, free_local_commgroup, bcastr,")) << sheaf_last_error();
+  EXPECT_TRUE(last_error_has("lacks the callbacks create_local_commgroup, free_local_commgroup, bcastr,"))
+      << sheaf_last_error();
   EXPECT_EQ(sion_generic_free_api(other), 1);
   EXPECT_EQ(sion_generic_register_barrier_cb(other, pt_barrier), 0);
   EXPECT_EQ(sion_generic_register_get_multi_filename_cb(other, no_name), -1);

@@ -25,7 +25,8 @@ TEST_F(Api, LocationsWhileReading) {
   EXPECT_EQ(sizes[6], 21);
   EXPECT_EQ(sizes[9], 0);
   EXPECT_EQ(sizes[2], 7);
-  EXPECT_EQ(sion_get_locations(sid, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr), 1);
+  EXPECT_EQ(sion_get_locations(sid, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr),
+            1);
 
   char bytes[120];
   EXPECT_EQ(sion_fread(bytes, 1, 120, sid), 120u);

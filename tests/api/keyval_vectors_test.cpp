@@ -68,7 +68,8 @@ class KeyvalVectors : public Api {
     }
     EXPECT_EQ(sion_fread_key_iterator_next(sid, &key, &size), 0);
     for (const auto& [k, bytes] : by_key) {
-      EXPECT_EQ(sion_seek_key(sid, k, SION_ABSOLUTE_POS, 0), !bytes.empty());  // the iterator has gone to the last record
+      EXPECT_EQ(sion_seek_key(sid, k, SION_ABSOLUTE_POS, 0),
+                !bytes.empty());  // the iterator has gone to the last record
       EXPECT_EQ(get(sid, k), bytes) << "key " << k;
       sion_key_stat_t stat{};
       EXPECT_EQ(sion_key_get_stat(sid, k, &stat), 1);

@@ -1,4 +1,5 @@
-// The lock a program may bring for the handle table. In a process there is one lock for good, so this is one test.
+// The lock a program may bring for the handle table. In a process there is one lock for good, so this is one
+// test.
 #include <mutex>
 #include <thread>
 #include <vector>

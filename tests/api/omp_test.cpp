@@ -39,7 +39,8 @@ class OpenMP : public Api {
     EXPECT_EQ(rank, thread);
     const auto data = content(shift + thread, 0, length_of(thread));
     for (size_t at = 0; at < data.size(); at += 50)
-      EXPECT_EQ(sion_fwrite(&data[at], 1, std::min<size_t>(50, data.size() - at), sid), std::min<size_t>(50, data.size() - at));
+      EXPECT_EQ(sion_fwrite(&data[at], 1, std::min<size_t>(50, data.size() - at), sid),
+                std::min<size_t>(50, data.size() - at));
     EXPECT_EQ(sion_parclose_omp(sid), 1) << sheaf_last_error();
   }
 
@@ -203,7 +204,8 @@ TEST_F(OpenMP, SeveralMultifilesAreOpenAtOnce) {
       sion_int64 chunk = 100;
       sion_int32 block = 64;
       int rank = 0;
-      sids[f] = sion_paropen_omp(path("f" + std::to_string(f)).c_str(), "wb", &chunk, &block, &rank, nullptr, nullptr);
+      sids[f] = sion_paropen_omp(path("f" + std::to_string(f)).c_str(), "wb", &chunk, &block, &rank, nullptr,
+                                 nullptr);
       EXPECT_GE(sids[f], 0);
     }
     // Every thread also writes a multifile that is its own.
@@ -259,7 +261,8 @@ TEST_F(OpenMP, AnErrorOfOneThreadIsTheOutcomeOfAll) {
 TEST_F(OpenMP, AnotherNumberOfThreadsThanWroteIsRefused) {
 #pragma omp parallel num_threads(3)
   write(path("a"), 0);
-  for (const int threads : {1, 2, 4}) EXPECT_EQ(open_all(path("a"), threads, "rb"), std::vector<int>(static_cast<size_t>(threads), -1));
+  for (const int threads : {1, 2, 4})
+    EXPECT_EQ(open_all(path("a"), threads, "rb"), std::vector<int>(static_cast<size_t>(threads), -1));
 }
 
 TEST_F(OpenMP, ClosingWithAnotherTeamSizeFailsAndDoesNotHang) {
@@ -278,9 +281,11 @@ TEST_F(OpenMP, InvalidHandlesFailAndDoNotHang) {
   const int serial = create(path("b"), {10});
   EXPECT_EQ(close_all({sids[0], serial, sids[2]}, 3), std::vector<int>(3, 0)) << "one serial";
   const auto others = open_all(path("c"), 3);
-  EXPECT_EQ(close_all({sids[0], others[1], sids[2]}, 3), std::vector<int>(3, 0)) << "one of another multifile";
+  EXPECT_EQ(close_all({sids[0], others[1], sids[2]}, 3), std::vector<int>(3, 0))
+      << "one of another multifile";
   EXPECT_EQ(sion_close(serial), 1);
-  EXPECT_EQ(close_all({sids[1], sids[0], sids[2]}, 3), std::vector<int>(3, 1)) << "threads may swap their handles";
+  EXPECT_EQ(close_all({sids[1], sids[0], sids[2]}, 3), std::vector<int>(3, 1))
+      << "threads may swap their handles";
   EXPECT_EQ(close_all(others, 3), std::vector<int>(3, 1));
   EXPECT_EQ(close_all(others, 3), std::vector<int>(3, 0)) << "closed already";
 }

@@ -21,7 +21,8 @@ TEST_F(Api, OpenGivesArraysInThreeWays) {
   long long* sizes = nullptr;  // allocated
   int filled[3] = {};
   int* ranks = filled;  // filled
-  int sid = sion_open(const_cast<char*>(file.c_str()), "rb", &ntasks, &nfiles, &sizes, &fsblksize, &ranks, nullptr);
+  int sid =
+      sion_open(const_cast<char*>(file.c_str()), "rb", &ntasks, &nfiles, &sizes, &fsblksize, &ranks, nullptr);
   ASSERT_GE(sid, 0);
   EXPECT_EQ(ntasks, 3);
   EXPECT_EQ(nfiles, 1);
@@ -83,7 +84,8 @@ TEST_F(Api, OpenForWritingRefusesBadArgumentsAndTouchesNothing) {
 
 TEST_F(Api, PathsThatCannotBeOpened) {
   const std::string file = example();
-  for (const std::string& bad : {path("missing"), path("no/such/directory"), file + "/below", path(""), std::string()}) {
+  for (const std::string& bad :
+       {path("missing"), path("no/such/directory"), file + "/below", path(""), std::string()}) {
     SCOPED_TRACE(bad);
     for (const int sid : {open(bad), open_rank(bad, 0), open(bad, nullptr, "rb,posix")}) {
       EXPECT_EQ(sid, -1);
@@ -167,8 +169,10 @@ TEST_F(Api, ClassicWordsWithBlanksAreIgnoredAndReported) {
   sheaf_print_errors(0);
   ASSERT_GE(sid, 0);
   EXPECT_NE(stream, nullptr);
-  EXPECT_NE(said.find("' posix' in the open mode is ignored, because the blanks count; write 'posix' if it is meant"),
-            std::string::npos)
+  EXPECT_NE(
+      said.find(
+          "' posix' in the open mode is ignored, because the blanks count; write 'posix' if it is meant"),
+      std::string::npos)
       << said;
   EXPECT_EQ(said.find("durable"), std::string::npos) << said;
   EXPECT_EQ(sion_close(sid), 1);

@@ -21,7 +21,8 @@ Step random_write(Random& random, int sid, FILE* fp, int64_t task, const TaskMod
   switch (random.below(4)) {
     case 0: {
       const int64_t n = 1 + random.below(2 * chunk);
-      EXPECT_EQ(sion_fwrite(content(task, done, n).data(), 1, static_cast<size_t>(n), sid), static_cast<size_t>(n));
+      EXPECT_EQ(sion_fwrite(content(task, done, n).data(), 1, static_cast<size_t>(n), sid),
+                static_cast<size_t>(n));
       return {Step::write, n};
     }
     case 1:
@@ -56,10 +57,13 @@ void random_read(Random& random, int sid, FILE* fp, int64_t task, int64_t total)
       EXPECT_EQ(sion_get_bytes_read(sid), to);
       return;
     }
-    case 1: EXPECT_EQ(sion_feof(sid), at == total); return;
+    case 1:
+      EXPECT_EQ(sion_feof(sid), at == total);
+      return;
     case 2:
       n = std::min<int64_t>(random.below(300), total - at);
-      EXPECT_EQ(sion_fread(found.data(), 1, static_cast<size_t>(n + (at + n == total)), sid), static_cast<size_t>(n));
+      EXPECT_EQ(sion_fread(found.data(), 1, static_cast<size_t>(n + (at + n == total)), sid),
+                static_cast<size_t>(n));
       break;
     default:
       n = std::min<int64_t>(in_block, random.below(300));
@@ -240,7 +244,8 @@ TEST_F(Overrun, OverWhatATaskHasWrittenFailsTheCloseAndEveryTaskCanBeRead) {
   EXPECT_EQ(sion_seek_fp(sid, 1, SION_CURRENT_BLK, SION_CURRENT_POS, &fp), 1);
   EXPECT_EQ(std::fwrite(content(1, 0, 80).data(), 1, 80, fp), 80u);
   EXPECT_NE(said([&] { EXPECT_EQ(sion_close(sid), 0); })
-                .find("task 1 wrote 16 bytes behind its chunk 0, at offset 1280, through its own stream, over 10 bytes of task 2"),
+                .find("task 1 wrote 16 bytes behind its chunk 0, at offset 1280, through its own stream, "
+                      "over 10 bytes of task 2"),
             std::string::npos)
       << sheaf_last_error();
   sid = open(path("a"));

@@ -84,7 +84,8 @@ TEST(Error, CodesFollowErrno) {
 
 TEST(Error, EveryCodeHasANameOfItsOwn) {
   std::vector<std::string> names;
-  for (int code = 0; code <= static_cast<int>(Code::mismatch); ++code) names.emplace_back(name_of(static_cast<Code>(code)));
+  for (int code = 0; code <= static_cast<int>(Code::mismatch); ++code)
+    names.emplace_back(name_of(static_cast<Code>(code)));
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }

@@ -1,4 +1,5 @@
-// CRC32C: the vectors of RFC 3720, and every way of computing it against the definition, at all lengths and alignments.
+// CRC32C: the vectors of RFC 3720, and every way of computing it against the definition, at all lengths and
+// alignments.
 #include "base/crc32c.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ TEST(Crc32c, IsTheSameInEveryWay) {
       for (const size_t from : {size_t{0}, n % 10}) {
         const auto piece = std::span<const std::byte>(bytes).subspan(from, n);
         const auto start = static_cast<uint32_t>(random());
-        ASSERT_EQ(~way.update(~start, piece.data(), piece.size()), by_definition(start, piece)) << way.name << ", " << n << " bytes";
+        ASSERT_EQ(~way.update(~start, piece.data(), piece.size()), by_definition(start, piece))
+            << way.name << ", " << n << " bytes";
       }
 }
 

@@ -140,8 +140,8 @@ static void shared_pointer(void) {
   if (file != MPI_FILE_NULL) check(MPI_File_close(&file), "close", 1);
 }
 
-// In atomic mode nobody reads a mixture of what others write over each other; or it is refused, on all tasks, where locks do not
-// reach.
+// In atomic mode nobody reads a mixture of what others write over each other; or it is refused, on all tasks,
+// where locks do not reach.
 static void atomic(void) {
   static char data[20000];
   MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR, 0);

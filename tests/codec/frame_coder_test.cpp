@@ -153,10 +153,12 @@ TEST(Codec, LevelsThatThereAre) {
 }
 
 TEST(Shuffle, BringsBytesOfEqualWeightTogether) {
-  const Bytes data = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{5}, std::byte{6}, std::byte{7}};
+  const Bytes data = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
+                      std::byte{5}, std::byte{6}, std::byte{7}};
   Bytes out(7);
   shuffle(data, 3, out);
-  EXPECT_EQ(out, (Bytes{std::byte{1}, std::byte{4}, std::byte{2}, std::byte{5}, std::byte{3}, std::byte{6}, std::byte{7}}));
+  EXPECT_EQ(out, (Bytes{std::byte{1}, std::byte{4}, std::byte{2}, std::byte{5}, std::byte{3}, std::byte{6},
+                        std::byte{7}}));
 }
 
 TEST(Shuffle, IsUndone) {

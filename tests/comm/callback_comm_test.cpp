@@ -1,4 +1,4 @@
-#include "comm/callback_comm.hpp"
+#include "comm_teams/callback_comm.hpp"
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,8 @@ TEST(CallbackComm, CallsThatDoNotMatchAreFound) {
 
 TEST(CallbackComm, TopologyMakesNodesOfConsecutiveTasks) {
   setenv("SHEAF_TOPOLOGY", "node=2", 1);
-  on_callbacks(5, [](Comm& comm, PthreadEnd&) { EXPECT_EQ(comm.split_by_node()->size(), comm.rank() < 4 ? 2 : 1); });
+  on_callbacks(
+      5, [](Comm& comm, PthreadEnd&) { EXPECT_EQ(comm.split_by_node()->size(), comm.rank() < 4 ? 2 : 1); });
   unsetenv("SHEAF_TOPOLOGY");
   on_callbacks(3, [](Comm& comm, PthreadEnd&) { EXPECT_EQ(comm.split_by_node()->size(), 3); });
 }
@@ -123,9 +124,11 @@ void move_long_messages(Comm& comm, PthreadEnd&) {
   }
 }
 
-// Callbacks that abort on any call that programs in circulation have never seen, over messages of many rounds.
+// Callbacks that abort on any call that programs in circulation have never seen, over messages of many
+// rounds.
 int never_v(void*, void*, void*, int, int*, int, int) { std::abort(); }
-int only_numbers(void* in, void* out, void* group, int dtype, int n, int root, decltype(test::pt_gatherr)* pass_on) {
+int only_numbers(void* in, void* out, void* group, int dtype, int n, int root,
+                 decltype(test::pt_gatherr)* pass_on) {
   if (dtype != _SION_INT32 && dtype != _SION_INT64) std::abort();
   if (static_cast<int64_t>(test::bytes_of(dtype, n)) > 64 << 10) std::abort();
   return pass_on(in, out, group, dtype, n, root);
@@ -134,8 +137,12 @@ int only_numbers(void* in, void* out, void* group, int dtype, int n, int root, d
 TEST(CallbackComm, MakesNoCallThatProgramsHaveNeverSeen) {
   CommCallbacks strict = callbacks;
   strict.gathervr = strict.scattervr = never_v;
-  strict.gatherr = [](void* in, void* out, void* g, int t, int n, int r) { return only_numbers(in, out, g, t, n, r, test::pt_gatherr); };
-  strict.scatterr = [](void* in, void* out, void* g, int t, int n, int r) { return only_numbers(in, out, g, t, n, r, test::pt_scatterr); };
+  strict.gatherr = [](void* in, void* out, void* g, int t, int n, int r) {
+    return only_numbers(in, out, g, t, n, r, test::pt_gatherr);
+  };
+  strict.scatterr = [](void* in, void* out, void* g, int t, int n, int r) {
+    return only_numbers(in, out, g, t, n, r, test::pt_scatterr);
+  };
   for (const int tasks : {2, 3}) on(strict, tasks, move_long_messages);
 }
 
@@ -171,7 +178,9 @@ TEST(CallbackComm, AnAllgatherThatChangesBytesIsAnErrorOfAll) {
 // No callback of a group of one is for its own data.
 TEST(CallbackComm, AGroupOfOneCallsNobody) {
   CommCallbacks none;
-  none.create_group = [](void** local, void* group, int, int, int, int, int, int) { return *local = group, 0; };
+  none.create_group = [](void** local, void* group, int, int, int, int, int, int) {
+    return *local = group, 0;
+  };
   none.free_group = [](void*) { return 0; };
   int group = 0;
   const auto comm = callback_comm(none, &group, 0, 1);

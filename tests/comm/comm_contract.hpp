@@ -30,12 +30,14 @@ inline void check_prefix_sum_and_total(Comm& comm, size_t count) {
   comm.prefix_sum_and_total(values, totals);
   for (size_t i = 0; i < count; ++i) {
     const auto factor = static_cast<int64_t>(i + 1);
-    require(values[i] == factor * (me * (me - 1) / 2) - 7 * me, "prefix_sum_and_total: sum of the tasks before");
+    require(values[i] == factor * (me * (me - 1) / 2) - 7 * me,
+            "prefix_sum_and_total: sum of the tasks before");
     require(totals[i] == factor * (size * (size - 1) / 2) - 7 * size, "prefix_sum_and_total: total");
   }
 }
 
-// Contributions to reductions that a transport may treat in another way when they are long, and small ones in between.
+// Contributions to reductions that a transport may treat in another way when they are long, and small ones in
+// between.
 inline void check_long_and_short(Comm& comm) {
   for (const size_t count : {0, 1, 3, 16, 17, 128, 129, 200}) {
     check_prefix_sum_and_total(comm, count);
@@ -58,7 +60,8 @@ inline void check_agree_with(Comm& comm) {
     agree_with(comm, std::nullopt, actor);
     agree_with(comm, acts ? std::nullopt : std::optional(full), actor);
     const auto outcome = attempt([&] { agree_with(comm, acts ? std::optional(full) : std::nullopt, actor); });
-    require(outcome && outcome->code() == Code::no_space && outcome->errno_value() == 28, "agree_with: the error");
+    require(outcome && outcome->code() == Code::no_space && outcome->errno_value() == 28,
+            "agree_with: the error");
     const std::string prefix = acts ? "" : "task " + std::to_string(actor) + ": ";
     require(outcome->what() == prefix + "disk is full", "agree_with: the message names the task");
     const auto other = attempt([&] { agree_with(comm, Error(Code::io, "mine"), actor); });
@@ -101,7 +104,8 @@ void check_gather_and_scatter(Comm& comm, int root, LengthOf length_of) {
 inline void check_scatter_equal(Comm& comm, int root, size_t length) {
   std::vector<std::byte> pieces;
   if (comm.rank() == root)
-    for (size_t i = 0; i < length * static_cast<size_t>(comm.size()); ++i) pieces.push_back(static_cast<std::byte>(i * 7));
+    for (size_t i = 0; i < length * static_cast<size_t>(comm.size()); ++i)
+      pieces.push_back(static_cast<std::byte>(i * 7));
   std::vector<std::byte> mine(length);
   comm.scatter_equal(pieces, mine, root);
   for (size_t i = 0; i < length; ++i)
@@ -117,7 +121,8 @@ inline void check_gather_and_scatter(Comm& comm) {
     check_gather_and_scatter(comm, root, [](int rank) { return rank % 3 * 5; });
     check_gather_and_scatter(comm, root, [root](int rank) { return rank == root ? 2000 : 0; });
     check_gather_and_scatter(comm, root, [root](int rank) { return rank == root + 1 ? 3000 : 1; });
-    for (const int length : {1016, 1024, 1025, 1}) check_gather_and_scatter(comm, root, [=](int) { return length; });
+    for (const int length : {1016, 1024, 1025, 1})
+      check_gather_and_scatter(comm, root, [=](int) { return length; });
   }
 }
 
@@ -147,11 +152,14 @@ inline void check_splits(Comm& comm) {
   if (node->rank() == 1) require(previous[0] < me, "split_by_node keeps the order");
 }
 
-// Every task sends `count(me, other)` messages to every other, itself included, in each of several exchanges under way.
+// Every task sends `count(me, other)` messages to every other, itself included, in each of several exchanges
+// under way.
 inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int to), int64_t spare) {
   const int me = comm.rank(), size = comm.size();
   const auto key = [](int from, int to, int number) { return from * 1009 + to * 31 + number; };
-  const auto length = [](int from, int to, int number) { return int64_t{(from * 7 + to * 3 + number * 11) % 40} * 25; };
+  const auto length = [](int from, int to, int number) {
+    return int64_t{(from * 7 + to * 3 + number * 11) % 40} * 25;
+  };
   struct Round {
     std::vector<std::vector<std::byte>> memory;
     std::vector<std::pair<int, int>> from;
@@ -185,7 +193,8 @@ inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int
     for (size_t i = 0; i < received.size(); ++i) {
       const auto [from, number] = round.from[i];
       require(received[i] == length(from, me, number), "exchange: length of a message");
-      require(is_pattern(key(from, me, number), std::span(round.memory[first + i]).first(static_cast<size_t>(received[i]))),
+      require(is_pattern(key(from, me, number),
+                         std::span(round.memory[first + i]).first(static_cast<size_t>(received[i]))),
               "exchange: bytes of a message");
     }
   }
@@ -193,14 +202,20 @@ inline void check_exchange_of(Comm& comm, int rounds, int (*count)(int from, int
 }
 
 inline void check_exchanges(Comm& comm) {
-  check_exchange_of(comm, 2, [](int, int) { return 0; }, 0);
-  check_exchange_of(comm, 1, [](int, int to) { return int{to == 0}; }, 100);     // all to one
-  check_exchange_of(comm, 2, [](int from, int) { return 2 * int{from == 0}; }, 1);  // one to all
+  check_exchange_of(
+      comm, 2, [](int, int) { return 0; }, 0);
+  check_exchange_of(
+      comm, 1, [](int, int to) { return int{to == 0}; }, 100);  // all to one
+  check_exchange_of(
+      comm, 2, [](int from, int) { return 2 * int{from == 0}; }, 1);  // one to all
   if (comm.size() > 20) return;
-  check_exchange_of(comm, 1, [](int, int) { return 1; }, 0);
-  check_exchange_of(comm, 3, [](int from, int to) { return (from + 2 * to) % 3; }, 40);
+  check_exchange_of(
+      comm, 1, [](int, int) { return 1; }, 0);
+  check_exchange_of(
+      comm, 3, [](int from, int to) { return (from + 2 * to) % 3; }, 40);
   const std::unique_ptr<Comm> part = comm.split(comm.rank() % 2, -comm.rank());
-  check_exchange_of(*part, 2, [](int from, int to) { return (2 * from + to) % 3; }, 0);
+  check_exchange_of(
+      *part, 2, [](int from, int to) { return (2 * from + to) % 3; }, 0);
 }
 
 inline void check_traffic(Comm& comm) {

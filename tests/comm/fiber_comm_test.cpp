@@ -1,4 +1,4 @@
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 #include <gtest/gtest.h>
 

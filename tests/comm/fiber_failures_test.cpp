@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::fiber_failures_test {
 namespace {

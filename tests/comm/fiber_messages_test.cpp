@@ -1,10 +1,10 @@
 // Messages between fibers: matching, gathering and spreading, the times of the modelled network, death.
-#include "comm/fiber_messages.hpp"
+#include "support/fibers/fiber_messages.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::fiber_messages_test {
 namespace {

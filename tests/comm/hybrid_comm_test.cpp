@@ -1,4 +1,4 @@
-#include "comm/hybrid_comm.hpp"
+#include "comm_teams/hybrid_comm.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ TEST_P(Hybrid, KeepsTheContract) {
 }
 
 INSTANTIATE_TEST_SUITE_P(HybridComm, Hybrid,
-                         testing::Values(Shape{1, 1}, Shape{1, 4}, Shape{4, 1}, Shape{2, 3}, Shape{3, 2}, Shape{5, 4}));
+                         testing::Values(Shape{1, 1}, Shape{1, 4}, Shape{4, 1}, Shape{2, 3}, Shape{3, 2},
+                                         Shape{5, 4}));
 
 TEST(HybridComm, GroupsOfWholeProcessesStayRegular) {
   on_hybrid({4, 3}, [](Comm& comm) {
@@ -96,7 +97,8 @@ TEST(HybridComm, TeamsOfDifferentSizesAreRefusedByAll) {
 // Only thread 0 of a process may call MPI.
 class OneThreadOnly final : public Comm {
  public:
-  explicit OneThreadOnly(std::unique_ptr<Comm> comm) : comm_(std::move(comm)), owner_(std::this_thread::get_id()) {}
+  explicit OneThreadOnly(std::unique_ptr<Comm> comm)
+      : comm_(std::move(comm)), owner_(std::this_thread::get_id()) {}
   ~OneThreadOnly() override { EXPECT_EQ(std::this_thread::get_id(), owner_); }
   int rank() const override { return own().rank(); }
   int size() const override { return own().size(); }
@@ -106,7 +108,9 @@ class OneThreadOnly final : public Comm {
   void all_sum(std::span<int64_t> values) override { own().all_sum(values); }
   void prefix_sum(std::span<int64_t> values) override { own().prefix_sum(values); }
   Gathered gather(std::span<const std::byte> mine, int root) override { return own().gather(mine, root); }
-  std::vector<std::byte> scatter(const Gathered& pieces, int root) override { return own().scatter(pieces, root); }
+  std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
+    return own().scatter(pieces, root);
+  }
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
     own().scatter_equal(pieces, mine, root);
   }
@@ -115,7 +119,9 @@ class OneThreadOnly final : public Comm {
     return part ? std::make_unique<OneThreadOnly>(std::move(part)) : nullptr;
   }
   std::unique_ptr<Comm> duplicate() override { return std::make_unique<OneThreadOnly>(own().duplicate()); }
-  std::unique_ptr<Comm> split_by_node() override { return std::make_unique<OneThreadOnly>(own().split_by_node()); }
+  std::unique_ptr<Comm> split_by_node() override {
+    return std::make_unique<OneThreadOnly>(own().split_by_node());
+  }
   Traffic traffic() const override { return own().traffic(); }
 
  private:
@@ -131,8 +137,10 @@ TEST(HybridComm, OnlyTheMasterThreadsTalkBetweenProcesses) {
   const auto masters = make_thread_team(2);
   const std::vector<std::shared_ptr<ThreadTeam>> teams{make_thread_team(3), make_thread_team(3)};
   test::on_threads(6, [&](int task) {
-    auto processes = task % 3 == 0 ? std::make_unique<OneThreadOnly>(thread_comm(masters, task / 3)) : nullptr;
-    const auto comm = hybrid_comm(std::move(processes), thread_comm(teams[static_cast<size_t>(task / 3)], task % 3));
+    auto processes =
+        task % 3 == 0 ? std::make_unique<OneThreadOnly>(thread_comm(masters, task / 3)) : nullptr;
+    const auto comm =
+        hybrid_comm(std::move(processes), thread_comm(teams[static_cast<size_t>(task / 3)], task % 3));
     test::check_comm_contract(*comm);
   });
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "comm/comm_contract.hpp"
-#include "comm/hybrid_comm.hpp"
 #include "comm/on_threads.hpp"
+#include "comm_teams/hybrid_comm.hpp"
 
 namespace sheaf::test {
 

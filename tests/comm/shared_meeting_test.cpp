@@ -2,8 +2,8 @@
 #include "comm/shared_meeting.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,11 +62,16 @@ size_t length(int round, int rank) {
   if (round % 13 == 5 && rank == round % 3) return most + 1 + draw % 5000;
   if (round % 29 == 6) return most + 1 + draw % 5000 * static_cast<size_t>(rank % 2);
   switch (draw % 6) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return most;
-    case 3: return most - 1;
-    default: return draw / 8 % most;
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return most;
+    case 3:
+      return most - 1;
+    default:
+      return draw / 8 % most;
   }
 }
 

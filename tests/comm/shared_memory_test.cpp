@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/fiber_comm.hpp"
 #include "comm/on_threads.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::shared_memory_test {
 namespace {
@@ -17,7 +17,8 @@ void expect_shared(Comm& comm) {
   if (comm.rank() == 0) sum.store(0);
   comm.barrier();
   sum.fetch_add(1);
-  for (uint32_t now = sum.load(); now != static_cast<uint32_t>(comm.size()); now = sum.load()) memory->wait(sum, now);
+  for (uint32_t now = sum.load(); now != static_cast<uint32_t>(comm.size()); now = sum.load())
+    memory->wait(sum, now);
   memory->wake(sum);
   comm.barrier();
 }

@@ -1,4 +1,4 @@
-#include "comm/thread_comm.hpp"
+#include "comm_teams/thread_comm.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -43,7 +43,8 @@ TEST(ThreadComm, DifferentCallsAreAnErrorOnAll) {
   const auto outcomes = test::outcomes_on_threads(3, [&](int rank) {
     const auto comm = thread_comm(team, rank);
     std::array<int64_t, 2> values{};
-    for (int i = 0; i < 3; ++i) EXPECT_THROW(comm->all_max(std::span(values).first(rank == i ? 2 : 1)), Error);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_THROW(comm->all_max(std::span(values).first(rank == i ? 2 : 1)), Error);
     EXPECT_THROW(comm->gather({}, rank == 1), Error);
     EXPECT_THROW(rank == 2 ? comm->barrier() : comm->all_sum({}), Error);
     comm->barrier();  // and the group is usable afterwards
@@ -86,7 +87,8 @@ TEST(ThreadComm, WhoWaitsSleeps) {
   const auto used = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+           1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
   };
   const double before = used();
   on_team(6, [](Comm& comm) {

@@ -8,14 +8,11 @@
  *   chunks BYTES ...       requested chunk size of each task
  *   globalranks R ...      serial only, default 0 1 2 ...
  *   groups COLOR ...       parallel only: one local communicator per color; default: one of all tasks
- *   files FILE ...         mapped only: physical file of each task, its local rank in there and the process that
- *   lranks LRANK ...       writes it
- *   owners PROCESS ...
- *   written BYTES ...      append only: what each task's stream has, where its content goes on; and how many records
- *   records COUNT ...
- *   via fwrite             `write` calls sion_fwrite (default)
- *   via file | fd          `write` calls sion_ensure_free_space and then fwrite or write(2) on the exported
- *                          FILE* or descriptor
+ *   files FILE ...         mapped only: physical file of each task, its local rank in there and the process
+ * that lranks LRANK ...       writes it owners PROCESS ... written BYTES ...      append only: what each
+ * task's stream has, where its content goes on; and how many records records COUNT ... via fwrite `write`
+ * calls sion_fwrite (default) via file | fd          `write` calls sion_ensure_free_space and then fwrite or
+ * write(2) on the exported FILE* or descriptor
  *
  * Operations, carried out in this order:
  *
@@ -27,8 +24,8 @@
  *   flush RANK             sion_flush
  *   die                    the program ends without closing, when all tasks have come here
  *
- * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py; byte q of the value of a
- * task's i-th record is f((key mod 256) + i, q). */
+ * Byte k of the stream of rank r is f(r, k), the content of tests/conformance/content.py; byte q of the value
+ * of a task's i-th record is f((key mod 256) + i, q). */
 #ifndef SION_CONFORMANCE_SCRIPT_H
 #define SION_CONFORMANCE_SCRIPT_H
 
@@ -276,7 +273,8 @@ static inline void apply_op(const struct script* script, const struct op* op, in
     case OP_FLUSH:
       if (sion_flush(sid) != SION_SUCCESS) fail(op->line, "the flush failed");
       break;
-    case OP_DIE: break; /* the programs know what they have to do before */
+    case OP_DIE:
+      break; /* the programs know what they have to do before */
   }
   free(data);
 }

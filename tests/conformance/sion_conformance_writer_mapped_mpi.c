@@ -1,6 +1,6 @@
-/* sion_conformance_writer_mapped_mpi DESCRIPTION_FILE: writes one multifile with sion_paropen_mapped_mpi, as a
- * description (sion_conformance_script.h) says; each process has the tasks of which it is the owner, in descending
- * order. Exit status 0, or 1 with a message.
+/* sion_conformance_writer_mapped_mpi DESCRIPTION_FILE: writes one multifile with sion_paropen_mapped_mpi, as
+ * a description (sion_conformance_script.h) says; each process has the tasks of which it is the owner, in
+ * descending order. Exit status 0, or 1 with a message.
  */
 #include <mpi.h>
 
@@ -56,8 +56,8 @@ int main(int argc, char** argv) {
     chunks[mine++] = script.chunks[task];
   }
   FILE* fileptr = NULL;
-  const int sid = sion_paropen_mapped_mpi(script.name, script.mode, &script.numfiles, MPI_COMM_WORLD, &mine, &ranks,
-                                          &chunks, &files, &lranks, &script.fsblksize,
+  const int sid = sion_paropen_mapped_mpi(script.name, script.mode, &script.numfiles, MPI_COMM_WORLD, &mine,
+                                          &ranks, &chunks, &files, &lranks, &script.fsblksize,
                                           strcmp(script.via, "file") ? NULL : &fileptr);
   if (sid < 0) fail(0, "sion_paropen_mapped_mpi failed");
   for (size_t i = 0; i < script.nops; i++) {
@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
     if (op->kind == OP_COLLWRITE) fail(op->line, "collwrite needs sion_paropen_mpi");
     if (op->kind == OP_DIE) die();
     if (script.owners[op->rank] != rank) continue;
-    if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS)) fail(op->line, "the task cannot be selected");
+    if (!sion_seek(sid, op->rank, SION_CURRENT_BLK, SION_CURRENT_POS))
+      fail(op->line, "the task cannot be selected");
     apply_op(&script, op, op->rank, sid, &done[op->rank]);
   }
   if (sion_parclose_mapped_mpi(sid) != SION_SUCCESS) fail(0, "sion_parclose_mapped_mpi failed");

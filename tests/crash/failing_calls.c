@@ -1,10 +1,10 @@
-/* failing_calls: to be loaded in front of the C library (LD_PRELOAD). Calls on files below the directory FAILING_DIR fail as the
-   operating system can make them fail:
-   FAILING_SHORT=1      every transfer is first interrupted (EINTR) and then short
-   FAILING_AT=K         the K-th call (from 0) fails with the number FAILING_ERRNO; with FAILING_ON=1 all later ones too
-   FAILING_SLOW_SYNC=S  every fsync takes S seconds
+/* failing_calls: to be loaded in front of the C library (LD_PRELOAD). Calls on files below the directory
+   FAILING_DIR fail as the operating system can make them fail: FAILING_SHORT=1      every transfer is first
+   interrupted (EINTR) and then short FAILING_AT=K         the K-th call (from 0) fails with the number
+   FAILING_ERRNO; with FAILING_ON=1 all later ones too FAILING_SLOW_SYNC=S  every fsync takes S seconds
    FAILING_COUNT=PATH   the number of calls is written there at the end
-   Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails, see failing_calls_begin(). */
+   Files are known by the descriptors that open() and openat() gave. A program can also say itself what fails,
+   see failing_calls_begin(). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -33,7 +33,7 @@ static int number_chosen;
 static char own_directory[4096];
 
 __attribute__((constructor)) static void begin(void) {
-  const char *text;
+  const char* text;
   directory = getenv("FAILING_DIR");
   count_path = getenv("FAILING_COUNT");
   if ((text = getenv("FAILING_AT"))) fail_at = atol(text);
@@ -45,18 +45,21 @@ __attribute__((constructor)) static void begin(void) {
 
 __attribute__((destructor)) static void end(void) {
   if (!count_path) return;
-  FILE *file = fopen(count_path, "w");
+  FILE* file = fopen(count_path, "w");
   if (!file) return;
   fprintf(file, "%ld\n", atomic_load(&calls));
   fclose(file);
 }
 
-static int below(const char *path) { return directory && path && strncmp(path, directory, strlen(directory)) == 0; }
+static int below(const char* path) {
+  return directory && path && strncmp(path, directory, strlen(directory)) == 0;
+}
 static int known(int fd) { return fd >= 0 && fd < MOST_DESCRIPTORS && atomic_load(&watched[fd]); }
 
-/* From now on the calls with the numbers at[0..count-1], counted from 0, on files below `path` fail with `error`. Not while another
-   thread makes calls. failing_calls_end() lets all succeed again and returns how many there were. */
-void failing_calls_begin(const char *path, const long *at, int count, int error) {
+/* From now on the calls with the numbers at[0..count-1], counted from 0, on files below `path` fail with
+   `error`. Not while another thread makes calls. failing_calls_end() lets all succeed again and returns how
+   many there were. */
+void failing_calls_begin(const char* path, const long* at, int count, int error) {
   snprintf(own_directory, sizeof own_directory, "%s", path);
   directory = own_directory;
   number_chosen = count < MOST_FAILURES ? count : MOST_FAILURES;
@@ -87,16 +90,16 @@ static size_t allowed(size_t count) {
 }
 
 /* The function of the C library that has the name of the one here. */
-#define REAL(name)                      \
-  static __typeof__(&name) real;        \
-  if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
+#define REAL(name)               \
+  static __typeof__(&name) real; \
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
 
 static int watch(int fd) {
   if (fd >= 0 && fd < MOST_DESCRIPTORS) atomic_store(&watched[fd], 1);
   return fd;
 }
 
-int open64(const char *path, int flags, ...) {
+int open64(const char* path, int flags, ...) {
   REAL(open64);
   va_list more;
   va_start(more, flags);
@@ -106,7 +109,7 @@ int open64(const char *path, int flags, ...) {
   return fails() ? -1 : watch(real(path, flags, mode));
 }
 
-int openat64(int base, const char *path, int flags, ...) {
+int openat64(int base, const char* path, int flags, ...) {
   REAL(openat64);
   va_list more;
   va_start(more, flags);
@@ -128,30 +131,30 @@ int close(int fd) {
   return -1;
 }
 
-#define TRANSFER(fd, count)                \
-  size_t n = (count);                      \
-  if (known(fd)) {                         \
-    if (fails()) return -1;                \
-    n = allowed(n);                        \
-    if (n == 0 && (count) > 0) {           \
-      errno = EINTR;                       \
-      return -1;                           \
-    }                                      \
+#define TRANSFER(fd, count)      \
+  size_t n = (count);            \
+  if (known(fd)) {               \
+    if (fails()) return -1;      \
+    n = allowed(n);              \
+    if (n == 0 && (count) > 0) { \
+      errno = EINTR;             \
+      return -1;                 \
+    }                            \
   }
 
-ssize_t pread64(int fd, void *data, size_t count, off64_t at) {
+ssize_t pread64(int fd, void* data, size_t count, off64_t at) {
   REAL(pread64);
   TRANSFER(fd, count)
   return real(fd, data, n, at);
 }
 
-ssize_t pwrite64(int fd, const void *data, size_t count, off64_t at) {
+ssize_t pwrite64(int fd, const void* data, size_t count, off64_t at) {
   REAL(pwrite64);
   TRANSFER(fd, count)
   return real(fd, data, n, at);
 }
 
-ssize_t pwritev64(int fd, const struct iovec *parts, int many, off64_t at) {
+ssize_t pwritev64(int fd, const struct iovec* parts, int many, off64_t at) {
   REAL(pwritev64);
   if (!known(fd) || many == 0) return real(fd, parts, many, at);
   /* Short: the beginning of the first part that is not empty. */
@@ -161,7 +164,7 @@ ssize_t pwritev64(int fd, const struct iovec *parts, int many, off64_t at) {
   return shorten ? syscall(SYS_pwrite64, fd, parts[first].iov_base, n, at) : real(fd, parts, many, at);
 }
 
-ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t count, unsigned flags) {
+ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t count, unsigned flags) {
   REAL(copy_file_range);
   TRANSFER(to, count)
   return real(from, from_at, to, to_at, n, flags);
@@ -178,7 +181,8 @@ SIMPLE(int, ftruncate64, (int fd, off64_t size), (fd, size), known(fd))
 SIMPLE(int, fallocate64, (int fd, int mode, off64_t at, off64_t length), (fd, mode, at, length), known(fd))
 SIMPLE(int, fsync, (int fd), (fd), known(fd) && (slow_sync == 0 || sleep((unsigned)slow_sync) == 0))
 SIMPLE(off64_t, lseek64, (int fd, off64_t at, int whence), (fd, at, whence), known(fd))
-SIMPLE(int, rename, (const char *from, const char *to), (from, to), below(from))
-SIMPLE(int, renameat, (int from_base, const char *from, int to_base, const char *to), (from_base, from, to_base, to), below(from))
-SIMPLE(int, unlink, (const char *path), (path), below(path))
-SIMPLE(int, unlinkat, (int base, const char *path, int flags), (base, path, flags), below(path))
+SIMPLE(int, rename, (const char* from, const char* to), (from, to), below(from))
+SIMPLE(int, renameat, (int from_base, const char* from, int to_base, const char* to),
+       (from_base, from, to_base, to), below(from))
+SIMPLE(int, unlink, (const char* path), (path), below(path))
+SIMPLE(int, unlinkat, (int base, const char* path, int flags), (base, path, flags), below(path))

@@ -1,5 +1,5 @@
-// kill_check DIR TASKS repaired|unrepaired: compares what is found in the multifiles of a killed kill_writer with the ledgers
-// of its tasks. With `repaired` every multifile that can be opened must be complete.
+// kill_check DIR TASKS repaired|unrepaired: compares what is found in the multifiles of a killed kill_writer
+// with the ledgers of its tasks. With `repaired` every multifile that can be opened must be complete.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -27,8 +27,10 @@ std::vector<char> read_all(int sid) {
 
 void compare(const std::string& file, int task, const ledger::Entry& e, const std::vector<char>& found) {
   const auto length = static_cast<int64_t>(found.size());
-  if (length < e.least) complain(file, task, std::to_string(length) + " bytes of at least " + std::to_string(e.least));
-  if (length > e.most) complain(file, task, std::to_string(length) + " bytes of at most " + std::to_string(e.most));
+  if (length < e.least)
+    complain(file, task, std::to_string(length) + " bytes of at least " + std::to_string(e.least));
+  if (length > e.most)
+    complain(file, task, std::to_string(length) + " bytes of at most " + std::to_string(e.most));
   for (int64_t i = 0; i < length; ++i)
     if (found[static_cast<size_t>(i)] != ledger::content(e.number, task, i))
       return complain(file, task, "wrong byte at " + std::to_string(i));
@@ -56,16 +58,20 @@ int main(int argc, char** argv) {
     sion_int64* chunks = nullptr;
     sion_int32 fsblksize = 0;
     int* ranks = nullptr;
-    const int sid = sion_open(const_cast<char*>(file.c_str()), "rb", &ntasks, &nfiles, &chunks, &fsblksize, &ranks, nullptr);
+    const int sid = sion_open(const_cast<char*>(file.c_str()), "rb", &ntasks, &nfiles, &chunks, &fsblksize,
+                              &ranks, nullptr);
     if (sid < 0 || ntasks != tasks) {
       complain(file, -1, "cannot be opened, or has not the right number of tasks");
       continue;
     }
     for (int t = 0; t < tasks; ++t) {
-      const bool holds = sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS;  // not if it is empty
-      compare(file, t, books[static_cast<size_t>(t)]->read(number), holds ? read_all(sid) : std::vector<char>());
+      const bool holds =
+          sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == SION_SUCCESS;  // not if it is empty
+      compare(file, t, books[static_cast<size_t>(t)]->read(number),
+              holds ? read_all(sid) : std::vector<char>());
       int rank = t;
-      const int one = sion_open_rank(const_cast<char*>(file.c_str()), "rb", chunks, &fsblksize, &rank, nullptr);
+      const int one =
+          sion_open_rank(const_cast<char*>(file.c_str()), "rb", chunks, &fsblksize, &rank, nullptr);
       if (one < 0) {
         complain(file, t, "cannot be opened alone");
         continue;

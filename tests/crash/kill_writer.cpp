@@ -1,7 +1,7 @@
-// kill_writer DIR SEED WORDS [flushes]: writes multifiles into DIR one after the other until it is killed; every task keeps a
-// ledger of what it has flushed and completed. `flushes`: only of what it has flushed, for tasks of several hosts, whose chunks may
-// be larger than asked for, and are recorded later (docs/api-sion.md, "A program that dies"). Prints "ready" when the first
-// multifile is open.
+// kill_writer DIR SEED WORDS [flushes]: writes multifiles into DIR one after the other until it is killed;
+// every task keeps a ledger of what it has flushed and completed. `flushes`: only of what it has flushed, for
+// tasks of several hosts, whose chunks may be larger than asked for, and are recorded later
+// (docs/api-sion.md, "A program that dies"). Prints "ready" when the first multifile is open.
 #include <mpi.h>
 
 #include <algorithm>
@@ -43,7 +43,8 @@ struct RuledChunks {
   }
 };
 
-// The same where groups decide how large chunks are: asked of the library, which empties the task's buffer for that.
+// The same where groups decide how large chunks are: asked of the library, which empties the task's buffer
+// for that.
 struct AskedChunks {
   int last_block = 0;
 
@@ -68,21 +69,23 @@ int main(int argc, char** argv) {
   const auto has = [&](const char* word) { return mode.find(word) != std::string::npos; };
   // Requests so large that every collective call is a round.
   const bool collective = has("collective");
-  // Else only flushes count: threads have frames that the stream does not, small collective calls leave their bytes with the
-  // task, and of compressed bytes the collectors get what the task does not hold.
-  const bool chunks_count = argc <= 4 && !(has("compress") && (collective || !has("compress_threads=0"))) && !(collective && has("durable"));
+  // Else only flushes count: threads have frames that the stream does not, small collective calls leave their
+  // bytes with the task, and of compressed bytes the collectors get what the task does not hold.
+  const bool chunks_count = argc <= 4 && !(has("compress") && (collective || !has("compress_threads=0"))) &&
+                            !(collective && has("durable"));
   std::mt19937 common(seed), own(seed * 1000 + static_cast<unsigned>(task));
   const ledger::Ledger book(directory, task);
   for (int64_t number = 1;; ++number) {
     ledger::Entry entry{number, ledger::opening, 0, 0};
     book.write(entry);
     int files = 1 + static_cast<int>(common() % static_cast<unsigned>(tasks));
-    sion_int64 chunk = collective ? 150000 + static_cast<sion_int64>(common() % 300000) : 1 + static_cast<sion_int64>(common() % 20000);
+    sion_int64 chunk = collective ? 150000 + static_cast<sion_int64>(common() % 300000)
+                                  : 1 + static_cast<sion_int64>(common() % 20000);
     sion_int32 fsblksize = common() % 2 ? 4096 : 512;
     const int records = static_cast<int>(common() % (collective ? 20 : 60));
     MPI_Comm local = MPI_COMM_WORLD;
-    const int sid = sion_paropen_mpi(ledger::multifile(directory, number).c_str(), mode.c_str(), &files, MPI_COMM_WORLD, &local,
-                                     &chunk, &fsblksize, &task, nullptr, nullptr);
+    const int sid = sion_paropen_mpi(ledger::multifile(directory, number).c_str(), mode.c_str(), &files,
+                                     MPI_COMM_WORLD, &local, &chunk, &fsblksize, &task, nullptr, nullptr);
     if (sid < 0) return 1;
     entry.state = ledger::opened;
     book.write(entry);
@@ -95,12 +98,14 @@ int main(int argc, char** argv) {
     for (int r = 0; r < records; ++r) {
       const auto bytes = static_cast<sion_int64>((collective ? 140000 : 0) + own() % 6000);
       std::vector<char> data(static_cast<size_t>(bytes));
-      for (sion_int64 i = 0; i < bytes; ++i) data[static_cast<size_t>(i)] = ledger::content(number, task, entry.most + i);
+      for (sion_int64 i = 0; i < bytes; ++i)
+        data[static_cast<size_t>(i)] = ledger::content(number, task, entry.most + i);
       entry.most += bytes;
       book.write(entry);
       const auto put = collective ? sion_coll_fwrite : sion_fwrite;
       if (put(data.data(), 1, data.size(), sid) != data.size()) return 1;
-      const int64_t complete = collective ? asked.complete(sid, entry.most) : ruled.complete(bytes, entry.most);
+      const int64_t complete =
+          collective ? asked.complete(sid, entry.most) : ruled.complete(bytes, entry.most);
       if (chunks_count) entry.least = std::max(entry.least, complete);
       if (own() % 5 == 0) {
         if (sion_flush(sid) != SION_SUCCESS) return 1;

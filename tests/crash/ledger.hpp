@@ -1,4 +1,5 @@
-// ledger: what each task of a program that will be killed has done, in a file of its own that survives the kill.
+// ledger: what each task of a program that will be killed has done, in a file of its own that survives the
+// kill.
 #pragma once
 
 #include <fcntl.h>
@@ -21,15 +22,21 @@ struct Entry {
 
 constexpr int64_t entries = 4;  // of the latest multifiles
 
-inline std::string name(const std::string& directory, int task) { return directory + "/ledger." + std::to_string(task); }
-inline std::string multifile(const std::string& directory, int64_t number) { return directory + "/m" + std::to_string(number); }
+inline std::string name(const std::string& directory, int task) {
+  return directory + "/ledger." + std::to_string(task);
+}
+inline std::string multifile(const std::string& directory, int64_t number) {
+  return directory + "/m" + std::to_string(number);
+}
 
 class Ledger {
  public:
-  Ledger(const std::string& directory, int task) : fd_(open(name(directory, task).c_str(), O_RDWR | O_CREAT, 0666)) {}
+  Ledger(const std::string& directory, int task)
+      : fd_(open(name(directory, task).c_str(), O_RDWR | O_CREAT, 0666)) {}
   ~Ledger() { close(fd_); }
   void write(const Entry& e) const {
-    if (pwrite(fd_, &e, sizeof e, (e.number % entries) * static_cast<int64_t>(sizeof e)) != sizeof e) std::perror("ledger");
+    if (pwrite(fd_, &e, sizeof e, (e.number % entries) * static_cast<int64_t>(sizeof e)) != sizeof e)
+      std::perror("ledger");
   }
   Entry read(int64_t number) const {
     Entry e{};
@@ -40,7 +47,8 @@ class Ledger {
     int64_t number = 0;
     for (int64_t slot = 0; slot < entries; ++slot) {
       Entry e{};
-      if (pread(fd_, &e, sizeof e, slot * static_cast<int64_t>(sizeof e)) == sizeof e && e.number > number) number = e.number;
+      if (pread(fd_, &e, sizeof e, slot * static_cast<int64_t>(sizeof e)) == sizeof e && e.number > number)
+        number = e.number;
     }
     return number;
   }

@@ -15,7 +15,8 @@ class Multifile : public ::testing::Test {
     sheaf_print_errors(1);
     std::filesystem::remove(path);
   }
-  const std::string path = std::filesystem::path(testing::TempDir()) / ("cxx_" + std::to_string(getpid()) + ".sion");
+  const std::string path =
+      std::filesystem::path(testing::TempDir()) / ("cxx_" + std::to_string(getpid()) + ".sion");
 };
 
 TEST_F(Multifile, KeepsWhatEveryTaskWrote) {
@@ -52,7 +53,8 @@ TEST_F(Multifile, KeepsWhatEveryTaskWrote) {
 
 TEST_F(Multifile, CompressesWhereTheWordsSaySo) {
   const std::vector<double> values(20'000, 1.25);
-  for (const char* const words : {"compress=zstd", "compress=zstd:3,shuffle=8,frame=4k", "compress=lz4,frame=1k,compress_threads=0"}) {
+  for (const char* const words :
+       {"compress=zstd", "compress=zstd:3,shuffle=8,frame=4k", "compress=lz4,frame=1k,compress_threads=0"}) {
     {
       sheaf::MultifileWriter out(path, {{.chunk_size = 50'000}, {.chunk_size = 50'000}}, 512, words);
       for (const int task : {1, 0}) {

@@ -4,11 +4,11 @@
 #include <array>
 #include <filesystem>
 
+#include "sheaf.h"
 #include "sion_cxx.h"
 #include "sion_cxx_omp.hpp"
 #include "sion_cxx_ompi.hpp"
 #include "sion_cxx_serial.hpp"
-#include "sheaf.h"
 
 namespace {
 
@@ -17,7 +17,8 @@ using sionlib::serial::SIONFile;
 class SionClasses : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path); }
-  const std::string path = std::filesystem::path(testing::TempDir()) / ("cls_" + std::to_string(getpid()) + ".sion");
+  const std::string path =
+      std::filesystem::path(testing::TempDir()) / ("cls_" + std::to_string(getpid()) + ".sion");
 };
 
 TEST_F(SionClasses, RememberWhatIsSet) {

@@ -1,10 +1,10 @@
-#include "exchange/access_list.hpp"
+#include "exchange/pieces/access_list.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::exchange::access_list_test {
 namespace {

@@ -1,5 +1,5 @@
 // What a transfer is made of: coverage, windows, codes of pieces.
-#include "exchange/coverage.hpp"
+#include "exchange/pieces/coverage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "exchange/piece_code.hpp"
-#include "exchange/windows.hpp"
+#include "exchange/pieces/piece_code.hpp"
+#include "exchange/pieces/windows.hpp"
 #include "layout/each_piece.hpp"
 
 namespace sheaf::exchange::coverage_test {
@@ -34,7 +34,9 @@ TEST(Coverage, OfPiecesThatTileARangeIsThatOfTheRange) {
 
 TEST(Coverage, TellsGapsFromOverlaps) {
   const TypeMap whole = TypeMap::bytes(1);
-  const auto of = [&](int64_t begin, int64_t end) { return coverage(access_of(whole, begin, end - begin), 0, end - begin); };
+  const auto of = [&](int64_t begin, int64_t end) {
+    return coverage(access_of(whole, begin, end - begin), 0, end - begin);
+  };
   EXPECT_EQ(of(0, 50) + of(50, 100), coverage_of_range(0, 100));
   EXPECT_NE(of(0, 50) + of(51, 100), coverage_of_range(0, 100));
   EXPECT_NE(of(0, 60) + of(50, 100), coverage_of_range(0, 100));
@@ -99,7 +101,9 @@ std::vector<int64_t> bytes_of(const TypeMap& type, int64_t base, int64_t from, i
 
 TEST(PieceCode, GivesBackThePieces) {
   std::mt19937 random(1);
-  const auto number = [&](int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(random); };
+  const auto number = [&](int64_t from, int64_t to) {
+    return std::uniform_int_distribution<int64_t>(from, to)(random);
+  };
   for (int round = 0; round < 500; ++round) {
     std::vector<int64_t> lengths, places;
     int64_t at = number(0, 1000000);
@@ -113,7 +117,8 @@ TEST(PieceCode, GivesBackThePieces) {
     const int64_t from = number(0, 2 * type.size());
     const int64_t to = number(from, 3 * type.size());
     const int64_t displacement = number(0, 99);
-    const TypeMap decoded = decode_pieces(encode_pieces(access_of(type, displacement, 3 * type.size()), from, to));
+    const TypeMap decoded =
+        decode_pieces(encode_pieces(access_of(type, displacement, 3 * type.size()), from, to));
     ASSERT_EQ(decoded.size(), to - from);
     ASSERT_EQ(bytes_of(decoded, 0, 0, to - from), bytes_of(type, displacement, from, to));
   }

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/memory_store.hpp"
 #include "support/environment.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::exchange::hosts_test {
 namespace {

@@ -1,5 +1,5 @@
-// Tasks that open one file after the other find the memory of the last one: their first transfer meets once, and nothing of what others
-// did there shows.
+// Tasks that open one file after the other find the memory of the last one: their first transfer meets once,
+// and nothing of what others did there shows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/watched_comm.hpp"
 
 namespace sheaf::exchange::kept_stage_test {
@@ -19,7 +19,8 @@ using layout::TypeMap;
 
 constexpr int tasks = 4;
 
-// A task's records of 100 bytes, every `stride`-th, `count` of them: with stride == tasks they fill the file, else they leave gaps.
+// A task's records of 100 bytes, every `stride`-th, `count` of them: with stride == tasks they fill the file,
+// else they leave gaps.
 struct Records {
   int64_t count;
   int64_t stride;
@@ -31,7 +32,8 @@ struct Records {
 class KeptStage : public ::testing::Test {
  protected:
   // What the tasks do with a file; `buffer`: bytes of a window, 0: as usual.
-  static int64_t write(Comm& comm, Store& store, const std::string& name, const Records& records, uint8_t salt, int64_t buffer = 0) {
+  static int64_t write(Comm& comm, Store& store, const std::string& name, const Records& records,
+                       uint8_t salt, int64_t buffer = 0) {
     Collective transfers(comm);
     const auto file = store.open(name, sheaf::Access::create);
     Together how;
@@ -56,7 +58,9 @@ class KeptStage : public ::testing::Test {
     return meetings;
   }
 
-  static std::byte value(int rank, int64_t i, uint8_t salt) { return static_cast<std::byte>(rank * 31 + i * 7 + i / 100 + salt); }
+  static std::byte value(int rank, int64_t i, uint8_t salt) {
+    return static_cast<std::byte>(rank * 31 + i * 7 + i / 100 + salt);
+  }
 
   static void expect_file(Store& store, const std::string& name, const Records& records, uint8_t salt) {
     const auto file = store.open(name, sheaf::Access::read);
@@ -64,7 +68,9 @@ class KeptStage : public ::testing::Test {
     file->read_at(bytes, 0);
     for (int64_t i = 0; i < std::ssize(bytes); ++i) {
       const int64_t place = i / 100 % records.stride;
-      const std::byte wanted = place < tasks ? value(static_cast<int>(place), i / 100 / records.stride * 100 + i % 100, salt) : std::byte{};
+      const std::byte wanted =
+          place < tasks ? value(static_cast<int>(place), i / 100 / records.stride * 100 + i % 100, salt)
+                        : std::byte{};
       ASSERT_EQ(bytes[static_cast<size_t>(i)], wanted) << name << " at " << i;
     }
   }
@@ -74,10 +80,11 @@ class KeptStage : public ::testing::Test {
     test::Watch watch;
     watch.ranks_per_node = tasks;
     watch.keeps_memory = true;
-    run_fibers({.ranks = tasks, .stack_bytes = 512 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
-      test::WatchedComm watched(comm.duplicate(), watch, comm.rank());
-      body(watched);
-    });
+    run_fibers({.ranks = tasks, .stack_bytes = 512 << 10, .seed = seed, .ranks_per_node = tasks},
+               [&](Comm& comm) {
+                 test::WatchedComm watched(comm.duplicate(), watch, comm.rank());
+                 body(watched);
+               });
   }
 };
 
@@ -100,12 +107,17 @@ TEST_F(KeptStage, NothingOfEarlierFilesShows) {
     std::mt19937_64 random(seed);
     std::vector<Records> files;
     for (int i = 0; i < 6; ++i)
-      files.push_back({1 + static_cast<int64_t>(random() % 4000), tasks + static_cast<int64_t>(random() % 4)});
+      files.push_back(
+          {1 + static_cast<int64_t>(random() % 4000), tasks + static_cast<int64_t>(random() % 4)});
     MemoryStore store;
-    on_tasks([&](Comm& comm) {
-      for (size_t i = 0; i < files.size(); ++i) write(comm, store, std::to_string(i), files[i], static_cast<uint8_t>(i));
-    }, seed);
-    for (size_t i = 0; i < files.size(); ++i) expect_file(store, std::to_string(i), files[i], static_cast<uint8_t>(i));
+    on_tasks(
+        [&](Comm& comm) {
+          for (size_t i = 0; i < files.size(); ++i)
+            write(comm, store, std::to_string(i), files[i], static_cast<uint8_t>(i));
+        },
+        seed);
+    for (size_t i = 0; i < files.size(); ++i)
+      expect_file(store, std::to_string(i), files[i], static_cast<uint8_t>(i));
   }
 }
 

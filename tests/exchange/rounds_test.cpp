@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::exchange::rounds_test {
 namespace {
@@ -24,7 +24,8 @@ TEST(Rounds, CarryOutAllStepsAlsoAfterAFailure) {
             Step step;
             if (comm.rank() == k) step.outgoing.push_back({0, std::as_bytes(std::span(&mine, 1))});
             if (comm.rank() == 0)
-              step.incoming.push_back({static_cast<int>(k), std::as_writable_bytes(std::span(&rooms[static_cast<size_t>(k % 2)], 1))});
+              step.incoming.push_back({static_cast<int>(k), std::as_writable_bytes(std::span(
+                                                                &rooms[static_cast<size_t>(k % 2)], 1))});
             return step;
           },
           [&](int64_t k, const std::vector<int64_t>& received) {
@@ -39,7 +40,8 @@ TEST(Rounds, CarryOutAllStepsAlsoAfterAFailure) {
       EXPECT_EQ(got, (std::vector<int64_t>{100, 101}));
     } else {
       EXPECT_EQ(got, (std::vector<int64_t>{100, 101, 102, 103, 104}));
-      EXPECT_EQ(order, (std::vector<std::string>{"p0", "p1", "u0", "p2", "u1", "p3", "u2", "p4", "u3", "u4"}));
+      EXPECT_EQ(order,
+                (std::vector<std::string>{"p0", "p1", "u0", "p2", "u1", "p3", "u2", "p4", "u3", "u4"}));
     }
   }
 }

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <random>
 
-#include "comm/fiber_comm.hpp"
 #include "exchange/collective.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/decorators/forwarding_file.hpp"
 #include "storage/scattered.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::exchange::scattered_test {
 namespace {
@@ -25,7 +25,8 @@ struct Counts {
 // Other tasks run while one of them waits for a request.
 class ScatteringFile final : public ForwardingFile, public ScatteredFile {
  public:
-  ScatteringFile(std::shared_ptr<File> file, Counts& counts) : ForwardingFile(std::move(file)), counts_(counts) {}
+  ScatteringFile(std::shared_ptr<File> file, Counts& counts)
+      : ForwardingFile(std::move(file)), counts_(counts) {}
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     for (int i = 0; i < 10; ++i) yield();
     check(offset, std::ssize(data));
@@ -39,7 +40,8 @@ class ScatteringFile final : public ForwardingFile, public ScatteredFile {
     }
   }
   void read_scattered(std::span<const Piece> pieces) override {
-    for (const Piece& piece : pieces) inner().read_at({piece.memory, static_cast<size_t>(piece.length)}, piece.offset);
+    for (const Piece& piece : pieces)
+      inner().read_at({piece.memory, static_cast<size_t>(piece.length)}, piece.offset);
   }
 
  private:
@@ -61,8 +63,10 @@ void write_units(Comm& comm, File& file, int64_t unit, int64_t units, bool holes
   const TypeMap one = TypeMap::bytes(unit).resized(0, row);
   Tally tally;
   for (int call = 0; call < calls; ++call) {
-    const std::vector<std::byte> data(static_cast<size_t>(unit * units), static_cast<std::byte>(10 * call + comm.rank() + 1));
-    const Access access{comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()), &contiguous_bytes()};
+    const std::vector<std::byte> data(static_cast<size_t>(unit * units),
+                                      static_cast<std::byte>(10 * call + comm.rank() + 1));
+    const Access access{comm.rank() * unit, &one, 0, std::ssize(data), const_cast<std::byte*>(data.data()),
+                        &contiguous_bytes()};
     transfers.write(file, access, how, std::nullopt, tally);
   }
 }
@@ -77,17 +81,19 @@ TEST(ScatteredWindows, WriteNothingElse) {
         const std::vector<std::byte> before(static_cast<size_t>(row * units + 100), std::byte{99});
         store.open("a", sheaf::Access::fresh)->write_at(before, 0);
         Counts counts;
-        run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks}, [&](Comm& comm) {
-          ScatteringFile file(store.open("a", sheaf::Access::write), counts);
-          write_units(comm, file, unit, units, holes, 2);
-        });
+        run_fibers({.ranks = tasks, .stack_bytes = 256 << 10, .seed = seed, .ranks_per_node = tasks},
+                   [&](Comm& comm) {
+                     ScatteringFile file(store.open("a", sheaf::Access::write), counts);
+                     write_units(comm, file, unit, units, holes, 2);
+                   });
         const std::vector<std::byte> bytes = store.contents("a");
         ASSERT_EQ(bytes.size(), before.size());
         for (size_t i = 0; i < bytes.size(); ++i) {
           const auto place = static_cast<int64_t>(i);
           const int64_t owner = place % row / unit;
           const bool written = place < row * units && owner < tasks;
-          ASSERT_EQ(bytes[i], written ? static_cast<std::byte>(11 + owner) : std::byte{99}) << i << " seed " << seed;
+          ASSERT_EQ(bytes[i], written ? static_cast<std::byte>(11 + owner) : std::byte{99})
+              << i << " seed " << seed;
         }
       }
 }

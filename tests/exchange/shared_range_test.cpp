@@ -1,5 +1,5 @@
-// Ranges that are written while the program has locked parts of the file (exchange/shared_range).
-#include "exchange/shared_range.hpp"
+// Ranges that are written while the program has locked parts of the file (exchange/transfer/shared_range).
+#include "exchange/transfer/shared_range.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/independent.hpp"
-#include "exchange/write_covered.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/memory_store.hpp"
+#include "exchange/transfer/independent.hpp"
+#include "exchange/transfer/write_covered.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::exchange::shared_range_test {
 namespace {

@@ -1,5 +1,5 @@
 // Tables of I/O nodes: SHEAF_TOPOLOGY=file:PATH and cmd:PROGRAM.
-#include "exchange/topology.hpp"
+#include "comm/topology.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,14 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "comm/fiber_comm.hpp"
 #include "comm/host_name.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "storage/memory_store.hpp"
+#include "set/parallel_writer.hpp"
 #include "storage/testing.hpp"
 #include "storage/text_source.hpp"
 #include "support/environment.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/programs.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::topology_test {
 namespace {

@@ -176,7 +176,8 @@ TEST(Trailer, WithSectionsOutsideOrTwiceIsDamaged) {
 TEST(Trailer, WhoseTableCannotBeThereIsDamaged) {
   const Trailer t = trailer();
   const auto bytes = encode(t);
-  EXPECT_EQ(code_of([&] { decode_footer(std::span(bytes).last<footer_size>(), t.end() + 8, "x.sion"); }), Code::damaged);
+  EXPECT_EQ(code_of([&] { decode_footer(std::span(bytes).last<footer_size>(), t.end() + 8, "x.sion"); }),
+            Code::damaged);
   EXPECT_EQ(decode_footer(std::array<std::byte, footer_size>{}, 100, "x.sion"), std::nullopt);
 }
 

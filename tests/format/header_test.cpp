@@ -91,7 +91,8 @@ TEST(Header, BeforeVersionFiveHasNoKeyValues) {
 }
 
 TEST(Header, RefusesOtherVersions) {
-  for (const int32_t version : {-1, 0, 1, 6, 1 << 24}) EXPECT_EQ(code_of(with(16, version)), Code::unsupported);
+  for (const int32_t version : {-1, 0, 1, 6, 1 << 24})
+    EXPECT_EQ(code_of(with(16, version)), Code::unsupported);
 }
 
 TEST(Header, RefusesForeignFiles) {
@@ -103,7 +104,8 @@ TEST(Header, RefusesForeignFiles) {
 TEST(Header, RefusesEveryTruncation) {
   const Bytes whole = bytes_of(sample());
   for (size_t size = 4; size < whole.size(); ++size)
-    ASSERT_EQ(code_of(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size))), Code::damaged) << size;
+    ASSERT_EQ(code_of(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size))), Code::damaged)
+        << size;
 }
 
 TEST(Header, RefusesFieldsOutsideTheirLimits) {
@@ -112,10 +114,11 @@ TEST(Header, RefusesFieldsOutsideTheirLimits) {
     bytes[static_cast<size_t>(at)] = std::byte{2};
     EXPECT_EQ(code_of(bytes), Code::damaged);
   }
-  for (const int32_t value : {0, -1, INT32_MIN}) EXPECT_EQ(code_of(with(20, value)), Code::damaged);  // block size
-  EXPECT_EQ(code_of(with(24, -1)), Code::damaged);                                                    // tasks
-  for (const int32_t value : {0, -1}) EXPECT_EQ(code_of(with(28, value)), Code::damaged);             // files
-  for (const int32_t value : {-1, 3, 4}) EXPECT_EQ(code_of(with(32, value)), Code::damaged);          // file number
+  for (const int32_t value : {0, -1, INT32_MIN})
+    EXPECT_EQ(code_of(with(20, value)), Code::damaged);                                       // block size
+  EXPECT_EQ(code_of(with(24, -1)), Code::damaged);                                            // tasks
+  for (const int32_t value : {0, -1}) EXPECT_EQ(code_of(with(28, value)), Code::damaged);     // files
+  for (const int32_t value : {-1, 3, 4}) EXPECT_EQ(code_of(with(32, value)), Code::damaged);  // file number
 }
 
 TEST(Header, OfASerialFileHasFileNumberOne) {

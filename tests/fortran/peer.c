@@ -1,5 +1,5 @@
-/* The C side of the exchange tests: the file that Fortran also writes, written and checked through the C interface.
- * Task t holds 10 integers 100*t+1..100*t+10, 10 doubles half as large, and "Sheaf in Fortran". */
+/* The C side of the exchange tests: the file that Fortran also writes, written and checked through the C
+ * interface. Task t holds 10 integers 100*t+1..100*t+10, 10 doubles half as large, and "Sheaf in Fortran". */
 #include <stdlib.h>
 #include <string.h>
 

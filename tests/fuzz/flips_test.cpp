@@ -1,6 +1,7 @@
-// Every bit of small multifiles flipped, one at a time. Of a file with checksums each way of reading gives an error, or
-// exactly what it gave before. Without, it may also give something else that the format has no means to notice. The test
-// knows all places of that kind; it fails for a new one, and says how many bits each has.
+// Every bit of small multifiles flipped, one at a time. Of a file with checksums each way of reading gives an
+// error, or exactly what it gave before. Without, it may also give something else that the format has no
+// means to notice. The test knows all places of that kind; it fails for a new one, and says how many bits
+// each has.
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
@@ -8,8 +9,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/verify.hpp"
 #include "support/mapped.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::fuzz {
 namespace {
@@ -26,15 +27,15 @@ struct Map {
 
   explicit Map(std::span<const std::byte> file)
       : header(format::decode_header(file.first(static_cast<size_t>(format::fixed_size)), "m")),
-        pointer(format::decode_pointer(
-            file.subspan(static_cast<size_t>(header.pointer_offset())).first<static_cast<size_t>(format::pointer_size)>(),
-            header.metadata_order)) {}
+        pointer(format::decode_pointer(file.subspan(static_cast<size_t>(header.pointer_offset()))
+                                           .first<static_cast<size_t>(format::pointer_size)>(),
+                                       header.metadata_order)) {}
 
   Place place_of(int64_t at) const {
     const int64_t n = header.ntasks;
     if (at < 36) {
-      constexpr const char* words[] = {"magic",     "byte order", "library", "patch",      "version",
-                                       "block size", "tasks",     "files",   "file number"};
+      constexpr const char* words[] = {"magic",      "byte order", "library", "patch",      "version",
+                                       "block size", "tasks",      "files",   "file number"};
       return {at == 5 ? "user byte order" : words[at / 4]};
     }
     if (at < 52) return {at < 44 ? "flag1" : "flag2"};
@@ -54,7 +55,8 @@ struct Found {
   bool failed = false;
   Contents contents;
   bool operator==(const Found& other) const {
-    return failed == other.failed && contents.ntasks == other.contents.ntasks && contents.tasks == other.contents.tasks;
+    return failed == other.failed && contents.ntasks == other.contents.ntasks &&
+           contents.tasks == other.contents.tasks;
   }
 };
 
@@ -76,17 +78,18 @@ bool differ_in_one_byte(const Contents& a, const Contents& b) {
   if (a.ntasks != b.ntasks || a.tasks.size() != b.tasks.size()) return false;
   for (const auto& [task, old] : a.tasks) {
     const auto at = b.tasks.find(task);
-    if (at == b.tasks.end() || at->second.length != old.length || at->second.globalrank != old.globalrank) return false;
+    if (at == b.tasks.end() || at->second.length != old.length || at->second.globalrank != old.globalrank)
+      return false;
     for (size_t i = 0; i < old.bytes.size(); ++i) different += old.bytes[i] != at->second.bytes[i];
   }
   return different == 1;
 }
 
 struct Tally {
-  int64_t detected = 0;   // an error in every way of reading
-  int64_t partly = 0;     // an error in some ways, no effect in the others
+  int64_t detected = 0;  // an error in every way of reading
+  int64_t partly = 0;    // an error in some ways, no effect in the others
   int64_t no_effect = 0;
-  int64_t in_data = 0;    // one byte of one task differs
+  int64_t in_data = 0;                     // one byte of one task differs
   std::map<std::string, int64_t> changed;  // field -> bits whose change shows, unnoticed
 };
 
@@ -133,11 +136,14 @@ class Flips : public ::testing::Test {
         ++failed;
       } else if (!(after[w] == before[w])) {
         ++changed;
-        ASSERT_FALSE(checked) << ways[w] << ": unnoticed change of " << place.field << " in spite of checksums";
+        ASSERT_FALSE(checked) << ways[w] << ": unnoticed change of " << place.field
+                              << " in spite of checksums";
         if (place.is_data) {
-          ASSERT_TRUE(differ_in_one_byte(before[w].contents, after[w].contents)) << ways[w] << ": more than one byte of data";
+          ASSERT_TRUE(differ_in_one_byte(before[w].contents, after[w].contents))
+              << ways[w] << ": more than one byte of data";
         } else {
-          ASSERT_TRUE(unprotected.contains(place.field)) << ways[w] << ": unnoticed change of " << place.field;
+          ASSERT_TRUE(unprotected.contains(place.field))
+              << ways[w] << ": unnoticed change of " << place.field;
         }
       }
     }
@@ -157,9 +163,11 @@ class Flips : public ::testing::Test {
       fields += (fields.empty() ? "" : ", ") + field + " " + std::to_string(bits);
       RecordProperty(field, static_cast<int>(bits));
     }
-    std::printf("%s: detected %lld bits, detected by some readers %lld, no effect %lld, data %lld, unnoticed: %s\n", name.c_str(),
-                static_cast<long long>(t.detected), static_cast<long long>(t.partly), static_cast<long long>(t.no_effect),
-                static_cast<long long>(t.in_data), fields.empty() ? "none" : fields.c_str());
+    std::printf(
+        "%s: detected %lld bits, detected by some readers %lld, no effect %lld, data %lld, unnoticed: %s\n",
+        name.c_str(), static_cast<long long>(t.detected), static_cast<long long>(t.partly),
+        static_cast<long long>(t.no_effect), static_cast<long long>(t.in_data),
+        fields.empty() ? "none" : fields.c_str());
     EXPECT_GT(t.detected, 0);
     EXPECT_EQ(t.in_data > 0, !checked);
   }

@@ -1,5 +1,5 @@
-// Frames: heads, tables, indices, and stored bytes with their codec. The first byte chooses; with its highest bit, magic numbers
-// and checksums are right.
+// Frames: heads, tables, indices, and stored bytes with their codec. The first byte chooses; with its highest
+// bit, magic numbers and checksums are right.
 #include <algorithm>
 #include <cstring>
 
@@ -32,7 +32,9 @@ void decode_a_head(Recipe recipe, bool sound) {
   }
   const auto head = format::decode_frame(bytes);
   if (!head) return;
-  require(head->kind == FrameHead::Kind::index || (head->plain <= format::largest_frame && head->stored <= head->plain), "limits of a frame");
+  require(head->kind == FrameHead::Kind::index ||
+              (head->plain <= format::largest_frame && head->stored <= head->plain),
+          "limits of a frame");
   const auto again = format::decode_frame(format::encode(*head));
   require(again == head, "a head is encoded as it was decoded");
 }
@@ -56,10 +58,12 @@ void check_table(const FrameTable& table) {
 void check_index(const FrameTable& table, int64_t stored) {
   const auto bytes = table.encode_index(stored);
   require(bytes.has_value(), "an index of a few frames");
-  const auto begin = format::decode_index_end(std::span(*bytes).last<index_end_size>(), stored + std::ssize(*bytes));
+  const auto begin =
+      format::decode_index_end(std::span(*bytes).last<index_end_size>(), stored + std::ssize(*bytes));
   require(begin == stored, "an index says where it begins");
   const auto again = FrameTable::decode_index(*bytes, stored);
-  require(again && again->frames().size() == table.frames().size() && again->end() == table.end(), "an index is decoded as it was encoded");
+  require(again && again->frames().size() == table.frames().size() && again->end() == table.end(),
+          "an index is decoded as it was encoded");
 }
 
 // Frames in the order of a writer that may go back. They are stored one behind the other.
@@ -78,7 +82,8 @@ void build_a_table(Recipe recipe) {
     const auto before = table.frames().size();
     if (table.add(head, stored)) {
       stored += head.size();
-      require(table.end() == format::PlainPlace{head.at.block, head.at.offset + head.plain}, "the last frame is the end");
+      require(table.end() == format::PlainPlace{head.at.block, head.at.offset + head.plain},
+              "the last frame is the end");
     } else {
       require(table.frames().size() <= before, "what is refused adds nothing");
       break;
@@ -154,7 +159,8 @@ void encode_and_decode(Recipe recipe) {
   }
   const auto frame = encoder.encode({}, plain, scratch);
   const auto head = format::decode_frame(frame.first<frame_head_size>());
-  require(head && head->size() == std::ssize(frame) && head->plain == plain.size(), "an encoder makes frames");
+  require(head && head->size() == std::ssize(frame) && head->plain == plain.size(),
+          "an encoder makes frames");
   Bytes again(plain.size());
   decoder.decode(*head, frame.subspan(frame_head_size), again, "m");
   require(again == plain, "plain bytes of an encoded frame");
@@ -170,11 +176,19 @@ void fuzz_frames(std::span<const std::byte> input) {
   const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + 4 * most_plain + (2 << 20));
   try {
     switch (kind % 8) {
-      case 0: return decode_a_head(recipe, sound);
-      case 1: case 2: return build_a_table(recipe);
-      case 3: case 4: return decode_an_index(recipe, sound);
-      case 5: case 6: return decode_stored(recipe, sound);
-      default: return kind & 0x70 ? build_a_table(recipe) : encode_and_decode(recipe);
+      case 0:
+        return decode_a_head(recipe, sound);
+      case 1:
+      case 2:
+        return build_a_table(recipe);
+      case 3:
+      case 4:
+        return decode_an_index(recipe, sound);
+      case 5:
+      case 6:
+        return decode_stored(recipe, sound);
+      default:
+        return kind & 0x70 ? build_a_table(recipe) : encode_and_decode(recipe);
     }
   } catch (const Error& e) {
     require(e.what()[0] != '\0', "an error has a message");

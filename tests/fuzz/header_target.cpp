@@ -1,5 +1,5 @@
-// The head of a physical file, and the one of a subfile: META1 with its extension, pointers, arrays, stripe identities. The
-// first byte chooses; with its highest bit, checksums and magic numbers are put right first.
+// The head of a physical file, and the one of a subfile: META1 with its extension, pointers, arrays, stripe
+// identities. The first byte chooses; with its highest bit, checksums and magic numbers are put right first.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -22,12 +22,14 @@ void decode_meta1(std::span<const std::byte> bytes) {
   const format::Header h = format::decode_header(bytes, "m");
   require(h.fsblksize > 0 && h.ntasks >= 0 && h.nfiles >= 1 && h.filenumber >= 0, "limits of the header");
   require(h.name().size() < format::prefix_size, "the name ends");
-  require(h.pointer_offset() >= format::fixed_size_v2 && h.pointer_offset() < int64_t{1} << 36, "offsets of the header");
+  require(h.pointer_offset() >= format::fixed_size_v2 && h.pointer_offset() < int64_t{1} << 36,
+          "offsets of the header");
   format::Header newest = h;
   newest.version = format::newest_version;
   if (h.version < 5) newest.flag1 = format::Header::flag_of(format::KeyvalMode::none);
   const auto encoded = format::encode(newest);
-  require(format::encode(format::decode_header(encoded, "m")) == encoded, "a header is encoded as it was decoded");
+  require(format::encode(format::decode_header(encoded, "m")) == encoded,
+          "a header is encoded as it was decoded");
 }
 
 void decode_extension(std::span<const std::byte> header, bool sound) {
@@ -53,7 +55,8 @@ void decode_parts(Recipe recipe, bool sound) {
     if (encoded) header[format::extension_offset + 11] |= std::byte{1};  // the flag `compressed`
     for (size_t i = 4; i < 8; ++i) header[i] &= std::byte{1};
     std::memcpy(header.data() + format::extension_offset, "\x89Sheaf\r\n\x01\0", 10);
-    store<uint64_t>(&header[header.size() - 8], format::hash_of(std::span(header).first(header.size() - 8)), ByteOrder::little);
+    store<uint64_t>(&header[header.size() - 8], format::hash_of(std::span(header).first(header.size() - 8)),
+                    ByteOrder::little);
   }
   decode_extension(header, sound);
   decode_meta1(header);
@@ -75,14 +78,17 @@ void decode_stripe_identity(Recipe recipe, bool sound) {
   if (sound) {
     std::memcpy(bytes.data(), "SHEAFSTR\x01\0\0", 12);
     uint64_t sum = 0xcbf29ce484222325;
-    for (size_t i = 0; i < bytes.size() - 8; ++i) sum = (sum ^ static_cast<uint64_t>(bytes[i])) * 0x100000001b3;
+    for (size_t i = 0; i < bytes.size() - 8; ++i)
+      sum = (sum ^ static_cast<uint64_t>(bytes[i])) * 0x100000001b3;
     store<uint64_t>(&bytes[bytes.size() - 8], sum, ByteOrder::little);
   }
   const auto identity = format::stripe_identity_of(bytes);
   if (!identity) return;
-  require(identity->unit >= 0 && identity->index >= 0 && identity->index < identity->count, "limits of a stripe identity");
+  require(identity->unit >= 0 && identity->index >= 0 && identity->index < identity->count,
+          "limits of a stripe identity");
   const std::string again = format::to_bytes(*identity);
-  require(format::stripe_identity_of(std::as_bytes(std::span(again))) == identity, "an identity is encoded as it was decoded");
+  require(format::stripe_identity_of(std::as_bytes(std::span(again))) == identity,
+          "an identity is encoded as it was decoded");
 }
 
 }  // namespace
@@ -95,19 +101,24 @@ void fuzz_header(std::span<const std::byte> input) {
   const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)));
   try {
     switch (kind % 8) {
-      case 0: return decode_values<int64_t>(recipe.rest(), order);
-      case 1: return decode_values<int32_t>(recipe.rest(), order);
+      case 0:
+        return decode_values<int64_t>(recipe.rest(), order);
+      case 1:
+        return decode_values<int32_t>(recipe.rest(), order);
       case 2: {
         const auto stored = recipe.filled<format::pointer_size>();
-        return require(format::encode(format::decode_pointer(stored, order), order) == stored, "a pointer is encoded as it was decoded");
+        return require(format::encode(format::decode_pointer(stored, order), order) == stored,
+                       "a pointer is encoded as it was decoded");
       }
-      case 3: return decode_stripe_identity(recipe, sound);
+      case 3:
+        return decode_stripe_identity(recipe, sound);
       case 4: {
         const auto bytes = recipe.bytes(format::fixed_size);
         decode_meta1(bytes);
         return decode_extension(bytes, false);
       }
-      default: return decode_parts(recipe, sound);
+      default:
+        return decode_parts(recipe, sound);
     }
   } catch (const Error& e) {
     require(e.what()[0] != '\0', "an error has a message");

@@ -1,6 +1,6 @@
-// journal_model: records of a journal made of the bytes of a fuzzer, and what a reader must find in them, by docs/format.md,
-// section 16, without the library. 8 bytes a record: slot, sequence, flags (1 finished, 2 checksum, 4 the record is destroyed),
-// and the bytes of the chunk in five bytes, little endian.
+// journal_model: records of a journal made of the bytes of a fuzzer, and what a reader must find in them, by
+// docs/format.md, section 16, without the library. 8 bytes a record: slot, sequence, flags (1 finished, 2
+// checksum, 4 the record is destroyed), and the bytes of the chunk in five bytes, little endian.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,12 @@ inline constexpr size_t most_records = 64;
 
 using Slots = std::map<int64_t, std::vector<format::JournalRecord>>;  // of each slot, in no order
 
-// Writes the records into `journal`, whose header is there, and returns those that count: one at most in each half of a slot.
+// Writes the records into `journal`, whose header is there, and returns those that count: one at most in each
+// half of a slot.
 inline Slots put_records(std::span<const std::byte> input, uint64_t seed, std::vector<std::byte>& journal) {
   std::map<std::pair<int64_t, uint32_t>, format::JournalRecord> halves;
-  for (size_t at = 0; at + record_bytes <= input.size() && at < most_records * record_bytes; at += record_bytes) {
+  for (size_t at = 0; at + record_bytes <= input.size() && at < most_records * record_bytes;
+       at += record_bytes) {
     const auto byte = [&](size_t i) { return static_cast<uint8_t>(input[at + i]); };
     const int64_t slot = byte(0);
     format::JournalRecord r;

@@ -1,14 +1,14 @@
-// Journals of an unclosed multifile of three tasks, of records as journal_model.hpp makes them. What the readers find is what
-// the model finds, and a repair keeps it.
+// Journals of an unclosed multifile of three tasks, of records as journal_model.hpp makes them. What the
+// readers find is what the model finds, and a repair keeps it.
 #include "comm/agree.hpp"
 #include "format/journal.hpp"
 #include "fuzz/journal_model.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/serial_writer.hpp"
+#include "recovery/repair.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
 
 namespace sheaf::fuzz {
 
@@ -47,7 +47,8 @@ void check_reader(Store& store, const std::string& path, const std::vector<std::
     const BlockSizes& found = reader.stream().sizes();
     const auto& sizes = expected[static_cast<size_t>(t)];
     require(found.count == std::ssize(sizes), "number of blocks");
-    for (size_t b = 0; b < sizes.size(); ++b) require(found[static_cast<int64_t>(b)] == sizes[b], "size of a block");
+    for (size_t b = 0; b < sizes.size(); ++b)
+      require(found[static_cast<int64_t>(b)] == sizes[b], "size of a block");
     Bytes data(16 * journal_chunk);
     attempt([&] { data.resize(reader.stream().read(data)); });
   }
@@ -73,7 +74,8 @@ void fuzz_journal(std::span<const std::byte> input) {
   const auto problem = attempt([&] { reader.emplace(store, "m", parse_open_mode("r")); });
   reader.reset();
   if (slots.empty() || slots.begin()->first >= journal_tasks)
-    return require(problem && problem->code() == Code::unclosed, "a journal without records of first blocks is lost");
+    return require(problem && problem->code() == Code::unclosed,
+                   "a journal without records of first blocks is lost");
   if (possible) require(!problem, "an unclosed file of sound records can be read");
   if (problem) return;
   check_reader(store, "m", expected);

@@ -1,5 +1,5 @@
-// Key-value records: scanned, and read by key, from a stream of any bytes. Byte 0: chunk size - 1; byte 1: size of the
-// buffer and byte order; bytes 2 and 3: what is asked for; the others are the stream.
+// Key-value records: scanned, and read by key, from a stream of any bytes. Byte 0: chunk size - 1; byte 1:
+// size of the buffer and byte order; bytes 2 and 3: what is asked for; the others are the stream.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -48,11 +48,14 @@ void scan(WrittenStream& s, const test::Records& records, bool whole) {
   KeyvalScanner scanner(stream, s.order, "m", 0);
   for (size_t i = 0; i < records.size(); ++i) {
     const auto found = scanner.next();
-    require(found && found->key == records[i].key && found->length == std::ssize(records[i].value), "a scanned record");
-    Bytes value(i % 3 == 0 ? 0 : records[i].value.size() + i % 3 - 1);  // none of it, all, or more than there is
+    require(found && found->key == records[i].key && found->length == std::ssize(records[i].value),
+            "a scanned record");
+    Bytes value(i % 3 == 0 ? 0
+                           : records[i].value.size() + i % 3 - 1);  // none of it, all, or more than there is
     const size_t got = scanner.read(value);
     require(got == std::min(value.size(), records[i].value.size()) &&
-                std::equal(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(got), records[i].value.begin()),
+                std::equal(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(got),
+                           records[i].value.begin()),
             "a scanned value");
   }
   std::optional<KeyvalRecord> more;
@@ -103,7 +106,8 @@ void fuzz_keyval(std::span<const std::byte> input) {
   const uint64_t seed = static_cast<uint64_t>(input[2]) << 8 | static_cast<uint64_t>(input[3]);
   const auto bytes = input.subspan(4);
   s.file->set(bytes);
-  for (int64_t at = 0; at < std::ssize(bytes); at += s.chunk) s.sizes.push_back(std::min(s.chunk, std::ssize(bytes) - at));
+  for (int64_t at = 0; at < std::ssize(bytes); at += s.chunk)
+    s.sizes.push_back(std::min(s.chunk, std::ssize(bytes) - at));
   if (s.sizes.empty()) s.sizes.push_back(0);
   bool whole = false;
   const test::Records records = parse(bytes, s.order, whole);

@@ -79,7 +79,8 @@ void MadeMetadata::take_numbers(Recipe& recipe) {
   if (header.leads_set()) {
     mapping_size = static_cast<int32_t>(recipe.number());
     mapping.resize(static_cast<size_t>(std::clamp<int64_t>(mapping_size, 0, 2 * most_tasks_made)));
-    for (auto& entry : mapping) entry = {static_cast<int32_t>(recipe.number()), static_cast<int32_t>(recipe.number())};
+    for (auto& entry : mapping)
+      entry = {static_cast<int32_t>(recipe.number()), static_cast<int32_t>(recipe.number())};
   }
   if (options & 32) {
     pointer.varheader = recipe.number();
@@ -111,7 +112,8 @@ bool MadeMetadata::seal() {
   for (size_t t = 0; t < ranks.size(); ++t)
     for (int64_t round = 0; round < std::min(counts[t], rounds()); ++round) {
       const int64_t size = sizes_of_round(round)[t];
-      if (size > 0 && chunks[t] > 0) sums += std::min(most_sums + 1, format::sums_of_block(size, chunks[t], piece_made));
+      if (size > 0 && chunks[t] > 0)
+        sums += std::min(most_sums + 1, format::sums_of_block(size, chunks[t], piece_made));
     }
   if (sums > most_sums) return false;
   format::Trailer trailer;
@@ -125,12 +127,15 @@ bool MadeMetadata::seal() {
     tail.insert(tail.end(), bytes.begin(), bytes.end());
   };
   Bytes data_sums(static_cast<size_t>(4 * sums), std::byte{1}), groups, parts;
-  if (!ranks.empty()) put(groups, format::encode(format::Group{format::hash_of(meta1), format::hash_of(meta2), 0, format::hash_of(data_sums)}));
+  if (!ranks.empty())
+    put(groups, format::encode(format::Group{format::hash_of(meta1), format::hash_of(meta2), 0,
+                                             format::hash_of(data_sums)}));
   if (!mapping.empty()) {
     const auto field = std::span(tail).last(4 + 8 * mapping.size());
     put(parts, std::array{static_cast<int64_t>(format::hash_of(field))}, ByteOrder::little);
   }
-  if (groups.empty()) trailer.sections.push_back({format::SectionKind::groups, (plain_end + 7) / 8 * 8, 0, 0});
+  if (groups.empty())
+    trailer.sections.push_back({format::SectionKind::groups, (plain_end + 7) / 8 * 8, 0, 0});
   add(format::SectionKind::groups, groups);
   add(format::SectionKind::sums, data_sums);
   add(format::SectionKind::mapping, parts);
@@ -184,7 +189,8 @@ void MadeMetadata::make(Recipe& recipe) {
 }
 
 bool MadeMetadata::overlapping() const {
-  return claimed_tasks_ != std::ssize(ranks) || tail_at != pointer.varheader || (rounds() < pointer.maxblocks && header.leads_set());
+  return claimed_tasks_ != std::ssize(ranks) || tail_at != pointer.varheader ||
+         (rounds() < pointer.maxblocks && header.leads_set());
 }
 
 bool MadeMetadata::blocks_fit() const {
@@ -203,17 +209,22 @@ bool MadeMetadata::blocks_fit() const {
     if (counts[t] < 1 || counts[t] > pointer.maxblocks) return false;
     // Larger ones are allowed within limits that are not looked at here.
     for (int64_t round = 0; round < pointer.maxblocks; ++round)
-      if (const int64_t size = sizes_of_round(round)[t]; round < counts[t] && (size < 0 || size > final_chunks()[t])) return false;
+      if (const int64_t size = sizes_of_round(round)[t];
+          round < counts[t] && (size < 0 || size > final_chunks()[t]))
+        return false;
   }
   return true;
 }
 
 bool MadeMetadata::is_sound() const {
-  if (overlapping() || cut || unmarked || ranks.empty() || header.nfiles < 1 || header.filenumber < 0) return false;
+  if (overlapping() || cut || unmarked || ranks.empty() || header.nfiles < 1 || header.filenumber < 0)
+    return false;
   if (header.filenumber >= header.nfiles && !(header.nfiles == 1 && header.filenumber == 1)) return false;
   if (pointer.maxblocks < 1 || rounds() != pointer.maxblocks) return false;
   if (mapping_size != std::ssize(mapping) || (sealed && header.version != 5)) return false;
-  if (std::ranges::any_of(mapping, [&](const auto& e) { return e.file < 0 || e.file >= header.nfiles || e.local_rank < 0; })) return false;
+  if (std::ranges::any_of(
+          mapping, [&](const auto& e) { return e.file < 0 || e.file >= header.nfiles || e.local_rank < 0; }))
+    return false;
   return blocks_fit();
 }
 

@@ -1,5 +1,5 @@
-// made_metadata: the metadata of a physical file, made of a recipe, and what is right or wrong with it, found without the
-// readers. Sizes and offsets in bytes.
+// made_metadata: the metadata of a physical file, made of a recipe, and what is right or wrong with it, found
+// without the readers. Sizes and offsets in bytes.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct MadeMetadata {
   format::Pointer pointer;
   int64_t mapping_size = 0;  // as the file says
   std::vector<layout::Placement> mapping;
-  bool sealed = false;       // with checksums, which are right
-  bool cut = false;          // bytes are missing at the end
-  bool unmarked = false;     // the pointer of META1 is not there
+  bool sealed = false;    // with checksums, which are right
+  bool cut = false;       // bytes are missing at the end
+  bool unmarked = false;  // the pointer of META1 is not there
 
   // Uses the memory of what was made before.
   void make(Recipe& recipe);
@@ -38,8 +38,8 @@ struct MadeMetadata {
   }
   // Rounded up to blocks where the format wants it; what has no such value stays.
   std::vector<int64_t> final_chunks() const;
-  // The tail cannot be where the pointer says, or is not all that the header and the pointer claim: nothing is known of what a
-  // reader finds.
+  // The tail cannot be where the pointer says, or is not all that the header and the pointer claim: nothing
+  // is known of what a reader finds.
   bool overlapping() const;
   // No number is wrong: everybody can read it.
   bool is_sound() const;

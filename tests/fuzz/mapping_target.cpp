@@ -1,19 +1,20 @@
-// The metadata of a physical file, made of a recipe: arrays of META1, block table, mapping and, with `sealed`, the checksums of
-// all of them (docs/format.md, section 14), so that wrong numbers are not found by these. What a reader finds is what the recipe
-// has put there, and a file without a wrong number can be read.
+// The metadata of a physical file, made of a recipe: arrays of META1, block table, mapping and, with
+// `sealed`, the checksums of all of them (docs/format.md, section 14), so that wrong numbers are not found by
+// these. What a reader finds is what the recipe has put there, and a file without a wrong number can be read.
 #include "comm/agree.hpp"
 #include "fuzz/made_metadata.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/file_checks.hpp"
-#include "multifile/task_rows.hpp"
+#include "metadata/task_rows.hpp"
+#include "stream/file_checks.hpp"
 
 namespace sheaf::fuzz {
 
 namespace {
 
-// Whether the table is the one that was made: of a file without a pointer that is known if the checksums are there.
+// Whether the table is the one that was made: of a file without a pointer that is known if the checksums are
+// there.
 bool known(const MadeMetadata& made, const format::Pointer& p) {
   return p.complete() || (p.source == format::TableSource::unmarked && made.sealed && !made.cut);
 }
@@ -44,18 +45,21 @@ void read_mapping(const MadeMetadata& made, MetadataReader& reader, const format
   if (FileChecks* const checks = reader.checks(p)) checks->check_mapping(0, size, size);
   reader.read_mapping(p, 0, entries);
   for (size_t i = 0; i < entries.size(); ++i)
-    require(entries[i].file == made.mapping[i].file && entries[i].local_rank == made.mapping[i].local_rank, "an entry of the mapping");
+    require(entries[i].file == made.mapping[i].file && entries[i].local_rank == made.mapping[i].local_rank,
+            "an entry of the mapping");
 }
 
 void read_tasks(const MadeMetadata& made, MetadataReader& reader, const format::Pointer& p) {
   int64_t start = layout::data_start(std::ssize(made.ranks), reader.header().fsblksize);
   for (int64_t task = 0; task < std::ssize(made.ranks); ++task) {
     const layout::ChunkGeometry g = read_geometry(reader, p, task);
-    require(g.start == start && g.size == made.final_chunks()[static_cast<size_t>(task)], "the place of a chunk");
+    require(g.start == start && g.size == made.final_chunks()[static_cast<size_t>(task)],
+            "the place of a chunk");
     start += g.size;
     const std::vector<int64_t> sizes = read_blocks_of_task(reader, p, g, task);
     for (size_t b = 0; b < sizes.size(); ++b)
-      require(sizes[b] >= 0 && g.start + static_cast<int64_t>(b) * g.skip <= p.varheader - sizes[b], "blocks lie before META2");
+      require(sizes[b] >= 0 && g.start + static_cast<int64_t>(b) * g.skip <= p.varheader - sizes[b],
+              "blocks lie before META2");
   }
 }
 
@@ -66,7 +70,8 @@ void fuzz_mapping(std::span<const std::byte> input) {
   static const auto file = std::make_shared<SpanFile>("m");
   static SpanStore store({file});
   Recipe recipe(input);
-  const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) + (2 << 20));  // buffers of the readers
+  const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)) +
+                          (2 << 20));  // buffers of the readers
   made.make(recipe);
   file->set(made.head, made.tail, made.tail_at);
   const auto problem = attempt([&] {

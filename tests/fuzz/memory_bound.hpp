@@ -5,8 +5,8 @@
 
 namespace sheaf::fuzz {
 
-// While it lives, the program may hold `bytes` more than at its begin; what exceeds that prints a message and aborts, so
-// that a fuzzer keeps the input. One at a time; not thread-safe.
+// While it lives, the program may hold `bytes` more than at its begin; what exceeds that prints a message and
+// aborts, so that a fuzzer keeps the input. One at a time; not thread-safe.
 class MemoryBound {
  public:
   explicit MemoryBound(int64_t bytes);

@@ -1,13 +1,14 @@
-// What tasks send each other: requests to I/O listeners, and lists of pieces. Bit 0 of the first byte chooses; with bit 1, a
-// request begins with what the recipe of its head says, else the bytes are the message.
+// What tasks send each other: requests to I/O listeners, and lists of pieces. Bit 0 of the first byte
+// chooses; with bit 1, a request begins with what the recipe of its head says, else the bytes are the
+// message.
 #include <cstring>
 
 #include "base/error.hpp"
-#include "exchange/piece_code.hpp"
+#include "exchange/pieces/piece_code.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 
 namespace sheaf::fuzz {
 
@@ -25,7 +26,8 @@ std::vector<std::byte> make_request(Recipe& recipe) {
   for (auto sections = recipe.byte() % 4; sections > 0; --sections) {
     sfio::Section& section = made.sections.emplace_back();
     section.handle = recipe.number();
-    for (auto extents = recipe.byte() % 4; extents > 0; --extents) section.extents.push_back({recipe.number(), recipe.number()});
+    for (auto extents = recipe.byte() % 4; extents > 0; --extents)
+      section.extents.push_back({recipe.number(), recipe.number()});
   }
   std::vector<std::byte> message = sfio::encode(made);
   // One number of the message may be wrong.
@@ -47,15 +49,20 @@ void decode_request(std::span<const std::byte> message) {
 class Sum final : public layout::PieceVisitor {
  public:
   void run(const layout::Run& run) override { bytes += run.length * run.count; }
-  void equal(const layout::EqualBlocks& blocks) override { bytes += blocks.length * std::ssize(blocks.offsets); }
-  void blocks(const layout::Blocks& blocks) override { bytes += blocks.starts.back() - blocks.starts.front(); }
+  void equal(const layout::EqualBlocks& blocks) override {
+    bytes += blocks.length * std::ssize(blocks.offsets);
+  }
+  void blocks(const layout::Blocks& blocks) override {
+    bytes += blocks.starts.back() - blocks.starts.front();
+  }
   int64_t bytes = 0;
 };
 
 void decode_a_list(std::span<const std::byte> code) {
   const layout::TypeMap pieces = exchange::decode_pieces(code);
   require(pieces.size() >= 0 && (pieces.size() > 0) == !code.empty(), "bytes of the pieces");
-  require(pieces.size() == 0 || pieces.true_lower_bound() >= 0 || pieces.pieces() > 1, "pieces lie in a file");
+  require(pieces.size() == 0 || pieces.true_lower_bound() >= 0 || pieces.pieces() > 1,
+          "pieces lie in a file");
   if (pieces.pieces() > most_pieces) return;
   Sum sum;
   pieces.visit(0, 0, pieces.size(), sum);

@@ -5,8 +5,8 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/packed_files.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/usage.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/usage.hpp"
 
 namespace sheaf::fuzz {
 
@@ -25,7 +25,8 @@ std::vector<Row> read_slice(MetadataReader& reader, const format::Pointer& p, in
   reader.read_block_counts(p, first, counts);
   std::vector<Row> rows;
   for (size_t i = 0; i < n; ++i) {
-    reader.read_block_sizes(p, counts[i] - 1, first + static_cast<int64_t>(i), std::span(sizes).subspan(i, 1));
+    reader.read_block_sizes(p, counts[i] - 1, first + static_cast<int64_t>(i),
+                            std::span(sizes).subspan(i, 1));
     rows.push_back({ranks[i], chunks[i], counts[i], sizes[i]});
   }
   return rows;
@@ -34,8 +35,9 @@ std::vector<Row> read_slice(MetadataReader& reader, const format::Pointer& p, in
 void check_against(FileRows& whole, std::span<const Row> rows, int64_t first) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const TaskRow& row = whole.at(first + static_cast<int64_t>(i));
-    require(rows[i] == Row{row.globalrank, row.geometry.size, row.sizes.count, row.sizes[row.sizes.count - 1]},
-            "a slice has the rows of the whole");
+    require(
+        rows[i] == Row{row.globalrank, row.geometry.size, row.sizes.count, row.sizes[row.sizes.count - 1]},
+        "a slice has the rows of the whole");
   }
 }
 
@@ -77,7 +79,8 @@ void read_file(Store& store, const std::string& path) {
       const layout::ChunkGeometry g = read_geometry(reader, p, task);
       const std::vector<int64_t> sizes = read_blocks_of_task(reader, p, g, task);
       for (size_t b = 0; b < sizes.size(); ++b)
-        require(sizes[b] >= 0 && g.offset(static_cast<int64_t>(b)) <= p.varheader - sizes[b], "blocks lie before META2");
+        require(sizes[b] >= 0 && g.offset(static_cast<int64_t>(b)) <= p.varheader - sizes[b],
+                "blocks lie before META2");
     });
     if (whole && task >= 0 && task < whole->header.ntasks) require(!single, "one task of a sound file");
   }
@@ -99,7 +102,8 @@ void fuzz_metadata(std::span<const std::byte> input) {
   if (files.files.empty() || files.holes_hold_metadata(most_in_holes)) return;
   const MemoryBound bound(MemoryBound::for_files(files.bytes()));
   SpanStore store = files_to_read(files);
-  for (size_t k = 0; k < files.files.size(); ++k) read_file(store, format::physical_name("m", static_cast<int32_t>(k)));
+  for (size_t k = 0; k < files.files.size(); ++k)
+    read_file(store, format::physical_name("m", static_cast<int32_t>(k)));
 }
 
 }  // namespace sheaf::fuzz

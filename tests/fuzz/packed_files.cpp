@@ -48,15 +48,16 @@ bool PackedFiles::holes_hold_metadata(int64_t most) const {
     PackedFile f = file;
     format::Header h;
     try {
-      h = format::decode_header(std::span(f.head).first(std::min<size_t>(f.head.size(), format::fixed_size)), "m");
+      h = format::decode_header(std::span(f.head).first(std::min<size_t>(f.head.size(), format::fixed_size)),
+                                "m");
     } catch (const Error&) {
       continue;
     }
     if (16 * int64_t{h.ntasks} > there) return true;
     const std::byte* at = f.find(h.pointer_offset(), format::pointer_size);
     if (!at) continue;
-    const format::Pointer p =
-        format::decode_pointer(std::span<const std::byte, format::pointer_size>(at, format::pointer_size), h.metadata_order);
+    const format::Pointer p = format::decode_pointer(
+        std::span<const std::byte, format::pointer_size>(at, format::pointer_size), h.metadata_order);
     if (p.maxblocks > there || 8 * int64_t{h.ntasks} * (1 + int64_t{p.maxblocks}) > there) return true;
     if (p.maxblocks < 0 || p.varheader < 0 || p.varheader > f.size()) continue;
     at = f.find(p.varheader + layout::meta2_size(h.ntasks, p.maxblocks), 4);

@@ -1,8 +1,8 @@
 // packed_files: what the bytes of a fuzzer stand for: up to four physical files and how to read them.
 //
-// Byte 0: number of files - 1 (2 bits). Byte 1: options. Then for every file 16 bytes, little endian: bytes of its head
-// (4), bytes of its tail (4), offset of the tail (8); behind them all heads and tails. What lies between head and tail is a
-// hole, so few bytes can stand for a very large file. Any bytes can be unpacked.
+// Byte 0: number of files - 1 (2 bits). Byte 1: options. Then for every file 16 bytes, little endian: bytes
+// of its head (4), bytes of its tail (4), offset of the tail (8); behind them all heads and tails. What lies
+// between head and tail is a hole, so few bytes can stand for a very large file. Any bytes can be unpacked.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fuzz/span_file.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::fuzz {
 
@@ -32,12 +32,12 @@ struct PackedFiles {
   std::vector<PackedFile> files;
 
   int processes() const { return 1 + options % 4; }
-  int64_t buffer_bytes() const;  // of the streams
+  int64_t buffer_bytes() const;                                                 // of the streams
   bool option(int number) const { return (options >> (4 + number) & 1) != 0; }  // 0..3
 
   int64_t bytes() const;  // without the holes
-  // True if a header claims more metadata than there are bytes outside the holes, and `most` bytes inside. Readers go through
-  // all of it, and some hold it.
+  // True if a header claims more metadata than there are bytes outside the holes, and `most` bytes inside.
+  // Readers go through all of it, and some hold it.
   bool holes_hold_metadata(int64_t most = 0) const;
 };
 
@@ -48,7 +48,8 @@ Bytes pack(const PackedFiles& files);
 void put_files(MemoryStore& store, const PackedFiles& files);
 // The same for reading, without a copy: `files` outlives its use.
 SpanStore files_to_read(const PackedFiles& files);
-// The reverse, of all files of a multifile that `store` holds under those names; the longest run of zeros becomes a hole.
+// The reverse, of all files of a multifile that `store` holds under those names; the longest run of zeros
+// becomes a hole.
 PackedFiles take_files(const MemoryStore& store, uint8_t options);
 PackedFile with_hole(Bytes contents);
 

@@ -18,12 +18,14 @@ void fuzz_readers(std::span<const std::byte> input) {
   const Outcome parallel = read_in_parallel(store, files.option(0) ? 0 : ntasks, settings);
   const Outcome mapped = read_mapped(store, settings);
   if (!serial.error) {
-    require(single.contents.tasks.size() == serial.contents.tasks.size(), "single tasks that the serial reader has");
+    require(single.contents.tasks.size() == serial.contents.tasks.size(),
+            "single tasks that the serial reader has");
     require_same(serial.contents, single.contents, "single tasks");
     if (!parallel.error) require_same(serial.contents, parallel.contents, "in parallel");
     if (!mapped.error) require_same(serial.contents, mapped.contents, "mapped");
   }
-  if (!parallel.error && !mapped.error) require_same(parallel.contents, mapped.contents, "parallel and mapped");
+  if (!parallel.error && !mapped.error)
+    require_same(parallel.contents, mapped.contents, "parallel and mapped");
 }
 
 }  // namespace sheaf::fuzz

@@ -3,18 +3,19 @@
 #include <algorithm>
 
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/mapped_reader.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/serial_reader.hpp"
-#include "storage/shared_handles.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/serial_reader.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::fuzz {
 
 namespace {
 
-void note_task(Contents& contents, int64_t task, int64_t globalrank, const std::function<TaskContents()>& read) {
+void note_task(Contents& contents, int64_t task, int64_t globalrank,
+               const std::function<TaskContents()>& read) {
   TaskContents found;
   const auto problem = attempt([&] { found = read(); });
   if (problem) {
@@ -41,7 +42,8 @@ Outcome on_processes(Store& inner, int processes, const std::function<Outcome(Co
   Outcome all = outcomes.front();
   for (Outcome& o : outcomes) {
     if (o.error.has_value() != all.error.has_value())
-      throw Contradiction{std::string("processes disagree about the open: ") + (o.error ? o : all).error->what()};
+      throw Contradiction{std::string("processes disagree about the open: ") +
+                          (o.error ? o : all).error->what()};
     all.contents.tasks.merge(o.contents.tasks);
     all.contents.failures.merge(o.contents.failures);
   }
@@ -78,9 +80,11 @@ TaskContents read_task(ReadStream& stream) {
   const int64_t middle = std::ssize(found.bytes) / 2;
   require(stream.seek_absolute(middle) && stream.bytes_read() == middle, "seek into the middle");
   Bytes again(found.bytes.size() - static_cast<size_t>(middle));
-  require(stream.read(again) == again.size() && std::equal(again.begin(), again.end(), found.bytes.begin() + middle),
+  require(stream.read(again) == again.size() &&
+              std::equal(again.begin(), again.end(), found.bytes.begin() + middle),
           "bytes after a seek");
-  require(stream.seek_from_end(0) && stream.at_end() && !stream.seek_absolute(found.length + 1), "seek to the end");
+  require(stream.seek_from_end(0) && stream.at_end() && !stream.seek_absolute(found.length + 1),
+          "seek to the end");
   return found;
 }
 
@@ -130,8 +134,9 @@ Outcome read_mapped(Store& store, const ReadSettings& settings) {
   return on_processes(store, settings.processes, [&](Comm& comm, Store& shared) {
     Outcome outcome;
     std::optional<MappedReader> reader;
-    outcome.error = attempt(
-        [&] { reader.emplace(shared, comm.duplicate(), MappedReadRequest{"m", true}, mode_of("r", settings)); });
+    outcome.error = attempt([&] {
+      reader.emplace(shared, comm.duplicate(), MappedReadRequest{"m", true}, mode_of("r", settings));
+    });
     if (!reader) return outcome;
     outcome.contents.ntasks = reader->ntasks();
     for (const MappedTask& t : reader->tasks().first(std::min<size_t>(reader->tasks().size(), most_tasks)))

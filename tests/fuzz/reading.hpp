@@ -5,20 +5,21 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "multifile/open_mode.hpp"
 #include "fuzz/packed_files.hpp"
-#include "multifile/read_stream.hpp"
+#include "mode/open_mode.hpp"
+#include "stream/read_stream.hpp"
 
 namespace sheaf::fuzz {
 
-// At most this much is looked at, since holes and overlapping blocks make streams that are longer than the files.
+// At most this much is looked at, since holes and overlapping blocks make streams that are longer than the
+// files.
 inline constexpr int64_t most_bytes = 16 << 10;  // of a task
 inline constexpr int64_t most_tasks = 24;
 
 // What a task's stream holds.
 struct TaskContents {
-  Bytes bytes;         // as many as most_bytes allows
-  int64_t length = 0;  // of the whole stream
+  Bytes bytes;              // as many as most_bytes allows
+  int64_t length = 0;       // of the whole stream
   int64_t globalrank = -1;  // where the way of reading tells
   bool operator==(const TaskContents&) const = default;
 };
@@ -40,8 +41,10 @@ struct Outcome {
   Contents contents;
 };
 Outcome read_serially(Store& store, const ReadSettings& settings);
-Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings);  // tasks 0..ntasks, one too many
-Outcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& settings);  // ntasks > 0: as many processes
+Outcome read_by_task(Store& store, int64_t ntasks,
+                     const ReadSettings& settings);  // tasks 0..ntasks, one too many
+Outcome read_in_parallel(Store& store, int64_t ntasks,
+                         const ReadSettings& settings);  // ntasks > 0: as many processes
 Outcome read_mapped(Store& store, const ReadSettings& settings);
 
 // Throws a Contradiction unless the tasks that both have found hold the same. `way` is for the message.

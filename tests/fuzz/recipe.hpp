@@ -1,5 +1,5 @@
-// recipe: numbers taken from the bytes of a fuzzer, one behind the other. Small numbers are one byte, so that changing a byte
-// changes one number and nothing else; numbers at which arithmetic breaks are one byte, too.
+// recipe: numbers taken from the bytes of a fuzzer, one behind the other. Small numbers are one byte, so that
+// changing a byte changes one number and nothing else; numbers at which arithmetic breaks are one byte, too.
 #pragma once
 
 #include <algorithm>

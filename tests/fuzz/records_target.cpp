@@ -1,5 +1,5 @@
-// Key-value records of a recipe: a stream in blocks, scanned, and asked for by key in the order of the recipe. What is found
-// follows from how the stream was made.
+// Key-value records of a recipe: a stream in blocks, scanned, and asked for by key in the order of the
+// recipe. What is found follows from how the stream was made.
 #include <algorithm>
 
 #include "comm/agree.hpp"
@@ -8,7 +8,7 @@
 #include "fuzz/recipe.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/keyval_index.hpp"
+#include "keyval/keyval_index.hpp"
 
 namespace sheaf::fuzz {
 
@@ -26,7 +26,7 @@ struct Found {
 struct RecordStream {
   Bytes bytes;
   std::vector<Found> records;  // whole ones
-  bool damaged = false;       // behind them
+  bool damaged = false;        // behind them
   ByteOrder order = native_order;
   std::vector<int64_t> sizes;
   int64_t chunk = 1;
@@ -60,7 +60,8 @@ void parse(RecordStream& s) {
     const std::byte* const head = &s.bytes[static_cast<size_t>(at)];
     const auto length = load<uint64_t>(head + 8, s.order);
     if (length > static_cast<uint64_t>(end - at) - head_bytes) break;
-    s.records.push_back({load<uint64_t>(head, s.order), static_cast<int64_t>(length), at + int64_t{head_bytes}});
+    s.records.push_back(
+        {load<uint64_t>(head, s.order), static_cast<int64_t>(length), at + int64_t{head_bytes}});
     at += static_cast<int64_t>(head_bytes + length);
   }
   s.damaged = at < end;
@@ -78,11 +79,13 @@ void scan(const RecordStream& s, ReadStream& stream) {
   Bytes value;
   for (size_t i = 0; i < s.records.size(); ++i) {
     const auto found = scanner.next();
-    require(found && found->key == s.records[i].key && found->length == s.records[i].length && found->position == s.records[i].position,
+    require(found && found->key == s.records[i].key && found->length == s.records[i].length &&
+                found->position == s.records[i].position,
             "a scanned record");
     if (i % 2 == 0) continue;
     value.resize(static_cast<size_t>(found->length));
-    require(scanner.read(value) == value.size() && std::ranges::equal(value, value_of(s, s.records[i])), "a scanned value");
+    require(scanner.read(value) == value.size() && std::ranges::equal(value, value_of(s, s.records[i])),
+            "a scanned value");
   }
   std::optional<KeyvalRecord> more;
   const auto problem = attempt([&] { more = scanner.next(); });
@@ -96,14 +99,17 @@ void ask(const RecordStream& s, ReadStream& stream, Recipe& recipe) {
   for (int questions = recipe.byte() % 8; questions > 0 && !s.records.empty(); --questions) {
     const uint8_t which = recipe.byte();
     const Found& r = s.records[which % s.records.size()];
-    const auto before = std::ranges::count(s.records.begin(), s.records.begin() + which % std::ssize(s.records), r.key, &Found::key);
+    const auto before = std::ranges::count(
+        s.records.begin(), s.records.begin() + which % std::ssize(s.records), r.key, &Found::key);
     const int64_t offset = recipe.byte();
     const bool there = index.seek_record(r.key, before, offset);
     require(there == (offset < r.length), "seek to a byte of a record");
     if (!there) continue;
     const auto rest = value_of(s, r).subspan(static_cast<size_t>(offset));
     value.resize(rest.size());
-    require(index.read(r.key, value.data(), 1, value.size()) == value.size() && std::ranges::equal(value, rest), "a value by its key");
+    require(
+        index.read(r.key, value.data(), 1, value.size()) == value.size() && std::ranges::equal(value, rest),
+        "a value by its key");
   }
   const auto problem = attempt([&] { index.scan_all(); });
   require(problem.has_value() == s.damaged, "all records are known, or the damage is");

@@ -51,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, Replay, ::testing::ValuesIn(targets),
 TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
   PackedFiles files;
   files.options = 0x5c;
-  files.files = {{Bytes(10, std::byte{1}), Bytes(3, std::byte{2}), int64_t{1} << 40}, {Bytes(2, std::byte{3}), {}, 2}};
+  files.files = {{Bytes(10, std::byte{1}), Bytes(3, std::byte{2}), int64_t{1} << 40},
+                 {Bytes(2, std::byte{3}), {}, 2}};
   const PackedFiles again = unpack(pack(files));
   ASSERT_EQ(again.files.size(), 2u);
   EXPECT_EQ(again.options, files.options);
@@ -66,8 +67,8 @@ TEST(PackedFiles, AreUnpackedAsTheyWerePacked) {
   EXPECT_EQ(store.status("m.000001").size, 2);
 }
 
-// Two tasks in a file of 2^62 bytes, nearly all of them a hole: the chunks of task 0 are empty, but each of its blocks claims
-// all that follows, together more than 2^63 bytes.
+// Two tasks in a file of 2^62 bytes, nearly all of them a hole: the chunks of task 0 are empty, but each of
+// its blocks claims all that follows, together more than 2^63 bytes.
 PackedFile overlapping_exabytes() {
   constexpr int64_t blocks = 8;
   constexpr int64_t chunk = int64_t{1} << 59;
@@ -96,7 +97,8 @@ TEST(PackedFiles, BlocksThatAddUpToMoreThanANumberHoldsAreDamage) {
   files.files = {overlapping_exabytes()};
   MemoryStore store;
   put_files(store, files);
-  for (const Outcome& outcome : {read_serially(store, {}), read_by_task(store, 2, {}), read_in_parallel(store, 2, {}), read_mapped(store, {})}) {
+  for (const Outcome& outcome : {read_serially(store, {}), read_by_task(store, 2, {}),
+                                 read_in_parallel(store, 2, {}), read_mapped(store, {})}) {
     ASSERT_TRUE(outcome.error);
     EXPECT_EQ(outcome.error->code(), Code::damaged) << outcome.error->what();
   }

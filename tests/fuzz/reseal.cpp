@@ -28,11 +28,16 @@ std::byte* find_footer(PackedFile& f) {
 }
 
 template <class T>
-T get(const std::byte* at) { return load<T>(at, ByteOrder::little); }
+T get(const std::byte* at) {
+  return load<T>(at, ByteOrder::little);
+}
 template <class T>
-void put(std::byte* at, T value) { store<T>(at, value, ByteOrder::little); }
+void put(std::byte* at, T value) {
+  store<T>(at, value, ByteOrder::little);
+}
 
-std::optional<uint64_t> hash_of_parts(PackedFile& f, std::initializer_list<std::pair<int64_t, int64_t>> parts) {
+std::optional<uint64_t> hash_of_parts(PackedFile& f,
+                                      std::initializer_list<std::pair<int64_t, int64_t>> parts) {
   format::Hash hash;
   for (const auto& [offset, length] : parts) {
     const std::byte* const bytes = f.find(offset, length);
@@ -47,19 +52,25 @@ void put_if(std::byte* at, const std::optional<uint64_t>& hash) {
 }
 
 // Of the first group and the first part of the mapping: more tasks are in no seed.
-void reseal_sections(PackedFile& f, const format::Header& h, const format::Pointer& p, std::span<std::byte> table) {
+void reseal_sections(PackedFile& f, const format::Header& h, const format::Pointer& p,
+                     std::span<std::byte> table) {
   const int64_t n = h.ntasks;
-  if (n > format::group_tasks || p.maxblocks < 0 || p.maxblocks > 1 << 16 || p.varheader < 0 || p.varheader > f.size()) return;
+  if (n > format::group_tasks || p.maxblocks < 0 || p.maxblocks > 1 << 16 || p.varheader < 0 ||
+      p.varheader > f.size())
+    return;
   const int64_t behind = p.varheader + layout::meta2_size(n, p.maxblocks);
   for (; !table.empty(); table = table.subspan(section_entry_size)) {
     const auto kind = static_cast<format::SectionKind>(get<uint32_t>(table.data()));
     const auto at = get<int64_t>(table.data() + 8);
     if (kind == format::SectionKind::groups) {
-      put_if(f.find(at, 8), hash_of_parts(f, {{h.globalranks_offset(), 8 * n}, {h.chunksizes_offset(), 8 * n}}));
+      put_if(f.find(at, 8),
+             hash_of_parts(f, {{h.globalranks_offset(), 8 * n}, {h.chunksizes_offset(), 8 * n}}));
       put_if(f.find(at + 8, 8), hash_of_parts(f, {{p.varheader, behind - p.varheader}}));
     } else if (kind == format::SectionKind::mapping) {
       const std::byte* const size = f.find(behind, 4);
-      if (size) put_if(f.find(at, 8), hash_of_parts(f, {{behind, 4 + 8 * int64_t{load<int32_t>(size, h.metadata_order)}}}));
+      if (size)
+        put_if(f.find(at, 8),
+               hash_of_parts(f, {{behind, 4 + 8 * int64_t{load<int32_t>(size, h.metadata_order)}}}));
     }
   }
 }
@@ -97,7 +108,8 @@ void reseal(PackedFile& f) {
   }
   const std::byte* const at = f.find(h.pointer_offset(), format::pointer_size);
   if (!at) return;
-  const auto p = format::decode_pointer(std::span<const std::byte, format::pointer_size>(at, format::pointer_size), h.metadata_order);
+  const auto p = format::decode_pointer(
+      std::span<const std::byte, format::pointer_size>(at, format::pointer_size), h.metadata_order);
   reseal_trailer(f, h, p, footer);
 }
 

@@ -1,6 +1,7 @@
-// Writes the seeds of the fuzzers that read streams and files: sheaf_fuzz_seeds DIRECTORY [VECTORS]. DIRECTORY/files, /streams,
-// /keyval and /words get small inputs that the library itself has made; with VECTORS, a directory of golden multifiles, only those
-// are packed. What single structures need is found by the fuzzers themselves in seconds.
+// Writes the seeds of the fuzzers that read streams and files: sheaf_fuzz_seeds DIRECTORY [VECTORS].
+// DIRECTORY/files, /streams, /keyval and /words get small inputs that the library itself has made; with
+// VECTORS, a directory of golden multifiles, only those are packed. What single structures need is found by
+// the fuzzers themselves in seconds.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -56,7 +57,8 @@ Bytes records(ByteOrder order) {
     sheaf::store<uint64_t>(stored, value, order);
     bytes.insert(bytes.end(), stored, stored + 8);
   };
-  for (const auto& [key, length] : {std::pair<uint64_t, uint64_t>{1, 5}, {7, 0}, {1, 20}, {~uint64_t{0}, 3}}) {
+  for (const auto& [key, length] :
+       {std::pair<uint64_t, uint64_t>{1, 5}, {7, 0}, {1, 20}, {~uint64_t{0}, 3}}) {
     add(key);
     add(length);
     bytes.resize(bytes.size() + length, std::byte{0x5a});
@@ -82,12 +84,14 @@ void make_older(MemoryStore& store, int32_t version) {
   store.open("m", Access::write)->write_at(stored, 16);
 }
 
-void save_files(const fs::path& directory, const std::string& name, const MemoryStore& store, uint8_t options = 0) {
+void save_files(const fs::path& directory, const std::string& name, const MemoryStore& store,
+                uint8_t options = 0) {
   save(directory / "files" / name, fuzz::pack(fuzz::take_files(store, options)));
 }
 
 // One physical file whose tables lie in a hole but for the block counts.
-fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts, int64_t behind = 0) {
+fuzz::PackedFile claims(format::Header h, const format::Pointer& p, std::span<const int64_t> counts,
+                        int64_t behind = 0) {
   fuzz::PackedFile f;
   h.fsblksize = 1;
   h.set_name("m");
@@ -126,17 +130,21 @@ void save_claims(const fs::path& to) {
     h.filenumber = number;
     return h;
   };
-  const auto pointer = [](int64_t ntasks, int32_t blocks) { return format::Pointer{blocks, layout::data_start(ntasks, 1)}; };
+  const auto pointer = [](int64_t ntasks, int32_t blocks) {
+    return format::Pointer{blocks, layout::data_start(ntasks, 1)};
+  };
   const std::vector<int64_t> ones{1, 1, 1};
   one("claims-tasks", {claims(header(400'000), {}, {})});
   one("claims-rounds", {claims(header(3), pointer(3, 300'000), ones)});
   one("claims-blocks", {claims(header(3), pointer(3, 300'000), std::vector<int64_t>{1, 300'000, 200'000})});
-  one("claims-mapping", {claims(header(3, 2), pointer(3, 1), ones, 7 << 20), claims(header(3, 2, 1), pointer(3, 1), ones)});
+  one("claims-mapping",
+      {claims(header(3, 2), pointer(3, 1), ones, 7 << 20), claims(header(3, 2, 1), pointer(3, 1), ones)});
 }
 
 void write_own(const fs::path& to) {
   save_claims(to);
-  const auto one = [&](const std::string& name, const test::Program& p, uint8_t options, const std::string& words = "w") {
+  const auto one = [&](const std::string& name, const test::Program& p, uint8_t options,
+                       const std::string& words = "w") {
     MemoryStore serial, parallel;
     if (p.nfiles == 1) {
       test::write_serially(serial, "m", p);
@@ -169,7 +177,8 @@ void write_own(const fs::path& to) {
   }
   one("compressed", program({16, 5, 330}, 16, 1, 200), 1, "w,compress=zstd,shuffle=4,frame=1k");
   MemoryStore compressed;
-  test::write_serially(compressed, "m", program({16, 5, 330}, 16, 1, 200), 0, "w,compress=lz4,shuffle=4,frame=1k");
+  test::write_serially(compressed, "m", program({16, 5, 330}, 16, 1, 200), 0,
+                       "w,compress=lz4,shuffle=4,frame=1k");
   test::give_plain_magic(compressed, "m");
   save_files(to, "compressed-plain-magic", compressed, 1);
   MemoryStore unclosed;
@@ -179,9 +188,13 @@ void write_own(const fs::path& to) {
 
   save(to / "words" / "mode", text(0, "wb,posix,files=auto,buffer=64k,endianness=big|durable"));
   save(to / "words" / "mode-collective", text(0, "w,collective,collsize=-1,keyval=inline,strict|io-tasks=2"));
-  save(to / "words" / "mode-compressed", text(0, "w,compress=zstd:3,shuffle=8,frame=64k,journal=off,checksums=off|atomic"));
+  save(to / "words" / "mode-compressed",
+       text(0, "w,compress=zstd:3,shuffle=8,frame=64k,journal=off,checksums=off|atomic"));
   save(to / "words" / "table", text(37, " 0 0 1\n1 # comment\n2 2\n"));
-  save(to / "words" / "hints", text(2, "cb_nodes|4;cb_buffer_size|65536;romio_cb_write|enable;romio_ds_read|disable;striping_unit|4096"));
+  save(
+      to / "words" / "hints",
+      text(2,
+           "cb_nodes|4;cb_buffer_size|65536;romio_cb_write|enable;romio_ds_read|disable;striping_unit|4096"));
   save(to / "words" / "hosts", text(3, "n1:2,n2.cluster,*:*|n2"));
   save(to / "words" / "stripes", text(4, "sfio:unit=4096;h1,/a/b;h2,/c;.000001"));
   save(to / "words" / "name", text(5, "data/result.sion"));
@@ -199,10 +212,12 @@ void write_own(const fs::path& to) {
     m.files.front().file->read_at(std::span(input).subspan(1), m.geometry(0).start);
     save(to / "streams" / codec, input);
   }
-  save(to / "streams" / "recipe", text(6, std::string_view("\0\0\0\x18\0\0\0\x05\0\0\0\0hello\0\0\0\x18\0\0\0\x03\x10\0\0\0abc", 32)));
+  save(to / "streams" / "recipe",
+       text(6, std::string_view("\0\0\0\x18\0\0\0\x05\0\0\0\0hello\0\0\0\x18\0\0\0\x03\x10\0\0\0abc", 32)));
 
   for (const ByteOrder order : {ByteOrder::little, ByteOrder::big}) {
-    Bytes input{std::byte{15}, static_cast<std::byte>(order == ByteOrder::big ? 10 : 3), std::byte{1}, std::byte{2}};
+    Bytes input{std::byte{15}, static_cast<std::byte>(order == ByteOrder::big ? 10 : 3), std::byte{1},
+                std::byte{2}};
     const Bytes stream = records(order);
     input.insert(input.end(), stream.begin(), stream.end());
     const std::string name = order == ByteOrder::big ? "big" : "little";

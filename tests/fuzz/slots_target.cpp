@@ -1,5 +1,5 @@
-// Headers and slots of journals, and what a reader finds in the journal of three tasks. Bits 0 and 1 of the first byte choose;
-// with its highest bit, magic and hash of a header are right.
+// Headers and slots of journals, and what a reader finds in the journal of three tasks. Bits 0 and 1 of the
+// first byte choose; with its highest bit, magic and hash of a header are right.
 #include <array>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 #include "fuzz/recipe.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/journal_reader.hpp"
+#include "journal/journal_reader.hpp"
 
 namespace sheaf::fuzz {
 
@@ -26,7 +26,9 @@ void decode_a_header(Recipe recipe, bool sound) {
     store<uint64_t>(header.data() + 56, format::hash_of(std::span(header).first(56)), ByteOrder::little);
   }
   const auto h = format::decode_journal_header(header, "m");
-  if (h) require(format::decode_journal_header(format::encode(*h), "m") == h, "a journal header is encoded as it was decoded");
+  if (h)
+    require(format::decode_journal_header(format::encode(*h), "m") == h,
+            "a journal header is encoded as it was decoded");
 }
 
 // Two records as they are, or made of the same bytes.
@@ -51,7 +53,8 @@ void decode_a_slot(Recipe recipe, bool made) {
   std::array<std::byte, format::journal_slot_size> again{};
   std::ranges::copy(format::encode(*record, seed, 5), again.begin());
   const auto same = format::decode_slot(again, seed, 5);
-  require(same && same->bytes == record->bytes && same->finished == record->finished && same->checksum == record->checksum,
+  require(same && same->bytes == record->bytes && same->finished == record->finished &&
+              same->checksum == record->checksum,
           "a record is encoded as it was decoded");
 }
 
@@ -98,7 +101,8 @@ void read_a_journal(Journal& journal, Recipe recipe, bool cut) {
     }
   }
   require(most == expected_most, "largest number of blocks");
-  require(reader->found_records() || slots.empty() || slots.begin()->first >= slot_tasks, "records are found");
+  require(reader->found_records() || slots.empty() || slots.begin()->first >= slot_tasks,
+          "records are found");
 }
 
 }  // namespace
@@ -111,9 +115,12 @@ void fuzz_slots(std::span<const std::byte> input) {
   const MemoryBound bound(MemoryBound::for_structure(std::ssize(input)));
   try {
     switch (kind % 4) {
-      case 0: return decode_a_header(recipe, sound);
-      case 1: return decode_a_slot(recipe, sound);
-      default: return read_a_journal(journal, recipe, sound);
+      case 0:
+        return decode_a_header(recipe, sound);
+      case 1:
+        return decode_a_slot(recipe, sound);
+      default:
+        return read_a_journal(journal, recipe, sound);
     }
   } catch (const Error& e) {
     require(e.what()[0] != '\0', "an error has a message");

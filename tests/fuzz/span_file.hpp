@@ -1,4 +1,5 @@
-// span_file: files that are bytes of the caller's, for targets that read hundred thousands of them a second. Read-only.
+// span_file: files that are bytes of the caller's, for targets that read hundred thousands of them a second.
+// Read-only.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,8 @@ class SpanFile final : public File {
  public:
   explicit SpanFile(std::string path) : path_(std::move(path)) {}
 
-  // From now on the file is `head`, then zeros up to offset `tail_at` >= head.size(), then `tail`. Both outlive its use.
+  // From now on the file is `head`, then zeros up to offset `tail_at` >= head.size(), then `tail`. Both
+  // outlive its use.
   void set(std::span<const std::byte> head, std::span<const std::byte> tail = {}, int64_t tail_at = 0) {
     head_ = head;
     tail_ = tail;
@@ -32,9 +34,11 @@ class SpanFile final : public File {
     const int64_t in_head = std::clamp<int64_t>(std::ssize(head_) - offset, 0, std::ssize(got));
     const int64_t before_tail = std::clamp<int64_t>(tail_at_ - offset, in_head, std::ssize(got));
     if (in_head > 0) std::memcpy(got.data(), head_.data() + offset, static_cast<size_t>(in_head));
-    std::ranges::fill(got.subspan(static_cast<size_t>(in_head), static_cast<size_t>(before_tail - in_head)), std::byte{});
+    std::ranges::fill(got.subspan(static_cast<size_t>(in_head), static_cast<size_t>(before_tail - in_head)),
+                      std::byte{});
     const auto rest = got.subspan(static_cast<size_t>(before_tail));
-    if (!rest.empty()) std::memcpy(rest.data(), tail_.data() + (offset + before_tail - tail_at_), rest.size());
+    if (!rest.empty())
+      std::memcpy(rest.data(), tail_.data() + (offset + before_tail - tail_at_), rest.size());
     return got.size();
   }
 
@@ -45,7 +49,9 @@ class SpanFile final : public File {
   int64_t next_data(int64_t offset) override {
     return offset >= std::ssize(head_) && offset < tail_at_ ? tail_at_ : std::min(offset, size());
   }
-  int64_t next_hole(int64_t offset) override { return offset < std::ssize(head_) && tail_at_ > std::ssize(head_) ? std::ssize(head_) : size(); }
+  int64_t next_hole(int64_t offset) override {
+    return offset < std::ssize(head_) && tail_at_ > std::ssize(head_) ? std::ssize(head_) : size();
+  }
   const std::string& path() const override { return path_; }
   void close() override {}
 

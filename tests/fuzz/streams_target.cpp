@@ -1,6 +1,6 @@
-// A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the rest is not the stream itself but
-// what to make it of, since no random bytes pass the checksums of heads: 12 bytes each and the stored bytes behind them.
-// Bit 2: with an index behind it.
+// A stored stream of frames. Bit 0 of the first byte: the file was not closed. Bit 1: the rest is not the
+// stream itself but what to make it of, since no random bytes pass the checksums of heads: 12 bytes each and
+// the stored bytes behind them. Bit 2: with an index behind it.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/span_file.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/plain_file.hpp"
+#include "stream/plain_file.hpp"
 
 namespace sheaf::fuzz {
 
@@ -26,8 +26,10 @@ Bytes make_stream(std::span<const std::byte> recipe, bool with_index) {
     head.codec = static_cast<format::Codec>(static_cast<uint8_t>(recipe[0]) % 3);
     head.shuffle = static_cast<uint8_t>(recipe[1]);
     head.at.block = static_cast<uint8_t>(recipe[2]);
-    head.plain = load<uint32_t>(recipe.data() + 4, ByteOrder::little) >> (static_cast<uint8_t>(recipe[3]) % 32);
-    head.at.offset = load<uint32_t>(recipe.data() + 8, ByteOrder::little) >> (static_cast<uint8_t>(recipe[3]) / 8);
+    head.plain =
+        load<uint32_t>(recipe.data() + 4, ByteOrder::little) >> (static_cast<uint8_t>(recipe[3]) % 32);
+    head.at.offset =
+        load<uint32_t>(recipe.data() + 8, ByteOrder::little) >> (static_cast<uint8_t>(recipe[3]) / 8);
     recipe = recipe.subspan(12);
     const auto stored = recipe.first(std::min<size_t>({recipe.size(), head.plain, size_t{64}}));
     recipe = recipe.subspan(stored.size());
@@ -40,7 +42,8 @@ Bytes make_stream(std::span<const std::byte> recipe, bool with_index) {
     stream.insert(stream.end(), stored.begin(), stored.end());
   }
   if (with_index)
-    if (const auto index = table.encode_index(std::ssize(stream))) stream.insert(stream.end(), index->begin(), index->end());
+    if (const auto index = table.encode_index(std::ssize(stream)))
+      stream.insert(stream.end(), index->begin(), index->end());
   return stream;
 }
 
@@ -48,10 +51,14 @@ void read_ranges(PlainFile& file, const Bytes& all) {
   const layout::ChunkGeometry chunks = file.geometry(0);
   const BlockSizes sizes = file.sizes_of(0);
   int64_t before = 0;
-  for (int64_t b = 0; b < std::min<int64_t>(sizes.count, 20) && before < std::ssize(all); before += sizes[b++]) {
-    Bytes middle(static_cast<size_t>(std::min<int64_t>({sizes[b] / 3, 1000, std::ssize(all) - before - sizes[b] / 3})));
+  for (int64_t b = 0; b < std::min<int64_t>(sizes.count, 20) && before < std::ssize(all);
+       before += sizes[b++]) {
+    Bytes middle(static_cast<size_t>(
+        std::min<int64_t>({sizes[b] / 3, 1000, std::ssize(all) - before - sizes[b] / 3})));
     const size_t got = file.read_at(middle, chunks.offset(b) + sizes[b] / 3);
-    require(got == middle.size() && std::ranges::equal(middle, std::span(all).subspan(static_cast<size_t>(before + sizes[b] / 3), got)),
+    require(got == middle.size() &&
+                std::ranges::equal(middle,
+                                   std::span(all).subspan(static_cast<size_t>(before + sizes[b] / 3), got)),
             "a range holds what reading from the begin finds there");
   }
 }
@@ -61,7 +68,8 @@ void read_ranges(PlainFile& file, const Bytes& all) {
 void fuzz_streams(std::span<const std::byte> input) {
   if (input.empty()) return;
   const auto options = static_cast<uint8_t>(input[0]);
-  const Bytes stream = options & 2 ? make_stream(input.subspan(1), options & 4) : Bytes(input.begin() + 1, input.end());
+  const Bytes stream =
+      options & 2 ? make_stream(input.subspan(1), options & 4) : Bytes(input.begin() + 1, input.end());
   static const auto raw = std::make_shared<SpanFile>("m");
   raw->set(stream);
   const int64_t size = std::ssize(stream);
@@ -69,8 +77,11 @@ void fuzz_streams(std::span<const std::byte> input) {
   const MemoryBound bound(MemoryBound::for_files(size) + most_read);
   try {
     const auto file = std::make_shared<PlainFile>(raw, std::vector{StoredTask{0, chunks, (options & 1) != 0}},
-                                                  [&](ReadStream& stored, size_t) { stored.load(raw, chunks, {&size, 1, 1}, {}); });
-    require(file->frames(0).frames().size() * format::frame_head_size <= stream.size(), "no more frames than there is room for");
+                                                  [&](ReadStream& stored, size_t) {
+                                                    stored.load(raw, chunks, {&size, 1, 1}, {});
+                                                  });
+    require(file->frames(0).frames().size() * format::frame_head_size <= stream.size(),
+            "no more frames than there is room for");
     ReadStream plain;
     plain.set_max_buffer(64 << 10);
     plain.load(file, file->geometry(0), file->sizes_of(0), {});

@@ -1,7 +1,8 @@
 // targets: what the fuzzers run on any bytes, and the ordinary tests on those of the corpus.
 //
-// A target returns for every input. It throws a Contradiction for an answer that contradicts another one, and aborts when
-// an answer takes more memory than the input justifies (memory_bound.hpp); sanitizers find the rest.
+// A target returns for every input. It throws a Contradiction for an answer that contradicts another one, and
+// aborts when an answer takes more memory than the input justifies (memory_bound.hpp); sanitizers find the
+// rest.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,14 @@
 namespace sheaf::fuzz {
 
 // Single structures in memory, hundred thousand a second.
-void fuzz_header(std::span<const std::byte> input);    // META1, extension, pointers, arrays, stripe identities
-void fuzz_trailer(std::span<const std::byte> input);   // footer, table of sections, groups
-void fuzz_mapping(std::span<const std::byte> input);   // arrays, block table, mapping and their checksums
-void fuzz_slots(std::span<const std::byte> input);     // header and slots of journals
-void fuzz_frames(std::span<const std::byte> input);    // heads, tables, indices, codecs
-void fuzz_records(std::span<const std::byte> input);   // key-value records of a recipe
-void fuzz_words(std::span<const std::byte> input);     // names, open modes, hints, tables of files, names of striped files
+void fuzz_header(std::span<const std::byte> input);   // META1, extension, pointers, arrays, stripe identities
+void fuzz_trailer(std::span<const std::byte> input);  // footer, table of sections, groups
+void fuzz_mapping(std::span<const std::byte> input);  // arrays, block table, mapping and their checksums
+void fuzz_slots(std::span<const std::byte> input);    // header and slots of journals
+void fuzz_frames(std::span<const std::byte> input);   // heads, tables, indices, codecs
+void fuzz_records(std::span<const std::byte> input);  // key-value records of a recipe
+void fuzz_words(
+    std::span<const std::byte> input);  // names, open modes, hints, tables of files, names of striped files
 void fuzz_messages(std::span<const std::byte> input);  // requests to I/O listeners, lists of pieces
 // Streams and whole files.
 void fuzz_keyval(std::span<const std::byte> input);    // a stream of key-value records
@@ -26,7 +28,7 @@ void fuzz_streams(std::span<const std::byte> input);   // a stream of frames
 void fuzz_journal(std::span<const std::byte> input);   // an unclosed file and its journal
 void fuzz_metadata(std::span<const std::byte> input);  // packed files: the metadata of each by itself
 void fuzz_readers(std::span<const std::byte> input);   // packed files: every way of reading
-void fuzz_tools(std::span<const std::byte> input);     // packed files: verify, dump, info, split, defrag, append
+void fuzz_tools(std::span<const std::byte> input);  // packed files: verify, dump, info, split, defrag, append
 
 struct Target {
   const char* name;
@@ -34,11 +36,13 @@ struct Target {
   void (*run)(std::span<const std::byte>);
 };
 inline constexpr Target targets[] = {
-    {"header", "header", fuzz_header},    {"trailer", "trailer", fuzz_trailer}, {"mapping", "mapping", fuzz_mapping},
-    {"slots", "slots", fuzz_slots},       {"frames", "frames", fuzz_frames},    {"records", "records", fuzz_records},
+    {"header", "header", fuzz_header},    {"trailer", "trailer", fuzz_trailer},
+    {"mapping", "mapping", fuzz_mapping}, {"slots", "slots", fuzz_slots},
+    {"frames", "frames", fuzz_frames},    {"records", "records", fuzz_records},
     {"words", "words", fuzz_words},       {"messages", "messages", fuzz_messages},
-    {"keyval", "keyval", fuzz_keyval},    {"streams", "streams", fuzz_streams}, {"journal", "journal", fuzz_journal},
-    {"metadata", "files", fuzz_metadata}, {"readers", "files", fuzz_readers},   {"tools", "files", fuzz_tools},
+    {"keyval", "keyval", fuzz_keyval},    {"streams", "streams", fuzz_streams},
+    {"journal", "journal", fuzz_journal}, {"metadata", "files", fuzz_metadata},
+    {"readers", "files", fuzz_readers},   {"tools", "files", fuzz_tools},
 };
 
 // No std::exception: nothing in the library may catch it.

@@ -7,16 +7,16 @@
 
 #include "cli/commands.hpp"
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/defrag.hpp"
-#include "multifile/keyval_check.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
-#include "storage/shared_handles.hpp"
+#include "keyval/keyval_check.hpp"
+#include "set/mapped_writer.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::fuzz {
 
@@ -76,8 +76,8 @@ void split_all(MemoryStore& store, const Multifile& m, const Contents& contents)
   }
 }
 
-void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents, const ReadSettings& settings,
-                bool sound) {
+void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents,
+                const ReadSettings& settings, bool sound) {
   // Under the name that the readers open.
   WorkProgress progress;
   const DefragRequest request{"defragmented", 1, false};
@@ -89,13 +89,14 @@ void defragment(MemoryStore& inner, const Multifile& m, const Contents& contents
   store.set_contents("m", inner.contents("defragmented"));
   require(verify(store, "m", true, progress).ok(), "a defragmented multifile is sound");
   const Outcome again = read_serially(store, settings);
-  require(!again.error && again.contents.tasks.size() >= contents.tasks.size(), "a defragmented multifile is readable");
+  require(!again.error && again.contents.tasks.size() >= contents.tasks.size(),
+          "a defragmented multifile is readable");
   require_same(contents, again.contents, "defragmented");
 }
 
 // `sound`: nothing is wrong with the multifile, and no two tasks share bytes.
-void append(MemoryStore& inner, const PackedFiles& files, const Contents& contents, const ReadSettings& settings,
-            bool sound) {
+void append(MemoryStore& inner, const PackedFiles& files, const Contents& contents,
+            const ReadSettings& settings, bool sound) {
   const auto image = [&] {
     std::vector<Bytes> all;
     if (std::ranges::all_of(files.files, [](const PackedFile& f) { return f.size() < most_data; }))
@@ -113,7 +114,8 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
   run_fibers(options, [&](Comm& comm) {
     std::optional<MappedWriter> writer;
     (void)attempt([&] {
-      writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"m", true, {}}, 0}, mode_of("append", settings));
+      writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"m", true, {}}, 0},
+                     mode_of("append", settings));
     });
     if (!writer) return;
     ++opened;
@@ -139,7 +141,8 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
     require(found != again.contents.tasks.end(), "all tasks are there after appending");
     Bytes expected = old.bytes;
     const bool grown = std::ranges::find(appended, task) != appended.end();
-    if (grown && old.length == std::ssize(old.bytes)) expected.insert(expected.end(), more.begin(), more.end());
+    if (grown && old.length == std::ssize(old.bytes))
+      expected.insert(expected.end(), more.begin(), more.end());
     expected.resize(std::min<size_t>(expected.size(), static_cast<size_t>(most_bytes)));
     require(found->second.bytes == expected, "bytes after appending, task " + std::to_string(task));
     require(found->second.length == old.length + (grown ? std::ssize(more) : 0), "length after appending");
@@ -167,7 +170,8 @@ void fuzz_tools(std::span<const std::byte> input) {
     require(!report.ok(), "verify finds what makes a multifile unreadable");
   } else {
     // Notes tell of blocks that reach into other chunks.
-    const bool sound = report.ok() && std::ranges::all_of(report.files, [](const FileReport& f) { return f.notes.empty(); });
+    const bool sound =
+        report.ok() && std::ranges::all_of(report.files, [](const FileReport& f) { return f.notes.empty(); });
     if (report.ok()) require(serial.contents.failures.empty(), "a multifile that verify likes can be read");
     print_everything(*m);
     if (is_small) {

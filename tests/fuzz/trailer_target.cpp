@@ -1,5 +1,6 @@
-// The trailer of a file with checksums: footer, table of sections, groups. Bit 0 of the first byte: magic, place and hash are
-// put right first, so that what is behind the checksum is reached; bit 1: the table is cut off.
+// The trailer of a file with checksums: footer, table of sections, groups. Bit 0 of the first byte: magic,
+// place and hash are put right first, so that what is behind the checksum is reached; bit 1: the table is cut
+// off.
 #include <algorithm>
 #include <cstring>
 
@@ -25,19 +26,22 @@ int64_t make_sound(Bytes& bytes, int64_t before) {
   store<int64_t>(footer.data(), before, ByteOrder::little);
   store<uint32_t>(footer.data() + 8, sections, ByteOrder::little);
   std::memcpy(footer.data() + 56, "SheafEnd", 8);
-  store<uint64_t>(footer.data() + 48, format::hash_of(std::span(bytes).first(bytes.size() - 16)), ByteOrder::little);
+  store<uint64_t>(footer.data() + 48, format::hash_of(std::span(bytes).first(bytes.size() - 16)),
+                  ByteOrder::little);
   return before;
 }
 
 void check(const format::Trailer& t) {
   for (const format::Section& s : t.sections) {
-    require(s.offset >= t.plain_end && s.length >= 0 && s.offset <= t.table - s.length, "sections lie in front of the table");
+    require(s.offset >= t.plain_end && s.length >= 0 && s.offset <= t.table - s.length,
+            "sections lie in front of the table");
     require(t.find(s.kind) == &s, "no section occurs twice");
   }
   const Bytes again = format::encode(t);
   const format::Trailer same = format::decode_trailer(again, t.end(), "m");
   require(same.sections.size() == t.sections.size() && same.pointer.varheader == t.pointer.varheader &&
-              same.pointer.maxblocks == t.pointer.maxblocks && same.identity == t.identity && same.plain_end == t.plain_end,
+              same.pointer.maxblocks == t.pointer.maxblocks && same.identity == t.identity &&
+              same.plain_end == t.plain_end,
           "a trailer is encoded as it was decoded");
 }
 
@@ -49,7 +53,8 @@ void decode_sums(Recipe& recipe) {
   const uint32_t piece = 1 + static_cast<uint32_t>(recipe.number()) % format::largest_piece;
   const int64_t sums = format::sums_of_block(used, chunk, piece);
   const int64_t bytes = std::min(used, chunk);
-  require(sums >= bytes / piece && sums - bytes / piece <= 1 && (sums > 0) == (bytes > 0), "checksums of a block");
+  require(sums >= bytes / piece && sums - bytes / piece <= 1 && (sums > 0) == (bytes > 0),
+          "checksums of a block");
 }
 
 }  // namespace
@@ -68,7 +73,8 @@ void fuzz_trailer(std::span<const std::byte> input) {
   try {
     const auto head = format::decode_footer(std::span(bytes).last<footer_size>(), size, "m");
     if (!head) return require(!sound, "a sound footer is one");
-    require(head->table >= format::fixed_size && head->table <= size - footer_size, "the table lies in the file");
+    require(head->table >= format::fixed_size && head->table <= size - footer_size,
+            "the table lies in the file");
     const size_t cut = options & 2 ? std::min(bytes.size(), size_t{options} / 8) : 0;
     check(format::decode_trailer(std::span(bytes).subspan(cut), size, "m"));
     require(cut == 0, "a trailer that is cut off is none");

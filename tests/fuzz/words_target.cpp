@@ -1,13 +1,13 @@
-// What users and MPI programs write: names, open modes, hints, tables of physical files, names of striped files. The first
-// byte chooses.
+// What users and MPI programs write: names, open modes, hints, tables of physical files, names of striped
+// files. The first byte chooses.
 #include <algorithm>
 #include <string>
 
+#include "creation/file_table.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
-#include "multifile/file_table.hpp"
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 #include "sharedfile/hints.hpp"
 #include "stripedfile/stripe_name.hpp"
 
@@ -44,8 +44,9 @@ void set_hints(std::string_view text) {
     text = text.substr(std::min(end + 1, text.size()));
     hints.set(key, value);
   }
-  require(hints.aggregators >= 0 && hints.buffer_size >= 0 && hints.block_size >= 0 && hints.sieve_write_size > 0 &&
-              hints.sieve_read_size > 0 && hints.striping_unit >= 0 && hints.striping_factor >= 0,
+  require(hints.aggregators >= 0 && hints.buffer_size >= 0 && hints.block_size >= 0 &&
+              hints.sieve_write_size > 0 && hints.sieve_read_size > 0 && hints.striping_unit >= 0 &&
+              hints.striping_factor >= 0,
           "limits of the hints");
   Hints again;
   for (const auto& [key, value] : hints.words()) again.set(key, value);
@@ -65,9 +66,13 @@ void ask_config_list(std::string_view text) {
 
 void parse_stripes(std::string_view text) {
   const StripeName name = parse_stripe_name(text);
-  require(!name.subfiles.empty() && name.subfiles.size() <= most_subfiles && name.unit >= 0, "limits of a stripe name");
+  require(!name.subfiles.empty() && name.subfiles.size() <= most_subfiles && name.unit >= 0,
+          "limits of a stripe name");
   const std::string plain = name.text();
-  if (std::ranges::any_of(name.subfiles, [](const SubfilePlace& p) { return p.path.find_first_of(";\n\t ") != std::string::npos; })) return;
+  if (std::ranges::any_of(name.subfiles, [](const SubfilePlace& p) {
+        return p.path.find_first_of(";\n\t ") != std::string::npos;
+      }))
+    return;
   if (is_stripe_path(plain)) return;  // a host of this name
   require(parse_stripe_name(plain).subfiles == name.subfiles, "a stripe name is written as it was read");
 }
@@ -79,15 +84,22 @@ void fuzz_words(std::span<const std::byte> input) {
   const uint8_t kind = recipe.byte();
   const std::string_view text(reinterpret_cast<const char*>(recipe.rest().data()), recipe.rest().size());
   // What follows the last semicolon of a stripe name goes to the end of every path.
-  const MemoryBound bound(MemoryBound::for_structure(4 * std::ssize(input)) + std::ssize(input) * std::ssize(input));
+  const MemoryBound bound(MemoryBound::for_structure(4 * std::ssize(input)) +
+                          std::ssize(input) * std::ssize(input));
   try {
     switch (kind % 6) {
-      case 0: return parse_modes(text);
-      case 1: return parse_a_table(text, kind / 6);
-      case 2: return set_hints(text);
-      case 3: return ask_config_list(text);
-      case 4: return parse_stripes(text);
-      default: return require(format::physical_name(text, kind).size() < format::prefix_size, "length of a name");
+      case 0:
+        return parse_modes(text);
+      case 1:
+        return parse_a_table(text, kind / 6);
+      case 2:
+        return set_hints(text);
+      case 3:
+        return ask_config_list(text);
+      case 4:
+        return parse_stripes(text);
+      default:
+        return require(format::physical_name(text, kind).size() < format::prefix_size, "length of a name");
     }
   } catch (const Error& e) {
     require(e.what()[0] != '\0', "an error has a message");

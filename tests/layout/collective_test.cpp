@@ -14,14 +14,15 @@ namespace {
 std::vector<int64_t> firsts(const std::vector<int64_t>& requests, int64_t average) {
   GroupPass pass;
   std::vector<int64_t> result;
-  for (size_t t = 0; t < requests.size(); ++t) result.push_back(pass.add(static_cast<int64_t>(t), requests[t], average));
+  for (size_t t = 0; t < requests.size(); ++t)
+    result.push_back(pass.add(static_cast<int64_t>(t), requests[t], average));
   return result;
 }
 
 TEST(CollectiveLayout, AverageOfACollector) {
   EXPECT_EQ(bytes_per_collector(0, 4, 512, 2), 0);
-  EXPECT_EQ(bytes_per_collector(1200, 6, 256, 3), 768);   // two collectors
-  EXPECT_EQ(bytes_per_collector(200, 2, 64, 2), 256);     // one
+  EXPECT_EQ(bytes_per_collector(1200, 6, 256, 3), 768);    // two collectors
+  EXPECT_EQ(bytes_per_collector(200, 2, 64, 2), 256);      // one
   EXPECT_EQ(bytes_per_collector(1200, 6, 4096, 3), 4096);  // more collectors than blocks
   EXPECT_EQ(bytes_per_collector(64 * 4096, 64, 4096, 0), 8 * 4096);
   EXPECT_EQ(bytes_per_collector(1024 * 4096, 1024, 4096, 0), 32 * 4096);
@@ -60,17 +61,21 @@ TEST(CollectiveLayout, TheWayBackCompletesGroups) {
   }
   GroupPassBack back;
   for (int64_t t = 4; t >= 0; --t) back.complete(t, places[static_cast<size_t>(t)]);
-  const std::vector<std::vector<int64_t>> expected{{0, 2, 0, 0}, {0, 2, 0, 0}, {2, 1, 900, 1}, {3, 2, 10, 2}, {3, 2, 10, 2}};
+  const std::vector<std::vector<int64_t>> expected{
+      {0, 2, 0, 0}, {0, 2, 0, 0}, {2, 1, 900, 1}, {3, 2, 10, 2}, {3, 2, 10, 2}};
   for (size_t t = 0; t < 5; ++t) {
-    EXPECT_EQ((std::vector<int64_t>{places[t].first, places[t].size, places[t].sum, places[t].number}), expected[t]);
+    EXPECT_EQ((std::vector<int64_t>{places[t].first, places[t].size, places[t].sum, places[t].number}),
+              expected[t]);
     EXPECT_EQ(places[t].count, 3);
   }
 }
 
 TEST(CollectiveLayout, CollectorsTakeTheirShareOfTheNodes) {
   const std::vector<int64_t> dealt{0, 1, 2, 3};  // a task on each node
-  for (int64_t file = 0; file < 4; ++file) EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, 0, 1}, file, 4), file);
-  for (int64_t group = 0; group < 8; ++group) EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, group, 8}, 0, 1), group / 2);
+  for (int64_t file = 0; file < 4; ++file)
+    EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, 0, 1}, file, 4), file);
+  for (int64_t group = 0; group < 8; ++group)
+    EXPECT_EQ(choose_collector(dealt, 4, {0, 4, 0, group, 8}, 0, 1), group / 2);
   EXPECT_EQ(choose_collector(std::vector<int64_t>{5, 5, 6, 6}, 10, {0, 4, 0, 9, 10}, 0, 1), 2);
   EXPECT_EQ(choose_collector(std::vector<int64_t>{7}, 10, {0, 1, 0, 0, 1}, 0, 1), 0);
 }

@@ -34,12 +34,14 @@ std::vector<TaskRun> random_runs(std::mt19937_64& random, bool some_empty) {
   for (size_t r = 0; r < runs.size(); ++r) {
     runs[r].host = static_cast<int64_t>(r);
     for (size_t t = 1 + random() % 4; t > 0; --t)
-      runs[r].chunks.push_back(some_empty && random() % 4 == 0 ? 0 : static_cast<int64_t>(random() % 200'000));
+      runs[r].chunks.push_back(some_empty && random() % 4 == 0 ? 0
+                                                               : static_cast<int64_t>(random() % 200'000));
   }
   return runs;
 }
 
-// Enlarged runs: in all rounds, no unit has bytes of two of them, and none those of the header's task with others.
+// Enlarged runs: in all rounds, no unit has bytes of two of them, and none those of the header's task with
+// others.
 TEST(Regions, EnlargedRunsBeginAndEndAtUnits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 500; ++i) {

@@ -33,7 +33,8 @@ TEST(Stripes, EveryByteLivesInOnePlace) {
         EXPECT_EQ(stripes.logical(subfile, size), offset);
         ++size;
         EXPECT_EQ(stripes.logical_size(subfile, size), offset + 1);
-        for (int64_t s = 0; s < count; ++s) EXPECT_EQ(stripes.subfile_size(s, offset + 1), sizes[static_cast<size_t>(s)]);
+        for (int64_t s = 0; s < count; ++s)
+          EXPECT_EQ(stripes.subfile_size(s, offset + 1), sizes[static_cast<size_t>(s)]);
       }
     }
 }

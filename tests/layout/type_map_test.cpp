@@ -48,19 +48,27 @@ class Types {
  public:
   explicit Types(uint32_t seed) : random_(seed) {}
 
-  int64_t number(int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(random_); }
+  int64_t number(int64_t from, int64_t to) {
+    return std::uniform_int_distribution<int64_t>(from, to)(random_);
+  }
 
   // `forward`: only types that never go back.
   Both any(int depth, bool forward) {
     if (depth == 0) return elementary();
     const Both child = any(depth - 1, forward);
     switch (number(0, 5)) {
-      case 0: return vector(number(0, 3), number(0, 3), child, forward);
-      case 1: return indexed(child, forward);
-      case 2: return structure(child, any(depth - 1, forward), forward);
-      case 3: return subarray(child);
-      case 4: return resized(child, forward);
-      default: return vector(1, number(1, 4), child, forward);
+      case 0:
+        return vector(number(0, 3), number(0, 3), child, forward);
+      case 1:
+        return indexed(child, forward);
+      case 2:
+        return structure(child, any(depth - 1, forward), forward);
+      case 3:
+        return subarray(child);
+      case 4:
+        return resized(child, forward);
+      default:
+        return vector(1, number(1, 4), child, forward);
     }
   }
 
@@ -97,7 +105,9 @@ class Types {
       lengths.push_back(equal ? 1 : number(0, 3));
       places.push_back(at);
       place(result.model, child.model, lengths.back(), at, first);
-      at = number(0, 2) == 0 ? at + lengths.back() * child.model.extent() : forward ? at + step(child, lengths.back(), true) : number(-40, 40);
+      at = number(0, 2) == 0 ? at + lengths.back() * child.model.extent()
+           : forward         ? at + step(child, lengths.back(), true)
+                             : number(-40, 40);
     }
     result.map = TypeMap::indexed(lengths, places, child.map);
     return result;
@@ -131,7 +141,9 @@ class Types {
     }
     const bool row_major = number(0, 1) != 0;
     Both result{TypeMap::subarray(sizes, parts, starts, row_major, child.map), {}};
-    const auto in = [&](const std::vector<int64_t>& v, size_t d) { return v[row_major ? dimensions - 1 - d : d]; };
+    const auto in = [&](const std::vector<int64_t>& v, size_t d) {
+      return v[row_major ? dimensions - 1 - d : d];
+    };
     std::vector<int64_t> index(dimensions, 0);
     const bool empty = std::ranges::find(parts, 0) != parts.end();
     int64_t all = 1;
@@ -146,8 +158,10 @@ class Types {
       place(result.model, child.model, 1, at * child.model.extent(), ignored);
       more = false;
       for (size_t d = 0; d < dimensions && !more; ++d) {
-        if (++index[d] < in(parts, d)) more = true;
-        else index[d] = 0;
+        if (++index[d] < in(parts, d))
+          more = true;
+        else
+          index[d] = 0;
       }
     }
     result.model.lower = 0;
@@ -158,7 +172,9 @@ class Types {
   Both resized(const Both& child, bool forward) {
     Both result = child;
     result.model.lower = forward ? 0 : number(-5, 5);
-    result.model.upper = result.model.lower + (forward ? std::max(child.model.upper, child.model.extent()) + number(0, 9) : number(-10, 40));
+    result.model.upper =
+        result.model.lower +
+        (forward ? std::max(child.model.upper, child.model.extent()) + number(0, 9) : number(-10, 40));
     result.map = child.map.resized(result.model.lower, result.model.extent());
     return result;
   }
@@ -202,20 +218,23 @@ TEST(TypeMap, KnowsWhetherItNeverGoesBack) {
     Types types(seed);
     const auto [map, model] = types.any(static_cast<int>(types.number(0, 3)), types.number(0, 3) != 0);
     const auto all = repeated(model, 3);
-    const bool rises = std::ranges::adjacent_find(all, std::greater_equal<int64_t>()) == all.end() && (all.empty() || all[0] >= 0);
+    const bool rises = std::ranges::adjacent_find(all, std::greater_equal<int64_t>()) == all.end() &&
+                       (all.empty() || all[0] >= 0);
     ASSERT_EQ(map.is_ordered(), rises);
     ASSERT_TRUE(!rises || map.is_ordered(true));
     ordered += rises;
     overlapping += !rises && map.is_ordered(true);
     const auto one = repeated(model, 1);
-    const bool one_rises = std::ranges::adjacent_find(one, std::greater_equal<int64_t>()) == one.end() && (one.empty() || one[0] >= 0);
+    const bool one_rises = std::ranges::adjacent_find(one, std::greater_equal<int64_t>()) == one.end() &&
+                           (one.empty() || one[0] >= 0);
     ASSERT_EQ(map.rises(), one_rises);
     ASSERT_TRUE(!one_rises || map.set_apart().is_ordered());
     interleaved += one_rises && !rises;
     if (!one_rises || all.empty() || model.extent() <= 0) continue;
     // A fourth instance would begin at 3 extents.
     for (int64_t offset = 0; offset < 3 * model.extent() + one[0]; ++offset)
-      ASSERT_EQ(map.bytes_below(offset), std::ranges::count_if(all, [&](int64_t at) { return at < offset; })) << offset;
+      ASSERT_EQ(map.bytes_below(offset), std::ranges::count_if(all, [&](int64_t at) { return at < offset; }))
+          << offset;
   }
   EXPECT_GT(ordered, 1000);
   EXPECT_GT(overlapping, 10);

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "comm/comm_contract.hpp"
-#include "comm/mpi_comm.hpp"
-#include "comm/mpi_comm_pieces.hpp"
 #include "comm/shared_memory.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "comm_mpi/mpi_comm_pieces.hpp"
 
 namespace {
 
@@ -53,7 +53,8 @@ void check_bad_pieces() {
   require(refused, "scatter: bad pieces are refused on all ranks");
 }
 
-// Memory that a group has shared stays for the next one of the same tasks, until that shares it for something else.
+// Memory that a group has shared stays for the next one of the same tasks, until that shares it for something
+// else.
 void check_kept_memory() {
   constexpr uint64_t label = 77;
   const auto begin = [] {
@@ -71,7 +72,8 @@ void check_kept_memory() {
   {
     const auto comm = begin();
     const auto memory = comm->kept_memory();
-    require(memory != nullptr && memory->label() == label && memory->bytes()[9999] == std::byte{5}, "what was left in memory is kept");
+    require(memory != nullptr && memory->label() == label && memory->bytes()[9999] == std::byte{5},
+            "what was left in memory is kept");
     require(comm->split(0, 0)->kept_memory() == nullptr, "a group that is split keeps no memory");
   }
   require(begin()->share_memory(10)->label() == 0, "memory that is shared anew has no label");

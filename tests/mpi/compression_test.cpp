@@ -1,5 +1,5 @@
-// Compressed multifiles under MPI: plain and collective calls, one file and several, programs that ask for a FILE*, append,
-// duplicates, and damage that all ranks learn of.
+// Compressed multifiles under MPI: plain and collective calls, one file and several, programs that ask for a
+// FILE*, append, duplicates, and damage that all ranks learn of.
 #include <fstream>
 
 #include "mpi/sion_mpi_case.hpp"
@@ -34,14 +34,17 @@ void collective_calls() {
       int sid = open();
       require(sid >= 0, "open for collective writing");
       for (int64_t at = 0; at < 5 * bytes; at += bytes)
-        require(sion_coll_fwrite(&data[static_cast<size_t>(at)], 1, static_cast<size_t>(bytes), sid) == static_cast<size_t>(bytes), "coll_fwrite");
+        require(sion_coll_fwrite(&data[static_cast<size_t>(at)], 1, static_cast<size_t>(bytes), sid) ==
+                    static_cast<size_t>(bytes),
+                "coll_fwrite");
       sheaf::test::close(sid);
       Open reading;
       reading.mode = "rb,collective";
       sid = reading();
       require(sid >= 0, "open for collective reading");
       std::vector<std::byte> found(data.size());
-      require(sion_coll_fread(found.data(), 1, found.size(), sid) == found.size() && found == data, "coll_fread");
+      require(sion_coll_fread(found.data(), 1, found.size(), sid) == found.size() && found == data,
+              "coll_fread");
       require(sion_feof(sid) == 1, "end");
       sheaf::test::close(sid);
     }
@@ -92,7 +95,9 @@ void appending() {
   require(found == data, "both parts");
   const int twin = sion_dup(sid, SION_DUP_ALL, 0, 0);
   require(twin >= 0 && sion_seek(twin, me, SION_ABSOLUTE_POS, 1690) == 1, "a duplicate");
-  require(sion_fread(found.data(), 1, 20, twin) == 20 && std::equal(found.begin(), found.begin() + 20, data.begin() + 1690), "read by it");
+  require(sion_fread(found.data(), 1, 20, twin) == 20 &&
+              std::equal(found.begin(), found.begin() + 20, data.begin() + 1690),
+          "read by it");
   require(sion_dedup(twin) == 1, "dedup");
   sheaf::test::close(sid);
 }
@@ -121,14 +126,18 @@ void damage() {
   require(read >= 0, "the index tells where the frames are");
   std::vector<std::byte> found(9000);
   const size_t got = sion_fread(found.data(), 1, 9000, read);
-  require(me == size - 1 ? got == 0 && std::strstr(sheaf_last_error(), "task") : got == 9000 && found == data, "damage of one task");
+  require(me == size - 1 ? got == 0 && std::strstr(sheaf_last_error(), "task") : got == 9000 && found == data,
+          "damage of one task");
   sheaf::test::close(read);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_all(argc, argv, {{"streams", streams_in_one_file_and_in_several}, {"collective calls", collective_calls},
-                              {"the program's stream", a_program_that_uses_its_stream}, {"appending", appending},
-                              {"damage", damage}});
+  return run_all(argc, argv,
+                 {{"streams", streams_in_one_file_and_in_several},
+                  {"collective calls", collective_calls},
+                  {"the program's stream", a_program_that_uses_its_stream},
+                  {"appending", appending},
+                  {"damage", damage}});
 }

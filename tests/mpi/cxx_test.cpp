@@ -1,5 +1,5 @@
-// The C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all holds, else says what does
-// not and aborts.
+// The C++ interfaces under a real MPI: sheaf::mpi and the class of SIONlib. Returns 0 if all holds, else says
+// what does not and aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -29,7 +29,8 @@ std::vector<int> content(int task) {
 
 void streams_keep_what_was_written(int files) {
   {
-    sheaf::mpi::MultifileWriter out(path, MPI_COMM_WORLD, {.chunk_size = 256, .files = files, .block_size = 256});
+    sheaf::mpi::MultifileWriter out(path, MPI_COMM_WORLD,
+                                    {.chunk_size = 256, .files = files, .block_size = 256});
     require(out.task() == me && out.files() == files && out.block_size() == 256, "facts of the writer");
     out.write(content(me));
     out.write(me);
@@ -80,7 +81,8 @@ void the_class_of_sionlib() {
   out.setChunkSize(100);
   out.setLocalCommunicator(MPI_COMM_NULL);
   out.setGlobalCommunicator(MPI_COMM_WORLD);
-  require(out.getLocalCommunicator() == MPI_COMM_NULL && out.getGlobalCommunicator() == MPI_COMM_WORLD, "communicators");
+  require(out.getLocalCommunicator() == MPI_COMM_NULL && out.getGlobalCommunicator() == MPI_COMM_WORLD,
+          "communicators");
   out.open();
   require(out.getReturnCode() == out.getSid() && out.getSid() >= 0, "open");
   require(out.getNewSionFileName() == path && out.getGlobalRank() == me, "name of the physical file");

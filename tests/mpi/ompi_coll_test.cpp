@@ -1,5 +1,6 @@
-// Collective writing and reading in hybrid programs under a real MPI, two threads per process, MPI_THREAD_FUNNELED. Between
-// the calls the threads meet in barriers of OpenMP, where nobody serves the library. Returns 0 if all is right.
+// Collective writing and reading in hybrid programs under a real MPI, two threads per process,
+// MPI_THREAD_FUNNELED. Between the calls the threads meet in barriers of OpenMP, where nobody serves the
+// library. Returns 0 if all is right.
 #include <mpi.h>
 #include <omp.h>
 #include <unistd.h>
@@ -24,8 +25,8 @@ int size = 1;
 
 void require(bool holds, const char* what, int line) {
   if (holds) return;
-  std::fprintf(stderr, "ompi_coll_test: rank %d of %d, thread %d, line %d: %s (%s)\n", me, size, omp_get_thread_num(), line,
-               what, sheaf_last_error());
+  std::fprintf(stderr, "ompi_coll_test: rank %d of %d, thread %d, line %d: %s (%s)\n", me, size,
+               omp_get_thread_num(), line, what, sheaf_last_error());
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 #define REQUIRE(condition) require(condition, #condition, __LINE__)
@@ -35,7 +36,8 @@ int task() { return me * threads + omp_get_thread_num(); }
 int open(const std::string& name, const char* mode, sion_int64 chunk, sion_int32 block, int files = 1) {
   const MPI_Comm none = MPI_COMM_NULL;
   int global = -1;
-  return sion_paropen_ompi(name.c_str(), mode, &files, MPI_COMM_WORLD, &none, &chunk, &block, &global, nullptr, nullptr);
+  return sion_paropen_ompi(name.c_str(), mode, &files, MPI_COMM_WORLD, &none, &chunk, &block, &global,
+                           nullptr, nullptr);
 }
 
 void meet() {
@@ -50,8 +52,8 @@ void read_all(const std::string& name, const char* mode, size_t bytes) {
   for (size_t piece = 1; all.size() < bytes; piece = 3 * piece + 1) {
     std::vector<std::byte> part(std::min(piece, bytes - all.size()));
     const bool alone = piece % 5 == 3 && task() == 1;
-    REQUIRE((alone ? sion_fread : sion_coll_fread)(part.data(), 1, alone ? part.size() / 2 : part.size(), sid) ==
-            (alone ? part.size() / 2 : part.size()));
+    REQUIRE((alone ? sion_fread : sion_coll_fread)(part.data(), 1, alone ? part.size() / 2 : part.size(),
+                                                   sid) == (alone ? part.size() / 2 : part.size()));
     if (alone) {
       const size_t rest = part.size() - part.size() / 2;
       REQUIRE(sion_coll_fread(part.data() + part.size() / 2, 1, rest, sid) == rest);
@@ -66,7 +68,8 @@ void read_all(const std::string& name, const char* mode, size_t bytes) {
 }
 
 // Every task writes `bytes` in calls of about `piece`, none in some; task 1 sometimes on its own.
-void check_sizes(const std::string& name, const char* mode, size_t piece, int calls, sion_int64 chunk, int files) {
+void check_sizes(const std::string& name, const char* mode, size_t piece, int calls, sion_int64 chunk,
+                 int files) {
   const int sid = open(name, mode, chunk, 4096, files);
   REQUIRE(sid >= 0);
   int64_t done = 0;
@@ -124,7 +127,8 @@ void check_failures(const std::string& name) {
   REQUIRE(sion_parclose_ompi(none) == 1);
 }
 
-// Only the first thread of a process begins a group: without that, every task with 1000 bytes would be alone at blocks of 512.
+// Only the first thread of a process begins a group: without that, every task with 1000 bytes would be alone
+// at blocks of 512.
 void check_groups(const std::string& name) {
   const int sid = open(name, "bw,collective,collsize=1", 1000, 512);
   REQUIRE(sid >= 0);
@@ -134,7 +138,8 @@ void check_groups(const std::string& name) {
   int files = 1;
   int global = -1;
   const MPI_Comm none = MPI_COMM_NULL;
-  const int again = sion_paropen_ompi(name.c_str(), "br", &files, MPI_COMM_WORLD, &none, &chunk, &block, &global, nullptr, nullptr);
+  const int again = sion_paropen_ompi(name.c_str(), "br", &files, MPI_COMM_WORLD, &none, &chunk, &block,
+                                      &global, nullptr, nullptr);
   REQUIRE(again >= 0);
   REQUIRE(chunk == (omp_get_thread_num() + 1 < threads ? 1000 : 2048 - 1000));
   REQUIRE(sion_parclose_ompi(again) == 1);
@@ -162,8 +167,8 @@ void check_buddies(const std::string& name) {
     int global = -1;
     const MPI_Comm none = MPI_COMM_NULL;
     FILE* stream = nullptr;
-    const int again =
-        sion_paropen_ompi(name.c_str(), "br,buddy", &numfiles, MPI_COMM_WORLD, &none, &chunk, &block, &global, &stream, nullptr);
+    const int again = sion_paropen_ompi(name.c_str(), "br,buddy", &numfiles, MPI_COMM_WORLD, &none, &chunk,
+                                        &block, &global, &stream, nullptr);
     REQUIRE(again >= 0 && stream);
     std::vector<std::byte> found(800);
     REQUIRE(std::fread(found.data(), 1, 300, stream) == 300);
@@ -177,7 +182,8 @@ void check_buddies(const std::string& name) {
   {
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == 0)
-      for (const char* const end : {"", ".000001", "_BUDDY_00", "_BUDDY_00.000001"}) std::remove((name + end).c_str());
+      for (const char* const end : {"", ".000001", "_BUDDY_00", "_BUDDY_00.000001"})
+        std::remove((name + end).c_str());
     MPI_Barrier(MPI_COMM_WORLD);
   }
   meet();
@@ -193,7 +199,8 @@ int main(int argc, char** argv) {
   int process = static_cast<int>(getpid());
   MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
   const char* const parent = std::getenv("TMPDIR");
-  const std::string name = std::string(parent ? parent : "/tmp") + "/sheaf_ompi_coll." + std::to_string(process);
+  const std::string name =
+      std::string(parent ? parent : "/tmp") + "/sheaf_ompi_coll." + std::to_string(process);
   omp_set_dynamic(0);
 #pragma omp parallel num_threads(threads)
   {
@@ -201,7 +208,8 @@ int main(int argc, char** argv) {
     check_sizes(name, "bw,collective", 40, 30, 100, 1);                             // held back, many chunks
     check_sizes(name, "bw,posix,collective,collsize=2", 5000, 60, 1 << 20, files);  // several rounds
     if (size <= 4) {
-      check_sizes(name, "bw,collective,collsize=3", 300'000, 3, 100'000, 1);  // at once, larger than the chunk
+      check_sizes(name, "bw,collective,collsize=3", 300'000, 3, 100'000,
+                  1);  // at once, larger than the chunk
       check_sizes(name, "bw,collective,collsize=100", 9000, 40, 1 << 20, files);
     }
     check_same_size(name);

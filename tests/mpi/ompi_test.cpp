@@ -1,5 +1,5 @@
-// The hybrid calls under a real MPI, three threads per process. Returns 0 if all holds, else says what does not and
-// aborts.
+// The hybrid calls under a real MPI, three threads per process. Returns 0 if all holds, else says what does
+// not and aborts.
 #include <mpi.h>
 #include <omp.h>
 
@@ -41,7 +41,8 @@ int write(const std::string& file, const char* mode, int files, MPI_Comm local, 
   int rank = -1;
   char* name = nullptr;
   int* const numfiles = shared_files ? shared_files : &files;
-  const int sid = sion_paropen_ompi(file.c_str(), mode, numfiles, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr, &name);
+  const int sid = sion_paropen_ompi(file.c_str(), mode, numfiles, MPI_COMM_WORLD, &local, &chunk, &block,
+                                    &rank, nullptr, &name);
   require(sid >= 0, "open to write");
   require(rank == task(), "globalrank");
   require(std::string(name).starts_with(file), "name");
@@ -59,7 +60,8 @@ void read(const std::string& file, int files_expected) {
   int rank = -1;
   int files = 0;
   const MPI_Comm local = MPI_COMM_NULL;
-  const int sid = sion_paropen_ompi(file.c_str(), "rb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr, nullptr);
+  const int sid = sion_paropen_ompi(file.c_str(), "rb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank,
+                                    nullptr, nullptr);
   require(sid >= 0, "open to read");
   require(rank == task() && files == files_expected, "rank and files read");
   std::vector<std::byte> found(static_cast<size_t>(length_of(task())) + 5);
@@ -82,11 +84,13 @@ void check(const char* name, const char* mode, int files, MPI_Comm local, int ex
 // Every thread of a process is in one file.
 void check_placement(const char* name) {
   if (me == 0) {
-    const int sid = sion_open(const_cast<char*>(path(name).c_str()), "rb", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+    const int sid = sion_open(const_cast<char*>(path(name).c_str()), "rb", nullptr, nullptr, nullptr, nullptr,
+                              nullptr, nullptr);
     int count = 0, files = 0;
     sion_int32* mapping = nullptr;
     require(sid >= 0 && sion_get_mapping(sid, &count, &mapping, &files) == 1, "mapping");
-    for (int t = 0; t < count; ++t) require(mapping[2 * t] == mapping[2 * (t / threads * threads)], "threads share a file");
+    for (int t = 0; t < count; ++t)
+      require(mapping[2 * t] == mapping[2 * (t / threads * threads)], "threads share a file");
     require(sion_close(sid) == 1, "close of the serial handle");
   }
 }
@@ -106,7 +110,8 @@ void check_foreign_placement() {
       const int sid = sion_paropen_omp(file.c_str(), mode.c_str(), &chunk, &block, &rank, nullptr, nullptr);
       const int thread = omp_get_thread_num();
       const auto data = content(thread, 0, length_of(thread));
-      require(sid >= 0 && sion_fwrite(data.data(), 1, data.size(), sid) == data.size(), "fwrite by one process");
+      require(sid >= 0 && sion_fwrite(data.data(), 1, data.size(), sid) == data.size(),
+              "fwrite by one process");
       require(sion_parclose_omp(sid) == 1, "close by one process");
     }
   }
@@ -134,7 +139,8 @@ void check_errors() {
     int files = 1, rank = 0;
     const MPI_Comm local = MPI_COMM_NULL;
     const auto open = [&](const char* mode, int* numfiles, const MPI_Comm* lcomm) {
-      return sion_paropen_ompi(path("bad").c_str(), mode, numfiles, MPI_COMM_WORLD, lcomm, &chunk, &block, &rank, nullptr, nullptr);
+      return sion_paropen_ompi(path("bad").c_str(), mode, numfiles, MPI_COMM_WORLD, lcomm, &chunk, &block,
+                               &rank, nullptr, nullptr);
     };
     require(open("wb", &files, &local) == -1, "negative chunk size of one thread");
     chunk = 10;
@@ -148,7 +154,8 @@ void check_errors() {
     require(sion_parclose_ompi(-1) == -1 && sion_parclose_ompi(1 << 20) == -1, "invalid handles");
     const int sid = open("wb", &files, &local);
     require(sid >= 0, "open after errors");
-    require(sion_parclose_ompi(omp_get_thread_num() == 1 ? -1 : sid) != 1, "one invalid handle closes nothing");
+    require(sion_parclose_ompi(omp_get_thread_num() == 1 ? -1 : sid) != 1,
+            "one invalid handle closes nothing");
     require(sion_parclose_ompi(sid) == 1, "close after that");
   }
   int sid = -1;
@@ -158,7 +165,8 @@ void check_errors() {
     sion_int32 block = 64;
     int files = 1, rank = 0;
     const MPI_Comm local = MPI_COMM_NULL;
-    const int own = sion_paropen_ompi(path("ok").c_str(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr, nullptr);
+    const int own = sion_paropen_ompi(path("ok").c_str(), "wb", &files, MPI_COMM_WORLD, &local, &chunk,
+                                      &block, &rank, nullptr, nullptr);
     if (omp_get_thread_num() == 0) sid = own;
 #pragma omp barrier
     if (omp_get_thread_num() == 0) require(own == sid, "handle of the master");
@@ -177,7 +185,8 @@ void check_errors() {
       sion_int32 block = 64;
       int files = 0, rank = 0;
       const MPI_Comm all = MPI_COMM_WORLD;
-      require(sion_paropen_ompi(path("bad").c_str(), "wb", &files, part, &all, &chunk, &block, &rank, nullptr, nullptr) == -1,
+      require(sion_paropen_ompi(path("bad").c_str(), "wb", &files, part, &all, &chunk, &block, &rank, nullptr,
+                                nullptr) == -1,
               "a local communicator beyond the global one");
     }
   }
@@ -190,8 +199,9 @@ void check_errors() {
       sion_int32 block = 64;
       int files = 1, rank = 0;
       const MPI_Comm local = MPI_COMM_NULL;
-      require(sion_paropen_ompi(path("bad").c_str(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr,
-                                nullptr) == -1, "teams of different sizes");
+      require(sion_paropen_ompi(path("bad").c_str(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &block,
+                                &rank, nullptr, nullptr) == -1,
+              "teams of different sizes");
     }
   }
 }

@@ -25,15 +25,18 @@ void require(bool holds, const char* what, int line) {
 
 std::vector<unsigned char> content(int task, size_t from, size_t count) {
   std::vector<unsigned char> bytes(count);
-  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(17 * task + 5 * (from + i) + (from + i) / 251);
+  for (size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<unsigned char>(17 * task + 5 * (from + i) + (from + i) / 251);
   return bytes;
 }
 
-int open(const std::string& name, const char* mode, sion_int64 chunk, sion_int32 block, FILE** stream = nullptr) {
+int open(const std::string& name, const char* mode, sion_int64 chunk, sion_int32 block,
+         FILE** stream = nullptr) {
   int files = 1;
   const MPI_Comm none = MPI_COMM_NULL;
   int global = -1;
-  return sion_paropen_mpi(name.c_str(), mode, &files, MPI_COMM_WORLD, &none, &chunk, &block, &global, stream, nullptr);
+  return sion_paropen_mpi(name.c_str(), mode, &files, MPI_COMM_WORLD, &none, &chunk, &block, &global, stream,
+                          nullptr);
 }
 
 void check_reading(const std::string& name, size_t bytes, const char* environment) {
@@ -101,7 +104,8 @@ void check_buddies(const std::string& name) {
   int files = -1, global = -1;
   sion_int64 chunk = 1000;
   sion_int32 block = 512;
-  int sid = sion_paropen_mpi(name.c_str(), "bw,buddy", &files, MPI_COMM_WORLD, &local, &chunk, &block, &global, nullptr, nullptr);
+  int sid = sion_paropen_mpi(name.c_str(), "bw,buddy", &files, MPI_COMM_WORLD, &local, &chunk, &block,
+                             &global, nullptr, nullptr);
   REQUIRE(sid >= 0);
   const auto data = content(rank, 0, 800);
   REQUIRE(sion_coll_fwrite(data.data(), 1, 800, sid) == 800);
@@ -117,7 +121,8 @@ void check_buddies(const std::string& name) {
   REQUIRE(sion_parclose_mpi(sid) == 1);
   if (rank == 0) std::remove(name.c_str());
   MPI_Barrier(MPI_COMM_WORLD);
-  sid = sion_paropen_mpi(name.c_str(), "br,buddy", &files, MPI_COMM_WORLD, &local, &chunk, &block, &global, nullptr, nullptr);
+  sid = sion_paropen_mpi(name.c_str(), "br,buddy", &files, MPI_COMM_WORLD, &local, &chunk, &block, &global,
+                         nullptr, nullptr);
   REQUIRE(sid >= 0);
   std::vector<unsigned char> found(800);
   REQUIRE(sion_coll_fread(found.data(), 1, 800, sid) == 800);
@@ -128,7 +133,8 @@ void check_buddies(const std::string& name) {
   REQUIRE(sion_parclose_mpi(sid) == 1);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0)
-    for (const char* const end : {"", ".000001", "_BUDDY_00", "_BUDDY_00.000001"}) std::remove((name + end).c_str());
+    for (const char* const end : {"", ".000001", "_BUDDY_00", "_BUDDY_00.000001"})
+      std::remove((name + end).c_str());
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Comm_free(&local);
   sheaf_print_errors(0);
@@ -196,9 +202,10 @@ int main(int argc, char** argv) {
   MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
   const char* const parent = std::getenv("TMPDIR");
   const std::string name = std::string(parent ? parent : "/tmp") + "/sheaf_coll." + std::to_string(process);
-  for (const char* const mode : {"bw", "bw,collective", "bw,posix,collective,collsize=2", "bw,collective,collsize=100"}) {
-    check_sizes(name, mode, 40, 120, 100);        // held back, many chunks
-    check_sizes(name, mode, 5000, 120, 1 << 20);  // several rounds
+  for (const char* const mode :
+       {"bw", "bw,collective", "bw,posix,collective,collsize=2", "bw,collective,collsize=100"}) {
+    check_sizes(name, mode, 40, 120, 100);         // held back, many chunks
+    check_sizes(name, mode, 5000, 120, 1 << 20);   // several rounds
     check_sizes(name, mode, 300'000, 4, 1 << 20);  // at once
   }
   check_stream_between_calls(name);

@@ -1,11 +1,12 @@
-// Cases that have broken libraries of this kind: empty chunks, thousands of blocks, names at the limit, files that are not
-// there for one task, communicators that do not fit.
+// Cases that have broken libraries of this kind: empty chunks, thousands of blocks, names at the limit, files
+// that are not there for one task, communicators that do not fit.
 #include "mpi/sion_mpi_case.hpp"
 
 namespace sheaf::test {
 namespace {
 
-// --- communicators -------------------------------------------------------------------------------------------------
+// --- communicators
+// -------------------------------------------------------------------------------------------------
 
 void a_local_communicator_beyond_the_global_one() {
   if (size == 1) return;
@@ -49,7 +50,8 @@ void local_communicators_that_overlap() {
   MPI_Comm_free(&odd);
 }
 
-// --- nothing to write into -----------------------------------------------------------------------------------------
+// --- nothing to write into
+// -----------------------------------------------------------------------------------------
 
 void chunk_sizes_that_are_all_0() {
   for (const int files : {1, size}) {
@@ -68,7 +70,8 @@ void chunk_sizes_that_are_all_0() {
       again.mode = "rb";
       sid = again();
       char byte;
-      require(sid >= 0 && again.chunk == 0 && sion_feof(sid) == 1 && sion_fread(&byte, 1, 1, sid) == 0, "empty streams");
+      require(sid >= 0 && again.chunk == 0 && sion_feof(sid) == 1 && sion_fread(&byte, 1, 1, sid) == 0,
+              "empty streams");
       close(sid);
     }
   }
@@ -96,7 +99,8 @@ struct Mapped {
     int n = static_cast<int>(ranks.size());
     int *r = ranks.data(), *f = filenumbers.data(), *p = places.data();
     sion_int64* c = chunks.data();
-    return sion_paropen_mapped_mpi(file.data(), mode, &files, MPI_COMM_WORLD, &n, &r, &c, &f, &p, &block, nullptr);
+    return sion_paropen_mapped_mpi(file.data(), mode, &files, MPI_COMM_WORLD, &n, &r, &c, &f, &p, &block,
+                                   nullptr);
   }
 };
 
@@ -107,25 +111,31 @@ void mapped_chunk_sizes_that_are_all_0() {
     int sid = m.open("wb");
     require(sid >= 0 && m.block > 0, "mapped open with nothing but empty chunks");
     for (const int t : m.ranks)
-      require(sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == 1 && sion_fwrite("x", 1, 1, sid) == 0, "nothing fits");
+      require(sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == 1 && sion_fwrite("x", 1, 1, sid) == 0,
+              "nothing fits");
     require(sion_parclose_mapped_mpi(sid) == 1, "close");
     sid = m.open("rb");
-    require(sid >= 0 && m.chunks[0] == 0 && sion_seek(sid, m.ranks[1], 0, 0) == 1 && sion_feof(sid) == 1, "empty streams");
+    require(sid >= 0 && m.chunks[0] == 0 && sion_seek(sid, m.ranks[1], 0, 0) == 1 && sion_feof(sid) == 1,
+            "empty streams");
     require(sion_parclose_mapped_mpi(sid) == 1, "close");
   }
 }
 
-// --- thousands of blocks -------------------------------------------------------------------------------------------
+// --- thousands of blocks
+// -------------------------------------------------------------------------------------------
 
 constexpr int many = 10'100;
 
 void check_many(int sid, int task, int blocks) {
   std::vector<std::byte> found(many + 1);
-  require(sion_fread(found.data(), 1, found.size(), sid) == static_cast<size_t>(blocks), "bytes of many blocks");
+  require(sion_fread(found.data(), 1, found.size(), sid) == static_cast<size_t>(blocks),
+          "bytes of many blocks");
   found.resize(static_cast<size_t>(blocks));
   require(found == content(task, 0, blocks), "content of many blocks");
   int number = 0;
-  require(sion_get_current_location(sid, nullptr, nullptr, &number, nullptr) == 1 && number == std::max(blocks, 1), "blocks");
+  require(sion_get_current_location(sid, nullptr, nullptr, &number, nullptr) == 1 &&
+              number == std::max(blocks, 1),
+          "blocks");
 }
 
 void many_blocks_of_the_last_task() {
@@ -161,7 +171,8 @@ void many_blocks_of_a_mapped_task() {
     int sid = m.open("wb");
     for (const int t : m.ranks) {
       require(sion_seek(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS) == 1, "seek");
-      for (const std::byte& byte : content(t, 0, blocks_of(t))) require(sion_fwrite(&byte, 1, 1, sid) == 1, "a byte per chunk");
+      for (const std::byte& byte : content(t, 0, blocks_of(t)))
+        require(sion_fwrite(&byte, 1, 1, sid) == 1, "a byte per chunk");
     }
     require(sion_parclose_mapped_mpi(sid) == 1, "close");
     sid = m.open("rb");
@@ -174,7 +185,8 @@ void many_blocks_of_a_mapped_task() {
   }
 }
 
-// --- names ---------------------------------------------------------------------------------------------------------
+// --- names
+// ---------------------------------------------------------------------------------------------------------
 
 // A path of exactly `length` characters, in directories that are made.
 std::string path_of_length(size_t length) {
@@ -208,7 +220,8 @@ void names_up_to_the_limit() {
     }
 }
 
-// --- files that one task cannot read -------------------------------------------------------------------------------
+// --- files that one task cannot read
+// -------------------------------------------------------------------------------
 
 void a_file_that_one_task_cannot_read() {
   for (const bool directory_instead : {false, true})
@@ -241,7 +254,8 @@ void a_file_that_one_task_cannot_read() {
     }
 }
 
-// --- records of length 0 -------------------------------------------------------------------------------------------
+// --- records of length 0
+// -------------------------------------------------------------------------------------------
 
 void empty_records_at_the_end() {
   for (const sion_int64 chunk : {16, 24, 40, 1000}) {
@@ -251,8 +265,10 @@ void empty_records_at_the_end() {
     open.chunk = chunk;
     int sid = open();
     require(sion_fwrite_key("value", 7, 1, 5, sid) == 5, "a record");
-    require(sion_fwrite_key("value", 7, 0, 5, sid) == 0 && std::strstr(sheaf_last_error(), "size 0"), "items of size 0");
-    for (uint64_t key = 7; key < 10; ++key) require(sion_fwrite_key("", key, 1, 0, sid) == 0, "an empty record");
+    require(sion_fwrite_key("value", 7, 0, 5, sid) == 0 && std::strstr(sheaf_last_error(), "size 0"),
+            "items of size 0");
+    for (uint64_t key = 7; key < 10; ++key)
+      require(sion_fwrite_key("", key, 1, 0, sid) == 0, "an empty record");
     close(sid);
     open.mode = "rb";
     sid = open();
@@ -260,13 +276,16 @@ void empty_records_at_the_end() {
     size_t length = 9;
     require(sion_fread_key_iterator_next(sid, &key, &length) == 1 && key == 7 && length == 5, "the record");
     for (uint64_t k = 7; k < 10; ++k)
-      require(sion_fread_key_iterator_next(sid, &key, &length) == 1 && key == k && length == 0, "the empty records");
+      require(sion_fread_key_iterator_next(sid, &key, &length) == 1 && key == k && length == 0,
+              "the empty records");
     require(sion_fread_key_iterator_next(sid, &key, &length) == 0, "no more");
     char back[10];
-    require(sion_fread_key(back, 7, 1, 10, sid) == 0 && sion_seek_key(sid, 7, 0, 0) == 1, "the iterator has gone to an empty record");
+    require(sion_fread_key(back, 7, 1, 10, sid) == 0 && sion_seek_key(sid, 7, 0, 0) == 1,
+            "the iterator has gone to an empty record");
     require(sion_fread_key(back, 7, 1, 10, sid) == 5 && sion_fread_key(back, 9, 1, 1, sid) == 0, "values");
     sion_key_stat_t stat;
-    require(sion_key_get_stat(sid, 7, &stat) == 1 && stat.num_blocks == 2 && stat.total_size == 5, "statistics");
+    require(sion_key_get_stat(sid, 7, &stat) == 1 && stat.num_blocks == 2 && stat.total_size == 5,
+            "statistics");
     close(sid);
   }
 }
@@ -276,14 +295,12 @@ void empty_records_at_the_end() {
 
 int main(int argc, char** argv) {
   using namespace sheaf::test;
-#define TEST(name) {#name, name}
-  return run_all(argc, argv, {TEST(a_local_communicator_beyond_the_global_one),
-                              TEST(local_communicators_that_overlap),
-                              TEST(chunk_sizes_that_are_all_0),
-                              TEST(mapped_chunk_sizes_that_are_all_0),
-                              TEST(many_blocks_of_the_last_task),
-                              TEST(many_blocks_of_a_mapped_task),
-                              TEST(names_up_to_the_limit),
-                              TEST(a_file_that_one_task_cannot_read),
-                              TEST(empty_records_at_the_end)});
+#define TEST(name) \
+  { #name, name }
+  return run_all(
+      argc, argv,
+      {TEST(a_local_communicator_beyond_the_global_one), TEST(local_communicators_that_overlap),
+       TEST(chunk_sizes_that_are_all_0), TEST(mapped_chunk_sizes_that_are_all_0),
+       TEST(many_blocks_of_the_last_task), TEST(many_blocks_of_a_mapped_task), TEST(names_up_to_the_limit),
+       TEST(a_file_that_one_task_cannot_read), TEST(empty_records_at_the_end)});
 }

@@ -1,4 +1,5 @@
-// The mapped calls of the interface under a real MPI. Returns 0 if all holds, else says what does not and aborts.
+// The mapped calls of the interface under a real MPI. Returns 0 if all holds, else says what does not and
+// aborts.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -24,14 +25,16 @@ const char* doing = "";
 
 void require(bool holds, const std::string& what) {
   if (holds) return;
-  std::fprintf(stderr, "sion_mapped_test: rank %d of %d, %s: %s (%s)\n", me, size, doing, what.c_str(), sheaf_last_error());
+  std::fprintf(stderr, "sion_mapped_test: rank %d of %d, %s: %s (%s)\n", me, size, doing, what.c_str(),
+               sheaf_last_error());
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 constexpr int tasks = 13;
 int files = 3;
 int place_file(int task) { return (task * 5) % files; }
-// Tasks of a file in descending order; ascending in a single file, whose readers take the local rank for the task.
+// Tasks of a file in descending order; ascending in a single file, whose readers take the local rank for the
+// task.
 int place_lrank(int task) {
   int before = 0;
   for (int other = 0; other < tasks; ++other)
@@ -76,8 +79,8 @@ struct Open {
     ++count;
   }
   int operator()() {
-    return sion_paropen_mapped_mpi(file.data(), mode, &nfiles, MPI_COMM_WORLD, &count, &ranks, &chunks, &numbers, &lranks,
-                                   &block, wants_stream ? &stream : nullptr);
+    return sion_paropen_mapped_mpi(file.data(), mode, &nfiles, MPI_COMM_WORLD, &count, &ranks, &chunks,
+                                   &numbers, &lranks, &block, wants_stream ? &stream : nullptr);
   }
 };
 
@@ -97,7 +100,8 @@ void write_all(const char* mode, bool with_stream) {
     for (int i = 0; i < open.count; ++i) {
       const int t = open.ranks[i];
       FILE* stream = nullptr;
-      require(sion_seek_fp(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS, with_stream ? &stream : nullptr) == 1, "select");
+      require(sion_seek_fp(sid, t, SION_CURRENT_BLK, SION_CURRENT_POS, with_stream ? &stream : nullptr) == 1,
+              "select");
       require(sion_get_filenumber(sid) == place_file(t), "file of the task");
       const sion_int64 begin = length_of(t) * round / 4;
       const sion_int64 end = length_of(t) * (round + 1) / 4;
@@ -106,7 +110,8 @@ void write_all(const char* mode, bool with_stream) {
         const auto data = content(t, at, n);
         const auto bytes = static_cast<size_t>(n);
         if (with_stream && round % 2) {
-          require(sion_ensure_free_space(sid, n) == 1 && fwrite(data.data(), 1, bytes, stream) == bytes, "fwrite on the stream");
+          require(sion_ensure_free_space(sid, n) == 1 && fwrite(data.data(), 1, bytes, stream) == bytes,
+                  "fwrite on the stream");
         } else {
           require(sion_fwrite(data.data(), 1, bytes, sid) == bytes, "fwrite");
         }
@@ -160,11 +165,14 @@ void read_automatically(const char* mode, bool with_stream) {
   int pairs = 0;
   int nfiles = 0;
   sion_int32* mapping = nullptr;
-  require(sion_get_mapping(sid, &pairs, &mapping, &nfiles) == 1 && pairs == tasks && nfiles == files, "mapping");
+  require(sion_get_mapping(sid, &pairs, &mapping, &nfiles) == 1 && pairs == tasks && nfiles == files,
+          "mapping");
   for (int t = 0; t < tasks; ++t)
     require(mapping[2 * t] == place_file(t) && mapping[2 * t + 1] == place_lrank(t), "entry of the mapping");
   int n = 0;
-  require(sion_get_locations(sid, &n, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == 1 && n == tasks, "locations");
+  require(sion_get_locations(sid, &n, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == 1 &&
+              n == tasks,
+          "locations");
   close(sid);
 }
 
@@ -193,7 +201,8 @@ void write_and_read() {
     read_lists();
     if (me == 0) {
       int n = 0;
-      const int sid = sion_open((directory + "/m").data(), "rb", &n, nullptr, nullptr, nullptr, nullptr, nullptr);
+      const int sid =
+          sion_open((directory + "/m").data(), "rb", &n, nullptr, nullptr, nullptr, nullptr, nullptr);
       require(sid >= 0 && n == tasks, "serial open");
       for (int t = 0; t < tasks; ++t) check_task(sid, t, false);
       sion_close(sid);
@@ -227,8 +236,9 @@ void bad_arguments_on_one_rank() {
     if (open.count < 0) open.count = 0;
   }
   Open null;
-  require(sion_paropen_mapped_mpi(null.file.data(), "wb", nullptr, MPI_COMM_WORLD, &null.count, &null.ranks, &null.chunks,
-                                  &null.numbers, &null.lranks, &null.block, nullptr) == -1, "numFiles NULL");
+  require(sion_paropen_mapped_mpi(null.file.data(), "wb", nullptr, MPI_COMM_WORLD, &null.count, &null.ranks,
+                                  &null.chunks, &null.numbers, &null.lranks, &null.block, nullptr) == -1,
+          "numFiles NULL");
   require(sion_parclose_mapped_mpi(-1) == -1, "invalid handle");
 }
 
@@ -255,10 +265,12 @@ void duplicates() {
   const int all = sion_dup(sid, SION_DUP_ALL, 0, 0);
   const int single = sion_dup(sid, SION_DUP_RANK, one, 0);
   require(all >= 0 && single >= 0 && all != single, "duplicate");
-  require(sion_get_bytes_read(all) == 10 && sion_get_bytes_read(single) == 10, "a duplicate stands where the original does");
+  require(sion_get_bytes_read(all) == 10 && sion_get_bytes_read(single) == 10,
+          "a duplicate stands where the original does");
   for (int i = 0; i < open.count; ++i) check_task(all, open.ranks[i], i % 2 == 1);
   check_task(single, one, false);
-  for (int t = 0; t < tasks; ++t) require((sion_seek(single, t, 0, 0) == 1) == (t == one), "tasks of a duplicate");
+  for (int t = 0; t < tasks; ++t)
+    require((sion_seek(single, t, 0, 0) == 1) == (t == one), "tasks of a duplicate");
   require(sion_get_bytes_read(sid) == 10, "the original stays");
   require(sion_dup(-1, SION_DUP_ALL, 0, 0) == -1, "no such handle");
   for (const int rank_given : {tasks, -1, SION_CURRENT_RANK}) {  // no task of this process
@@ -269,7 +281,8 @@ void duplicates() {
   }
   require(sion_dup(all, SION_DUP_ALL, 0, 0) == -1, "a duplicate of a duplicate");
   require(sion_dedup(sid) == 0 && sion_dedup(-1) == -1, "no duplicate");
-  require(sion_parclose_mapped_mpi(all) == 0 && sion_parclose_mpi(all) == 0 && sion_close(all) == 0, "the closes refuse it");
+  require(sion_parclose_mapped_mpi(all) == 0 && sion_parclose_mpi(all) == 0 && sion_close(all) == 0,
+          "the closes refuse it");
   require(sion_dedup(all) == 1 && sion_dedup(single) == 1 && sion_dedup(single) == -1, "release");
   check_task(sid, one, false);
   close(sid);
@@ -281,7 +294,8 @@ void duplicates() {
   const MPI_Comm none = MPI_COMM_NULL;
   const std::string plain = directory + "/p";
   const auto parallel = [&](const char* mode) {
-    return sion_paropen_mpi(plain.c_str(), mode, &nfiles, MPI_COMM_WORLD, &none, &chunk, &block, &rank, nullptr, nullptr);
+    return sion_paropen_mpi(plain.c_str(), mode, &nfiles, MPI_COMM_WORLD, &none, &chunk, &block, &rank,
+                            nullptr, nullptr);
   };
   const int out = parallel("wb");
   const auto data = content(me, 0, length_of(me));
@@ -289,7 +303,8 @@ void duplicates() {
   require(sion_dup(out, SION_DUP_ALL, 0, 0) == -1, "of a handle that writes");
   require(sion_parclose_mpi(out) == 1, "close");
   const int in = parallel("rb");
-  for (const int rank_given : {me, me + 1, -1, SION_CURRENT_RANK}) {  // there is one task whatever is asked for
+  for (const int rank_given :
+       {me, me + 1, -1, SION_CURRENT_RANK}) {  // there is one task whatever is asked for
     const int copy = sion_dup(in, SION_DUP_RANK, rank_given, 0);
     check_task(copy, me, false);
     require(sion_dedup(copy) == 1, "release");
@@ -307,7 +322,8 @@ void append() {
   const MPI_Comm none = MPI_COMM_NULL;
   std::string plain = directory + "/append";
   const auto parallel = [&](const char* mode) {
-    return sion_paropen_mpi(plain.c_str(), mode, &nfiles, MPI_COMM_WORLD, &none, &chunk, &block, &rank, nullptr, nullptr);
+    return sion_paropen_mpi(plain.c_str(), mode, &nfiles, MPI_COMM_WORLD, &none, &chunk, &block, &rank,
+                            nullptr, nullptr);
   };
   sion_int64 done = 0;
   const auto write_more = [&](int sid, int task, sion_int64 from) {
@@ -318,7 +334,8 @@ void append() {
   for (const char* mode : {"wb", "append", "a,posix", "wb,append,buffer=0"}) {
     if (done > 0) nfiles = -3 - me, chunk = -1, block = me;
     const int sid = parallel(mode);
-    require(sid >= 0 && nfiles == (size > 1 ? 2 : 1) && chunk == 64 && block == 64 && rank == me, "parallel open");
+    require(sid >= 0 && nfiles == (size > 1 ? 2 : 1) && chunk == 64 && block == 64 && rank == me,
+            "parallel open");
     write_more(sid, me, done);
     require(sion_parclose_mpi(sid) == 1, "close");
     done += 50;
@@ -359,7 +376,8 @@ void append() {
   if (size > 1) {
     MPI_Comm part;
     MPI_Comm_split(MPI_COMM_WORLD, me == 0, 0, &part);
-    const int bad = sion_paropen_mpi(plain.c_str(), "append", &nfiles, part, &none, &chunk, &block, &rank, nullptr, nullptr);
+    const int bad = sion_paropen_mpi(plain.c_str(), "append", &nfiles, part, &none, &chunk, &block, &rank,
+                                     nullptr, nullptr);
     require(bad == -1, "another number of tasks");
     MPI_Comm_free(&part);
   }

@@ -1,5 +1,6 @@
-// Opens and closes beside everything else a program does with MPI: many at once, on communicators that go, with messages
-// of its own on their way; and what tasks tell each other when it is more than they can lay out in shared memory.
+// Opens and closes beside everything else a program does with MPI: many at once, on communicators that go,
+// with messages of its own on their way; and what tasks tell each other when it is more than they can lay out
+// in shared memory.
 #include <chrono>
 #include <fstream>
 
@@ -38,7 +39,8 @@ int names_in_shared_memory() {
 int meetings_mapped() {
   std::ifstream maps("/proc/self/maps");
   int found = 0;
-  for (std::string line; std::getline(maps, line);) found += line.find("/dev/shm/sheaf.") != std::string::npos;
+  for (std::string line; std::getline(maps, line);)
+    found += line.find("/dev/shm/sheaf.") != std::string::npos;
   return found;
 }
 
@@ -112,7 +114,8 @@ void duplicates_of_the_world() {
     MPI_Comm comms[3];
     for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     std::vector<int> sids;
-    for (int i = 0; i < many; ++i) sids.push_back(open_one(numbered(i), "wb", i % 4 < 3 ? comms[i % 4] : MPI_COMM_WORLD));
+    for (int i = 0; i < many; ++i)
+      sids.push_back(open_one(numbered(i), "wb", i % 4 < 3 ? comms[i % 4] : MPI_COMM_WORLD));
     require(meetings_mapped() == mapped, "meetings of the world serve its duplicates");
     MPI_Comm_free(&comms[1]);
     for (int i = 0; i < many; ++i) write_stream(sids[static_cast<size_t>(i)], me);
@@ -184,16 +187,18 @@ void many_chunks_on_some_tasks() {
     }
 }
 
-// Even ranks leave a message to the next on its way and go on; that one comes to the open or the close only when it has
-// the message.
+// Even ranks leave a message to the next on its way and go on; that one comes to the open or the close only
+// when it has the message.
 void messages_on_their_way() {
   const int peer = me ^ 1;
   const auto meet = [&](std::vector<char>& message, auto&& collective) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (peer < size && me % 2 == 0)
-      MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_CHAR, peer, 3, MPI_COMM_WORLD, &request);
+      MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_CHAR, peer, 3, MPI_COMM_WORLD,
+                &request);
     if (me % 2 == 1) {
-      MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_CHAR, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_CHAR, peer, 3, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
       require(message.front() == peer && message.back() == peer, "message");
     }
     collective();
@@ -217,13 +222,11 @@ void messages_on_their_way() {
 
 int main(int argc, char** argv) {
   using namespace sheaf::test;
-#define TEST(name) {#name, name}
-  return run_all(argc, argv, {TEST(many_opens_at_once),
-                              TEST(opens_between_closes),
-                              TEST(communicators_that_are_freed_while_files_are_open),
-                              TEST(duplicates_of_the_world),
-                              TEST(communicators_beside_each_other),
-                              TEST(a_bad_topology_is_an_error_on_all),
-                              TEST(many_chunks_on_some_tasks),
-                              TEST(messages_on_their_way)});
+#define TEST(name) \
+  { #name, name }
+  return run_all(argc, argv,
+                 {TEST(many_opens_at_once), TEST(opens_between_closes),
+                  TEST(communicators_that_are_freed_while_files_are_open), TEST(duplicates_of_the_world),
+                  TEST(communicators_beside_each_other), TEST(a_bad_topology_is_an_error_on_all),
+                  TEST(many_chunks_on_some_tasks), TEST(messages_on_their_way)});
 }

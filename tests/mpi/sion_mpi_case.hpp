@@ -1,5 +1,5 @@
-// sion_mpi_case: what the tests of the MPI calls share: a directory, an open call with its arguments, streams to write and
-// to check. A test is a function; what does not hold is said and ends the program on all ranks.
+// sion_mpi_case: what the tests of the MPI calls share: a directory, an open call with its arguments, streams
+// to write and to check. A test is a function; what does not hold is said and ends the program on all ranks.
 #pragma once
 
 #include <mpi.h>
@@ -50,7 +50,8 @@ struct Open {
   Open(const Open&) = delete;
   Open& operator=(const Open&) = delete;
   int operator()() {
-    return sion_paropen_mpi(file.c_str(), mode, &files, global, local_given, &chunk, &block, &rank, fileptr, newname);
+    return sion_paropen_mpi(file.c_str(), mode, &files, global, local_given, &chunk, &block, &rank, fileptr,
+                            newname);
   }
 };
 
@@ -106,7 +107,8 @@ inline std::string name_of(const std::string& base, int number) {
 inline void fresh_directory() {
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0)
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) std::filesystem::remove_all(entry);
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+      std::filesystem::remove_all(entry);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -33,7 +33,8 @@ void refused(const char* what, const std::function<void(Open&)>& change, const c
     if (me == 0) {
       char bytes[20] = {};
       FILE* old = std::fopen(path("a").c_str(), "r");
-      require(std::fread(bytes, 1, 20, old) == 8 && std::strcmp(bytes, "precious") == 0, std::string("kept: ") + what);
+      require(std::fread(bytes, 1, 20, old) == 8 && std::strcmp(bytes, "precious") == 0,
+              std::string("kept: ") + what);
       std::fclose(old);
       for (const auto& entry : std::filesystem::directory_iterator(directory))
         require(entry.path().filename() == "a", std::string("no new file: ") + what);
@@ -68,8 +69,8 @@ void null_pointers_on_one_rank() {
     const bool bad = me == size - 1;
     const int sid = sion_paropen_mpi(bad && missing == 0 ? nullptr : file.c_str(), "wb",
                                      bad && missing == 1 ? nullptr : &files, MPI_COMM_WORLD, &local,
-                                     bad && missing == 2 ? nullptr : &chunk, bad && missing == 3 ? nullptr : &block,
-                                     nullptr, nullptr, nullptr);
+                                     bad && missing == 2 ? nullptr : &chunk,
+                                     bad && missing == 3 ? nullptr : &block, nullptr, nullptr, nullptr);
     require(sid == -1 && !exists(file), "NULL on one rank");
   }
 }
@@ -136,9 +137,9 @@ void bad_files() {
 
 int main(int argc, char** argv) {
   using namespace sheaf::test;
-#define TEST(name) {#name, name}
-  return run_all(argc, argv, {TEST(bad_arguments_on_one_rank),
-                              TEST(null_pointers_on_one_rank),
-                              TEST(a_local_communicator_on_some_ranks_only),
-                              TEST(bad_files)});
+#define TEST(name) \
+  { #name, name }
+  return run_all(argc, argv,
+                 {TEST(bad_arguments_on_one_rank), TEST(null_pointers_on_one_rank),
+                  TEST(a_local_communicator_on_some_ranks_only), TEST(bad_files)});
 }

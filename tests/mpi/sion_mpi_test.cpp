@@ -60,13 +60,15 @@ void the_deprecated_forms() {
   MPI_Comm local;
   MPI_Comm_split(MPI_COMM_WORLD, me % 2, 0, &local);
   std::string name = file;
-  int sid = sion_paropen_comms_mpi(name.data(), "wb", &files, MPI_COMM_WORLD, local, &chunk, &block, &rank, nullptr, nullptr);
+  int sid = sion_paropen_comms_mpi(name.data(), "wb", &files, MPI_COMM_WORLD, local, &chunk, &block, &rank,
+                                   nullptr, nullptr);
   require(sid >= 0 && files == std::min(2, size), "paropen_comms");
   write_stream(sid, me);
   close(sid);
   read_back(file);
   files = size;
-  sid = sion_paropen_multi_mpi(name.data(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr, nullptr);
+  sid = sion_paropen_multi_mpi(name.data(), "wb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank,
+                               nullptr, nullptr);
   require(sid >= 0 && files == size, "paropen_multi");
   write_stream(sid, me);
   close(sid);
@@ -214,8 +216,10 @@ void file_check() {
   require(sion_file_check_par_cb_mpi(open.file.data(), args) == 1, "there");
   std::string missing = path("missing");
   require(sion_file_check_par_cb_mpi(missing.data(), args) == 0, "not there");
-  require(sion_file_check_par_args_free_mpi(args) == 1 && sion_file_check_par_args_free_mpi(nullptr) == 1, "free");
-  require(sion_file_check_par_args_init_mpi(nullptr, MPI_COMM_WORLD, 1, MPI_COMM_WORLD) == nullptr, "no mode");
+  require(sion_file_check_par_args_free_mpi(args) == 1 && sion_file_check_par_args_free_mpi(nullptr) == 1,
+          "free");
+  require(sion_file_check_par_args_init_mpi(nullptr, MPI_COMM_WORLD, 1, MPI_COMM_WORLD) == nullptr,
+          "no mode");
 }
 
 }  // namespace
@@ -223,17 +227,13 @@ void file_check() {
 
 int main(int argc, char** argv) {
   using namespace sheaf::test;
-#define TEST(name) {#name, name}
-  return run_all(argc, argv, {TEST(any_number_of_files),
-                              TEST(groups_in_reversed_order),
-                              TEST(no_local_communicator_is_one_group),
-                              TEST(the_deprecated_forms),
-                              TEST(streams_of_the_program),
-                              TEST(words_that_choose_the_files),
-                              TEST(flags_of_the_environment_count_on_rank_0),
-                              TEST(new_chunk_sizes),
-                              TEST(communicators_that_the_program_frees),
-                              TEST(part_of_the_world),
-                              TEST(transactions),
-                              TEST(file_check)});
+#define TEST(name) \
+  { #name, name }
+  return run_all(
+      argc, argv,
+      {TEST(any_number_of_files), TEST(groups_in_reversed_order), TEST(no_local_communicator_is_one_group),
+       TEST(the_deprecated_forms), TEST(streams_of_the_program), TEST(words_that_choose_the_files),
+       TEST(flags_of_the_environment_count_on_rank_0), TEST(new_chunk_sizes),
+       TEST(communicators_that_the_program_frees), TEST(part_of_the_world), TEST(transactions),
+       TEST(file_check)});
 }

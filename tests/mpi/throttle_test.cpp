@@ -1,4 +1,5 @@
-// Open mode iotasks=K between processes, and files=@TABLE. Returns 0 if all holds, else says what does not and aborts.
+// Open mode iotasks=K between processes, and files=@TABLE. Returns 0 if all holds, else says what does not
+// and aborts.
 #include <mpi.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/mpi_comm.hpp"
-#include "multifile/parallel_writer.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "set/parallel_writer.hpp"
 #include "sheaf.h"
 #include "sion.h"
 #include "support/counting_store.hpp"
@@ -60,8 +61,8 @@ void check_bytes(const std::string& path, int pieces) {
   int files = 0;
   int rank = 0;
   MPI_Comm local = MPI_COMM_NULL;
-  const int sid = sion_paropen_mpi(path.c_str(), "rb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr,
-                                   nullptr);
+  const int sid = sion_paropen_mpi(path.c_str(), "rb", &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank,
+                                   nullptr, nullptr);
   require(sid >= 0, "open to read");
   std::vector<char> found(piece);
   for (int i = 0; i < pieces; ++i) {
@@ -103,7 +104,8 @@ void nodes_do_not_wait_for_each_other() {
   setenv("SHEAF_TOPOLOGY", "node=2", 1);
   const int nodes = (size + 1) / 2;
   const int most = most_at_work("w,iotasks=1");
-  require(most <= nodes && (nodes == 1 || most > 1), "one writer per node, but " + std::to_string(most) + " at once");
+  require(most <= nodes && (nodes == 1 || most > 1),
+          "one writer per node, but " + std::to_string(most) + " at once");
   unsetenv("SHEAF_TOPOLOGY");
 }
 
@@ -113,8 +115,8 @@ int write_through_interface(const std::string& path, const char* mode) {
   int files = 1;
   int rank = me;
   MPI_Comm local = MPI_COMM_NULL;
-  const int sid =
-      sion_paropen_mpi(path.c_str(), mode, &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank, nullptr, nullptr);
+  const int sid = sion_paropen_mpi(path.c_str(), mode, &files, MPI_COMM_WORLD, &local, &chunk, &block, &rank,
+                                   nullptr, nullptr);
   require(sid >= 0, "open to write");
   const auto bytes = bytes_of(me);
   require(sion_fwrite(bytes.data(), 1, piece, sid) == piece, "sion_fwrite");
@@ -137,7 +139,8 @@ void a_table_places_the_tasks() {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   const std::string path = directory + "/placed";
-  require(write_through_interface(path, ("wb,files=@" + table).c_str()) == (size + 1) / 2, "files of the table");
+  require(write_through_interface(path, ("wb,files=@" + table).c_str()) == (size + 1) / 2,
+          "files of the table");
   check_bytes(path, 1);
   const auto last = static_cast<int32_t>((size - 1) / 2);
   require(std::filesystem::exists(format::physical_name(path, last)) &&

@@ -1,5 +1,6 @@
-/* behaviour DIRECTORY: what the standard promises of MPI-IO beside moving bytes: handlers, classes, handles, modes, pointers,
-   representations, requests. Linked with the MPI alone; says on rank 0 "all right" or which line is wrong. */
+/* behaviour DIRECTORY: what the standard promises of MPI-IO beside moving bytes: handlers, classes, handles,
+   modes, pointers, representations, requests. Linked with the MPI alone; says on rank 0 "all right" or which
+   line is wrong. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +10,17 @@
 static int rank, tasks, wrong;
 static char path[512];
 
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      printf("[%d] line %d: %s\n", rank, __LINE__, #condition);                                \
-      wrong = 1;                                                                               \
-    }                                                                                          \
+#define CHECK(condition)                                        \
+  do {                                                          \
+    if (!(condition)) {                                         \
+      printf("[%d] line %d: %s\n", rank, __LINE__, #condition); \
+      wrong = 1;                                                \
+    }                                                           \
   } while (0)
 
 static MPI_File called_with;
 static int called_code;
-static void handler(MPI_File *file, int *code, ...) {
+static void handler(MPI_File* file, int* code, ...) {
   called_with = *file;
   called_code = *code;
 }
@@ -66,14 +67,15 @@ static void handlers(void) {
   CHECK(class_of(called_code) == MPI_ERR_NO_SUCH_FILE && called_with == MPI_FILE_NULL);
   file = opened(MPI_MODE_RDWR); /* inherits */
   called_code = MPI_SUCCESS;
-  CHECK(class_of(MPI_File_seek(file, -5, MPI_SEEK_SET)) == MPI_ERR_ARG && class_of(called_code) == MPI_ERR_ARG);
+  CHECK(class_of(MPI_File_seek(file, -5, MPI_SEEK_SET)) == MPI_ERR_ARG &&
+        class_of(called_code) == MPI_ERR_ARG);
   MPI_Errhandler_free(&made);
   MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
   CHECK(class_of(MPI_File_seek(file, -5, MPI_SEEK_SET)) == MPI_ERR_ARG && called_with == file);
   MPI_File_close(&file);
 }
 
-static void forgiving(MPI_File *file, int *code, ...) {
+static void forgiving(MPI_File* file, int* code, ...) {
   (void)file;
   *code = MPI_SUCCESS;
 }
@@ -115,9 +117,11 @@ static void views_that_span_more(void) {
   memset(bytes, 'a' + rank, sizeof bytes);
   CHECK(MPI_File_set_view(file, 1000 * rank, MPI_BYTE, type, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   CHECK(MPI_File_write_at_all(file, 0, bytes, 16, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-  CHECK(MPI_File_read_at_all(file, 0, back, 16, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS && memcmp(bytes, back, 16) == 0);
+  CHECK(MPI_File_read_at_all(file, 0, back, 16, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+        memcmp(bytes, back, 16) == 0);
   CHECK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) == MPI_SUCCESS);
-  CHECK(MPI_File_read_at(file, 1000 * rank + 28, back, 4, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS && memcmp(bytes, back, 4) == 0);
+  CHECK(MPI_File_read_at(file, 1000 * rank + 28, back, 4, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+        memcmp(bytes, back, 4) == 0);
   CHECK(MPI_File_close(&file) == MPI_SUCCESS);
   MPI_Type_free(&pieces);
   MPI_Type_free(&type);
@@ -127,12 +131,13 @@ static void modes(void) {
   MPI_File file = MPI_FILE_NULL;
   char byte = 'x';
   int amode = 0;
-  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) == MPI_ERR_AMODE);
-  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR, MPI_INFO_NULL, &file)) ==
-        MPI_ERR_FILE_EXISTS);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_RDONLY, MPI_INFO_NULL,
+                               &file)) == MPI_ERR_AMODE);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR,
+                               MPI_INFO_NULL, &file)) == MPI_ERR_FILE_EXISTS);
   if (tasks > 1)
-    CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, rank ? MPI_MODE_RDONLY : MPI_MODE_RDWR, MPI_INFO_NULL, &file)) ==
-          MPI_ERR_NOT_SAME);
+    CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, rank ? MPI_MODE_RDONLY : MPI_MODE_RDWR, MPI_INFO_NULL,
+                                 &file)) == MPI_ERR_NOT_SAME);
   file = opened(MPI_MODE_RDONLY);
   CHECK(class_of(MPI_File_write(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_READ_ONLY);
   CHECK(class_of(MPI_File_write_all(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_READ_ONLY);
@@ -148,8 +153,10 @@ static void modes(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) CHECK(mkfifo(path, 0666) == 0);
   MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) == MPI_ERR_BAD_FILE);
-  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file)) == MPI_ERR_BAD_FILE);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file)) ==
+        MPI_ERR_BAD_FILE);
+  CHECK(class_of(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                               &file)) == MPI_ERR_BAD_FILE);
   if (rank == 0) CHECK(MPI_File_delete(path, MPI_INFO_NULL) == MPI_SUCCESS);
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -161,19 +168,24 @@ static void one_fails(void) {
   const int bad = rank == tasks - 1;
   CHECK(MPI_File_write_at_all(file, 0, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
   CHECK(MPI_File_write_ordered(file, data, bad ? -1 : 4, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-  /* A view is refused where it is wrong, and by the next collective transfer on all others; with hints, on all at once. */
-  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) == bad);
+  /* A view is refused where it is wrong, and by the next collective transfer on all others; with hints, on
+   * all at once. */
+  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) ==
+        bad);
   CHECK(class_of(MPI_File_write_at_all(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_ARG);
   CHECK(MPI_File_write_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) == bad);
+  CHECK((MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS) ==
+        bad);
   CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) == MPI_SUCCESS);
   CHECK(MPI_File_read_at_all(file, 4 * rank, data, 4, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   MPI_Info hints;
   MPI_Info_create(&hints);
   CHECK(MPI_File_set_view(file, bad ? -3 : 0, MPI_INT, MPI_INT, "native", hints) != MPI_SUCCESS);
   MPI_Info_free(&hints);
-  CHECK(class_of(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL)) == MPI_ERR_UNSUPPORTED_DATAREP);
-  CHECK(MPI_File_read_at_all(file, 0, data, 4, bad ? MPI_DATATYPE_NULL : MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  CHECK(class_of(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL)) ==
+        MPI_ERR_UNSUPPORTED_DATAREP);
+  CHECK(MPI_File_read_at_all(file, 0, data, 4, bad ? MPI_DATATYPE_NULL : MPI_INT, MPI_STATUS_IGNORE) !=
+        MPI_SUCCESS);
   MPI_File_close(&file);
 }
 
@@ -223,7 +235,8 @@ static void views(void) {
   MPI_Type_commit(&nothing);
   MPI_Type_vector(3, 1, 2, MPI_INT, &strided);
   MPI_Type_commit(&strided);
-  CHECK(MPI_File_set_view(file, 4, MPI_INT, rank ? nothing : strided, "native", MPI_INFO_NULL) == MPI_SUCCESS);
+  CHECK(MPI_File_set_view(file, 4, MPI_INT, rank ? nothing : strided, "native", MPI_INFO_NULL) ==
+        MPI_SUCCESS);
   CHECK(MPI_File_write_all(file, &value, rank ? 0 : 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   MPI_File_set_view(file, 4, MPI_INT, strided, "native", MPI_INFO_NULL);
   MPI_Type_free(&nothing);
@@ -253,7 +266,7 @@ static void views(void) {
   MPI_File_close(&file);
 }
 
-static int hint_is(MPI_File file, const char *key, const char *wanted) {
+static int hint_is(MPI_File file, const char* key, const char* wanted) {
   MPI_Info info;
   char value[64] = "";
   int found = 0;
@@ -263,7 +276,8 @@ static int hint_is(MPI_File file, const char *key, const char *wanted) {
   return found && strcmp(value, wanted) == 0;
 }
 
-/* What was asked for and makes sense is in use and can be queried; aggregators on a host that has none are found elsewhere. */
+/* What was asked for and makes sense is in use and can be queried; aggregators on a host that has none are
+ * found elsewhere. */
 static void hints(void) {
   static const char* const given[][2] = {{"cb_nodes", "2"},
                                          {"cb_buffer_size", "131072"},
@@ -296,34 +310,35 @@ static void hints(void) {
   MPI_File_set_view(file, rank * (MPI_Offset)sizeof(int), MPI_INT, strided, "native", MPI_INFO_NULL);
   for (int i = 0; i < 64; ++i) mine[i] = 100 * rank + i;
   CHECK(MPI_File_write_all(file, mine, 64, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-  CHECK(MPI_File_read_at_all(file, 0, back, 64, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS && memcmp(mine, back, sizeof back) == 0);
+  CHECK(MPI_File_read_at_all(file, 0, back, 64, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+        memcmp(mine, back, sizeof back) == 0);
   MPI_Type_free(&strided);
   MPI_File_close(&file);
 }
 
 /* A representation of the program's own: ints are stored as their negatives, in 8 bytes. */
 static int conversions;
-static int file_extent_of(MPI_Datatype type, MPI_Aint *extent, void *state) {
+static int file_extent_of(MPI_Datatype type, MPI_Aint* extent, void* state) {
   (void)type;
-  *extent = *(int *)state;
+  *extent = *(int*)state;
   return MPI_SUCCESS;
 }
-static int to_file(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state) {
+static int to_file(void* user, MPI_Datatype type, int count, void* file, MPI_Offset position, void* state) {
   (void)type, (void)state;
   ++conversions;
   for (int i = 0; i < count; ++i) {
-    const long long value = -(long long)((int *)user)[position + i];
-    memcpy((char *)file + 8 * i, &value, 8);
+    const long long value = -(long long)((int*)user)[position + i];
+    memcpy((char*)file + 8 * i, &value, 8);
   }
   return MPI_SUCCESS;
 }
-static int from_file(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state) {
+static int from_file(void* user, MPI_Datatype type, int count, void* file, MPI_Offset position, void* state) {
   (void)type, (void)state;
   ++conversions;
   for (int i = 0; i < count; ++i) {
     long long value;
-    memcpy(&value, (char *)file + 8 * i, 8);
-    ((int *)user)[position + i] = (int)-value;
+    memcpy(&value, (char*)file + 8 * i, 8);
+    ((int*)user)[position + i] = (int)-value;
   }
   return MPI_SUCCESS;
 }
@@ -334,7 +349,8 @@ static void registered_representation(void) {
   int values[5] = {rank, 1, -2, 3, 4}, back[5] = {0};
   long long raw[5];
   CHECK(MPI_Register_datarep("negatives", from_file, to_file, file_extent_of, &bytes) == MPI_SUCCESS);
-  CHECK(class_of(MPI_Register_datarep("negatives", from_file, to_file, file_extent_of, &bytes)) == MPI_ERR_DUP_DATAREP);
+  CHECK(class_of(MPI_Register_datarep("negatives", from_file, to_file, file_extent_of, &bytes)) ==
+        MPI_ERR_DUP_DATAREP);
   CHECK(MPI_File_set_view(file, rank * 40, MPI_INT, MPI_INT, "negatives", MPI_INFO_NULL) == MPI_SUCCESS);
   CHECK(MPI_File_write_all(file, values, 5, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
   CHECK(MPI_File_read_at_all(file, 0, back, 5, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -345,15 +361,18 @@ static void registered_representation(void) {
   MPI_File_close(&file);
 }
 
-/* Calls through the PMPI_ names, as of tools and of bindings, and those with large counts reach the same files. */
+/* Calls through the PMPI_ names, as of tools and of bindings, and those with large counts reach the same
+ * files. */
 static void other_names(void) {
   MPI_File file = MPI_FILE_NULL;
   MPI_Offset size = 0;
   int value = 7 + rank, back = 0;
-  CHECK(PMPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  CHECK(PMPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) ==
+        MPI_SUCCESS);
   CHECK(hint_is(file, "romio_cb_write", "automatic"));
   CHECK(PMPI_File_write_at_all(file, rank * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-  CHECK(MPI_File_read_at(file, rank * 4, &back, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS && back == value);
+  CHECK(MPI_File_read_at(file, rank * 4, &back, 1, MPI_INT, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+        back == value);
 #if MPI_VERSION >= 4
   MPI_Count count = 0;
   MPI_Status status;
@@ -368,7 +387,8 @@ static void other_names(void) {
   CHECK(PMPI_File_close(&file) == MPI_SUCCESS && file == MPI_FILE_NULL);
 }
 
-/* Groups that are not the world, one of them with its ranks the other way round; tasks with nothing; all views different. */
+/* Groups that are not the world, one of them with its ranks the other way round; tasks with nothing; all
+ * views different. */
 static void small_groups(void) {
   MPI_Comm half;
   MPI_File file = MPI_FILE_NULL;
@@ -381,7 +401,8 @@ static void small_groups(void) {
   snprintf(name, sizeof name, "%s.%d", path, rank % 2);
   const int n = me == all - 1 && all > 1 ? 0 : 30;
   for (int i = 0; i < 30; ++i) mine[i] = 1000 * me + i;
-  CHECK(MPI_File_open(half, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+  CHECK(MPI_File_open(half, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                      &file) == MPI_SUCCESS);
   MPI_Type_vector(10 + me, 1, 2 + me, MPI_INT, &view);
   MPI_Type_commit(&view);
   MPI_File_set_view(file, 100000 * (MPI_Offset)me, MPI_INT, view, "native", MPI_INFO_NULL);
@@ -412,7 +433,8 @@ static void representations(void) {
   CHECK(memcmp(values, back, sizeof back) == 0);
   CHECK(class_of(MPI_File_write(file, &large, 1, MPI_LONG, &status)) == MPI_ERR_CONVERSION);
   CHECK(MPI_File_write_at(file, 4, &wide, 1, MPI_LONG_DOUBLE, &status) == MPI_SUCCESS);
-  CHECK(MPI_File_read_at(file, 4, &wide_back, 1, MPI_LONG_DOUBLE, &status) == MPI_SUCCESS && wide == wide_back);
+  CHECK(MPI_File_read_at(file, 4, &wide_back, 1, MPI_LONG_DOUBLE, &status) == MPI_SUCCESS &&
+        wide == wide_back);
   MPI_File_set_view(file, rank * 100, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
   MPI_File_read_at(file, 0, raw, 12, MPI_BYTE, &status);
   CHECK(raw[0] == 0 && raw[3] == 1 + rank && raw[4] == 0xFF && raw[7] == 0xFE && raw[11] == 3);
@@ -428,8 +450,10 @@ static void requests(void) {
   MPI_Status status[2];
   for (int i = 0; i < n; ++i) data[i] = rank * n + i;
   if (rank > 0) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  CHECK(MPI_File_iwrite_at_all(file, (MPI_Offset)rank * n * 4, data, n / 2, MPI_INT, &request[0]) == MPI_SUCCESS);
-  CHECK(MPI_File_iwrite_at(file, (MPI_Offset)rank * n * 4 + n * 2, data + n / 2, n / 2, MPI_INT, &request[1]) == MPI_SUCCESS);
+  CHECK(MPI_File_iwrite_at_all(file, (MPI_Offset)rank * n * 4, data, n / 2, MPI_INT, &request[0]) ==
+        MPI_SUCCESS);
+  CHECK(MPI_File_iwrite_at(file, (MPI_Offset)rank * n * 4 + n * 2, data + n / 2, n / 2, MPI_INT,
+                           &request[1]) == MPI_SUCCESS);
   if (rank == 0)
     for (int t = 1; t < tasks; ++t) MPI_Send(&token, 1, MPI_INT, t, 0, MPI_COMM_WORLD);
   MPI_Waitall(2, request, status);
@@ -449,9 +473,10 @@ static void requests(void) {
   free(back);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int level;
-  MPI_Init_thread(&argc, &argv, getenv("BEHAVIOUR_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+  MPI_Init_thread(&argc, &argv, getenv("BEHAVIOUR_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                  &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   snprintf(path, sizeof path, "%s/behaviour", argc > 1 ? argv[1] : ".");

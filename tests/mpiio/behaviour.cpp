@@ -1,4 +1,5 @@
-// behaviour FILE: a C++ program with a class that owns its file, collective and independent access. Says "all right" on rank 0.
+// behaviour FILE: a C++ program with a class that owns its file, collective and independent access. Says "all
+// right" on rank 0.
 #include <mpi.h>
 
 #include <algorithm>
@@ -21,14 +22,17 @@ void check(int code) {
 
 class File {
  public:
-  File(MPI_Comm comm, const std::string& path, int mode) { check(MPI_File_open(comm, path.c_str(), mode, MPI_INFO_NULL, &file_)); }
+  File(MPI_Comm comm, const std::string& path, int mode) {
+    check(MPI_File_open(comm, path.c_str(), mode, MPI_INFO_NULL, &file_));
+  }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File() { MPI_File_close(&file_); }
 
   template <class T>
   void write_all(const std::vector<T>& data, MPI_Datatype type, MPI_Offset at) {
-    check(MPI_File_write_at_all(file_, at, data.data(), static_cast<int>(data.size()), type, MPI_STATUS_IGNORE));
+    check(MPI_File_write_at_all(file_, at, data.data(), static_cast<int>(data.size()), type,
+                                MPI_STATUS_IGNORE));
   }
   template <class T>
   void read(std::vector<T>& data, MPI_Datatype type, MPI_Offset at) {
@@ -66,7 +70,8 @@ int main(int argc, char** argv) {
     std::vector<std::complex<double>> next(mine.size());
     const int neighbour = (rank + 1) % tasks;
     file.read(next, MPI_CXX_DOUBLE_COMPLEX, neighbour * bytes);
-    for (size_t i = 0; i < next.size(); ++i) wrong |= next[i] != std::complex<double>(neighbour, static_cast<double>(i));
+    for (size_t i = 0; i < next.size(); ++i)
+      wrong |= next[i] != std::complex<double>(neighbour, static_cast<double>(i));
     wrong |= !refused;
   } catch (const std::exception& error) {
     std::cout << error.what() << '\n';

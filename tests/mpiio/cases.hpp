@@ -1,5 +1,5 @@
-// Random datatypes for the differential test: file types that are disjoint between tasks, and memory types with holes, in
-// any order. Everything follows from generators seeded by (seed, case[, task]).
+// Random datatypes for the differential test: file types that are disjoint between tasks, and memory types
+// with holes, in any order. Everything follows from generators seeded by (seed, case[, task]).
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,9 @@ namespace cases {
 
 using Random = std::mt19937_64;
 
-inline int pick(Random& random, int from, int to) { return from + static_cast<int>(random() % static_cast<uint64_t>(to - from + 1)); }
+inline int pick(Random& random, int from, int to) {
+  return from + static_cast<int>(random() % static_cast<uint64_t>(to - from + 1));
+}
 
 inline MPI_Datatype committed(MPI_Datatype type) {
   MPI_Type_commit(&type);
@@ -37,11 +39,20 @@ inline MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower, MPI_Aint extent) 
 inline MPI_Datatype elementary(Random& random) {
   MPI_Datatype type;
   switch (pick(random, 0, 5)) {
-    case 0: MPI_Type_dup(MPI_BYTE, &type); break;
-    case 1: MPI_Type_dup(MPI_DOUBLE, &type); break;
-    case 2: MPI_Type_contiguous(3, MPI_CHAR, &type); break;
-    case 3: MPI_Type_contiguous(5, MPI_INT, &type); break;
-    default: MPI_Type_dup(MPI_INT, &type);
+    case 0:
+      MPI_Type_dup(MPI_BYTE, &type);
+      break;
+    case 1:
+      MPI_Type_dup(MPI_DOUBLE, &type);
+      break;
+    case 2:
+      MPI_Type_contiguous(3, MPI_CHAR, &type);
+      break;
+    case 3:
+      MPI_Type_contiguous(5, MPI_INT, &type);
+      break;
+    default:
+      MPI_Type_dup(MPI_INT, &type);
   }
   return committed(type);
 }
@@ -67,9 +78,15 @@ inline MPI_Datatype from_blocks(Random& random, const std::vector<Block>& blocks
   }
   MPI_Datatype result;
   switch (pick(random, 0, 4)) {
-    case 0: MPI_Type_indexed(n, lengths.data(), places.data(), unit, &result); break;
-    case 1: MPI_Type_create_hindexed(n, lengths.data(), bytes.data(), unit, &result); break;
-    case 2: MPI_Type_create_struct(n, lengths.data(), bytes.data(), types.data(), &result); break;
+    case 0:
+      MPI_Type_indexed(n, lengths.data(), places.data(), unit, &result);
+      break;
+    case 1:
+      MPI_Type_create_hindexed(n, lengths.data(), bytes.data(), unit, &result);
+      break;
+    case 2:
+      MPI_Type_create_struct(n, lengths.data(), bytes.data(), types.data(), &result);
+      break;
     case 3: {
       places.clear();
       for (const Block& block : blocks)
@@ -100,8 +117,10 @@ inline MPI_Datatype dealt(Random& shared, Random& own, int rank, int tasks, MPI_
   std::vector<Block> mine;
   for (int u = 0; u < period; ++u) {
     if (owner[static_cast<size_t>(u)] != rank) continue;
-    if (!mine.empty() && mine.back().at + mine.back().length == u) ++mine.back().length;
-    else mine.push_back({u, 1});
+    if (!mine.empty() && mine.back().at + mine.back().length == u)
+      ++mine.back().length;
+    else
+      mine.push_back({u, 1});
   }
   return resized(from_blocks(own, mine, unit), 0, static_cast<MPI_Aint>(period * size_of(unit)));
 }
@@ -165,10 +184,17 @@ inline MPI_Datatype strided(Random& shared, int rank, int tasks, MPI_Datatype un
 inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, MPI_Datatype unit) {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   switch (pick(shared, 0, 4)) {
-    case 0: type = distributed(shared, rank, tasks, unit); break;
-    case 1: type = slab(shared, rank, tasks, unit); break;
-    case 2: type = strided(shared, rank, tasks, unit); break;
-    default: type = dealt(shared, own, rank, tasks, unit);
+    case 0:
+      type = distributed(shared, rank, tasks, unit);
+      break;
+    case 1:
+      type = slab(shared, rank, tasks, unit);
+      break;
+    case 2:
+      type = strided(shared, rank, tasks, unit);
+      break;
+    default:
+      type = dealt(shared, own, rank, tasks, unit);
   }
   if (pick(shared, 0, 3) == 0) {  // one level more
     MPI_Aint lower = 0;
@@ -184,7 +210,8 @@ inline MPI_Datatype file_type(Random& shared, Random& own, int rank, int tasks, 
   return committed(type);
 }
 
-// Memory of a transfer of about `units` units: instances of a type whose blocks come in any order, some before its address.
+// Memory of a transfer of about `units` units: instances of a type whose blocks come in any order, some
+// before its address.
 struct Memory {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   int count = 0;

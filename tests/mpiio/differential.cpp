@@ -1,8 +1,9 @@
-// differential SEED COUNT DIRECTORY LOG [FIRST]: runs COUNT random cases of views, memory and calls, and writes one line per
-// case: a digest of everything that MPI-IO gave back (classes, counts, positions, sizes, memory, the file at the end). Run with
-// the MPI library's own I/O, with the drop-in, and with DIFFERENTIAL_MODEL=1, the logs must be the same (test_differential.py).
-// The model transfers unit by unit with pread and pwrite, to where the MPI library's MPI_File_get_byte_offset says, and packs
-// with MPI_Pack: of the libraries' own I/O some versions have errors of their own.
+// differential SEED COUNT DIRECTORY LOG [FIRST]: runs COUNT random cases of views, memory and calls, and
+// writes one line per case: a digest of everything that MPI-IO gave back (classes, counts, positions, sizes,
+// memory, the file at the end). Run with the MPI library's own I/O, with the drop-in, and with
+// DIFFERENTIAL_MODEL=1, the logs must be the same (test_differential.py). The model transfers unit by unit
+// with pread and pwrite, to where the MPI library's MPI_File_get_byte_offset says, and packs with MPI_Pack:
+// of the libraries' own I/O some versions have errors of their own.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,7 +29,8 @@ int tasks = 1;
 struct Digest {
   uint64_t value = 1469598103934665603u;
   void add(const void* bytes, size_t length) {
-    for (size_t i = 0; i < length; ++i) value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211u;
+    for (size_t i = 0; i < length; ++i)
+      value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211u;
   }
   void add(int64_t number, const char* what) {
     if (verbose) std::printf("  [%d] %s %lld\n", rank, what, static_cast<long long>(number));
@@ -44,7 +46,9 @@ struct Digest {
 class Case {
  public:
   Case(uint64_t seed, uint64_t number, const std::string& path)
-      : shared_(seed * 1000003 + number), own_((seed * 1000003 + number) * 977 + static_cast<uint64_t>(rank) + 1), path_(path) {}
+      : shared_(seed * 1000003 + number),
+        own_((seed * 1000003 + number) * 977 + static_cast<uint64_t>(rank) + 1),
+        path_(path) {}
 
   uint64_t run() {
     MPI_File_open(MPI_COMM_WORLD, path_.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file_);
@@ -80,7 +84,8 @@ class Case {
       return all;
     }
     MPI_File file;
-    MPI_File_open(MPI_COMM_SELF, path_.c_str(), MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+    MPI_File_open(MPI_COMM_SELF, path_.c_str(), MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                  &file);
     MPI_Offset size = 0;
     MPI_File_get_size(file, &size);
     std::string all(static_cast<size_t>(size), '?');
@@ -109,7 +114,8 @@ class Case {
   // What a call has said, and moved on.
   void done(bool by_pointer, const MPI_Status& status, const Memory& memory) {
     int count = memory.count;
-    if (!model && memory.count > 0) MPI_Get_count(&status, memory.type, &count);  // libraries differ in what they say of nothing
+    if (!model && memory.count > 0)
+      MPI_Get_count(&status, memory.type, &count);  // libraries differ in what they say of nothing
     digest_.add(count, "count");
     if (by_pointer) position_ += units_of(memory);
   }
@@ -120,7 +126,8 @@ class Case {
     const int length = static_cast<int>(packed.size());
     int used = 0;
     const int file = open(path_.c_str(), O_RDWR);
-    if (writes) MPI_Pack(memory.address, memory.count, memory.type, packed.data(), length, &used, MPI_COMM_WORLD);
+    if (writes)
+      MPI_Pack(memory.address, memory.count, memory.type, packed.data(), length, &used, MPI_COMM_WORLD);
     for (MPI_Offset i = 0; i < units_of(memory); ++i) {
       MPI_Offset place = 0;
       MPI_File_get_byte_offset(file_, at + i, &place);
@@ -129,7 +136,8 @@ class Case {
       if (moved != static_cast<ssize_t>(unit)) MPI_Abort(MPI_COMM_WORLD, 3);
     }
     close(file);
-    if (!writes) MPI_Unpack(packed.data(), length, &used, memory.address, memory.count, memory.type, MPI_COMM_WORLD);
+    if (!writes)
+      MPI_Unpack(packed.data(), length, &used, memory.address, memory.count, memory.type, MPI_COMM_WORLD);
   }
 
   void step() {
@@ -185,24 +193,32 @@ class Case {
     const bool by_pointer = kind == 6 || kind == 7;
     if (model) {
       play(memory, by_pointer ? position_ : at, true);
-    } else switch (kind) {
-      case 4: result = MPI_File_write_at(file_, at, b, memory.count, memory.type, &status); break;
-      case 5:
-        result = MPI_File_iwrite_at(file_, at, b, memory.count, memory.type, &request);
-        MPI_Wait(&request, &status);
-        break;
-      case 6: result = MPI_File_write(file_, b, memory.count, memory.type, &status); break;
-      case 7: result = MPI_File_write_all(file_, b, memory.count, memory.type, &status); break;
-      case 8:
-        result = MPI_File_iwrite_at_all(file_, at, b, memory.count, memory.type, &request);
-        MPI_Wait(&request, &status);
-        break;
-      case 9:
-        result = MPI_File_write_at_all_begin(file_, at, b, memory.count, memory.type);
-        MPI_File_write_at_all_end(file_, b, &status);
-        break;
-      default: result = MPI_File_write_at_all(file_, at, b, memory.count, memory.type, &status);
-    }
+    } else
+      switch (kind) {
+        case 4:
+          result = MPI_File_write_at(file_, at, b, memory.count, memory.type, &status);
+          break;
+        case 5:
+          result = MPI_File_iwrite_at(file_, at, b, memory.count, memory.type, &request);
+          MPI_Wait(&request, &status);
+          break;
+        case 6:
+          result = MPI_File_write(file_, b, memory.count, memory.type, &status);
+          break;
+        case 7:
+          result = MPI_File_write_all(file_, b, memory.count, memory.type, &status);
+          break;
+        case 8:
+          result = MPI_File_iwrite_at_all(file_, at, b, memory.count, memory.type, &request);
+          MPI_Wait(&request, &status);
+          break;
+        case 9:
+          result = MPI_File_write_at_all_begin(file_, at, b, memory.count, memory.type);
+          MPI_File_write_at_all_end(file_, b, &status);
+          break;
+        default:
+          result = MPI_File_write_at_all(file_, at, b, memory.count, memory.type, &status);
+      }
     digest_.add(result, "write");
     done(by_pointer, status, memory);
     told();
@@ -221,24 +237,32 @@ class Case {
     const bool by_pointer = kind == 15 || kind == 16;
     if (model) {
       play(memory, by_pointer ? position_ : at, false);
-    } else switch (kind) {
-      case 13: result = MPI_File_read_at(file_, at, b, memory.count, memory.type, &status); break;
-      case 14:
-        result = MPI_File_iread_at(file_, at, b, memory.count, memory.type, &request);
-        MPI_Wait(&request, &status);
-        break;
-      case 15: result = MPI_File_read(file_, b, memory.count, memory.type, &status); break;
-      case 16: result = MPI_File_read_all(file_, b, memory.count, memory.type, &status); break;
-      case 17:
-        result = MPI_File_iread_at_all(file_, at, b, memory.count, memory.type, &request);
-        MPI_Wait(&request, &status);
-        break;
-      case 18:
-        result = MPI_File_read_at_all_begin(file_, at, b, memory.count, memory.type);
-        MPI_File_read_at_all_end(file_, b, &status);
-        break;
-      default: result = MPI_File_read_at_all(file_, at, b, memory.count, memory.type, &status);
-    }
+    } else
+      switch (kind) {
+        case 13:
+          result = MPI_File_read_at(file_, at, b, memory.count, memory.type, &status);
+          break;
+        case 14:
+          result = MPI_File_iread_at(file_, at, b, memory.count, memory.type, &request);
+          MPI_Wait(&request, &status);
+          break;
+        case 15:
+          result = MPI_File_read(file_, b, memory.count, memory.type, &status);
+          break;
+        case 16:
+          result = MPI_File_read_all(file_, b, memory.count, memory.type, &status);
+          break;
+        case 17:
+          result = MPI_File_iread_at_all(file_, at, b, memory.count, memory.type, &request);
+          MPI_Wait(&request, &status);
+          break;
+        case 18:
+          result = MPI_File_read_at_all_begin(file_, at, b, memory.count, memory.type);
+          MPI_File_read_at_all_end(file_, b, &status);
+          break;
+        default:
+          result = MPI_File_read_at_all(file_, at, b, memory.count, memory.type, &status);
+      }
     digest_.add(result, "read");
     done(by_pointer, status, memory);
     digest_.memory(memory);
@@ -285,9 +309,9 @@ int main(int argc, char** argv) {
   for (uint64_t i = first; i < first + count; ++i) {
     const uint64_t digest = Case(seed, i, std::string(argv[3]) + "/case").run();
     if (log) {
-    std::fprintf(log, "%llu %016llx\n", static_cast<unsigned long long>(i),
-                 static_cast<unsigned long long>(digest));
-    std::fflush(log);  // who ends a run that takes too long sees how far it came
+      std::fprintf(log, "%llu %016llx\n", static_cast<unsigned long long>(i),
+                   static_cast<unsigned long long>(digest));
+      std::fflush(log);  // who ends a run that takes too long sees how far it came
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -1,6 +1,6 @@
-/* domains FILE BLOCK: file domains begin at multiples of the block size that the environment sets (SHEAF_BLOCK_SIZE), and the info
-   says so. What a task writes is seen in this program's own pwrite and mmap (on tmpfs a task may write through a mapping), which
-   stand in front of the C library's. */
+/* domains FILE BLOCK: file domains begin at multiples of the block size that the environment sets
+   (SHEAF_BLOCK_SIZE), and the info says so. What a task writes is seen in this program's own pwrite and mmap
+   (on tmpfs a task may write through a mapping), which stand in front of the C library's. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
@@ -17,21 +17,21 @@ static void see(off64_t at) {
   if (in_call && (first < 0 || at < first)) first = at;
 }
 
-ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at) {
+ssize_t pwrite64(int fd, const void* data, size_t bytes, off64_t at) {
   see(at);
   return syscall(SYS_pwrite64, fd, data, bytes, at);
 }
 
-void *mmap64(void *where, size_t bytes, int protection, int flags, int fd, off64_t at) {
+void* mmap64(void* where, size_t bytes, int protection, int flags, int fd, off64_t at) {
   if (fd >= 0 && (flags & MAP_SHARED) && (protection & PROT_WRITE)) see(at);
-  return (void *)syscall(SYS_mmap, where, bytes, protection, flags, fd, at);
+  return (void*)syscall(SYS_mmap, where, bytes, protection, flags, fd, at);
 }
 
-void *mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t at) {
+void* mmap(void* where, size_t bytes, int protection, int flags, int fd, off_t at) {
   return mmap64(where, bytes, protection, flags, fd, at);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   enum { bytes = 333333 };
   static char data[bytes];
   MPI_File file;
@@ -43,7 +43,8 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   const long block = atol(argv[2]);
-  MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+  MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                MPI_INFO_NULL, &file);
   MPI_File_get_info(file, &info);
   MPI_Info_get(info, "sheaf_block_size", 31, value, &found);
   MPI_Info_free(&info);

@@ -1,7 +1,7 @@
-/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call, with the class that the
-   standard names for it (MPI 3.1, section 13.7); the next call works. This program's own pwrite and the like stand in front of the
-   C library's, also for the drop-in. With `full`, the file system of the directory has less room than is written.
-   Says on rank 0 "all right". */
+/* faults DIRECTORY [full]: an error of the file on one task is returned by all tasks of a collective call,
+   with the class that the standard names for it (MPI 3.1, section 13.7); the next call works. This program's
+   own pwrite and the like stand in front of the C library's, also for the drop-in. With `full`, the file
+   system of the directory has less room than is written. Says on rank 0 "all right". */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -31,17 +31,21 @@ static int fails(int fd) {
   errno = fail_errno;
   return 1;
 }
-ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at) {
+ssize_t pwrite64(int fd, const void* data, size_t bytes, off64_t at) {
   return fails(fd) ? -1 : syscall(SYS_pwrite64, fd, data, bytes, at);
 }
-ssize_t pwritev64(int fd, const struct iovec *pieces, int count, off64_t at) {
+ssize_t pwritev64(int fd, const struct iovec* pieces, int count, off64_t at) {
   return fails(fd) ? -1 : syscall(SYS_pwritev, fd, pieces, count, at, 0);
 }
-ssize_t pread64(int fd, void *data, size_t bytes, off64_t at) { return fails(fd) ? -1 : syscall(SYS_pread64, fd, data, bytes, at); }
-ssize_t preadv64(int fd, const struct iovec *pieces, int count, off64_t at) {
+ssize_t pread64(int fd, void* data, size_t bytes, off64_t at) {
+  return fails(fd) ? -1 : syscall(SYS_pread64, fd, data, bytes, at);
+}
+ssize_t preadv64(int fd, const struct iovec* pieces, int count, off64_t at) {
   return fails(fd) ? -1 : syscall(SYS_preadv, fd, pieces, count, at, 0);
 }
-int fallocate64(int fd, int mode, off64_t at, off64_t bytes) { return fails(fd) ? -1 : (int)syscall(SYS_fallocate, fd, mode, at, bytes); }
+int fallocate64(int fd, int mode, off64_t at, off64_t bytes) {
+  return fails(fd) ? -1 : (int)syscall(SYS_fallocate, fd, mode, at, bytes);
+}
 int posix_fallocate64(int fd, off64_t at, off64_t bytes) {
   return fails(fd) ? errno : syscall(SYS_fallocate, fd, 0, at, bytes) == 0 ? 0 : errno;
 }
@@ -50,7 +54,7 @@ int fsync(int fd) { return fails(fd) ? -1 : (int)syscall(SYS_fsync, fd); }
 int fdatasync(int fd) { return fails(fd) ? -1 : (int)syscall(SYS_fdatasync, fd); }
 
 #define CHECK(condition) check(condition, #condition, __LINE__, where)
-static void check(int holds, const char *condition, int line, const char *where) {
+static void check(int holds, const char* condition, int line, const char* where) {
   if (holds) return;
   printf("[%d] line %d, %s: %s\n", rank, line, where, condition);
   wrong = 1;
@@ -67,35 +71,42 @@ static int mine[ints], back[ints];
 static const MPI_Offset offset_of_view = 100;
 
 enum kind { writes, writes_later, writes_in_two, reads, reads_later, sets_size, preallocates, syncs, kinds };
-static const char *const names[] = {"write_at_all", "iwrite_at_all", "write_at_all_begin", "read_at_all", "iread_at_all", "set_size",
-                                    "preallocate", "sync"};
+static const char* const names[] = {"write_at_all", "iwrite_at_all", "write_at_all_begin", "read_at_all",
+                                    "iread_at_all", "set_size",      "preallocate",        "sync"};
 
 static int carried_out(MPI_File file, enum kind kind) {
   MPI_Request request;
   int code;
   switch (kind) {
-    case writes: return MPI_File_write_at_all(file, 0, mine, ints, MPI_INT, MPI_STATUS_IGNORE);
+    case writes:
+      return MPI_File_write_at_all(file, 0, mine, ints, MPI_INT, MPI_STATUS_IGNORE);
     case writes_later:
       code = MPI_File_iwrite_at_all(file, 0, mine, ints, MPI_INT, &request);
       return code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
     case writes_in_two:
       code = MPI_File_write_at_all_begin(file, 0, mine, ints, MPI_INT);
       return code != MPI_SUCCESS ? code : MPI_File_write_at_all_end(file, mine, MPI_STATUS_IGNORE);
-    case reads: return MPI_File_read_at_all(file, 0, back, ints, MPI_INT, MPI_STATUS_IGNORE);
+    case reads:
+      return MPI_File_read_at_all(file, 0, back, ints, MPI_INT, MPI_STATUS_IGNORE);
     case reads_later:
       code = MPI_File_iread_at_all(file, 0, back, ints, MPI_INT, &request);
       return code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
-    case sets_size: return MPI_File_set_size(file, 1 << 20);
-    case preallocates: return MPI_File_preallocate(file, 2 << 20);
-    default: return MPI_File_sync(file);
+    case sets_size:
+      return MPI_File_set_size(file, 1 << 20);
+    case preallocates:
+      return MPI_File_preallocate(file, 2 << 20);
+    default:
+      return MPI_File_sync(file);
   }
 }
 
 /* Returns whether the task had a failure. */
 static int one(MPI_File file, enum kind kind, int task, int number, int error, int class) {
   char where[100];
-  snprintf(where, sizeof where, "%s, call %d of the file by task %d, %s", names[kind], number, task, strerror(error));
-  if (kind <= writes_in_two) MPI_File_set_size(file, 0); /* else there may be nothing to ask of the operating system */
+  snprintf(where, sizeof where, "%s, call %d of the file by task %d, %s", names[kind], number, task,
+           strerror(error));
+  if (kind <= writes_in_two)
+    MPI_File_set_size(file, 0); /* else there may be nothing to ask of the operating system */
   calls = failed = 0;
   fail_at = number;
   fail_errno = error;
@@ -105,11 +116,12 @@ static int one(MPI_File file, enum kind kind, int task, int number, int error, i
   MPI_Bcast(&failed, 1, MPI_INT, task, MPI_COMM_WORLD);
   CHECK(class_of(code) == (failed ? class : MPI_SUCCESS));
   memset(back, 0, sizeof back);
-  CHECK(carried_out(file, writes) == MPI_SUCCESS && carried_out(file, reads) == MPI_SUCCESS && memcmp(mine, back, sizeof mine) == 0);
+  CHECK(carried_out(file, writes) == MPI_SUCCESS && carried_out(file, reads) == MPI_SUCCESS &&
+        memcmp(mine, back, sizeof mine) == 0);
   return failed;
 }
 
-static MPI_File opened(const char *where) {
+static MPI_File opened(const char* where) {
   MPI_File file = MPI_FILE_NULL;
   MPI_Datatype strided;
   MPI_Info info;
@@ -131,7 +143,7 @@ static void sweep(void) {
   static const struct {
     int error, class;
   } errors[] = {{ENOSPC, MPI_ERR_NO_SPACE}, {EDQUOT, MPI_ERR_QUOTA}, {EIO, MPI_ERR_IO}, {EFBIG, MPI_ERR_IO}};
-  const char *where = "open";
+  const char* where = "open";
   int faults = 0;
   MPI_File file = opened(where);
   CHECK(carried_out(file, writes) == MPI_SUCCESS);
@@ -140,7 +152,9 @@ static void sweep(void) {
       const int reading = kind == reads || kind == reads_later;
       if (reading && errors[e].error != EIO) continue;
       for (int task = 0; task < tasks; ++task)
-        for (int number = 0; number < 100 && one(file, kind, task, number, errors[e].error, errors[e].class); ++number) ++faults;
+        for (int number = 0; number < 100 && one(file, kind, task, number, errors[e].error, errors[e].class);
+             ++number)
+          ++faults;
     }
   where = "close";
   CHECK(faults > 20); /* mapped files may be read and written without a call */
@@ -149,16 +163,18 @@ static void sweep(void) {
 
 /* Without faults of its own: there is no room. */
 static void full(void) {
-  const char *where = "full";
+  const char* where = "full";
   const int bytes = 4 << 20;
-  char *data = calloc(1, bytes);
+  char* data = calloc(1, bytes);
   MPI_File file = opened(where);
   MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
-  CHECK(class_of(MPI_File_write_at_all(file, (MPI_Offset)rank * bytes, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE);
+  CHECK(class_of(MPI_File_write_at_all(file, (MPI_Offset)rank * bytes, data, bytes, MPI_BYTE,
+                                       MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE);
   CHECK(class_of(MPI_File_write_ordered(file, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE);
   CHECK(class_of(MPI_File_preallocate(file, 16 << 20)) == MPI_ERR_NO_SPACE);
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) CHECK(class_of(MPI_File_write_at(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE);
+  if (rank == 0)
+    CHECK(class_of(MPI_File_write_at(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE)) == MPI_ERR_NO_SPACE);
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK(MPI_File_set_size(file, 0) == MPI_SUCCESS);
   CHECK(MPI_File_write_at_all(file, rank * 1000, data, 1000, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -166,7 +182,7 @@ static void full(void) {
   free(data);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int level;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* whose handler is called in MPI_Wait */
@@ -174,8 +190,10 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &tasks);
   snprintf(path, sizeof path, "%s/faults", argv[1]);
   for (int i = 0; i < ints; ++i) mine[i] = 1000000 * rank + i;
-  if (argc > 2) full();
-  else sweep();
+  if (argc > 2)
+    full();
+  else
+    sweep();
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (rank == 0) MPI_File_delete(path, MPI_INFO_NULL);
   if (rank == 0 && !wrong) printf("all right\n");

@@ -356,7 +356,7 @@ const struct shape shapes[] = {
     ROW(decreasing, in_memory | as_source),
     ROW(negative_stride, in_memory | as_source),
     ROW(before_the_address, in_memory | as_source),
-#ifdef I_MPI_VERSION  /* its MPI_Pack takes overlapping blocks for one */
+#ifdef I_MPI_VERSION /* its MPI_Pack takes overlapping blocks for one */
     ROW(byte_twice, 0),
 #else
     ROW(byte_twice, as_source),

@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "base/warnings.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "storage/faulty_store.hpp"
+#include "keyval/keyval_writer.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/accepted.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::accepted_test {
 namespace {

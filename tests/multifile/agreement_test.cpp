@@ -11,11 +11,14 @@ constexpr int tasks = 5;
 // What each task's call ended with.
 std::vector<Code> codes_of(const std::function<void(Comm&)>& call, int ranks = tasks) {
   std::vector<Code> codes(static_cast<size_t>(ranks), Code::ok);
-  run_fibers(fibers(ranks, 7), [&](Comm& comm) { codes[static_cast<size_t>(comm.rank())] = code_of([&] { call(comm); }); });
+  run_fibers(fibers(ranks, 7),
+             [&](Comm& comm) { codes[static_cast<size_t>(comm.rank())] = code_of([&] { call(comm); }); });
   return codes;
 }
 
-std::vector<Code> all(Code code, int ranks = tasks) { return std::vector<Code>(static_cast<size_t>(ranks), code); }
+std::vector<Code> all(Code code, int ranks = tasks) {
+  return std::vector<Code>(static_cast<size_t>(ranks), code);
+}
 
 Program small(int nfiles = 1, int ntasks = tasks) {
   Program p;
@@ -28,7 +31,8 @@ Program small(int nfiles = 1, int ntasks = tasks) {
   return p;
 }
 
-// --- agree_on_call --------------------------------------------------------------------------------------------
+// --- agree_on_call
+// --------------------------------------------------------------------------------------------
 
 struct Call {
   std::string path = "a";
@@ -71,14 +75,18 @@ TEST(Agreement, TheMessageNamesTheTaskThatFailed) {
         comm.rank() == 3 ? std::optional(Error(Code::no_space, "disk is full", ENOSPC)) : std::nullopt;
     const auto error = attempt([&] { agree_on_call(comm, "a", "w", {}, mine); });
     require(error && error->code() == Code::no_space && error->errno_value() == ENOSPC, "code");
-    require(error->what() == std::string(comm.rank() == 3 ? "disk is full" : "task 3: disk is full"), error->what());
+    require(error->what() == std::string(comm.rank() == 3 ? "disk is full" : "task 3: disk is full"),
+            error->what());
   });
 }
 
-// --- writing --------------------------------------------------------------------------------------------------
+// --- writing
+// --------------------------------------------------------------------------------------------------
 
-// Codes of opening `p` for writing through a store that holds a set "a" and "a.000001", not a sound one; both must keep their bytes.
-std::vector<Code> codes_of_refused_open(const Program& p, const std::function<void(ParallelWriteRequest&, Comm&)>& change,
+// Codes of opening `p` for writing through a store that holds a set "a" and "a.000001", not a sound one; both
+// must keep their bytes.
+std::vector<Code> codes_of_refused_open(const Program& p,
+                                        const std::function<void(ParallelWriteRequest&, Comm&)>& change,
                                         const std::string& words = "w") {
   MemoryStore store;
   auto old = content(77, 0, 5000);
@@ -102,7 +110,9 @@ std::vector<Code> codes_of_refused_open(const Program& p, const std::function<vo
 
 TEST(Agreement, MoreFilesThanTasksAreRefused) {
   EXPECT_EQ(codes_of_refused_open(small(6), [](auto&, auto&) {}), all(Code::invalid_argument));
-  EXPECT_EQ(codes_of_refused_open(small(), [](auto&, auto&) {}, "w,files=6"), all(Code::invalid_argument));
+  EXPECT_EQ(codes_of_refused_open(
+                small(), [](auto&, auto&) {}, "w,files=6"),
+            all(Code::invalid_argument));
 }
 
 TEST(Agreement, AChunkTooLargeOnOneTaskIsRefused) {
@@ -151,7 +161,8 @@ TEST(Agreement, NewChunkSizesAfterAWriteOnOneTaskAreRefusedOnAll) {
   const Program p = small();
   const auto codes = codes_of([&](Comm& comm) {
     ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of("w"));
-    require(code_of([&] { writer.resize_chunks(comm.rank() == 1 ? -5 : 10); }) == Code::invalid_argument, "negative");
+    require(code_of([&] { writer.resize_chunks(comm.rank() == 1 ? -5 : 10); }) == Code::invalid_argument,
+            "negative");
     if (comm.rank() == 4) writer.stream().write(content(4, 0, 1));
     const Code code = code_of([&] { writer.resize_chunks(500); });
     require(writer.stream().geometry().size == 128, "chunk size kept");
@@ -210,7 +221,8 @@ TEST(Writing, ReplacesALongerFileWhole) {
   check_every_way(store, "a", p);
 }
 
-// --- reading --------------------------------------------------------------------------------------------------
+// --- reading
+// --------------------------------------------------------------------------------------------------
 
 std::vector<Code> codes_of_reading(Store& store, const std::string& path, int ranks = tasks) {
   SharedHandles shared(store);

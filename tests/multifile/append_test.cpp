@@ -1,9 +1,10 @@
-// Appending to a complete multifile: what was there stays, what is new follows, whoever wrote and whoever appends.
+// Appending to a complete multifile: what was there stays, what is new follows, whoever wrote and whoever
+// appends.
 #include <gtest/gtest.h>
 
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::append_test {
 namespace {
@@ -26,13 +27,14 @@ void append_steps(MappedWriter& writer, const Program& p, const std::vector<std:
 }
 
 // Appends the steps of `more` as `processes` processes with tasks dealt out in blocks; returns the codes.
-std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::vector<Step>>& more, int processes,
-                         const std::string& words = "append", uint64_t seed = 0) {
+std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::vector<Step>>& more,
+                         int processes, const std::string& words = "append", uint64_t seed = 0) {
   TaskHandles store(inner);
   std::vector<Code> codes(static_cast<size_t>(processes), Code::ok);
   run_fibers(fibers(processes, seed), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-      MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0}, mode_of(words, p.buffer));
+      MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0},
+                          mode_of(words, p.buffer));
       // What fails here fails the close as well, which is collective and comes in any case.
       const auto failure = attempt([&] { append_steps(writer, p, more); });
       writer.close();
@@ -45,7 +47,8 @@ std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::
 
 Program joined(const Program& p, const std::vector<std::vector<Step>>& more) {
   Program both = p;
-  for (size_t t = 0; t < more.size(); ++t) both.steps[t].insert(both.steps[t].end(), more[t].begin(), more[t].end());
+  for (size_t t = 0; t < more.size(); ++t)
+    both.steps[t].insert(both.steps[t].end(), more[t].begin(), more[t].end());
   return both;
 }
 
@@ -55,7 +58,8 @@ void write_somehow(Store& store, const Program& p, uint64_t seed) {
   MappedProgram mapped;
   mapped.program = p;
   mapped.owners.assign(p.requests.size(), 0);
-  for (int t = 0; t < p.ntasks(); ++t) mapped.places.push_back(layout::place_blockwise(t, p.ntasks(), p.nfiles));
+  for (int t = 0; t < p.ntasks(); ++t)
+    mapped.places.push_back(layout::place_blockwise(t, p.ntasks(), p.nfiles));
   write_mapped(store, "a", mapped, seed);
 }
 
@@ -75,12 +79,14 @@ TEST(Append, GivesTheBytesThatOneProgramWouldHaveWritten) {
     MemoryStore store;
     ASSERT_NO_THROW({
       write_somehow(store, p, seed);
-      for (const Code code : append(store, p, more, 1 + static_cast<int>(seed % 4), "a", seed)) EXPECT_EQ(code, Code::ok);
+      for (const Code code : append(store, p, more, 1 + static_cast<int>(seed % 4), "a", seed))
+        EXPECT_EQ(code, Code::ok);
       check_every_way(store, "a", both, p.buffer);
     });
     WorkProgress quiet;
     EXPECT_TRUE(verify(store, "a", true, quiet).ok()) << "checksums of all pieces, old and new";
-    // Metadata and mapping are those of a program that wrote all at once; the places of old tables may show in holes.
+    // Metadata and mapping are those of a program that wrote all at once; the places of old tables may show
+    // in holes.
     MemoryStore once;
     write_somehow(once, both, seed);
     for (const std::string& name : once.paths()) {
@@ -90,7 +96,9 @@ TEST(Append, GivesTheBytesThatOneProgramWouldHaveWritten) {
       const PhysicalFile f = load_physical_file(once, name);
       const auto meta1 = static_cast<ptrdiff_t>(f.header.pointer_offset() + format::pointer_size);
       EXPECT_TRUE(std::equal(found.begin(), found.begin() + meta1, expected.begin())) << name;
-      EXPECT_TRUE(std::equal(found.begin() + f.pointer.varheader, found.end(), expected.begin() + f.pointer.varheader)) << name;
+      EXPECT_TRUE(std::equal(found.begin() + f.pointer.varheader, found.end(),
+                             expected.begin() + f.pointer.varheader))
+          << name;
     }
   }
 }
@@ -114,7 +122,8 @@ TEST(Append, OfNothingChangesNothing) {
   EXPECT_EQ(store.contents("a.000001"), second);
 }
 
-// Sizes change in place as long as no task needs a further round; then, and only then, is the file marked unclosed.
+// Sizes change in place as long as no task needs a further round; then, and only then, is the file marked
+// unclosed.
 TEST(Append, IsCompleteUntilATaskNeedsAFurtherRound) {
   MemoryStore store;
   write_in_parallel(store, "a", small());
@@ -142,7 +151,8 @@ TEST(Append, ByTasksOfSomeProcessesOnly) {
   run_fibers(fibers(3), [&](Comm& comm) {
     std::vector<int64_t> list;
     if (comm.rank() == 1) list = {2};
-    MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, 0}, mode_of("append"));
+    MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, 0},
+                        mode_of("append"));
     if (!list.empty()) writer.stream().write(content(2, 65, 300));
     writer.close();
   });
@@ -151,11 +161,13 @@ TEST(Append, ByTasksOfSomeProcessesOnly) {
   check_every_way(store, "a", both);
 }
 
-// From the k-th operation on nothing reaches the disk any more, for every k: what is left holds all that was there
-// before, or says that it is unclosed.
+// From the k-th operation on nothing reaches the disk any more, for every k: what is left holds all that was
+// there before, or says that it is unclosed.
 TEST(Append, ACrashLeavesTheOldDataOrAnUnclosedFile) {
-  const std::vector<std::vector<Step>> inside{{{Step::write, 30}}, {}, {{Step::write, 20}}, {{Step::write, 64}}};
-  const std::vector<std::vector<Step>> beyond{{{Step::write, 300}}, {}, {{Step::write, 20}}, {{Step::write, 90}}};
+  const std::vector<std::vector<Step>> inside{
+      {{Step::write, 30}}, {}, {{Step::write, 20}}, {{Step::write, 64}}};
+  const std::vector<std::vector<Step>> beyond{
+      {{Step::write, 300}}, {}, {{Step::write, 20}}, {{Step::write, 90}}};
   for (const bool grows : {false, true})
     for (int64_t k = 0;; ++k) {
       const auto& more = grows ? beyond : inside;
@@ -193,14 +205,16 @@ TEST(Append, ACrashLeavesTheOldDataOrAnUnclosedFile) {
     }
 }
 
-std::vector<Code> codes_of_append(MemoryStore& store, const std::string& words = "append", int64_t ntasks = 0, bool same = false) {
+std::vector<Code> codes_of_append(MemoryStore& store, const std::string& words = "append", int64_t ntasks = 0,
+                                  bool same = false) {
   TaskHandles shared(store);
   const auto before = store.contents("a");
   std::vector<Code> codes(2, Code::ok);
   run_fibers(fibers(2), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
       const std::vector<int64_t> list{same ? 1 : comm.rank()};
-      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, ntasks}, mode_of(words));
+      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, ntasks},
+                          mode_of(words));
       writer.close();
     });
   });

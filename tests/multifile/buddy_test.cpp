@@ -1,12 +1,12 @@
 // Buddy copies: whatever one group's node held may be lost.
-#include "multifile/buddy.hpp"
+#include "buddy/buddy.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::buddy_test {
 namespace {
@@ -24,9 +24,11 @@ void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
   request.fsblksize = 64;
   request.chunk_size = 100;
   request.local = comm.split(group_of_task(comm.rank()), comm.rank());
-  ParallelWriter writer(store, comm.duplicate(), std::move(request), mode_of("w,buddy=" + std::to_string(levels)));
+  ParallelWriter writer(store, comm.duplicate(), std::move(request),
+                        mode_of("w,buddy=" + std::to_string(levels)));
   for (int call = 0; call < 4; ++call)
-    writer.collective()->write(content(comm.rank(), call * bytes, comm.rank() == 5 && call > 1 ? 0 : bytes), std::nullopt);
+    writer.collective()->write(content(comm.rank(), call * bytes, comm.rank() == 5 && call > 1 ? 0 : bytes),
+                               std::nullopt);
   writer.close();
 }
 
@@ -70,7 +72,8 @@ TEST(Buddy, AnyNodeMayBeLost) {
           MemoryStore store;
           write_set(store, levels);
           lose(store, file_of(-1, node), truncated);
-          for (int level = 0; level < levels; ++level) lose(store, file_of(level, (node + level + 1) % groups), truncated);
+          for (int level = 0; level < levels; ++level)
+            lose(store, file_of(level, (node + level + 1) % groups), truncated);
           const std::string words = "r,buddy=" + std::to_string(levels) + more;
           EXPECT_NO_THROW(read_set(store, words)) << "node " << node << (truncated ? ", truncated" : "");
           EXPECT_THROW(read_set(store, "r"), Error);
@@ -114,10 +117,12 @@ class Nodes {
   void move_disks(std::span<const int> moved) {
     std::map<std::string, std::vector<std::byte>> files[groups];
     for (int node = 0; node < groups; ++node)
-      for (const std::string& path : disks_[node].paths()) files[moved[static_cast<size_t>(node)]][path] = disks_[node].contents(path);
+      for (const std::string& path : disks_[node].paths())
+        files[moved[static_cast<size_t>(node)]][path] = disks_[node].contents(path);
     for (int node = 0; node < groups; ++node) {
       lose(node);
-      for (const auto& [path, bytes] : files[node]) disks_[node].open(path, Access::create)->write_at(bytes, 0);
+      for (const auto& [path, bytes] : files[node])
+        disks_[node].open(path, Access::create)->write_at(bytes, 0);
     }
   }
   MemoryStore& disk(int node) { return disks_[node]; }
@@ -171,7 +176,8 @@ TEST(Buddy, WhoeverSeesAFileOrACopyServesIt) {
       nodes.write(1, 90);
       if (lost >= 0) nodes.lose(lost);
       nodes.move_disks(order);
-      EXPECT_NO_THROW(nodes.read("r,buddy", 90)) << "order " << order[0] << order[1] << order[2] << ", lost " << lost;
+      EXPECT_NO_THROW(nodes.read("r,buddy", 90))
+          << "order " << order[0] << order[1] << order[2] << ", lost " << lost;
     }
 }
 
@@ -210,7 +216,8 @@ TEST(Buddy, FailuresWhileSendingReachAllTasksAndLeaveNoFile) {
         EXPECT_EQ(code, Code::ok);
         break;
       }
-      for (const std::string& path : nodes.disk(1).paths()) EXPECT_EQ(path, file_of(-1, 1)) << "operation " << k;
+      for (const std::string& path : nodes.disk(1).paths())
+        EXPECT_EQ(path, file_of(-1, 1)) << "operation " << k;
       EXPECT_NO_THROW(nodes.read("r,buddy", 90)) << "operation " << k;
       ASSERT_LT(k, 300);
     }

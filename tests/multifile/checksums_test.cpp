@@ -1,14 +1,15 @@
-// Checksums of data and metadata (docs/format.md, section 14): right whoever writes and however, compared whoever reads.
+// Checksums of data and metadata (docs/format.md, section 14): right whoever writes and however, compared
+// whoever reads.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <filesystem>
 
 #include "base/crc32c.hpp"
-#include "multifile/file_checks.hpp"
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
+#include "stream/file_checks.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::checksums_test {
 namespace {
@@ -36,7 +37,8 @@ void expect_sums(const Multifile& m, int64_t task, std::span<const std::byte> st
       const auto part = stream.first(static_cast<size_t>(std::min<int64_t>(place.piece, sizes[b] - done)));
       std::array<std::byte, 4> stored;
       ASSERT_EQ(f.file->read_at(stored, at), stored.size());
-      EXPECT_EQ(load<uint32_t>(stored.data(), ByteOrder::little), crc32c(0, part)) << "task " << task << ", block " << b << ", byte " << done;
+      EXPECT_EQ(load<uint32_t>(stored.data(), ByteOrder::little), crc32c(0, part))
+          << "task " << task << ", block " << b << ", byte " << done;
       stream = stream.subspan(part.size());
       done += std::ssize(part);
     }
@@ -67,7 +69,8 @@ TEST(Checksums, FollowWhatATaskWritesAndTakesBack) {
       }
       const auto more = content(t, std::ssize(stream), bytes);
       stream.insert(stream.end(), more.begin(), more.end());
-      if (random.below(8) == 0) writer.stream().ensure_free_space(std::min<int64_t>(4096, writer.stream().geometry().size));
+      if (random.below(8) == 0)
+        writer.stream().ensure_free_space(std::min<int64_t>(4096, writer.stream().geometry().size));
     }
     writer.close();
     expect_sound(store);
@@ -77,7 +80,8 @@ TEST(Checksums, FollowWhatATaskWritesAndTakesBack) {
 }
 
 TEST(Checksums, AreRightWhereTheProgramWritesToItsChunksItself) {
-  const auto directory = std::filesystem::temp_directory_path() / ("sheaf-sums-" + std::to_string(::getpid()));
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("sheaf-sums-" + std::to_string(::getpid()));
   std::filesystem::create_directories(directory);
   const std::string path = directory / "a";
   const std::vector<int64_t> chunks{200'000, 200'000};
@@ -115,7 +119,8 @@ TEST(Checksums, OfParallelAndMappedPrograms) {
 }
 
 TEST(Checksums, OfCollectivePrograms) {
-  for (const char* const words : {"w,collective=auto", "w,collective,collsize=2", "w,collective,collsize=4,cmerge", "w,collective,buddy"}) {
+  for (const char* const words : {"w,collective=auto", "w,collective,collsize=2",
+                                  "w,collective,collsize=4,cmerge", "w,collective,buddy"}) {
     for (const int64_t bytes : {int64_t{3}, int64_t{700}, int64_t{90'000}}) {
       SCOPED_TRACE(std::string(words) + ", " + std::to_string(bytes) + " bytes");
       MemoryStore store;
@@ -126,10 +131,12 @@ TEST(Checksums, OfCollectivePrograms) {
         request.nfiles = 2;
         request.chunk_size = 200'000;
         request.fsblksize = 4096;
-        ParallelWriter writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 128 << 10));
+        ParallelWriter writer(shared, comm.duplicate(), std::move(request),
+                              shared_mode_of(comm, words, 128 << 10));
         ASSERT_TRUE(writer.collective());
         for (int64_t k = 0; k < 5; ++k)
-          writer.collective()->write(content(comm.rank(), k * bytes, comm.rank() == 3 ? 0 : bytes), std::nullopt);
+          writer.collective()->write(content(comm.rank(), k * bytes, comm.rank() == 3 ? 0 : bytes),
+                                     std::nullopt);
         writer.close();
       });
       for (const std::string& path : store.paths())
@@ -159,7 +166,9 @@ TEST(Checksums, OfSeveralGroupsAndLeaders) {
   m.program.nfiles = 3;
   m.writers = m.readers = 5;
   for (int t = 0; t < p.ntasks(); ++t) {
-    m.places.push_back(t < 1500 ? layout::Placement{2, t} : t < 1501 ? layout::Placement{0, 0} : layout::Placement{1, t - 1501});
+    m.places.push_back(t < 1500   ? layout::Placement{2, t}
+                       : t < 1501 ? layout::Placement{0, 0}
+                                  : layout::Placement{1, t - 1501});
     m.owners.push_back(t * 7 % 5);
   }
   write_mapped(store, "m", m);
@@ -260,7 +269,8 @@ TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
   }
 }
 
-// Sixteen tasks, two collectors: the head is read once, then each physical file is opened by its collectors only.
+// Sixteen tasks, two collectors: the head is read once, then each physical file is opened by its collectors
+// only.
 TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
   for (const int64_t bytes : {int64_t{5}, int64_t{3000}, int64_t{100'000}, int64_t{400'000}}) {
     Program q;
@@ -300,7 +310,8 @@ TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
 
 // Large requests into memory that a program walks through are summed where the bytes lie in the page cache.
 TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
-  const auto directory = std::filesystem::temp_directory_path() / ("sheaf-walk-" + std::to_string(::getpid()));
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("sheaf-walk-" + std::to_string(::getpid()));
   std::filesystem::create_directories(directory);
   const std::string path = directory / "a";
   constexpr int64_t total = (10 << 20) + 1234;
@@ -315,7 +326,8 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
     int64_t done = 0;
     const auto error = attempt([&] {
       while (done < total)
-        done += static_cast<int64_t>(reader.stream().read(std::span(into).subspan(static_cast<size_t>(done), static_cast<size_t>(std::min(step, total - done)))));
+        done += static_cast<int64_t>(reader.stream().read(std::span(into).subspan(
+            static_cast<size_t>(done), static_cast<size_t>(std::min(step, total - done)))));
     });
     EXPECT_EQ(reader.stream().bytes_read(), done);
     return error;
@@ -332,7 +344,8 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
     const auto error = walk(step, found);
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), Code::damaged);
-    EXPECT_NE(std::string(error->what()).find("offset " + std::to_string(7 << 20)), std::string::npos) << error->what();
+    EXPECT_NE(std::string(error->what()).find("offset " + std::to_string(7 << 20)), std::string::npos)
+        << error->what();
   }
   std::filesystem::remove_all(directory);
 }
@@ -352,7 +365,8 @@ TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   request.tasks.path = "a";
   request.tasks.automatic = true;
   for (const char* const words : {"append", "append,checksums=off"})
-    EXPECT_EQ(code_of([&] { MappedWriter(store, self_comm(), request, mode_of(words)); }), Code::damaged) << words;
+    EXPECT_EQ(code_of([&] { MappedWriter(store, self_comm(), request, mode_of(words)); }), Code::damaged)
+        << words;
   EXPECT_EQ(store.contents("a"), bytes);
 }
 

@@ -1,11 +1,11 @@
-// The k-th operation of the store fails, for every k, while tasks write and read collectively: every task gets the error,
-// nobody hangs, and a file that closed is right.
+// The k-th operation of the store fails, for every k, while tasks write and read collectively: every task
+// gets the error, nobody hangs, and a file that closed is right.
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::collective_faults_test {
 namespace {
@@ -53,10 +53,12 @@ void persistent_calls(ParallelWriter& writer, const CollectiveProgram& p, Comm& 
         const auto data = content(writer.task(), done, bytes);
         together ? writer.collective()->write(data, std::nullopt) : writer.stream().write(data);
       });
-      if (together) {  // in these programs nothing but a round can fail in a collective call: all tasks of the file see it
+      if (together) {  // in these programs nothing but a round can fail in a collective call: all tasks of
+                       // the file see it
         int64_t failed = problem.has_value();
         writer.local().all_sum(std::span(&failed, 1));
-        require(failed == (problem ? writer.local().size() : 0), "a collective call failed on some tasks only");
+        require(failed == (problem ? writer.local().size() : 0),
+                "a collective call failed on some tasks only");
       }
       if (problem && tries == 1) throw *problem;
       if (!problem) break;
@@ -81,7 +83,8 @@ std::vector<Code> write_through(FaultyStore& faulty, const CollectiveProgram& p)
   std::vector<Code> codes(p.requests.size(), Code::ok);
   run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w,durable," + p.words()));
+      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                            mode_of("w,durable," + p.words()));
       std::optional<Error> problem;
       try {
         persistent_calls(writer, p, comm);
@@ -102,7 +105,8 @@ TEST(CollectiveFaults, InWriting) {
     SCOPED_TRACE("program " + std::to_string(number++));
     for (FaultPlan plan : kinds_of_fault())
       for (plan.fail_at = 0;; ++plan.fail_at) {
-        SCOPED_TRACE("operation " + std::to_string(plan.fail_at) + (plan.from_then_on ? " and all later ones" : ""));
+        SCOPED_TRACE("operation " + std::to_string(plan.fail_at) +
+                     (plan.from_then_on ? " and all later ones" : ""));
         MemoryStore memory;
         FaultyStore faulty(memory, plan);
         const std::vector<Code> codes = write_through(faulty, p);
@@ -149,12 +153,14 @@ struct ReadingCall {
 
 std::vector<ReadingCall> equal_parts(const CollectiveProgram& p) {
   std::vector<int64_t> parts;
-  for (int task = 0; task < p.ntasks(); ++task) parts.push_back(static_cast<int64_t>(p.expected(task).second.size() / 8 + 1));
+  for (int task = 0; task < p.ntasks(); ++task)
+    parts.push_back(static_cast<int64_t>(p.expected(task).second.size() / 8 + 1));
   const auto part = [parts](int task) { return parts[static_cast<size_t>(task)]; };
   return std::vector<ReadingCall>(9, {[](int) { return 0; }, part});
 }
 
-// What a collective read returns is the same on all tasks, whatever operation fails; made again, it goes on where it was.
+// What a collective read returns is the same on all tasks, whatever operation fails; made again, it goes on
+// where it was.
 void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>& calls) {
   MemoryStore memory;
   write_program(memory, "a", p, 1);
@@ -170,7 +176,8 @@ void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>
       run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
         const auto me = static_cast<size_t>(comm.rank());
         codes[me] = code_of([&] {
-          ParallelReader reader(shared, comm.duplicate(), "a", mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
+          ParallelReader reader(shared, comm.duplicate(), "a",
+                                mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
           ReadStream& stream = reader.stream();
           const auto& expected = contents[me];
           std::vector<std::byte> found;
@@ -179,12 +186,14 @@ void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>
             std::vector<std::byte> out(static_cast<size_t>(stream.available(bytes)));
             const int64_t before = stream.bytes_read();
             for (int tries = 2; tries > 0; --tries) {
-              problem = attempt([&] { together ? reader.collective()->read(out, std::nullopt) : void(stream.read(out)); });
+              problem = attempt(
+                  [&] { together ? reader.collective()->read(out, std::nullopt) : void(stream.read(out)); });
               if (problem && stream.bytes_read() != before) wrong[me] = "a failed read has moved";
               if (together) {
                 int64_t failed = problem.has_value();
                 reader.local().all_sum(std::span(&failed, 1));
-                if (failed != (problem ? reader.local().size() : 0)) wrong[me] = "a collective read failed on some tasks only";
+                if (failed != (problem ? reader.local().size() : 0))
+                  wrong[me] = "a collective read failed on some tasks only";
               }
               if (!problem) break;
             }
@@ -226,7 +235,8 @@ TEST(CollectiveFaults, InReading) {
   }
 }
 
-// Calls that are no rounds: one task has jumped over what was fetched for it, or wants more than it ever did, and reads alone.
+// Calls that are no rounds: one task has jumped over what was fetched for it, or wants more than it ever did,
+// and reads alone.
 TEST(CollectiveFaults, InReadingAloneBetweenRounds) {
   const CollectiveProgram p = simple(4, 1 << 20, 8, 120'000, 2);
   std::vector<ReadingCall> calls;

@@ -1,8 +1,8 @@
 // Within a node the bytes of collective calls go through shared memory; messages travel between nodes only.
 #include <gtest/gtest.h>
 
-#include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
+#include "support/stores/faulty_store.hpp"
 #include "support/watched_comm.hpp"
 
 namespace sheaf::test::collective_nodes_test {
@@ -29,12 +29,14 @@ Watch messages_of(const CollectiveProgram& p, Watch watch, Body body) {
   return watch;
 }
 
-// Without a journal: the chunks that a round completes are told the collector in a message, also within a node.
+// Without a journal: the chunks that a round completes are told the collector in a message, also within a
+// node.
 Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
   SharedHandles shared(store);
   Watch during;
   messages_of(p, how, [&](Comm& comm, Watch& watch) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w,journal=off," + p.words()));
+    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                          mode_of("w,journal=off," + p.words()));
     comm.barrier();
     forget(watch);
     comm.barrier();
@@ -59,7 +61,8 @@ Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
     const auto expected = p.expected(comm.rank()).second;
     std::vector<std::byte> found;
     for (size_t i = 0; i < p.calls.size(); ++i) {
-      std::vector<std::byte> out(static_cast<size_t>(reader.stream().available(std::ssize(expected) / std::ssize(p.calls) + 1)));
+      std::vector<std::byte> out(
+          static_cast<size_t>(reader.stream().available(std::ssize(expected) / std::ssize(p.calls) + 1)));
       reader.collective()->read(out, std::nullopt);
       found.insert(found.end(), out.begin(), out.end());
     }
@@ -97,7 +100,8 @@ TEST(CollectiveNodes, NoMessagesWithinOne) {
 TEST(CollectiveNodes, MessagesTravelBetweenThem) {
   for (const int ranks_per_node : {1, 4, 5, 6})
     for (const CollectiveProgram& p : programs()) {
-      SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " + std::to_string(ranks_per_node));
+      SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " +
+                   std::to_string(ranks_per_node));
       MemoryStore store;
       const Watch written = of_writing(store, p, {.ranks_per_node = ranks_per_node});
       EXPECT_EQ(written.within, 0);
@@ -110,7 +114,8 @@ TEST(CollectiveNodes, MessagesTravelBetweenThem) {
 TEST(CollectiveNodes, MessagesDoWhereNoMemoryCanBeShared) {
   for (const int ranks_per_node : {4, 12})
     for (const CollectiveProgram& p : programs()) {
-      SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " + std::to_string(ranks_per_node));
+      SCOPED_TRACE(p.words() + " " + std::to_string(p.requests[0]) + ", nodes of " +
+                   std::to_string(ranks_per_node));
       MemoryStore store;
       EXPECT_GT(of_writing(store, p, {.ranks_per_node = ranks_per_node, .shares_memory = false}).within, 0);
       if (!p.merge) of_reading(store, p, {.ranks_per_node = ranks_per_node, .shares_memory = false});
@@ -121,7 +126,8 @@ TEST(CollectiveNodes, RandomPrograms) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     const CollectiveProgram p = random_collective_program(seed + 5000);
     Watch watch{.ranks_per_node = static_cast<int>(1 + seed % 7)};
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", nodes of " + std::to_string(watch.ranks_per_node) + ": " + p.describe());
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", nodes of " + std::to_string(watch.ranks_per_node) +
+                 ": " + p.describe());
     MemoryStore store;
     ASSERT_NO_THROW({
       write_program(store, "a", p, watched(watch, seed));
@@ -131,7 +137,8 @@ TEST(CollectiveNodes, RandomPrograms) {
   }
 }
 
-// Groups of more than 64 tasks have less memory per task, each its own; all take as many rounds as the one with the least.
+// Groups of more than 64 tasks have less memory per task, each its own; all take as many rounds as the one
+// with the least.
 TEST(CollectiveNodes, GroupsOfOtherSizesStayInStep) {
   for (const int ranks_per_node : {40, 200}) {
     const CollectiveProgram p = simple(170, 1000, 2, 220'000, 100);
@@ -176,7 +183,8 @@ TEST(CollectiveNodes, AFailureIsToldToAll) {
           reader.collective()->read(out, std::nullopt);
           require(out == content(comm.rank(), 0, 700'000), "bytes of the second try");
         } else {
-          ParallelWriter writer(store, comm.duplicate(), request_of("b", p, comm.rank()), mode_of("w," + p.words()));
+          ParallelWriter writer(store, comm.duplicate(), request_of("b", p, comm.rank()),
+                                mode_of("w," + p.words()));
           const auto data = content(comm.rank(), 0, 700'000);
           fails([&] { writer.collective()->write(data, std::nullopt); });
           write_calls(writer, p);

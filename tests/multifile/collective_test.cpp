@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::collective_test {
 namespace {
@@ -22,42 +22,47 @@ TEST(Collective, RandomPrograms) {
   }
 }
 
-// One file is opened by one task per group, and gets few, large writes; where rounds complete chunks the same tasks open the
-// journal, which the first of them has to make. The close looks for it.
+// One file is opened by one task per group, and gets few, large writes; where rounds complete chunks the same
+// tasks open the journal, which the first of them has to make. The close looks for it.
 TEST(Collective, OnlyCollectorsTouchTheFile) {
   for (const int64_t bytes : {100, 300'000}) {  // held back until the close, and at once
     CollectiveProgram p = simple(64, bytes, 10, bytes, 16);
     MemoryStore memory;
     FaultyStore counting(memory);
     run_fibers(fibers(64), [&](Comm& comm) {
-      ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+      ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                            mode_of("w," + p.words()));
       write_calls(writer, p);
       writer.close();
     });
-    // The file, at the close the journal; where there is one, what says so, that of each of the four hosts looked for and made, and at
-    // the close one for each host that may have one.
+    // The file, at the close the journal; where there is one, what says so, that of each of the four hosts
+    // looked for and made, and at the close one for each host that may have one.
     EXPECT_EQ(counting.operations(Operation::open), 4 + 1 + (bytes == 100 ? 0 : 5 + 4 * 2 + 64));
     check_program(memory, "a", p);
   }
 }
 
-// Of few tasks with little each, one collects for all groups; the file is laid out as if each group had a collector.
+// Of few tasks with little each, one collects for all groups; the file is laid out as if each group had a
+// collector.
 TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
   struct Case {
     int tasks;
     int64_t bytes;
     int collectors;
   };
-  for (const Case& c : {Case{4, 4096, 1}, Case{15, 100, 1}, Case{4, 60'000, 1}, Case{4, 70'000, 4}, Case{16, 4096, 4}})
+  for (const Case& c :
+       {Case{4, 4096, 1}, Case{15, 100, 1}, Case{4, 60'000, 1}, Case{4, 70'000, 4}, Case{16, 4096, 4}})
     for (const bool chosen : {false, true}) {
-      SCOPED_TRACE(std::to_string(c.tasks) + " tasks, " + std::to_string(c.bytes) + " bytes" + (chosen ? ", groups by hand" : ""));
+      SCOPED_TRACE(std::to_string(c.tasks) + " tasks, " + std::to_string(c.bytes) + " bytes" +
+                   (chosen ? ", groups by hand" : ""));
       CollectiveProgram p = simple(c.tasks, c.bytes, 1, c.bytes, chosen ? (c.tasks < 16 ? 1 : 4) : 0);
       p.fsblksize = 64;
       const int groups = c.tasks < 16 ? c.tasks : 4;
       MemoryStore memory;
       FaultyStore counting(memory);
       run_fibers(fibers(c.tasks), [&](Comm& comm) {
-        ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w,journal=off," + p.words()));
+        ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                              mode_of("w,journal=off," + p.words()));
         write_calls(writer, p);
         writer.close();
       });
@@ -79,7 +84,8 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   int64_t written = 0, rounds_seen = 0, safe = 0;
   EXPECT_ANY_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {
     const CollectiveProgram p = simple(tasks, chunk, 0, 0, 3);
-    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                          mode_of("w," + p.words()));
     const int64_t chunk_size = writer.stream().geometry().size;
     comm.barrier();
     for (int call = 0; call < 400; ++call) {
@@ -88,14 +94,16 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
       if (comm.rank() > 0) continue;
       written += bytes;
       // In the second round everybody learns that the first one has brought everything.
-      if (writer.local().traffic().collectives > before && ++rounds_seen == 1) safe = (written - bytes) / chunk_size * chunk_size;
+      if (writer.local().traffic().collectives > before && ++rounds_seen == 1)
+        safe = (written - bytes) / chunk_size * chunk_size;
     }
     comm.barrier();
     throw Error(Code::io, "the program dies");
   }));
   EXPECT_GE(rounds_seen, 2);
   EXPECT_GE(safe, 10 * chunk);
-  // The file by two collectors; the journal of the hosts by both, of which one makes it, and the two of them, looked for and made.
+  // The file by two collectors; the journal of the hosts by both, of which one makes it, and the two of them,
+  // looked for and made.
   EXPECT_EQ(counting.operations(Operation::open), 2 + 3 + 4);
   SerialReader found(memory, "a", mode_of("r"));
   EXPECT_TRUE(found.facts().unclosed);
@@ -115,13 +123,15 @@ TEST(Collective, RoundsAreFew) {
   FaultyStore counting(memory);
   int64_t collectives = 0;
   run_fibers(fibers(64), [&](Comm& comm) {
-    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                          mode_of("w," + p.words()));
     const int64_t before = comm.traffic().collectives;
     write_calls(writer, p);
     if (comm.rank() == 0) collectives = comm.traffic().collectives - before;
     writer.close();
   });
-  EXPECT_LE(collectives, 4 * 17 + 2);  // for every 63 calls one reduction, places, bytes and chunks that are complete
+  EXPECT_LE(collectives,
+            4 * 17 + 2);  // for every 63 calls one reduction, places, bytes and chunks that are complete
   EXPECT_LE(counting.operations(Operation::write), 60);
   check_program(memory, "a", p);
 }
@@ -140,14 +150,17 @@ TEST(Collective, FlushBringsTheOwnBytesIntoTheFile) {
   MemoryStore store;
   TaskHandles shared(store);
   run_fibers(fibers(3), [&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                          mode_of("w," + p.words()));
     write_calls(writer, p);
     const auto place = static_cast<size_t>(writer.stream().geometry().offset(0));
     writer.collective()->flush();
     const auto bytes = store.contents("a");
     require(bytes.size() >= place + 400, "flushed bytes are in the file");
-    require(std::equal(bytes.begin() + static_cast<ptrdiff_t>(place), bytes.begin() + static_cast<ptrdiff_t>(place) + 400,
-                       content(comm.rank(), 0, 400).begin()), "flushed bytes are right");
+    require(
+        std::equal(bytes.begin() + static_cast<ptrdiff_t>(place),
+                   bytes.begin() + static_cast<ptrdiff_t>(place) + 400, content(comm.rank(), 0, 400).begin()),
+        "flushed bytes are right");
     writer.close();
   });
   check_program(store, "a", p);
@@ -169,7 +182,8 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   check_program(store, "a", p);
 }
 
-// Data of one group that fit a block of the file system lie beside header and tables, unless the program says otherwise.
+// Data of one group that fit a block of the file system lie beside header and tables, unless the program says
+// otherwise.
 TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
   constexpr int64_t block = 2 << 20;
   const auto laid_out_for = [&](int32_t asked, int64_t request, bool merge) {
@@ -233,7 +247,8 @@ TEST(Collective, RenumberedTasks) {
       request.chunk_size = 50;
       ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w,collmsa,collective=2"));
       require(writer.stream().geometry().size == (writer.local().rank() % 2 == 0 ? 50 : 78), "chunk size");
-      for (int call = 0; call < 3; ++call) writer.collective()->write(content(comm.rank(), 40 * call, 40), std::nullopt);
+      for (int call = 0; call < 3; ++call)
+        writer.collective()->write(content(comm.rank(), 40 * call, 40), std::nullopt);
       writer.close();
     });
     SerialReader all(store, "a", mode_of("r"));
@@ -242,7 +257,8 @@ TEST(Collective, RenumberedTasks) {
         EXPECT_EQ(all.multifile().globalrank(stream), owner);
     }
     run_fibers(fibers(tasks), [&](Comm& comm) {
-      ParallelReader reader(shared, comm.duplicate(), "a", mode_of(nfiles == 1 ? "r,collmsa,collective=2" : "r"));
+      ParallelReader reader(shared, comm.duplicate(), "a",
+                            mode_of(nfiles == 1 ? "r,collmsa,collective=2" : "r"));
       std::vector<std::byte> found(120);
       require(reader.stream().read(found) == 120 && found == content(comm.rank(), 0, 120), "bytes");
       reader.close();
@@ -272,21 +288,27 @@ TEST(Collective, RenumberedTasks) {
           reader.close();
         }
       });
-    EXPECT_THROW(run_fibers(fibers(4), [&](Comm& comm) {
-      OpenMode mode = mode_of("w,collmsa,collective=2,collector-hosts=x");
-      mode.collective.may_collect = comm.rank() == 2;
-      ParallelWriteRequest request;
-      request.path = "b";
-      ParallelWriter(shared, comm.duplicate(), std::move(request), mode);
-    }), Error) << "one candidate for two groups";
+    EXPECT_THROW(run_fibers(fibers(4),
+                            [&](Comm& comm) {
+                              OpenMode mode = mode_of("w,collmsa,collective=2,collector-hosts=x");
+                              mode.collective.may_collect = comm.rank() == 2;
+                              ParallelWriteRequest request;
+                              request.path = "b";
+                              ParallelWriter(shared, comm.duplicate(), std::move(request), mode);
+                            }),
+                 Error)
+        << "one candidate for two groups";
   }
   MemoryStore store;
   for (const char* const words : {"w,collmsa", "w,collmsa,collective=1", "w,collmsa,collective=3"})
-    EXPECT_THROW(run_fibers(fibers(4), [&](Comm& comm) {
-      ParallelWriteRequest request;
-      request.path = "a";
-      ParallelWriter(store, comm.duplicate(), std::move(request), mode_of(words));
-    }), Error) << words;
+    EXPECT_THROW(run_fibers(fibers(4),
+                            [&](Comm& comm) {
+                              ParallelWriteRequest request;
+                              request.path = "a";
+                              ParallelWriter(store, comm.duplicate(), std::move(request), mode_of(words));
+                            }),
+                 Error)
+        << words;
 }
 
 TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
@@ -296,27 +318,31 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
     std::vector<Code> codes(4);
     const CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
     run_fibers(fibers(4), [&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
-      const std::optional<Error> mine = comm.rank() == 2 ? std::optional(Error(Code::invalid_argument, "bad")) : std::nullopt;
+      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                            mode_of("w," + p.words()));
+      const std::optional<Error> mine =
+          comm.rank() == 2 ? std::optional(Error(Code::invalid_argument, "bad")) : std::nullopt;
       writer.collective()->write({}, std::nullopt);
       codes[static_cast<size_t>(comm.rank())] =
           code_of([&] { writer.collective()->write(content(comm.rank(), 0, bytes), mine); });
-      if (bytes > 100'000 || comm.rank() == 2) require(writer.stream().bytes_written() == 0, "nothing is written");
+      if (bytes > 100'000 || comm.rank() == 2)
+        require(writer.stream().bytes_written() == 0, "nothing is written");
       writer.close();
     });
     EXPECT_EQ(codes[2], Code::invalid_argument);
   }
 }
 
-// In a call that is no round, the task with the problem learns of it at once, the others in the next round, which then
-// brings nothing; nobody loses what was written before.
+// In a call that is no round, the task with the problem learns of it at once, the others in the next round,
+// which then brings nothing; nobody loses what was written before.
 TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
   MemoryStore store;
   TaskHandles shared(store);
   CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
   std::vector<int> failures(4);
   run_fibers(fibers(4), [&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                          mode_of("w," + p.words()));
     int64_t done = 0;
     const auto write = [&](int64_t bytes, const std::optional<Error>& mine) {
       const Code code = code_of([&] { writer.collective()->write(content(comm.rank(), done, bytes), mine); });
@@ -326,7 +352,8 @@ TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
     require(write(4000, std::nullopt) == Code::ok, "a round, after which one call in 65 is another");
     const bool bad = comm.rank() == 2;
     require(write(bad ? 0 : 4000, bad ? std::optional(Error(Code::invalid_argument, "bad")) : std::nullopt) ==
-                (bad ? Code::invalid_argument : Code::ok), "bad arguments");
+                (bad ? Code::invalid_argument : Code::ok),
+            "bad arguments");
     for (int call = 0; call < 80; ++call) {
       const Code code = write(4000, std::nullopt);
       require(code == Code::ok || code == Code::invalid_argument, "code");

@@ -1,14 +1,14 @@
-// Collective programs of tasks that are threads: of one process, of several whose first threads alone talk to each other,
-// and of programs that bring callbacks. Between any two calls the tasks meet behind the library's back: nobody may need
-// another task outside of a call.
+// Collective programs of tasks that are threads: of one process, of several whose first threads alone talk to
+// each other, and of programs that bring callbacks. Between any two calls the tasks meet behind the library's
+// back: nobody may need another task outside of a call.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <barrier>
 
 #include "comm/on_hybrid.hpp"
-#include "storage/faulty_store.hpp"
 #include "support/collective_programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::collective_threads_test {
 namespace {
@@ -24,7 +24,9 @@ Players threads() {
   return [](int ntasks, const std::function<void(Comm&)>& body) { on_team(ntasks, body); };
 }
 Players processes_of(int threads) {
-  return [threads](int ntasks, const std::function<void(Comm&)>& body) { on_hybrid({ntasks / threads, threads}, body); };
+  return [threads](int ntasks, const std::function<void(Comm&)>& body) {
+    on_hybrid({ntasks / threads, threads}, body);
+  };
 }
 
 std::vector<Case> cases() {
@@ -91,14 +93,16 @@ TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
   for (const Case& c : cases())
     for (const int64_t bytes : {200, 150'000, 700'000})
       for (int64_t k = 0; k < 6; ++k) {
-        SCOPED_TRACE(std::string(c.name) + ", " + std::to_string(bytes) + " bytes, write " + std::to_string(k));
+        SCOPED_TRACE(std::string(c.name) + ", " + std::to_string(bytes) + " bytes, write " +
+                     std::to_string(k));
         CollectiveProgram p = simple(c.tasks, 1 << 20, 6, bytes, 2);
         MemoryStore memory;
         FaultyStore faulty(memory);
         SharedHandles shared(faulty);
         std::atomic<bool> closed = true;
         c.players(c.tasks, [&](Comm& comm) {
-          ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+          ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                                mode_of("w," + p.words()));
           FaultPlan plan;
           plan.kind = Operation::write;
           plan.fail_at = k + faulty.operations(Operation::write);
@@ -107,8 +111,9 @@ TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
           comm.barrier();
           for (int call = 0; call < 6; ++call)
             for (int tries = 2; tries > 0; --tries) {
-              const auto problem = attempt(
-                  [&] { writer.collective()->write(content(comm.rank(), call * bytes, bytes), std::nullopt); });
+              const auto problem = attempt([&] {
+                writer.collective()->write(content(comm.rank(), call * bytes, bytes), std::nullopt);
+              });
               int64_t failed = problem.has_value();
               comm.all_sum(std::span(&failed, 1));
               require(failed == (problem ? comm.size() : 0), "a collective call failed on some tasks only");
@@ -128,7 +133,8 @@ TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
     SharedHandles shared(store);
     const CollectiveProgram p = simple(c.tasks, 1 << 20, 0, 0, 2);
     c.players(c.tasks, [&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
+      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                            mode_of("w," + p.words()));
       const auto bad = Error(Code::invalid_argument, "bad");
       const auto mine = comm.rank() == c.tasks - 1 ? std::optional(bad) : std::nullopt;
       const auto code = code_of([&] { writer.collective()->write(content(comm.rank(), 0, 700'000), mine); });
@@ -139,7 +145,8 @@ TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
   }
 }
 
-// A table puts tasks of one process in different files, which cannot meet without each other: they write on their own.
+// A table puts tasks of one process in different files, which cannot meet without each other: they write on
+// their own.
 TEST(CollectiveThreads, FilesThatCutThroughProcessesAreWrittenAlone) {
   MemoryStore store;
   SharedHandles shared(store);

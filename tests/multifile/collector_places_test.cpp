@@ -30,7 +30,8 @@ std::vector<int> collectors(int tasks, const Players& players, const Open& open)
     writer->collective()->write(content(comm.rank(), 0, 100), std::nullopt);
     writer->close();
     ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r,collective=3"));
-    std::vector<std::byte> bytes(static_cast<size_t>(reader.stream().available(100)));  // none where they are merged elsewhere
+    std::vector<std::byte> bytes(
+        static_cast<size_t>(reader.stream().available(100)));  // none where they are merged elsewhere
     reader.collective()->read(bytes, std::nullopt);
     require(bytes == content(comm.rank(), 0, std::ssize(bytes)), "bytes");
     reader.close();
@@ -68,7 +69,8 @@ std::unique_ptr<ParallelWriter> open_dealt(Store& store, Comm& comm, const std::
   return std::make_unique<ParallelWriter>(store, comm.duplicate(), std::move(request), mode_of(words));
 }
 
-std::unique_ptr<ParallelWriter> open_one(Store& store, Comm& comm, int collsize, const std::vector<int64_t>& requests) {
+std::unique_ptr<ParallelWriter> open_one(Store& store, Comm& comm, int collsize,
+                                         const std::vector<int64_t>& requests) {
   ParallelWriteRequest request;
   request.path = "a";
   request.chunk_size = requests[static_cast<size_t>(comm.rank()) % requests.size()];
@@ -80,10 +82,16 @@ std::unique_ptr<ParallelWriter> open_one(Store& store, Comm& comm, int collsize,
 TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {
   const Variable topology("SHEAF_TOPOLOGY", "node=4");
   for (const Players& players : {nodes_of_fibers(), nodes_of_threads()}) {
-    EXPECT_EQ(collectors(16, players, [](Store& store, Comm& comm) { return open_dealt(store, comm, "w,collective,collsize=4"); }),
+    EXPECT_EQ(collectors(16, players,
+                         [](Store& store, Comm& comm) {
+                           return open_dealt(store, comm, "w,collective,collsize=4");
+                         }),
               (std::vector<int>{0, 5, 10, 15}));
     // Merging puts the bytes into the stream of the first task, who therefore writes.
-    EXPECT_EQ(collectors(16, players, [](Store& store, Comm& comm) { return open_dealt(store, comm, "w,collective,cmerge,collsize=4"); }),
+    EXPECT_EQ(collectors(16, players,
+                         [](Store& store, Comm& comm) {
+                           return open_dealt(store, comm, "w,collective,cmerge,collsize=4");
+                         }),
               (std::vector<int>{0, 1, 2, 3}));
   }
 }
@@ -92,21 +100,25 @@ TEST(CollectorPlaces, GroupsThatSpanNodesTakeDifferentOnes) {
   const Variable topology("SHEAF_TOPOLOGY", "node=4");
   for (const Players& players : {nodes_of_fibers(), nodes_of_threads()})
     for (const int collsize : {5, 6, 7, 8, 10}) {
-      const auto found = collectors(40, players, [&](Store& store, Comm& comm) { return open_one(store, comm, collsize, {640}); });
+      const auto found = collectors(
+          40, players, [&](Store& store, Comm& comm) { return open_one(store, comm, collsize, {640}); });
       EXPECT_EQ(most_on_a_node(found, per_node), 1) << collsize << " tasks per collector";
     }
 }
 
 TEST(CollectorPlaces, GroupsInsideANodeShareIt) {
-  const auto found = collectors(16, nodes_of_fibers(), [](Store& store, Comm& comm) { return open_one(store, comm, 2, {640}); });
+  const auto found = collectors(16, nodes_of_fibers(),
+                                [](Store& store, Comm& comm) { return open_one(store, comm, 2, {640}); });
   EXPECT_EQ(found, (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14}));
 }
 
-// Large requests at the front make groups of one there; the rest, one group over three nodes, leaves that node alone.
+// Large requests at the front make groups of one there; the rest, one group over three nodes, leaves that
+// node alone.
 TEST(CollectorPlaces, UnequalGroups) {
   std::vector<int64_t> requests(16, 64);
   requests[0] = requests[1] = requests[2] = 6400;
-  const auto found = collectors(16, nodes_of_fibers(), [&](Store& store, Comm& comm) { return open_one(store, comm, 4, requests); });
+  const auto found = collectors(16, nodes_of_fibers(),
+                                [&](Store& store, Comm& comm) { return open_one(store, comm, 4, requests); });
   EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 12}));
 }
 
@@ -114,8 +126,9 @@ TEST(CollectorPlaces, UnequalGroups) {
 TEST(CollectorPlaces, HybridTasks) {
   const Variable topology("SHEAF_TOPOLOGY", "node=2");  // processes
   for (const int collsize : {5, 6, 10}) {
-    const auto found =
-        collectors(20, nodes_of_processes(), [&](Store& store, Comm& comm) { return open_one(store, comm, collsize, {640}); });
+    const auto found = collectors(20, nodes_of_processes(), [&](Store& store, Comm& comm) {
+      return open_one(store, comm, collsize, {640});
+    });
     EXPECT_EQ(most_on_a_node(found, 4), 1) << collsize << " tasks per collector";
   }
 }

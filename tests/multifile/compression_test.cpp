@@ -1,16 +1,16 @@
 // Compressed multifiles: the same programs as without compression, what a killed writer leaves, and damage.
 #include <gtest/gtest.h>
 
-#include "multifile/defrag.hpp"
-#include "multifile/keyval_index.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/plain_file.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
+#include "keyval/keyval_index.hpp"
+#include "keyval/keyval_writer.hpp"
+#include "recovery/repair.hpp"
+#include "stream/plain_file.hpp"
 #include "support/magic.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::compression_test {
 namespace {
@@ -26,7 +26,8 @@ std::vector<std::byte> noise(size_t n) {
   return bytes;
 }
 
-void write_one(Store& store, const std::string& words, std::span<const std::byte> data, int64_t chunk = 1 << 20) {
+void write_one(Store& store, const std::string& words, std::span<const std::byte> data,
+               int64_t chunk = 1 << 20) {
   const int64_t rank = 0;
   SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512}, mode_of(words));
   writer.stream().write(data);
@@ -91,7 +92,8 @@ TEST(Compression, OfCollectiveCalls) {
         ParallelWriteRequest request;
         request.path = "a.sion";
         request.chunk_size = 2 * bytes;
-        ParallelWriter writer(store, comm.duplicate(), std::move(request), mode_of(std::string(words) + ",collective,collsize=3"));
+        ParallelWriter writer(store, comm.duplicate(), std::move(request),
+                              mode_of(std::string(words) + ",collective,collsize=3"));
         require(writer.collective(), "writes collectively");
         for (int64_t call = 0; call < calls; ++call)
           writer.write_collectively(content(comm.rank(), call * bytes, bytes), std::nullopt);
@@ -140,7 +142,8 @@ TEST(Compression, OfKeyValueRecords) {
   const std::vector<int64_t> chunks{3000};
   const std::vector<int64_t> ranks{0};
   SerialWriter writer(store, {"a.sion", chunks, ranks, 512}, mode_of("w,keyval,compress=zstd,frame=1k"));
-  for (uint64_t i = 0; i < 200; ++i) write_record(writer.stream(), native_order, i % 7, content(0, static_cast<int64_t>(i), 50));
+  for (uint64_t i = 0; i < 200; ++i)
+    write_record(writer.stream(), native_order, i % 7, content(0, static_cast<int64_t>(i), 50));
   writer.close();
   SerialReader reader(store, "a.sion", mode_of("r"));
   KeyvalReader keys(reader.stream());
@@ -178,7 +181,8 @@ TEST(Compression, ToolsWritePlainDataOrKeepFrames) {
 }
 
 void check_magic(const MemoryStore& store, const std::string& words, bool encoded) {
-  for (const std::string& path : store.paths()) EXPECT_EQ(is_encoded(store, path), encoded) << words << ": " << path;
+  for (const std::string& path : store.paths())
+    EXPECT_EQ(is_encoded(store, path), encoded) << words << ": " << path;
 }
 
 TEST(Compression, EveryPhysicalFileHasTheMagicOfEncodedOnes) {
@@ -279,7 +283,8 @@ TEST(Compression, RepairKeepsWholeFrames) {
   const int64_t rank = 0;
   const auto data = noise(40000);
   {
-    SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512}, mode_of("w,compress=lz4,frame=1k,compress_threads=0"));
+    SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512},
+                        mode_of("w,compress=lz4,frame=1k,compress_threads=0"));
     writer.stream().write(data);
   }
   WorkProgress progress;
@@ -383,7 +388,8 @@ TEST(Compression, FlippedBitsAreToldWithPathTaskAndOffset) {
     }
     ++told;
     EXPECT_EQ(error->code(), Code::damaged);
-    EXPECT_NE(std::string(error->what()).find("task 0 of 'a.sion': at offset "), std::string::npos) << error->what();
+    EXPECT_NE(std::string(error->what()).find("task 0 of 'a.sion': at offset "), std::string::npos)
+        << error->what();
   }
   EXPECT_GT(told, 0);
 }
@@ -422,7 +428,8 @@ TEST(Compression, AWriteThatFailedCanBeRepeated) {
       FaultyStore store(memory);
       const int64_t chunk = 100000;
       const int64_t rank = 0;
-      SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512}, mode_of(words, 1000));
+      SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512},
+                          mode_of(words, 1000));
       FaultPlan plan;
       plan.fail_at = k;
       plan.errno_value = ENOSPC;
@@ -453,7 +460,9 @@ TEST(Compression, NeedsRoomBehindTheName) {
   MemoryStore store;
   const int64_t one = 100;
   const std::string name(1000, 'n');
-  EXPECT_EQ(code_of([&] { SerialWriter(store, {name, std::span(&one, 1), std::span(&one, 1)}, mode_of("w,compress=lz4")); }),
+  EXPECT_EQ(code_of([&] {
+              SerialWriter(store, {name, std::span(&one, 1), std::span(&one, 1)}, mode_of("w,compress=lz4"));
+            }),
             Code::invalid_argument);
   EXPECT_FALSE(store.status(name).exists);
 }

@@ -1,8 +1,8 @@
-// Programs that die after any number of changes to the files: what every task had flushed, and chunks it had completed,
-// is found by whoever opens the files, and a repair keeps exactly that.
+// Programs that die after any number of changes to the files: what every task had flushed, and chunks it had
+// completed, is found by whoever opens the files, and a repair keeps exactly that.
 #include <gtest/gtest.h>
 
-#include "multifile/repair.hpp"
+#include "recovery/repair.hpp"
 #include "support/crash_points.hpp"
 
 namespace sheaf::test::crash_points_test {
@@ -10,18 +10,21 @@ namespace {
 
 using Record = void (*)(RecordingStore&, const Program&, Reported&, const std::string&, uint64_t);
 
-// A repair keeps what a reader finds. Where no task of a file had reported anything it adds what the file shows.
+// A repair keeps what a reader finds. Where no task of a file had reported anything it adds what the file
+// shows.
 void require_kept(Store& state, const std::string& name, int64_t task, int64_t length, bool guessed) {
   SerialReader repaired(state, name, mode_of("r"));
   repaired.select(task);
   std::vector<std::byte> bytes(static_cast<size_t>(length) + (guessed ? 0 : 100));
   bytes.resize(repaired.stream().read(bytes));
-  require(bytes == content(task, 0, length), "the repair has changed task " + std::to_string(task) + ", " + std::to_string(bytes.size()) +
-                                                 " of " + std::to_string(length) + " bytes");
+  require(bytes == content(task, 0, length), "the repair has changed task " + std::to_string(task) + ", " +
+                                                 std::to_string(bytes.size()) + " of " +
+                                                 std::to_string(length) + " bytes");
 }
 
 bool guessed(const RepairReport& report) {
-  return std::ranges::any_of(report.files, [](const RepairedFile& f) { return f.source == RepairSource::holes; });
+  return std::ranges::any_of(report.files,
+                             [](const RepairedFile& f) { return f.source == RepairSource::holes; });
 }
 
 void check_state(MemoryStore& state, const Program& p, const Reported& reported, size_t prefix) {
@@ -39,7 +42,8 @@ void check_state(MemoryStore& state, const Program& p, const Reported& reported,
   const bool by_holes = guessed(repair(state, "a", {}, quiet));
   for (const char* const name : {"a", "copy"}) {
     require(!SerialReader(state, name, mode_of("r")).facts().unclosed, "the repaired file is not complete");
-    for (int64_t t = 0; t < p.ntasks(); ++t) require_kept(state, name, t, found[static_cast<size_t>(t)], by_holes);
+    for (int64_t t = 0; t < p.ntasks(); ++t)
+      require_kept(state, name, t, found[static_cast<size_t>(t)], by_holes);
   }
   require(!state.status("a.journal").exists, "the repair leaves the journal behind");
 }
@@ -58,8 +62,9 @@ void kill_everywhere(Record record, int nfiles, uint64_t seeds, const std::strin
       try {
         check_state(state, p, reported, prefix);
       } catch (const std::exception& e) {
-        FAIL() << e.what() << "\nseed " << seed << ", after " << prefix << " of " << tape.length() << " changes, the last: "
-               << (prefix > 0 ? tape.describe(prefix - 1) : "none") << "\n" << p.describe();
+        FAIL() << e.what() << "\nseed " << seed << ", after " << prefix << " of " << tape.length()
+               << " changes, the last: " << (prefix > 0 ? tape.describe(prefix - 1) : "none") << "\n"
+               << p.describe();
       }
     }
   }
@@ -73,8 +78,12 @@ TEST(CrashPoints, OfCollectiveSets) { kill_everywhere(record_collectively, 2, 20
 TEST(CrashPoints, OfMappedPrograms) { kill_everywhere(record_mapped, 1, 30); }
 TEST(CrashPoints, OfMappedSets) { kill_everywhere(record_mapped, 3, 20); }
 
-TEST(CrashPoints, OfCollectiveRounds) { kill_everywhere(record_collectively, 1, 12, "w", large_crash_program); }
-TEST(CrashPoints, OfCollectiveRoundsInSets) { kill_everywhere(record_collectively, 2, 8, "w", large_crash_program); }
+TEST(CrashPoints, OfCollectiveRounds) {
+  kill_everywhere(record_collectively, 1, 12, "w", large_crash_program);
+}
+TEST(CrashPoints, OfCollectiveRoundsInSets) {
+  kill_everywhere(record_collectively, 2, 8, "w", large_crash_program);
+}
 
 // Frames end where chunks end: also what is compressed is recorded with every chunk that is complete.
 const char* const compressed = "w,compress=lz4,frame=1k,compress_threads=0";
@@ -113,8 +122,10 @@ void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std:
           // Bytes of the name may be back that were never removed durably: only the contents are compared.
           check_recovered(state, p, reported, prefix);
         } catch (const std::exception& e) {
-          FAIL() << e.what() << "\nseed " << seed << ", loss " << loss << ", after " << prefix << " of " << tape.length()
-                 << " changes, the last: " << (prefix > 0 ? tape.describe(prefix - 1) : "none") << "\n" << p.describe();
+          FAIL() << e.what() << "\nseed " << seed << ", loss " << loss << ", after " << prefix << " of "
+                 << tape.length()
+                 << " changes, the last: " << (prefix > 0 ? tape.describe(prefix - 1) : "none") << "\n"
+                 << p.describe();
         }
       }
   }

@@ -1,7 +1,7 @@
 // Damaged multifiles: every reader gives a clear error, never wrong data, and all tasks the same outcome.
 #include <gtest/gtest.h>
 
-#include "multifile/mapped_reader.hpp"
+#include "set/mapped_reader.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::damage_test {
@@ -135,8 +135,8 @@ TEST_F(Damage, ImpossibleBlockTables) {
   expect(Code::unclosed);
 }
 
-// The mapping lies behind the block table of file 0: a wrong number of blocks there moves it. Nobody may follow what is
-// found instead, even where it looks like a mapping.
+// The mapping lies behind the block table of file 0: a wrong number of blocks there moves it. Nobody may
+// follow what is found instead, even where it looks like a mapping.
 TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
   Program p;
   p.nfiles = 2;
@@ -170,8 +170,9 @@ TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
       });
       for (const Code code : codes) EXPECT_NE(code, Code::ok);
       run_fibers(fibers(3), [&](Comm& comm) {
-        codes[static_cast<size_t>(comm.rank())] =
-            code_of([&] { MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r")); });
+        codes[static_cast<size_t>(comm.rank())] = code_of([&] {
+          MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r"));
+        });
       });
       for (int r = 0; r < 3; ++r) EXPECT_NE(codes[static_cast<size_t>(r)], Code::ok) << "mapped";
       for (int t = 0; t < tasks; ++t)
@@ -185,8 +186,8 @@ TEST_F(Damage, MappingsThatDoNotFitTheSet) {
     int64_t offset;
     int32_t value;
   };
-  for (const Case& c : std::initializer_list<Case>{{0, 2}, {0, -1}, {8, INT32_MAX}, {4, -1}, {4, 2}, {4, INT32_MAX},
-                                                   {8 * 4, 0}, {8 * 4 + 4, 3}}) {
+  for (const Case& c : std::initializer_list<Case>{
+           {0, 2}, {0, -1}, {8, INT32_MAX}, {4, -1}, {4, 2}, {4, INT32_MAX}, {8 * 4, 0}, {8 * 4 + 4, 3}}) {
     const auto old = get<int32_t>("a", first + c.offset);
     put("a", first + c.offset, c.value);
     SCOPED_TRACE("mapping word at " + std::to_string(c.offset) + " is " + std::to_string(c.value));
@@ -253,8 +254,8 @@ TEST_F(Damage, Truncations) {
   expect(Code::ok);
 }
 
-// Random bytes anywhere in the metadata: an error, or exactly what was written, or other numbers and bytes that a
-// reader cannot know to be wrong; never a crash, a hang or tasks that disagree.
+// Random bytes anywhere in the metadata: an error, or exactly what was written, or other numbers and bytes
+// that a reader cannot know to be wrong; never a crash, a hang or tasks that disagree.
 TEST_F(Damage, RandomBytesNeverCrash) {
   Random random(3);
   const std::vector<std::byte> whole[2] = {store.contents("a"), store.contents("a.000001")};
@@ -263,8 +264,10 @@ TEST_F(Damage, RandomBytesNeverCrash) {
     auto bytes = whole[second];
     for (int64_t count = 1 + random.below(3); count > 0; --count) {
       const int64_t table = meta2(second ? "a.000001" : "a");
-      const int64_t at = random.pick<int64_t>({random.below(52), 1076 + random.below(60), table + random.below(std::ssize(bytes) - table)});
-      bytes[static_cast<size_t>(at)] = static_cast<std::byte>(random.pick<int64_t>({0, 1, 0x7f, 0x80, 0xff, random.below(256)}));
+      const int64_t at = random.pick<int64_t>(
+          {random.below(52), 1076 + random.below(60), table + random.below(std::ssize(bytes) - table)});
+      bytes[static_cast<size_t>(at)] =
+          static_cast<std::byte>(random.pick<int64_t>({0, 1, 0x7f, 0x80, 0xff, random.below(256)}));
     }
     store.set_contents(second ? "a.000001" : "a", bytes);
     serial();
@@ -274,7 +277,8 @@ TEST_F(Damage, RandomBytesNeverCrash) {
   }
 }
 
-// docs/format.md, section 9, rule 7: programs that write through FILE* make such blocks, key-value files have none.
+// docs/format.md, section 9, rule 7: programs that write through FILE* make such blocks, key-value files have
+// none.
 TEST_F(Damage, BlocksLargerThanTheirChunk) {
   put("a.000001", meta2("a.000001") + 8 * 3, int64_t{70});
   SerialReader reader(store, "a", mode_of("r"));

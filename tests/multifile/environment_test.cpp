@@ -1,10 +1,10 @@
 // What the environment adds to the open mode.
-#include "multifile/environment.hpp"
+#include "mode/environment.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 #include "support/environment.hpp"
 
 namespace sheaf::test::environment_test {
@@ -41,8 +41,10 @@ TEST(Environment, TheKeyValueModeWhereTheProgramSaysNothing) {
     EXPECT_EQ(mode("r").keyval, KeyvalMode::not_set) << "what is read says itself what it is";
     EXPECT_EQ(mode("append").keyval, KeyvalMode::not_set);
   }
-  for (const auto& [set, found] : {std::pair{"none", KeyvalMode::none}, {"unknown", KeyvalMode::unknown},
-                                   {"INLINE", KeyvalMode::not_set}, {"", KeyvalMode::not_set}}) {
+  for (const auto& [set, found] : {std::pair{"none", KeyvalMode::none},
+                                   {"unknown", KeyvalMode::unknown},
+                                   {"INLINE", KeyvalMode::not_set},
+                                   {"", KeyvalMode::not_set}}) {
     const Variable keyval("SION_KEYVALUE_MODE", set);
     EXPECT_EQ(mode("w").keyval, found) << set;
   }

@@ -1,9 +1,10 @@
-// The k-th operation of one task of several fails, for every k: in every way to write and read a multifile, collective calls have
-// one outcome on all tasks, nobody hangs, and no wrong byte is read or left in a complete file.
-#include "multifile/buddy.hpp"
-#include "multifile/verify.hpp"
+// The k-th operation of one task of several fails, for every k: in every way to write and read a multifile,
+// collective calls have one outcome on all tasks, nobody hangs, and no wrong byte is read or left in a
+// complete file.
+#include "buddy/buddy.hpp"
 #include "support/faults.hpp"
 #include "support/mapped.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::fault_on_one_task_test {
 namespace {
@@ -17,8 +18,8 @@ int64_t length_of(int64_t task) { return calls * piece_of(task); }
 
 using Body = std::function<void(Comm&, Store&, Outcomes&)>;
 
-// A close that succeeds has all that was accepted. What is left otherwise can be opened, is unclosed, or is no multifile, and what it
-// holds is right.
+// A close that succeeds has all that was accepted. What is left otherwise can be opened, is unclosed, or is
+// no multifile, and what it holds is right.
 void check_written(MemoryStore& memory, const Outcomes& outcomes) {
   if (outcomes.succeeded("close")) return outcomes.accepted.expect_all_in(memory);
   EXPECT_TRUE(outcomes.any_failed());
@@ -49,7 +50,8 @@ Body parallel_writing(const std::string& words, int nfiles, bool flushes) {
     };
     if (!outcomes.all(me, "open", open)) return;
     for (int call = 0; call < calls; ++call) {
-      // A collective call that is no round tells a failure to its own task first; the others hear of it in the next round.
+      // A collective call that is no round tells a failure to its own task first; the others hear of it in
+      // the next round.
       write(outcomes, me, [&](std::span<const std::byte> data) {
         writer->collective() ? writer->write_collectively(data, std::nullopt) : writer->stream().write(data);
       });
@@ -64,9 +66,13 @@ Body mapped_writing(const std::string& words) {
     const int me = comm.rank();
     const std::vector<MappedWriteTask> mine{{me, 600, layout::place_blockwise(me, tasks, 2)}};
     std::optional<MappedWriter> writer;
-    if (!outcomes.all(me, "open", [&] { writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", 2, 64, mine}, shared_mode_of(comm, "w" + words, 300)); }))
+    if (!outcomes.all(me, "open", [&] {
+          writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", 2, 64, mine},
+                         shared_mode_of(comm, "w" + words, 300));
+        }))
       return;
-    for (int call = 0; call < calls; ++call) write(outcomes, me, [&](std::span<const std::byte> data) { writer->stream().write(data); });
+    for (int call = 0; call < calls; ++call)
+      write(outcomes, me, [&](std::span<const std::byte> data) { writer->stream().write(data); });
     outcomes.all(me, "close", [&] { writer->close(); });
   };
 }
@@ -76,10 +82,14 @@ Body appending(const std::string& words) {
     const int me = comm.rank();
     const std::vector<int64_t> mine{me};
     std::optional<MappedWriter> writer;
-    const auto open = [&] { writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append" + words, 300)); };
+    const auto open = [&] {
+      writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                     mode_of("append" + words, 300));
+    };
     if (!outcomes.all(me, "open", open)) return;
     outcomes.accepted.accept(me, content(me, 0, length_of(me)));
-    for (int call = 0; call < calls; ++call) write(outcomes, me, [&](std::span<const std::byte> data) { writer->stream().write(data); });
+    for (int call = 0; call < calls; ++call)
+      write(outcomes, me, [&](std::span<const std::byte> data) { writer->stream().write(data); });
     outcomes.all(me, "close", [&] { writer->close(); });
   };
 }
@@ -87,13 +97,17 @@ Body appending(const std::string& words) {
 // An open that has failed leaves the file as it was.
 void check_appended(MemoryStore& memory, const Outcomes& outcomes) {
   if (outcomes.succeeded("open")) return check_written(memory, outcomes);
-  for (int64_t t = 0; t < tasks; ++t) EXPECT_EQ(streams_of(memory)[static_cast<size_t>(t)], content(t, 0, length_of(t)));
+  for (int64_t t = 0; t < tasks; ++t)
+    EXPECT_EQ(streams_of(memory)[static_cast<size_t>(t)], content(t, 0, length_of(t)));
 }
 
-// Where several hosts append to a file that can have no journal it counts as unclosed from the open on (docs/api-mapped.md).
+// Where several hosts append to a file that can have no journal it counts as unclosed from the open on
+// (docs/api-mapped.md).
 void check_appended_plain(MemoryStore& memory, const Outcomes& outcomes) {
-  const Code code = code_of([&] { streams_of(memory); });  // damaged: half of a pointer was written, and nothing more
-  if (tasks_of_host() > 0 && !outcomes.succeeded("open") && (code == Code::unclosed || code == Code::damaged)) return;
+  const Code code =
+      code_of([&] { streams_of(memory); });  // damaged: half of a pointer was written, and nothing more
+  if (tasks_of_host() > 0 && !outcomes.succeeded("open") && (code == Code::unclosed || code == Code::damaged))
+    return;
   check_appended(memory, outcomes);
 }
 
@@ -107,7 +121,8 @@ void read_stream(Reader& reader, Outcomes& outcomes, int me, bool together) {
       }
       if (reader.stream().read(found) < found.size()) throw Error(Code::io, "the stream ends early");
     };
-    const bool went_well = together ? outcomes.all(me, "call " + std::to_string(call), take) : outcomes.own(me, take);
+    const bool went_well =
+        together ? outcomes.all(me, "call " + std::to_string(call), take) : outcomes.own(me, take);
     if (!went_well) break;
     EXPECT_EQ(found, content(me, call * piece_of(me), piece_of(me))) << "task " << me;
   }
@@ -117,7 +132,8 @@ Body parallel_reading(const std::string& words) {
   return [=](Comm& comm, Store& store, Outcomes& outcomes) {
     const int me = comm.rank();
     std::optional<ParallelReader> reader;
-    if (!outcomes.all(me, "open", [&] { reader.emplace(store, comm.duplicate(), "a", mode_of(words, 100)); })) return;
+    if (!outcomes.all(me, "open", [&] { reader.emplace(store, comm.duplicate(), "a", mode_of(words, 100)); }))
+      return;
     read_stream(*reader, outcomes, me, words.find("collective") != std::string::npos);
     outcomes.all(me, "close", [&] { reader->close(); });
   };
@@ -126,7 +142,10 @@ Body parallel_reading(const std::string& words) {
 void read_mapped(Comm& comm, Store& store, Outcomes& outcomes) {
   const int me = comm.rank();
   std::optional<MappedReader> reader;
-  if (!outcomes.all(me, "open", [&] { reader.emplace(store, comm.duplicate(), MappedReadRequest{"a", true, {}}, mode_of("r", 100)); })) return;
+  if (!outcomes.all(me, "open", [&] {
+        reader.emplace(store, comm.duplicate(), MappedReadRequest{"a", true, {}}, mode_of("r", 100));
+      }))
+    return;
   read_stream(*reader, outcomes, me, false);
   outcomes.all(me, "close", [&] { reader->close(); });
 }
@@ -135,7 +154,8 @@ std::function<void(MemoryStore&)> written(const std::string& words, int nfiles) 
   return [=](MemoryStore& memory) {
     TaskHandles store(memory);
     Outcomes outcomes(tasks, {});
-    run_fibers(fibers(tasks), [&](Comm& comm) { parallel_writing(words, nfiles, false)(comm, store, outcomes); });
+    run_fibers(fibers(tasks),
+               [&](Comm& comm) { parallel_writing(words, nfiles, false)(comm, store, outcomes); });
     require(!outcomes.any_failed(), "writing");
   };
 }
@@ -146,7 +166,9 @@ void check_merged(MemoryStore& memory, const Outcomes& outcomes) {
   std::vector<std::byte> expected;
   for (int64_t call = 0; call < std::ssize(outcomes.accepted.of(0)) / piece_of(0); ++call)
     for (int64_t t = 0; t < tasks; ++t) {
-      const auto piece = std::span(outcomes.accepted.of(t)).subspan(static_cast<size_t>(call * piece_of(t)), static_cast<size_t>(piece_of(t)));
+      const auto piece =
+          std::span(outcomes.accepted.of(t))
+              .subspan(static_cast<size_t>(call * piece_of(t)), static_cast<size_t>(piece_of(t)));
       expected.insert(expected.end(), piece.begin(), piece.end());
     }
   EXPECT_EQ(streams_of(memory), (std::vector<std::vector<std::byte>>{expected, {}, {}, {}}));
@@ -181,14 +203,18 @@ std::vector<FaultyProgram> programs() {
   }
   writes("WriteCollectivelyTwoGroups", parallel_writing(",collective,collsize=2", 1, true), check_written);
   writes("WriteCollectivelyOneGroup", parallel_writing(",collective,collsize=4", 1, true), check_written);
-  writes("WriteCollectivelyDurable", parallel_writing(",collective,collsize=2,durable", 2, true), check_written);
+  writes("WriteCollectivelyDurable", parallel_writing(",collective,collsize=2,durable", 2, true),
+         check_written);
   writes("WriteCollectivelyCompressed", parallel_writing(",collective" + compressed, 1, true), check_written);
   writes("WriteMerged", parallel_writing(",collective,collsize=4,cmerge", 1, true), check_merged);
   writes("WriteWithCopies", parallel_writing(",buddy=1", 2, false), check_copies, true);
   writes("WriteMapped", mapped_writing(""), check_written);
   writes("WriteMappedCompressed", mapped_writing(compressed), check_written);
   const auto appends = [&](const std::string& name, const std::string& words, const std::string& more) {
-    add({.name = name, .notices = false, .make = written(words, 2), .body = appending(more),
+    add({.name = name,
+         .notices = false,
+         .make = written(words, 2),
+         .body = appending(more),
          .check = words == plain ? check_appended_plain : check_appended});
   };
   appends("Append", "", "");
@@ -210,8 +236,12 @@ std::vector<FaultyProgram> programs() {
 }
 
 using FaultOnOneTask = FaultTable;
-TEST_P(FaultOnOneTask, IsToldToAllAndLeavesNoWrongByte) { sweep(std::get<0>(GetParam()), std::get<1>(GetParam())); }
-INSTANTIATE_TEST_SUITE_P(All, FaultOnOneTask, ::testing::Combine(::testing::ValuesIn(programs()), ::testing::ValuesIn(kinds_of_fault())),
+TEST_P(FaultOnOneTask, IsToldToAllAndLeavesNoWrongByte) {
+  sweep(std::get<0>(GetParam()), std::get<1>(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(All, FaultOnOneTask,
+                         ::testing::Combine(::testing::ValuesIn(programs()),
+                                            ::testing::ValuesIn(kinds_of_fault())),
                          name_of_case);
 
 }  // namespace

@@ -1,9 +1,9 @@
-// The k-th operation of the store fails, for every k: whole programs end with an error on every task or with the
-// right file, never with wrong data; nobody hangs, no file stays open.
+// The k-th operation of the store fails, for every k: whole programs end with an error on every task or with
+// the right file, never with wrong data; nobody hangs, no file stays open.
 #include <gtest/gtest.h>
 
-#include "storage/faulty_store.hpp"
 #include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::faults_test {
 namespace {
@@ -28,8 +28,8 @@ std::vector<FaultPlan> kinds_of_fault() {
 void sweep(const std::function<void(FaultyStore&, MemoryStore&)>& run, MemoryStore& (*make)(MemoryStore&),
            FaultPlan plan) {
   for (plan.fail_at = 0;; ++plan.fail_at) {
-    SCOPED_TRACE("operation " + std::to_string(plan.fail_at) + (plan.from_then_on ? " and all later ones" : "") +
-                 (plan.half_first ? ", half done" : ""));
+    SCOPED_TRACE("operation " + std::to_string(plan.fail_at) +
+                 (plan.from_then_on ? " and all later ones" : "") + (plan.half_first ? ", half done" : ""));
     MemoryStore memory;
     FaultyStore faulty(make(memory), plan);
     run(faulty, memory);
@@ -181,7 +181,8 @@ TEST(Faults, InSerialWriting) {
         [&](FaultyStore& faulty, MemoryStore& memory) {
           bool opened = false;
           const Code code = code_of([&] {
-            SerialWriter writer(faulty, {"a", p.requests, ranks, p.fsblksize}, mode_of("w,durable", p.buffer));
+            SerialWriter writer(faulty, {"a", p.requests, ranks, p.fsblksize},
+                                mode_of("w,durable", p.buffer));
             opened = true;
             std::optional<Error> problem;
             for (int t = 0; t < tasks; ++t) {

@@ -1,5 +1,5 @@
 // Open mode files=@TABLE: every task in the physical file that a table names.
-#include "multifile/file_table.hpp"
+#include "creation/file_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@ namespace sheaf::test::file_table_test {
 namespace {
 
 TEST(FileTable, NumbersCommentsAndBlanks) {
-  EXPECT_EQ(parse_file_table("2 0\t0\n# all of rack 2\n1#one\n\n2\r\n", "t", 5), (std::vector<int32_t>{2, 0, 0, 1, 2}));
+  EXPECT_EQ(parse_file_table("2 0\t0\n# all of rack 2\n1#one\n\n2\r\n", "t", 5),
+            (std::vector<int32_t>{2, 0, 0, 1, 2}));
   EXPECT_EQ(parse_file_table("0", "t", 1), std::vector<int32_t>{0});
 }
 
@@ -70,7 +71,8 @@ TEST(FileTable, ABadOneFailsOnAllTasksAndLeavesNothing) {
     if (*table) store.set_contents("table", testing::bytes(table));
     std::vector<Code> codes(5);
     run_fibers(fibers(5), [&](Comm& comm) {
-      codes[static_cast<size_t>(comm.rank())] = code_of([&] { write_by_table(store, comm, "w,files=@table"); });
+      codes[static_cast<size_t>(comm.rank())] =
+          code_of([&] { write_by_table(store, comm, "w,files=@table"); });
     });
     EXPECT_EQ(codes, std::vector<Code>(5, *table ? Code::invalid_argument : Code::not_found)) << table;
     EXPECT_EQ(store.paths().size(), *table ? 1u : 0u);

@@ -1,4 +1,4 @@
-#include "multifile/held_bytes.hpp"
+#include "stream/held_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-// Multifiles that tasks of several hosts write, each host with a page cache of its own: no two hosts write one unit, nobody reads
-// what another one has not closed, and every byte arrives.
+// Multifiles that tasks of several hosts write, each host with a page cache of its own: no two hosts write
+// one unit, nobody reads what another one has not closed, and every byte arrives.
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "base/warnings.hpp"
-#include "multifile/repair.hpp"
+#include "recovery/repair.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 
@@ -43,9 +43,13 @@ struct Case {
     return sum;
   }
   std::string text() const {
-    return std::to_string(hosts) + " hosts of " + std::to_string(per_host) + (deal == Deal::blocks ? "" : " in turn") + ", '" +
-           words + "', blocks of " + std::to_string(fsblksize) + ", units of " + std::to_string(unit) + ", seed " +
-           std::to_string(seed) + (flushes ? ", flushes" : "") + (closes ? "" : hosts_are_lost ? ", hosts die" : ", dies");
+    return std::to_string(hosts) + " hosts of " + std::to_string(per_host) +
+           (deal == Deal::blocks ? "" : " in turn") + ", '" + words + "', blocks of " +
+           std::to_string(fsblksize) + ", units of " + std::to_string(unit) + ", seed " +
+           std::to_string(seed) + (flushes ? ", flushes" : "") +
+           (closes           ? ""
+            : hosts_are_lost ? ", hosts die"
+                             : ", dies");
   }
 };
 
@@ -169,8 +173,8 @@ TEST(HostsRegions, WhatWasFlushedSurvivesTheLossOfAllHosts) {
     }
 }
 
-// Chunks that tasks complete without a flush may be lost with their host, but what is found is right, though a neighbour's flush
-// brings its records to the server, and memory pressure what it likes.
+// Chunks that tasks complete without a flush may be lost with their host, but what is found is right, though
+// a neighbour's flush brings its records to the server, and memory pressure what it likes.
 TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Case c = small_case(Deal::blocks);
@@ -190,8 +194,10 @@ TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
       all.select(t);
       std::vector<std::byte> found(static_cast<size_t>(c.bytes_of(t)) + 1);
       found.resize(all.stream().read(found));
-      ASSERT_TRUE(found == content(t, 0, std::ssize(found))) << "task " << t << ", " << found.size() << " bytes";
-      ASSERT_TRUE(t % 3 > 0 || std::ssize(found) == c.bytes_of(t)) << "task " << t << ", " << found.size() << " bytes";
+      ASSERT_TRUE(found == content(t, 0, std::ssize(found)))
+          << "task " << t << ", " << found.size() << " bytes";
+      ASSERT_TRUE(t % 3 > 0 || std::ssize(found) == c.bytes_of(t))
+          << "task " << t << ", " << found.size() << " bytes";
     }
   }
 }
@@ -204,8 +210,8 @@ TEST(HostsRegions, LargeUnitsWhereEachHostHasOne) {
   check(c);
 }
 
-// Of units of which a host has less than one only the pages are kept apart, and one warning says what to do; that gives each host a
-// file of its own.
+// Of units of which a host has less than one only the pages are kept apart, and one warning says what to do;
+// that gives each host a file of its own.
 TEST(HostsRegions, LargeUnitsWhereHostsHaveLess) {
   Case c = small_case(Deal::blocks);
   c.unit = 64 << 20;
@@ -223,7 +229,9 @@ TEST(HostsRegions, LargeUnitsWhereHostsHaveLess) {
 
 Case random_case(uint64_t seed) {
   Random random(seed);
-  const auto one_of = [&]<class T>(std::initializer_list<T> choices) { return choices.begin()[random.below(std::ssize(choices))]; };
+  const auto one_of = [&]<class T>(std::initializer_list<T> choices) {
+    return choices.begin()[random.below(std::ssize(choices))];
+  };
   Case c;
   c.seed = seed;
   c.hosts = 2 + static_cast<int>(random.below(3));
@@ -239,10 +247,13 @@ Case random_case(uint64_t seed) {
   for (int t = 0; t < c.ntasks(); ++t) {
     c.chunks.push_back(one_of({100l, 4096l, 10'000l, 70'001l, 200'000l}));
     c.pieces.emplace_back();
-    for (int i = 0; i < calls; ++i) c.pieces.back().push_back(random.below(3) == 0 ? 70'001 : random.below(9000));
+    for (int i = 0; i < calls; ++i)
+      c.pieces.back().push_back(random.below(3) == 0 ? 70'001 : random.below(9000));
   }
   c.words = one_of({"w", "w,durable", "w,journal=off", "w,compress"});
-  if (c.collective) c.words = one_of({"w,collective", "w,collective,collsize=2", "w,collective,durable", "w,collective,cmerge"});
+  if (c.collective)
+    c.words =
+        one_of({"w,collective", "w,collective,collsize=2", "w,collective,durable", "w,collective,cmerge"});
   c.closes = random.below(3) > 0 || c.words.find("journal=off") != std::string::npos;
   c.flushes = random.below(2) == 0 || !c.closes;
   c.hosts_are_lost = !c.closes && random.below(2) == 0;

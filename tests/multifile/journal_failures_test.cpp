@@ -1,14 +1,14 @@
 // Writers whose journal cannot be made or written, or is not theirs.
-#include "multifile/journal_writer.hpp"
+#include "journal/journal_writer.hpp"
 
 #include <gtest/gtest.h>
 
 #include "base/warnings.hpp"
-#include "multifile/mapped_writer.hpp"
-#include "multifile/repair.hpp"
-#include "storage/faulty_store.hpp"
+#include "recovery/repair.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/mapped.hpp"
 #include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::journal_failures_test {
 namespace {

@@ -5,13 +5,13 @@
 #include <set>
 
 #include "base/warnings.hpp"
-#include "multifile/journal_file.hpp"
-#include "multifile/journal_reader.hpp"
-#include "multifile/repair.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/forwarding_store.hpp"
+#include "journal/journal_file.hpp"
+#include "journal/journal_reader.hpp"
+#include "recovery/repair.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
 #include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::journal_hosts_test {
 namespace {

@@ -2,11 +2,11 @@
 // back by key in random order; damaged records; reads that fail.
 #include <gtest/gtest.h>
 
-#include "multifile/keyval_index.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/split.hpp"
-#include "storage/faulty_store.hpp"
+#include "keyval/keyval_index.hpp"
+#include "keyval/keyval_writer.hpp"
 #include "support/keyval_model.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "tools/split.hpp"
 
 namespace sheaf::test::keyval_test {
 namespace {
@@ -114,7 +114,9 @@ TEST(KeyvalRecords, DamagedOnesAreNotSplit) {
   store.open("a", Access::write)->read_at({&byte, 1}, damaged);
   byte ^= std::byte{1};
   store.open("a", Access::write)->write_at({&byte, 1}, damaged);
-  EXPECT_EQ(code_of([&] { split(store, load_multifile(store, "a"), {.prefix = "damaged.", .tasks = {}}, quiet); }), Code::damaged);
+  EXPECT_EQ(
+      code_of([&] { split(store, load_multifile(store, "a"), {.prefix = "damaged.", .tasks = {}}, quiet); }),
+      Code::damaged);
   EXPECT_FALSE(store.status("damaged.00000_000000000007").exists);
 }
 

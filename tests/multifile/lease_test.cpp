@@ -1,5 +1,5 @@
 // Leases: who is writing a multifile, and whether that job lives.
-#include "multifile/lease.hpp"
+#include "journal/lease.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <thread>
 
-#include "multifile/leftovers.hpp"
-#include "multifile/temporary_name.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/process_identity.hpp"
+#include "creation/temporary_name.hpp"
+#include "process/process_identity.hpp"
+#include "recovery/leftovers.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::test::lease_test {
 namespace {

@@ -104,7 +104,8 @@ TEST(Limits, NamesUpTo1023CharactersOr1016InASet) {
       p.steps.assign(3, {{Step::write, 5}});
       MemoryStore store;
       const bool fits = length <= (nfiles == 1 ? 1023u : 1016u);
-      EXPECT_EQ(code_of([&] { write_in_parallel(store, name, p); }), fits ? Code::ok : Code::invalid_argument);
+      EXPECT_EQ(code_of([&] { write_in_parallel(store, name, p); }),
+                fits ? Code::ok : Code::invalid_argument);
       if (fits) check_every_way(store, name, p);
       EXPECT_EQ(std::ssize(store.paths()), fits ? nfiles : 0) << length;
       if (nfiles > 1) continue;
@@ -115,8 +116,12 @@ TEST(Limits, NamesUpTo1023CharactersOr1016InASet) {
 
 TEST(Limits, BlockSizesOfTheFileSystem) {
   constexpr int32_t fallback = 2 << 20;
-  for (const auto& [found, expected] : std::vector<std::pair<int64_t, int32_t>>{
-           {1, 1}, {512, 512}, {32 << 20, 32 << 20}, {(32 << 20) + 1, fallback}, {int64_t{1} << 33, fallback}}) {
+  for (const auto& [found, expected] :
+       std::vector<std::pair<int64_t, int32_t>>{{1, 1},
+                                                {512, 512},
+                                                {32 << 20, 32 << 20},
+                                                {(32 << 20) + 1, fallback},
+                                                {int64_t{1} << 33, fallback}}) {
     Program p;
     p.requests = {1, 1};
     p.steps.assign(2, {{Step::write, 1}});

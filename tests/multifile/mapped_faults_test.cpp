@@ -1,9 +1,9 @@
-// The k-th operation of the store fails, for every k, in mapped access: all processes end with the same kind of outcome
-// and what is left is right or refused.
+// The k-th operation of the store fails, for every k, in mapped access: all processes end with the same kind
+// of outcome and what is left is right or refused.
 #include <gtest/gtest.h>
 
-#include "storage/faulty_store.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::mapped_faults_test {
 namespace {
@@ -14,7 +14,10 @@ MappedProgram program() {
   p.program.fsblksize = 64;
   p.program.buffer = 100;
   p.program.requests = {100, 0, 64, 200};
-  p.program.steps = {{{Step::write, 50}, {Step::write, 120}, {Step::write, 300}}, {}, {{Step::write, 64}, {Step::write, 7}}, {{Step::write, 90}}};
+  p.program.steps = {{{Step::write, 50}, {Step::write, 120}, {Step::write, 300}},
+                     {},
+                     {{Step::write, 64}, {Step::write, 7}},
+                     {{Step::write, 90}}};
   p.places = {{1, 0}, {0, 1}, {0, 0}, {1, 1}};
   p.owners = {0, 1, 2, 2};
   p.writers = p.readers = 3;
@@ -46,7 +49,8 @@ TEST(MappedFaults, AWriteIsRightOrRefused) {
       codes[static_cast<size_t>(comm.rank())] = code_of([&] {
         std::vector<MappedWriteTask> mine;
         for (size_t t = 0; t < 4; ++t)
-          if (p.owners[t] == comm.rank()) mine.push_back({static_cast<int64_t>(t), p.program.requests[t], p.places[t]});
+          if (p.owners[t] == comm.rank())
+            mine.push_back({static_cast<int64_t>(t), p.program.requests[t], p.places[t]});
         MappedWriter writer(store, comm.duplicate(), {"a", 2, 64, mine}, mode_of("w", 100));
         std::optional<Error> failure;
         for (const MappedWriteTask& t : mine) {

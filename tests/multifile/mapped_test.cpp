@@ -1,8 +1,8 @@
 // Mapped access: written by N processes with tasks at random places, read by M processes in every way.
 #include <gtest/gtest.h>
 
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::mapped_test {
@@ -130,7 +130,8 @@ TEST(Mapped, ATaskIsLeftWhereItWas) {
   reader.close();
 }
 
-// --- what is refused --------------------------------------------------------------------------------------------
+// --- what is refused
+// --------------------------------------------------------------------------------------------
 
 using Change = std::function<void(std::vector<MappedWriteTask>&, MappedWriteRequest&)>;
 
@@ -184,7 +185,8 @@ TEST(Mapped, BadPlacesOnOneProcessAreRefusedOnAll) {
 TEST(Mapped, BadNumbersOfFilesAreRefused) {
   const std::vector<Code> refused(processes, Code::invalid_argument);
   for (const int32_t files : {0, -1, INT32_MIN, 1, 3, 7})
-    EXPECT_EQ(codes_of_mapped_open(everywhere, [files](auto&, auto& r) { r.nfiles = files; }), refused) << files;
+    EXPECT_EQ(codes_of_mapped_open(everywhere, [files](auto&, auto& r) { r.nfiles = files; }), refused)
+        << files;
 }
 
 TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
@@ -196,8 +198,9 @@ TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
     std::vector<Code> codes(processes, Code::ok);
     run_fibers(fibers(processes), [&](Comm& comm) {
       const std::vector<int64_t> list{comm.rank() == 1 ? bad : 0};
-      codes[static_cast<size_t>(comm.rank())] =
-          code_of([&] { MappedReader reader(shared, comm.duplicate(), {"a", false, list}, mode_of("r")); });
+      codes[static_cast<size_t>(comm.rank())] = code_of([&] {
+        MappedReader reader(shared, comm.duplicate(), {"a", false, list}, mode_of("r"));
+      });
     });
     EXPECT_EQ(codes, std::vector<Code>(processes, Code::out_of_range));
   }
@@ -210,8 +213,9 @@ TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
       MappedProgram p = random_mapped(4, 9, 3, 3, 3);
       MemoryStore store;
       write_mapped(store, "a", p);
-      const auto n = static_cast<size_t>(std::ranges::count(
-          p.places, static_cast<int32_t>(victim == std::string("a") ? 0 : victim[7] - '0'), &layout::Placement::file));
+      const auto n = static_cast<size_t>(
+          std::ranges::count(p.places, static_cast<int32_t>(victim == std::string("a") ? 0 : victim[7] - '0'),
+                             &layout::Placement::file));
       auto bytes = store.contents(victim);
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(1076 + 16 * n), 12, std::byte{0});
       store.set_contents(victim, bytes);
@@ -219,8 +223,9 @@ TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
       TaskHandles shared(store);
       std::vector<Code> codes(processes, Code::ok);
       run_fibers(fibers(processes), [&](Comm& comm) {
-        codes[static_cast<size_t>(comm.rank())] =
-            code_of([&] { MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r")); });
+        codes[static_cast<size_t>(comm.rank())] = code_of([&] {
+          MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r"));
+        });
       });
       EXPECT_EQ(codes, std::vector<Code>(processes, missing ? Code::not_found : Code::ok)) << victim;
       EXPECT_EQ(shared.open_files(), 0u);

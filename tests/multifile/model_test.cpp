@@ -1,15 +1,16 @@
-// Random sequences of whole programs and tools over two multifiles, against a map of streams in memory. A sequence that goes wrong
-// is made as short as it can be, and printed with its seed; SHEAF_MODEL_SEED runs one seed, SHEAF_MODEL_RUNS so many.
+// Random sequences of whole programs and tools over two multifiles, against a map of streams in memory. A
+// sequence that goes wrong is made as short as it can be, and printed with its seed; SHEAF_MODEL_SEED runs
+// one seed, SHEAF_MODEL_RUNS so many.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <map>
 
-#include "multifile/defrag.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
+#include "recovery/repair.hpp"
 #include "support/mapped.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::model_test {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 enum Kind : uint32_t { write, append, die_and_repair, defragment, split_up, read, kinds };
 constexpr const char* names[] = {"write", "append", "die and repair", "defragment", "split", "read"};
 
-// Numbers are taken modulo what is possible, so that every list of commands is a program and smaller numbers are simpler ones.
+// Numbers are taken modulo what is possible, so that every list of commands is a program and smaller numbers
+// are simpler ones.
 struct Command {
   uint32_t kind = 0;
   std::array<uint32_t, 8> n{};
@@ -38,7 +40,9 @@ struct Streams {
   std::vector<int64_t> lengths;
   bool packed = false;  // by defrag: tasks without data have no chunks
 
-  std::vector<std::byte> bytes(int64_t task, int64_t from, int64_t count) const { return content(task + 10 * version, from, count); }
+  std::vector<std::byte> bytes(int64_t task, int64_t from, int64_t count) const {
+    return content(task + 10 * version, from, count);
+  }
 };
 
 class World {
@@ -48,18 +52,26 @@ class World {
     const std::string other = c.n[0] % 2 ? "a" : "b";
     const bool exists = model_.contains(path);
     switch (c.kind % kinds) {
-      case write: return run_write(c, path, true);
-      case die_and_repair: return run_write(c, path, false);
-      case append: return exists ? run_append(c, path) : void();
-      case defragment: return exists ? run_defrag(c, path, other) : void();
-      case split_up: return exists ? run_split(path) : void();
-      case read: return exists ? run_read(c, path) : void();
+      case write:
+        return run_write(c, path, true);
+      case die_and_repair:
+        return run_write(c, path, false);
+      case append:
+        return exists ? run_append(c, path) : void();
+      case defragment:
+        return exists ? run_defrag(c, path, other) : void();
+      case split_up:
+        return exists ? run_split(path) : void();
+      case read:
+        return exists ? run_read(c, path) : void();
     }
   }
 
  private:
   static int64_t pieces(const Command& c) { return c.n[4] % 7; }
-  static int64_t piece(const Command& c, int64_t task, int64_t number) { return (c.n[5] + 37 * task + 101 * number) % 1500; }
+  static int64_t piece(const Command& c, int64_t task, int64_t number) {
+    return (c.n[5] + 37 * task + 101 * number) % 1500;
+  }
 
   static std::string words(const Command& c) {
     static constexpr const char* variants[] = {"", ",durable", ",journal=off"};
@@ -103,8 +115,10 @@ class World {
     model_[path] = made;
   }
 
-  // A program that dies has flushed the first piece of each task at least; what a repair leaves then is a beginning.
-  void write_serially(const Command& c, const std::string& path, const Program& p, Streams& made, bool closes) {
+  // A program that dies has flushed the first piece of each task at least; what a repair leaves then is a
+  // beginning.
+  void write_serially(const Command& c, const std::string& path, const Program& p, Streams& made,
+                      bool closes) {
     std::vector<int64_t> ranks(made.lengths.size());
     std::iota(ranks.begin(), ranks.end(), 0);
     std::vector<int64_t> flushed = made.lengths;
@@ -117,7 +131,8 @@ class World {
           writer.commit();
           flushed = made.lengths;
         };
-        write_pieces(c, made, t, [&](auto&& bytes, int64_t) { writer.stream().write(bytes); }, flush);
+        write_pieces(
+            c, made, t, [&](auto&& bytes, int64_t) { writer.stream().write(bytes); }, flush);
       }
       if (closes) return writer.close();
       writer.commit();
@@ -133,15 +148,18 @@ class World {
       reader.select(t);
       const int64_t found = reader.stream().available(1 << 30);
       int64_t& length = made.lengths[static_cast<size_t>(t)];
-      require(found >= flushed[static_cast<size_t>(t)] && found <= length + (t == 0 ? 50 : 0), "length after a repair");
+      require(found >= flushed[static_cast<size_t>(t)] && found <= length + (t == 0 ? 50 : 0),
+              "length after a repair");
       length = found;
     }
   }
 
-  void write_in_parallel(const Command& c, const std::string& path, const Program& p, Streams& made, const std::string& more) {
+  void write_in_parallel(const Command& c, const std::string& path, const Program& p, Streams& made,
+                         const std::string& more) {
     TaskHandles shared(store_);
     run_fibers(fibers(p.ntasks(), c.n[4] % 5), [&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm), mode_of("w" + words(c) + more, p.buffer));
+      ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm),
+                            mode_of("w" + words(c) + more, p.buffer));
       const auto put = [&](const std::vector<std::byte>& bytes, int64_t number) {
         if (writer.collective() && number % 3 != 1) return writer.collective()->write(bytes, std::nullopt);
         writer.stream().write(bytes);
@@ -156,8 +174,10 @@ class World {
     run_fibers(fibers(2, c.n[4] % 5), [&](Comm& comm) {
       std::vector<MappedWriteTask> mine;
       for (int t = comm.rank(); t < p.ntasks(); t += 2)
-        mine.push_back({t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
-      MappedWriter writer(shared, comm.duplicate(), {path, p.nfiles, p.fsblksize, mine}, mode_of("w" + words(c), p.buffer));
+        mine.push_back(
+            {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
+      MappedWriter writer(shared, comm.duplicate(), {path, p.nfiles, p.fsblksize, mine},
+                          mode_of("w" + words(c), p.buffer));
       write_as_process(c, made, writer);
     });
   }
@@ -166,7 +186,8 @@ class World {
     Streams& made = model_.at(path);
     TaskHandles shared(store_);
     run_fibers(fibers(1 + static_cast<int>(c.n[1] % 3), c.n[4] % 5), [&](Comm& comm) {
-      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{path, true, {}}, 0}, mode_of("append" + words(c)));
+      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{path, true, {}}, 0},
+                          mode_of("append" + words(c)));
       write_as_process(c, made, writer);
     });
   }
@@ -175,7 +196,9 @@ class World {
     for (const MappedTask& task : writer.tasks()) {
       if (made.packed && made.lengths[static_cast<size_t>(task.task)] == 0) continue;
       writer.select(task.task);
-      write_pieces(c, made, task.task, [&](auto&& bytes, int64_t) { writer.stream().write(bytes); }, [&] { writer.commit(); });
+      write_pieces(
+          c, made, task.task, [&](auto&& bytes, int64_t) { writer.stream().write(bytes); },
+          [&] { writer.commit(); });
     }
     writer.close();
   }
@@ -183,7 +206,8 @@ class World {
   void run_defrag(const Command& c, const std::string& path, const std::string& other) {
     WorkProgress quiet;
     for (const std::string& name : std::exchange(files_[other], {other})) store_.remove(name);
-    defrag(store_, load_multifile(store_, path), {other, static_cast<int32_t>(c.n[3] % 3 * 512), true}, quiet);
+    defrag(store_, load_multifile(store_, path), {other, static_cast<int32_t>(c.n[3] % 3 * 512), true},
+           quiet);
     model_[other] = model_.at(path);
     model_[other].nfiles = 1;
     model_[other].packed = true;
@@ -200,7 +224,8 @@ class World {
     const Streams& expected = model_.at(path);
     for (int64_t t = 0; t < std::ssize(expected.lengths); ++t) {
       const std::string name = split_name(request, t, multifile.row(t));
-      require(store_.contents(name) == expected.bytes(t, 0, expected.lengths[static_cast<size_t>(t)]), "bytes of " + name);
+      require(store_.contents(name) == expected.bytes(t, 0, expected.lengths[static_cast<size_t>(t)]),
+              "bytes of " + name);
       store_.remove(name);
     }
   }
@@ -214,7 +239,8 @@ class World {
       std::vector<std::byte> found(number == 0 ? static_cast<size_t>(length) + 1 : c.n[6] % 3000);
       found.resize(stream.read(found));
       const int64_t count = std::min<int64_t>(number == 0 ? length : c.n[6] % 3000, length - from);
-      require(found == expected.bytes(task, from, count), "task " + std::to_string(task) + ": bytes from " + std::to_string(from));
+      require(found == expected.bytes(task, from, count),
+              "task " + std::to_string(task) + ": bytes from " + std::to_string(from));
     }
   }
 
@@ -230,31 +256,37 @@ class World {
       require(reader.ntasks() == ntasks && !reader.facts().unclosed, "a complete file");
       for (int64_t t = 0; t < ntasks; ++t) reader.select(t), check(c, expected, t, reader.stream());
     } else if (way == 1) {
-      for (int64_t t = 0; t < ntasks; ++t) check(c, expected, t, TaskReader(store_, path, t, mode_of("r", 100)).stream());
+      for (int64_t t = 0; t < ntasks; ++t)
+        check(c, expected, t, TaskReader(store_, path, t, mode_of("r", 100)).stream());
     } else if (way == 2) {
       run_fibers(fibers(1 + static_cast<int>(c.n[2] % 3)), [&](Comm& comm) {
         MappedReader reader(shared, comm.duplicate(), {path, true, {}}, mode_of("r"));
-        for (const MappedTask& task : reader.tasks()) reader.select(task.task), check(c, expected, task.task, reader.stream());
+        for (const MappedTask& task : reader.tasks())
+          reader.select(task.task), check(c, expected, task.task, reader.stream());
         reader.close();
       });
     } else {
       run_fibers(fibers(static_cast<int>(ntasks), c.n[4] % 5), [&](Comm& comm) {
         ParallelReader reader(shared, comm.duplicate(), path, mode_of(way == 3 ? "r" : "r,collective=2"));
-        if (auto* const together = reader.collective()) read_together(c, expected, comm.rank(), reader.stream(), *together);
+        if (auto* const together = reader.collective())
+          read_together(c, expected, comm.rank(), reader.stream(), *together);
         check(c, expected, comm.rank(), reader.stream());
         reader.close();
       });
     }
   }
 
-  static void read_together(const Command& c, const Streams& expected, int64_t task, ReadStream& stream, CollectiveReader& together) {
+  static void read_together(const Command& c, const Streams& expected, int64_t task, ReadStream& stream,
+                            CollectiveReader& together) {
     std::vector<std::byte> found;
     for (int64_t number = 0; number < 6; ++number) {
-      std::vector<std::byte> out(static_cast<size_t>(stream.available((c.n[6] + 59 * task + 400 * number) % 2000)));
+      std::vector<std::byte> out(
+          static_cast<size_t>(stream.available((c.n[6] + 59 * task + 400 * number) % 2000)));
       together.read(out, std::nullopt);
       found.insert(found.end(), out.begin(), out.end());
     }
-    require(found == expected.bytes(task, 0, std::ssize(found)), "task " + std::to_string(task) + ": bytes read together");
+    require(found == expected.bytes(task, 0, std::ssize(found)),
+            "task " + std::to_string(task) + ": bytes read together");
   }
 
   MemoryStore store_;

@@ -1,8 +1,8 @@
 // Names of multifiles that hosts make, remove and make anew while each remembers them for a while.
 #include <gtest/gtest.h>
 
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 
@@ -58,7 +58,8 @@ void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped)
     if (mapped) {
       const int group = tasks / nfiles;
       const MappedWriteTask task{comm.rank(), 2000, {comm.rank() / group, comm.rank() % group}};
-      MappedWriter writer(store, comm.duplicate(), {"a", nfiles, 64 << 10, std::span(&task, 1), {}, {}}, mode);
+      MappedWriter writer(store, comm.duplicate(), {"a", nfiles, 64 << 10, std::span(&task, 1), {}, {}},
+                          mode);
       writer.stream().write(mine);
       writer.close();
       return;
@@ -87,7 +88,8 @@ void read(SimulatedHosts& hosts, int shift, int round, bool mapped) {
       found.resize(reader.stream().read(found));
       reader.close();
     }
-    require(found == content(comm.rank() + 10 * round, 0, bytes), "task " + std::to_string(task) + " in round " + std::to_string(round));
+    require(found == content(comm.rank() + 10 * round, 0, bytes),
+            "task " + std::to_string(task) + " in round " + std::to_string(round));
   });
 }
 

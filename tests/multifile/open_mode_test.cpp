@@ -1,5 +1,5 @@
 // The open-mode string.
-#include "multifile/open_mode.hpp"
+#include "mode/open_mode.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@ namespace {
 TEST(OpenMode, DirectionWords) {
   for (const char* words : {"w", "wb", "bw", "r,w", "w,r", "posix,bw", ",,wb,", "br,wb"})
     EXPECT_EQ(parse_open_mode(words).direction, Direction::write) << words;
-  for (const char* words : {"r", "rb", "br", "ansi,r"}) EXPECT_EQ(parse_open_mode(words).direction, Direction::read) << words;
+  for (const char* words : {"r", "rb", "br", "ansi,r"})
+    EXPECT_EQ(parse_open_mode(words).direction, Direction::read) << words;
   for (const char* words : {"", "W", "RB", "write", "posix", "w b"})
     EXPECT_EQ(parse_open_mode(words).direction, Direction::none) << words;
 }
@@ -25,10 +26,10 @@ TEST(OpenMode, TheLastOfAnsiAndPosixWins) {
 
 // The original compares its words with their blanks. Programs that were written for it get the same files.
 TEST(OpenMode, ClassicWordsWithBlanksAreIgnoredAndKept) {
-  const std::vector<std::string> words = {" posix",  "ansi ",          "\tcollective",   " collsize=2",
-                                          " cmerge", " collectivemerge", " collmsa",       " keyval=inline",
-                                          " keyval", " endianness=big",  " buddy",         " buddy=2",
-                                          " sionfwd"};
+  const std::vector<std::string> words = {
+      " posix",           "ansi ",    "\tcollective",   " collsize=2", " cmerge",
+      " collectivemerge", " collmsa", " keyval=inline", " keyval",     " endianness=big",
+      " buddy",           " buddy=2", " sionfwd"};
   std::string list = "wb";
   for (const std::string& word : words) list += "," + word;
   const OpenMode mode = parse_open_mode(list);
@@ -61,7 +62,7 @@ TEST(OpenMode, BlanksAroundWordsOfSheafMeanNothing) {
   EXPECT_EQ(mode.files, 3);
   EXPECT_FALSE(mode.journal);
   EXPECT_EQ(mode.collective.forced_tasks, 4);
-  EXPECT_TRUE(mode.posix);             // the environment is Sheaf's
+  EXPECT_TRUE(mode.posix);  // the environment is Sheaf's
   EXPECT_TRUE(mode.collective.merge);
 }
 
@@ -104,8 +105,10 @@ TEST(OpenMode, FilesAndBuffers) {
   EXPECT_EQ(parse_open_mode("w,buffer=0").buffer_bytes, 0);
   EXPECT_EQ(parse_open_mode("w,buffer=4k").buffer_bytes, 4096);
   EXPECT_EQ(parse_open_mode("w,buffer=1G").buffer_bytes, int64_t{1} << 30);
-  for (const char* words : {"w,files=0", "w,files=-1", "w,files=@", "w,iotasks", "w,iotasks=-1", "w,iotasks=two", "w,iotasks=3000M", "w,files=x", "w,files", "w,files=2147483648", "w,buffer=2G",
-                            "w,buffer=-1", "w,buffer=x", "w,buffer=1T", "w,buffer=9999999999999G", "w,sionfwd"})
+  for (const char* words :
+       {"w,files=0", "w,files=-1", "w,files=@", "w,iotasks", "w,iotasks=-1", "w,iotasks=two",
+        "w,iotasks=3000M", "w,files=x", "w,files", "w,files=2147483648", "w,buffer=2G", "w,buffer=-1",
+        "w,buffer=x", "w,buffer=1T", "w,buffer=9999999999999G", "w,sionfwd"})
     EXPECT_EQ(code_of(words), Code::invalid_argument) << words;
 }
 

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "storage/faulty_store.hpp"
 #include "storage/testing.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::overruns_test {
 namespace {

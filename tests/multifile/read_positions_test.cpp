@@ -78,7 +78,8 @@ void random_step(Random& random, ReadStream& stream, PositionModel& model, int64
       break;
     }
     case 3: {
-      const bool at_end = model.offset == model.sizes[static_cast<size_t>(model.block)] && !model.next_block_at_end();
+      const bool at_end =
+          model.offset == model.sizes[static_cast<size_t>(model.block)] && !model.next_block_at_end();
       require(stream.at_end() == at_end, "at_end");
       break;
     }
@@ -100,7 +101,8 @@ void random_step(Random& random, ReadStream& stream, PositionModel& model, int64
   }
   require(stream.block() == model.block && stream.position() == model.offset, "place");
   require(stream.bytes_read() == model.absolute(), "bytes_read");
-  require(stream.available_in_block() == model.sizes[static_cast<size_t>(model.block)] - model.offset, "left in block");
+  require(stream.available_in_block() == model.sizes[static_cast<size_t>(model.block)] - model.offset,
+          "left in block");
 }
 
 TEST(Positions, RandomReadsAndSeeksFollowTheModel) {
@@ -117,7 +119,8 @@ TEST(Positions, RandomReadsAndSeeksFollowTheModel) {
     for (int step = 0; step < 300; ++step) {
       if (random.chance(10)) reader.select(random.below(p.ntasks()));
       const int64_t t = reader.task();
-      ASSERT_NO_THROW(random_step(random, reader.stream(), models[static_cast<size_t>(t)], t)) << "step " << step;
+      ASSERT_NO_THROW(random_step(random, reader.stream(), models[static_cast<size_t>(t)], t))
+          << "step " << step;
       const auto other = random.below(p.ntasks());
       EXPECT_EQ(reader.position_of(other).block, models[static_cast<size_t>(other)].block);
       EXPECT_EQ(reader.position_of(other).offset, models[static_cast<size_t>(other)].offset);
@@ -129,14 +132,13 @@ TEST(Positions, ExampleOfTheInterface) {
   Program p;
   p.fsblksize = 512;
   p.requests = {512};
-  p.steps = {{{Step::write, 100}, {Step::ensure, 512}, {Step::write, 512}, {Step::write, 21}, {Step::ensure, 512}}};
+  p.steps = {
+      {{Step::write, 100}, {Step::ensure, 512}, {Step::write, 512}, {Step::write, 21}, {Step::ensure, 512}}};
   MemoryStore store;
   write_serially(store, "a", p);
   SerialReader reader(store, "a", mode_of("r"));
   ReadStream& stream = reader.stream();
-  const auto at = [&](bool found) {
-    return std::tuple(found, stream.block(), stream.position());
-  };
+  const auto at = [&](bool found) { return std::tuple(found, stream.block(), stream.position()); };
   using Place = std::tuple<bool, int64_t, int64_t>;
   EXPECT_EQ(at(stream.seek_absolute(100)), Place(true, 0, 100));
   EXPECT_EQ(at(stream.seek_absolute(101)), Place(true, 1, 1));
@@ -144,7 +146,8 @@ TEST(Positions, ExampleOfTheInterface) {
   EXPECT_EQ(at(stream.seek_absolute(634)), Place(false, 2, 21));
   EXPECT_EQ(at(stream.seek_from_end(0)), Place(true, 3, 0));
   EXPECT_EQ(at(stream.seek_from_end(-1)), Place(true, 2, 20));
-  EXPECT_EQ(at(stream.seek_from_end(-21)), Place(true, 2, 0)) << "the border of two blocks is the begin of the later one";
+  EXPECT_EQ(at(stream.seek_from_end(-21)), Place(true, 2, 0))
+      << "the border of two blocks is the begin of the later one";
   EXPECT_EQ(at(stream.seek_from_end(-633)), Place(true, 0, 0));
   EXPECT_EQ(at(stream.seek_from_end(-634)), Place(false, 0, 0));
   EXPECT_EQ(at(stream.seek_from_end(1)), Place(false, 0, 0));

@@ -2,7 +2,7 @@
 // stays.
 #include <sys/stat.h>
 
-#include "multifile/temporary_name.hpp"
+#include "creation/temporary_name.hpp"
 #include "storage/testing.hpp"
 #include "support/crash_points.hpp"
 

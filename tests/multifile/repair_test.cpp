@@ -1,15 +1,16 @@
-// Repairs without a journal, readers of files that are being written, and the table of a file whose close was nearly over.
-#include "multifile/repair.hpp"
+// Repairs without a journal, readers of files that are being written, and the table of a file whose close was
+// nearly over.
+#include "recovery/repair.hpp"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <thread>
 
-#include "multifile/leftovers.hpp"
-#include "multifile/temporary_name.hpp"
-#include "storage/faulty_store.hpp"
+#include "creation/temporary_name.hpp"
+#include "recovery/leftovers.hpp"
 #include "support/crash_points.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::repair_test {
 namespace {
@@ -116,10 +117,12 @@ TEST(Repair, ALostJournalIsAnErrorAndNoReasonToThrowDataAway) {
       const auto problem = attempt([&] { SerialReader(store, "a", mode_of("r")); });
       ASSERT_TRUE(problem);
       EXPECT_EQ(problem->code(), Code::unclosed);
-      EXPECT_NE(std::string(problem->what()).find("its journal 'a.journal' is"), std::string::npos) << problem->what();
+      EXPECT_NE(std::string(problem->what()).find("its journal 'a.journal' is"), std::string::npos)
+          << problem->what();
       const RepairReport report = repair(store, "a", {}, quiet);
       EXPECT_EQ(report.files.front().source, RepairSource::holes);
-      EXPECT_TRUE(std::ranges::any_of(report.files.front().unknown, [](const std::string& s) { return s.find("a.journal") != s.npos; }));
+      EXPECT_TRUE(std::ranges::any_of(report.files.front().unknown,
+                                      [](const std::string& s) { return s.find("a.journal") != s.npos; }));
       for (int64_t t = 0; t < 2; ++t) {
         auto found = stream_of(store, "a", t);
         ASSERT_GE(std::ssize(found), 1000);
@@ -139,7 +142,8 @@ TEST(Repair, WhatNobodyHadFlushedIsEmptyForReadersButNotThrownAway) {
   for (int64_t t = 0; t < 2; ++t) EXPECT_EQ(stream_of(store, "a", t), content(t, 0, 1000));
 }
 
-// Chunks of 512 bytes in pages of 4 KiB: what a neighbour wrote makes the whole page of a task that wrote nothing data.
+// Chunks of 512 bytes in pages of 4 KiB: what a neighbour wrote makes the whole page of a task that wrote
+// nothing data.
 TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
@@ -149,11 +153,12 @@ TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   writer.stream().write(content(1, 0, 1000));
   tape.replay(tape.length(), store);
   EXPECT_EQ(repair(store, "a", {}, quiet).files.front().source, RepairSource::holes);
-  for (int64_t t = 0; t < 3; ++t) EXPECT_EQ(stream_of(store, "a", t), content(t, 0, t == 1 ? 1000 : 0)) << "task " << t;
+  for (int64_t t = 0; t < 3; ++t)
+    EXPECT_EQ(stream_of(store, "a", t), content(t, 0, t == 1 ? 1000 : 0)) << "task " << t;
 }
 
-// Killed after the data of two chunks were written and before any was reported (collectors do it in this order). A record of 300
-// bytes did not fit behind the first 400.
+// Killed after the data of two chunks were written and before any was reported (collectors do it in this
+// order). A record of 300 bytes did not fit behind the first 400.
 TEST(Repair, GivesNoZerosBetweenChunksThatNobodyHasReported) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
@@ -176,7 +181,8 @@ TEST(Repair, RefusesWhatIsNoMultifileAndHarmsNothing) {
   EXPECT_EQ(code_of([&] { repair(store, "b", {}, quiet); }), Code::not_found);
 }
 
-// Every operation of a repair fails in turn: what had been reported is there afterwards, and the next repair ends well.
+// Every operation of a repair fails in turn: what had been reported is there afterwards, and the next repair
+// ends well.
 TEST(Repair, SurvivesFailures) {
   const Program p = crash_program(7, 2);
   for (int64_t k = 0;; ++k) {
@@ -194,7 +200,8 @@ TEST(Repair, SurvivesFailures) {
     const auto lengths = check_recovered(state, p, reported, reported.closing + 1);
     repair(state, "a", {}, quiet);
     for (int64_t t = 0; t < p.ntasks(); ++t)
-      ASSERT_EQ(stream_of(state, "a", t), content(t, 0, lengths[static_cast<size_t>(t)])) << "operation " << k;
+      ASSERT_EQ(stream_of(state, "a", t), content(t, 0, lengths[static_cast<size_t>(t)]))
+          << "operation " << k;
     if (faulty.failed() == 0) break;
     ASSERT_LT(k, 1000);
   }
@@ -202,7 +209,8 @@ TEST(Repair, SurvivesFailures) {
 
 // On real files, with a writer and readers at work at the same time.
 TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
-  const auto directory = std::filesystem::temp_directory_path() / ("sheaf-live-" + std::to_string(::getpid()));
+  const auto directory =
+      std::filesystem::temp_directory_path() / ("sheaf-live-" + std::to_string(::getpid()));
   std::filesystem::create_directories(directory);
   const std::string path = directory / "a";
   const std::vector<int64_t> sizes{3000, 512};
@@ -253,7 +261,8 @@ TEST(Journal, IsNotMadeByAProgramThatWritesOneChunkAndCloses) {
   Program p = three_tasks(1);
   p.steps = {{{Step::write, 100}}, {{Step::write, 4096}}, {}};
   write_in_parallel(tape, "a", p);
-  for (size_t i = 0; i < tape.length(); ++i) EXPECT_EQ(tape.describe(i).find("journal"), std::string::npos) << tape.describe(i);
+  for (size_t i = 0; i < tape.length(); ++i)
+    EXPECT_EQ(tape.describe(i).find("journal"), std::string::npos) << tape.describe(i);
 }
 
 TEST(Journal, OfAnotherFileOfTheSameNameDoesNotCount) {
@@ -312,7 +321,8 @@ TEST(Durable, AFailedFlushIsToldAtTheClose) {
   plan.kind = Operation::sync;
   faulty.set_plan(plan);
   EXPECT_EQ(code_of([&] { writer.commit(); }), Code::io);
-  EXPECT_EQ(code_of([&] { writer.commit(); }), Code::io) << "what was to be kept may be lost, whatever succeeds later";
+  EXPECT_EQ(code_of([&] { writer.commit(); }), Code::io)
+      << "what was to be kept may be lost, whatever succeeds later";
   EXPECT_EQ(code_of([&] { writer.close(); }), Code::io);
 }
 

@@ -14,7 +14,8 @@ constexpr int64_t MiB = 1 << 20;
 
 class RoomAhead : public ::testing::Test {
  protected:
-  RoomAhead() : path_(std::filesystem::temp_directory_path() / ("sheaf-room-" + std::to_string(::getpid()))) {}
+  RoomAhead()
+      : path_(std::filesystem::temp_directory_path() / ("sheaf-room-" + std::to_string(::getpid()))) {}
   ~RoomAhead() override { std::filesystem::remove(path_); }
 
   int64_t allocated() { return posix_store().status(path_).allocated; }
@@ -46,7 +47,8 @@ TEST_F(RoomAhead, WhatIsNotUsedIsGivenBackAtTheClose) {
   for (const int64_t last : {MiB, 16 * MiB - 1, 16 * MiB, 16 * MiB + 1, 20 * MiB - 77}) {
     int64_t while_open = 0;
     write(posix_store(), 1, 40 * MiB, [&](SerialWriter& writer) {
-      for (int64_t at = 0; at < last; at += MiB) writer.stream().write(content(0, at, std::min(MiB, last - at)));
+      for (int64_t at = 0; at < last; at += MiB)
+        writer.stream().write(content(0, at, std::min(MiB, last - at)));
       while_open = allocated();
     });
     const bool aside = while_open >= 16 * MiB && last == MiB;
@@ -70,7 +72,8 @@ TEST_F(RoomAhead, InEveryBlockAndForEveryTask) {
   for (int task = 0; task < 2; ++task) expect_bytes(task, 6 * MiB);
 }
 
-// Requests that fill chunks, larger ones than a chunk, and chunks that end between two multiples of what is set aside.
+// Requests that fill chunks, larger ones than a chunk, and chunks that end between two multiples of what is
+// set aside.
 TEST_F(RoomAhead, OfRequestsOverSeveralChunks) {
   write(posix_store(), 2, 17 * MiB + 4096, [](SerialWriter& writer) {
     for (int task = 0; task < 2; ++task) {
@@ -107,7 +110,9 @@ TEST_F(RoomAhead, ChangesNothingInTheFile) {
   p.fsblksize = 4096;
   p.buffer = 128 << 10;
   p.requests = {17 * MiB, 2 * MiB, 33 * MiB};
-  p.steps = {{{Step::write, MiB}, {Step::write, 17 * MiB}}, {{Step::write, 600'000}, {Step::write, 5}}, {{Step::write, 20 * MiB}, {Step::ensure, 30 * MiB}, {Step::write, 999'999}}};
+  p.steps = {{{Step::write, MiB}, {Step::write, 17 * MiB}},
+             {{Step::write, 600'000}, {Step::write, 5}},
+             {{Step::write, 20 * MiB}, {Step::ensure, 30 * MiB}, {Step::write, 999'999}}};
   MemoryStore memory;
   write_serially(memory, path_, p);
   write_serially(posix_store(), path_, p);

@@ -74,7 +74,8 @@ TEST(RoundTrip, OfOneGroupInReversedOrder) {
 // A physical file without extension header and trailer.
 std::vector<std::byte> plain_part(const std::vector<std::byte>& bytes) {
   auto file = without_extension(bytes);
-  file.resize(static_cast<size_t>(load<int64_t>(file.data() + file.size() - format::footer_size + 40, ByteOrder::little)));
+  file.resize(static_cast<size_t>(
+      load<int64_t>(file.data() + file.size() - format::footer_size + 40, ByteOrder::little)));
   return file;
 }
 

@@ -1,12 +1,12 @@
-// Up to 10,000 simulated ranks in seeded schedules: some come late, some fail, storage fails at random. All ranks have one outcome,
-// nobody waits for ever, and what was closed is right. A run is determined by its seed: SHEAF_RANKS_SEED runs one,
-// SHEAF_RANKS_RUNS so many.
+// Up to 10,000 simulated ranks in seeded schedules: some come late, some fail, storage fails at random. All
+// ranks have one outcome, nobody waits for ever, and what was closed is right. A run is determined by its
+// seed: SHEAF_RANKS_SEED runs one, SHEAF_RANKS_RUNS so many.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "storage/faulty_store.hpp"
 #include "support/programs.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test::simulated_ranks_test {
 namespace {
@@ -23,9 +23,9 @@ struct Run {
   FaultPlan fault;
   std::string describe() const {
     std::ostringstream out;
-    out << ranks << " ranks, " << nfiles << " files, chunks of " << chunk << ", " << calls << " calls, '" << words << "', rank "
-        << failing_rank << " fails in call " << failing_call << ", operation " << fault.fail_at << (fault.from_then_on ? " and later ones" : "")
-        << " of the storage";
+    out << ranks << " ranks, " << nfiles << " files, chunks of " << chunk << ", " << calls << " calls, '"
+        << words << "', rank " << failing_rank << " fails in call " << failing_call << ", operation "
+        << fault.fail_at << (fault.from_then_on ? " and later ones" : "") << " of the storage";
     return out.str();
   }
 };
@@ -39,7 +39,9 @@ Run run_of(uint64_t seed) {
   r.chunk = random.pick<int64_t>({1, 100, 4096, 5000});
   r.calls = static_cast<int>(1 + random.below(r.ranks > 1000 ? 3 : 8));
   r.collective = random.chance(2);
-  r.words = std::string("w") + (r.collective ? random.pick({",collective", ",collective,collsize=4", ",collective,collsize=64"}) : "") +
+  r.words = std::string("w") +
+            (r.collective ? random.pick({",collective", ",collective,collsize=4", ",collective,collsize=64"})
+                          : "") +
             random.pick({"", "", ",durable", ",journal=off"});
   if (random.chance(3)) {
     r.failing_rank = static_cast<int>(random.below(r.ranks));
@@ -73,8 +75,8 @@ class Outcomes {
   void check() const {
     for (size_t i = 0; i < steps_.size(); ++i)
       require((steps_[i].failed == 0 || steps_[i].failed == steps_[i].seen) && steps_[i].seen == ranks_,
-              "step " + std::to_string(i) + ": " + std::to_string(steps_[i].failed) + " of " + std::to_string(steps_[i].seen) +
-                  " ranks have failed, of " + std::to_string(ranks_));
+              "step " + std::to_string(i) + ": " + std::to_string(steps_[i].failed) + " of " +
+                  std::to_string(steps_[i].seen) + " ranks have failed, of " + std::to_string(ranks_));
   }
 
  private:
@@ -86,7 +88,8 @@ class Outcomes {
 };
 
 // Returns whether the close succeeded.
-bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& outcomes, std::vector<int64_t>& written) {
+bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& outcomes,
+           std::vector<int64_t>& written) {
   const auto me = static_cast<size_t>(comm.rank());
   std::unique_ptr<ParallelWriter> writer;
   ParallelWriteRequest request;
@@ -95,14 +98,18 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
   request.fsblksize = 512;
   request.chunk_size = comm.rank() == r.failing_rank && r.failing_call == 0 ? -1 : r.chunk;
   delay(random);
-  const auto problem = attempt([&] { writer = std::make_unique<ParallelWriter>(store, comm.duplicate(), std::move(request), mode_of(r.words, 300)); });
+  const auto problem = attempt([&] {
+    writer =
+        std::make_unique<ParallelWriter>(store, comm.duplicate(), std::move(request), mode_of(r.words, 300));
+  });
   outcomes.note(0, problem.has_value());
   if (problem) return false;
   for (int call = 0; call < r.calls; ++call) {
     delay(random);
     const auto bytes = content(comm.rank(), written[me], bytes_of(r, comm.rank(), call));
     std::optional<Error> mine;
-    if (comm.rank() == r.failing_rank && r.failing_call == call + 1) mine = Error(Code::invalid_argument, "of its own");
+    if (comm.rank() == r.failing_rank && r.failing_call == call + 1)
+      mine = Error(Code::invalid_argument, "of its own");
     const auto failed = attempt([&] {
       if (auto* const together = writer->collective()) return together->write(bytes, mine);
       if (mine) throw *mine;
@@ -159,7 +166,8 @@ void simulate(uint64_t seed) {
       reader.select(t);
       std::vector<std::byte> found(20'000);
       found.resize(reader.stream().read(found));
-      require(found == content(t, 0, std::ssize(found)), "rank " + std::to_string(t) + ": wrong bytes of a file that was not closed");
+      require(found == content(t, 0, std::ssize(found)),
+              "rank " + std::to_string(t) + ": wrong bytes of a file that was not closed");
     }
   }
 }

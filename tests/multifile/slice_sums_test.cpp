@@ -1,14 +1,14 @@
 // Checksums of slices whose tasks have so many that they reach their leaders in rounds
-// (multifile/slice_sums). Nothing of the data is written that they would belong to: streams are told that
+// (metadata/slice_sums). Nothing of the data is written that they would belong to: streams are told that
 // their tasks have written it.
 #include <gtest/gtest.h>
 
 #include "base/crc32c.hpp"
-#include "multifile/file_checks.hpp"
-#include "multifile/slice_sums.hpp"
-#include "multifile/verify.hpp"
-#include "storage/faulty_store.hpp"
+#include "metadata/slice_sums.hpp"
+#include "stream/file_checks.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::slice_sums_test {
 namespace {

@@ -1,5 +1,5 @@
 // Rows of tasks are the same whether the tables of a file are held or read slice by slice.
-#include "multifile/task_rows.hpp"
+#include "metadata/task_rows.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/on_threads.hpp"
-#include "exchange/throttle.hpp"
+#include "exchange/groups/throttle.hpp"
 #include "sharedfile/shared_file.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
 #include "support/mapped.hpp"
@@ -26,7 +26,9 @@ class Environment {
   const char* name_;
 };
 
-std::vector<std::byte> bytes_of(int64_t task, size_t size) { return testing::pattern(size, static_cast<unsigned>(task + 1)); }
+std::vector<std::byte> bytes_of(int64_t task, size_t size) {
+  return testing::pattern(size, static_cast<unsigned>(task + 1));
+}
 
 // Four large writes of every task.
 void write_large(Store& store, const std::string& path, Comm& given, const std::string& mode) {
@@ -72,9 +74,8 @@ TEST_P(Throttle, SoManyTasksWriteAtOnce) {
   for (const int allowed : {1, 3}) {
     WritersAtWork at_work;
     CountingStore store(files(), at_work, large);
-    on_team(tasks, [&](Comm& comm) {
-      write_large(store, path(), comm, "w,iotasks=" + std::to_string(allowed));
-    });
+    on_team(tasks,
+            [&](Comm& comm) { write_large(store, path(), comm, "w,iotasks=" + std::to_string(allowed)); });
     EXPECT_EQ(at_work.most, allowed);
     EXPECT_GE(at_work.writes, 4 * tasks);
     check_large(files(), path());
@@ -155,7 +156,8 @@ TEST_P(Throttle, BuffersThatAreFullWaitAsWell) {
     const std::string name = path();
     request.path = name;
     request.chunk_size = 1 << 20;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), parse_open_mode("w,iotasks=2,buffer=64k"));
+    ParallelWriter writer(store, comm.duplicate(), std::move(request),
+                          parse_open_mode("w,iotasks=2,buffer=64k"));
     const auto record = bytes_of(writer.task(), 1000);
     for (int i = 0; i < 1000; ++i) writer.stream().write(record);
     writer.close();
@@ -218,7 +220,9 @@ TEST(ThrottleSimulation, ManyTasksInOneThread) {
 class WithoutSlots final : public Store {
  public:
   WithoutSlots(Store& inner, bool makes) : inner_(inner), makes_(makes) {}
-  std::shared_ptr<File> open(const std::string& path, Access access) override { return inner_.open(path, access); }
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return inner_.open(path, access);
+  }
   FileStatus status(const std::string& path) override { return inner_.status(path); }
   void remove(const std::string& path) override { inner_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }

@@ -1,12 +1,12 @@
-// The k-th operation of a program of one task or of a tool fails, for every k: it is told, what was there before stays, and what
-// gets its name in the end is whole and right.
-#include "multifile/defrag.hpp"
-#include "multifile/keyval_writer.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/verify.hpp"
-#include "storage/recording_store.hpp"
+// The k-th operation of a program of one task or of a tool fails, for every k: it is told, what was there
+// before stays, and what gets its name in the end is whole and right.
+#include "keyval/keyval_writer.hpp"
+#include "recovery/repair.hpp"
 #include "support/faults.hpp"
+#include "support/stores/recording_store.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test::tool_faults_test {
 namespace {
@@ -53,8 +53,10 @@ void write_set(Store& inner, const std::string& words, const Committed& committe
     request.nfiles = 2;
     request.fsblksize = 512;
     request.chunk_size = 500 + 200 * me;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w" + words, 300));
-    for (int64_t i = 0; i < records; ++i) writer.stream().write(content(me, i * record_bytes(me), record_bytes(me)));
+    ParallelWriter writer(store, comm.duplicate(), std::move(request),
+                          shared_mode_of(comm, "w" + words, 300));
+    for (int64_t i = 0; i < records; ++i)
+      writer.stream().write(content(me, i * record_bytes(me), record_bytes(me)));
     writer.commit();
     comm.barrier();
     if (me == 0) committed();
@@ -127,7 +129,8 @@ Body act(const std::function<void(Store&)>& call) {
 const std::function<void(Store&)> reading_all = [](Store& store) {
   const Streams found = streams_of(store);
   for (int64_t t = 0; t < tasks; ++t)
-    if (std::ssize(found[static_cast<size_t>(t)]) < records * record_bytes(t)) throw Error(Code::io, "a stream ends early");
+    if (std::ssize(found[static_cast<size_t>(t)]) < records * record_bytes(t))
+      throw Error(Code::io, "a stream ends early");
 };
 
 void read_one(Store& store) {
@@ -141,7 +144,9 @@ void verify_all(Store& store) {
   WorkProgress quiet;
   const VerifyReport report = verify(store, "a", true, quiet);
   for (const FileReport& file : report.files)
-    if (!file.findings.empty()) throw Error(file.state == FileState::unreadable ? Code::io : Code::damaged, file.findings.front().message);
+    if (!file.findings.empty())
+      throw Error(file.state == FileState::unreadable ? Code::io : Code::damaged,
+                  file.findings.front().message);
 }
 
 DefragRequest to_out(bool replace, const std::string& words) {
@@ -174,9 +179,15 @@ std::vector<FaultyProgram> programs() {
         EXPECT_EQ(found, expected);
       }
       for (size_t t = 0; t < found.size(); ++t)
-        EXPECT_TRUE(found[t].size() <= expected[t].size() && std::equal(found[t].begin(), found[t].end(), expected[t].begin())) << "task " << t;
+        EXPECT_TRUE(found[t].size() <= expected[t].size() &&
+                    std::equal(found[t].begin(), found[t].end(), expected[t].begin()))
+            << "task " << t;
     };
-    all.push_back({.name = "Write" + name, .reads = false, .notices = false, .body = act([=](Store& store) { write_again(store, words); }), .check = check});
+    all.push_back({.name = "Write" + name,
+                   .reads = false,
+                   .notices = false,
+                   .body = act([=](Store& store) { write_again(store, words); }),
+                   .check = check});
   };
   writes("", "");
   writes("Durable", ",durable");
@@ -187,7 +198,11 @@ std::vector<FaultyProgram> programs() {
   // Tools that only read: what there is stays.
   const auto reads = [&](const std::string& name, const Make& make, const std::function<void(Store&)>& call) {
     const Files before = files_made_by(make);
-    all.push_back({.name = name, .reads = is_closed(name), .make = make, .body = act(call), .check = [=](MemoryStore& memory, const Outcomes&) { expect_as_before(memory, before); }});
+    all.push_back({.name = name,
+                   .reads = is_closed(name),
+                   .make = make,
+                   .body = act(call),
+                   .check = [=](MemoryStore& memory, const Outcomes&) { expect_as_before(memory, before); }});
   };
   struct Source {
     const char* name;
@@ -208,7 +223,8 @@ std::vector<FaultyProgram> programs() {
   }
 
   // A result that appears under its name is whole and right; what it replaces stays until then.
-  const auto defrags = [&](const std::string& name, const Make& from, bool replace, const std::string& words) {
+  const auto defrags = [&](const std::string& name, const Make& from, bool replace,
+                           const std::string& words) {
     const std::vector<std::byte> old(100, std::byte{7});
     const Make make = [=](MemoryStore& memory) {
       from(memory);
@@ -232,7 +248,8 @@ std::vector<FaultyProgram> programs() {
       WorkProgress quiet;
       defrag(store, load_multifile(store, "a"), to_out(replace, words), quiet);
     };
-    all.push_back({.name = "Defrag" + name, .reads = is_closed(name), .make = make, .body = act(call), .check = check});
+    all.push_back(
+        {.name = "Defrag" + name, .reads = is_closed(name), .make = make, .body = act(call), .check = check});
   };
   for (const auto& [name, make] : sources) defrags(name, make, false, "");
   defrags("SetReplacing", whole(write_set), true, "");
@@ -265,12 +282,14 @@ std::vector<FaultyProgram> programs() {
       WorkProgress silent;
       split(store, load_multifile(store, "a"), request, silent);
     };
-    all.push_back({.name = "Split" + name, .reads = is_closed(name), .make = make, .body = act(call), .check = check});
+    all.push_back(
+        {.name = "Split" + name, .reads = is_closed(name), .make = make, .body = act(call), .check = check});
   };
   for (const auto& [name, make] : sources) splits(name, make);
 
   // What was flushed is there whatever fails, and the next repair ends well.
-  const auto repairs = [&](const std::string& name, const Make& make, const Streams& expected, const RepairRequest& request) {
+  const auto repairs = [&](const std::string& name, const Make& make, const Streams& expected,
+                           const RepairRequest& request) {
     const Check check = [=](MemoryStore& memory, const Outcomes& outcomes) {
       WorkProgress quiet;
       const std::string result = request.copy_to.empty() ? "a" : request.copy_to;
@@ -287,8 +306,13 @@ std::vector<FaultyProgram> programs() {
       WorkProgress quiet;
       repair(store, "a", request, quiet);
     };
-      // A journal of a complete file that cannot be removed harms nobody.
-    all.push_back({.name = "Repair" + name, .reads = false, .notices = false, .make = make, .body = act(call), .check = check});
+    // A journal of a complete file that cannot be removed harms nobody.
+    all.push_back({.name = "Repair" + name,
+                   .reads = false,
+                   .notices = false,
+                   .make = make,
+                   .body = act(call),
+                   .check = check});
   };
   RepairRequest copy;
   copy.copy_to = "copy";
@@ -296,14 +320,19 @@ std::vector<FaultyProgram> programs() {
   repairs("Durable", unclosed(write_serially, ",durable"), streams_made_by(whole(write_serially)), {});
   repairs("Set", unclosed(write_set), streams_made_by(whole(write_set)), {});
   repairs("SetCopied", unclosed(write_set), streams_made_by(whole(write_set)), copy);
-  repairs("Compressed", unclosed(write_serially, compressed), streams_made_by(whole(write_serially, compressed)), {});
-  repairs("Records", unclosed(write_serially, ",keyval=inline"), streams_made_by(whole(write_serially, ",keyval=inline")), {});
+  repairs("Compressed", unclosed(write_serially, compressed),
+          streams_made_by(whole(write_serially, compressed)), {});
+  repairs("Records", unclosed(write_serially, ",keyval=inline"),
+          streams_made_by(whole(write_serially, ",keyval=inline")), {});
   return all;
 }
 
 using ToolFaults = FaultTable;
 TEST_P(ToolFaults, AreToldAndHarmNothing) { sweep(std::get<0>(GetParam()), std::get<1>(GetParam())); }
-INSTANTIATE_TEST_SUITE_P(All, ToolFaults, ::testing::Combine(::testing::ValuesIn(programs()), ::testing::ValuesIn(kinds_of_fault())), name_of_case);
+INSTANTIATE_TEST_SUITE_P(All, ToolFaults,
+                         ::testing::Combine(::testing::ValuesIn(programs()),
+                                            ::testing::ValuesIn(kinds_of_fault())),
+                         name_of_case);
 
 }  // namespace
 }  // namespace sheaf::test::tool_faults_test

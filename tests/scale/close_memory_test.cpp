@@ -7,15 +7,15 @@
 #include <cstdlib>
 #include <map>
 
-#include "comm/fiber_comm.hpp"
-#include "multifile/file_checks.hpp"
-#include "multifile/parallel_writer.hpp"
 #include "scale/counting_heap.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/forwarding_store.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "set/parallel_writer.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "stream/file_checks.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/forwarding_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::scale_test {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "comm/fiber_comm.hpp"
 #include "comm/shared_memory.hpp"
 #include "exchange/collective.hpp"
 #include "scale/counting_heap.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/forwarding_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::collective_scale_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "comm/fiber_comm.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace counting_heap {
 

@@ -1,5 +1,6 @@
-// Counts the heap bytes that each simulated task holds, at once and at most. Every block remembers the task that was
-// running when it was allocated; the program's operator new and delete are replaced (counting_heap.cpp).
+// Counts the heap bytes that each simulated task holds, at once and at most. Every block remembers the task
+// that was running when it was allocated; the program's operator new and delete are replaced
+// (counting_heap.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The real open, write, close and read of a multifile with as many tasks as the machine of the paper had cores, and
-// with a million: every task a fiber. What counts is memory per task, and messages; both are exact.
+// The real open, write, close and read of a multifile with as many tasks as the machine of the paper had
+// cores, and with a million: every task a fiber. What counts is memory per task, and messages; both are
+// exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,12 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "comm/fiber_comm.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "multifile/serial_reader.hpp"
 #include "scale/counting_heap.hpp"
-#include "storage/shared_handles.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
+#include "set/serial_reader.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
 
 namespace sheaf::scale_test {
 namespace {
@@ -54,9 +55,7 @@ Outcome simulate(int ntasks, Body&& body) {
   const auto begin = std::chrono::steady_clock::now();
   FiberOptions options;
   options.ranks = ntasks;
-  const FiberReport report = run_fibers(options, [&](Comm& world) {
-    body(world.duplicate(), world.rank());
-  });
+  const FiberReport report = run_fibers(options, [&](Comm& world) { body(world.duplicate(), world.rank()); });
   run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   run.memory = measure(ntasks);
   run.traffic = report.traffic;
@@ -65,10 +64,12 @@ Outcome simulate(int ntasks, Body&& body) {
 }
 
 void print(const char* what, int ntasks, const Outcome& run) {
-  std::printf("%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a leader of %d, %lld collectives, %lld steps\n",
-              what, ntasks, run.seconds, static_cast<long long>(run.memory.member),
-              static_cast<long long>(run.memory.leader), leader_group(ntasks),
-              static_cast<long long>(run.traffic.collectives), static_cast<long long>(run.traffic.steps));
+  std::printf(
+      "%-5s %8d tasks: %6.2f s, %4lld bytes at a member, %8lld at a leader of %d, %lld collectives, %lld "
+      "steps\n",
+      what, ntasks, run.seconds, static_cast<long long>(run.memory.member),
+      static_cast<long long>(run.memory.leader), leader_group(ntasks),
+      static_cast<long long>(run.traffic.collectives), static_cast<long long>(run.traffic.steps));
 }
 
 class Scale : public ::testing::TestWithParam<int> {
@@ -141,7 +142,8 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
 TEST(Messages, DoNotDependOnTheNumberOfChunks) {
   const auto collectives = [](int chunks) {
     SharedHandles store(posix_store());
-    const std::string name = std::filesystem::temp_directory_path() / ("sheaf-chunks-" + std::to_string(::getpid()));
+    const std::string name =
+        std::filesystem::temp_directory_path() / ("sheaf-chunks-" + std::to_string(::getpid()));
     const Outcome run = simulate(100, [&](std::unique_ptr<Comm> comm, int) {
       ParallelWriteRequest request;
       request.path = name;

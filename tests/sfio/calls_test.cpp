@@ -1,4 +1,5 @@
-// All calls of sfio.h under MPI, with the listeners that the environment asks for. Returns 0 if all is right on all tasks.
+// All calls of sfio.h under MPI, with the listeners that the environment asks for. Returns 0 if all is right
+// on all tasks.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,11 +40,13 @@ std::string root() {
   return absolute;
 }
 
-// A name over `subfiles` subfiles on all listeners in turn; `path` without number where a listener has one only.
+// A name over `subfiles` subfiles on all listeners in turn; `path` without number where a listener has one
+// only.
 std::string name_of(const std::string& path, int subfiles) {
   std::string name;
   for (int i = 0; i < subfiles; ++i)
-    name += std::string(sfio_listener_name(i % sfio_listeners())) + "," + path + "." + std::to_string(i) + ";";
+    name +=
+        std::string(sfio_listener_name(i % sfio_listeners())) + "," + path + "." + std::to_string(i) + ";";
   return name;
 }
 
@@ -124,10 +127,12 @@ void all_ways(int unit, int subfiles, size_t bytes) {
     REQUIRE(sfio_wait(&reading) == static_cast<int64_t>(bytes) && found == expected);
     sfio_stat_t stat;
     REQUIRE(mstat(f, &stat) == 0);
-    REQUIRE(stat.size == static_cast<int64_t>(bytes) * size && stat.stripe_unit == unit && stat.subfiles == subfiles);
+    REQUIRE(stat.size == static_cast<int64_t>(bytes) * size && stat.stripe_unit == unit &&
+            stat.subfiles == subfiles);
     // The end of the file.
     found.assign(bytes, 'x');
-    REQUIRE(sfio_mreadc(f, stat.size - 3, found.data(), bytes) == (bytes < 3 ? static_cast<int64_t>(bytes) : 3));
+    REQUIRE(sfio_mreadc(f, stat.size - 3, found.data(), bytes) ==
+            (bytes < 3 ? static_cast<int64_t>(bytes) : 3));
     barrier();
     mclose(f);
     mdelete(name.c_str());
@@ -150,7 +155,8 @@ void one_message_per_listener() {
 // All of them are on this machine. `early`: memory from before the session.
 void lent_memory(char* early) {
   constexpr int64_t bytes = 1 << 20;
-  const int64_t lent = std::getenv("SHEAF_SFIO_BUFFER") ? 0 : bytes;  // small ones make small pieces, which travel
+  const int64_t lent =
+      std::getenv("SHEAF_SFIO_BUFFER") ? 0 : bytes;  // small ones make small pieces, which travel
   const std::string name = name_of("/lent", sfio_listeners());
   MFILE* f = mopen(name.c_str(), 64 << 10);
   REQUIRE(f != nullptr);
@@ -212,7 +218,8 @@ void errors() {
   REQUIRE(sfio_mopen("nonsense", 5) == nullptr && says("nonsense") && errno == EINVAL);
   REQUIRE(sfio_mopen("nowhere,/a;", 5) == nullptr && says("nowhere"));
   REQUIRE(sfio_mdelete(name_of("/missing", 2).c_str()) == -1 && says("/missing"));
-  if (size > 1) REQUIRE(sfio_mopen(name_of("/disagree", 2).c_str(), 5 + me % 2) == nullptr && says("disagree"));
+  if (size > 1)
+    REQUIRE(sfio_mopen(name_of("/disagree", 2).c_str(), 5 + me % 2) == nullptr && says("disagree"));
 
   const std::string name = name_of("/errors", 2);
   MFILE* f = sfio_mopen(name.c_str(), 5);
@@ -222,7 +229,8 @@ void errors() {
   REQUIRE(sfio_mwritec(nullptr, 4, "abc", 3) == -1);
   REQUIRE(sfio_mwritec(f, 0, "0123456789", 10) == 10);
   REQUIRE(sfio_mclose(f) == 0);
-  REQUIRE(sfio_mopen(name.c_str(), 6) == nullptr && says("stripe unit of 5 bytes, not 6") && says("/errors.0"));
+  REQUIRE(sfio_mopen(name.c_str(), 6) == nullptr && says("stripe unit of 5 bytes, not 6") &&
+          says("/errors.0"));
   const std::string other = subfile("/errors", 1);
   barrier();
   if (me == 0) REQUIRE(truncate(other.c_str(), 2) == 0);
@@ -309,12 +317,14 @@ void multifile() {
     int rank = me;
     MPI_Comm group = sfio_comm();
     auto mine = content(me, 25'000);
-    int sid = sion_paropen_mpi(name.c_str(), "bw", &files, sfio_comm(), &group, &chunk, &block, &rank, nullptr, nullptr);
+    int sid = sion_paropen_mpi(name.c_str(), "bw", &files, sfio_comm(), &group, &chunk, &block, &rank,
+                               nullptr, nullptr);
     REQUIRE(sid >= 0);
     REQUIRE(sion_fwrite(mine.data(), 1, mine.size(), sid) == mine.size());
     REQUIRE(sion_parclose_mpi(sid) == SION_SUCCESS);
     group = sfio_comm();
-    sid = sion_paropen_mpi(name.c_str(), "br", &files, sfio_comm(), &group, &chunk, &block, &rank, nullptr, nullptr);
+    sid = sion_paropen_mpi(name.c_str(), "br", &files, sfio_comm(), &group, &chunk, &block, &rank, nullptr,
+                           nullptr);
     REQUIRE(sid >= 0 && files == std::min(wanted, size));
     std::vector<char> found(mine.size());
     REQUIRE(sion_fread(found.data(), 1, found.size(), sid) == found.size() && found == mine);

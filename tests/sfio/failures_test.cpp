@@ -1,7 +1,8 @@
-// What goes wrong under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task. Listeners n0 and n1.
-//   lost PID_FILE SIGNAL   the process that the file names gets the signal; its subfile is an error, the other's is not
-//   full                   the disk of n1 has less room than is written
-//   slow DIRECTORY         the listeners sync for longer than one that is silent may take
+// What goes wrong under a real MPI: failures_test lost|full|slow. Prints "works" from every compute task.
+// Listeners n0 and n1.
+//   lost PID_FILE SIGNAL   the process that the file names gets the signal; its subfile is an error, the
+//   other's is not full                   the disk of n1 has less room than is written slow DIRECTORY the
+//   listeners sync for longer than one that is silent may take
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -102,7 +103,8 @@ void full() {
   MPI_Barrier(sfio_comm());
   unsigned long counts[SFIO_ERRORS];
   REQUIRE(sfio_merrora(counts) == 0);
-  REQUIRE(counts[SFIO_WRITE] >= static_cast<unsigned long>(size) && counts[SFIO_READ] == 0 && counts[SFIO_OPEN] == 0);
+  REQUIRE(counts[SFIO_WRITE] >= static_cast<unsigned long>(size) && counts[SFIO_READ] == 0 &&
+          counts[SFIO_OPEN] == 0);
   sfio_mclose(f);
   REQUIRE(sfio_mdelete(name) == 0);
 }

@@ -1,4 +1,5 @@
-// Writes two striped files over the hosts n0 and n1 and reads them back: hosts_test [DIRECTORY there]. Two compute tasks.
+// Writes two striped files over the hosts n0 and n1 and reads them back: hosts_test [DIRECTORY there]. Two
+// compute tasks.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "hosts_test: %s (%s)\n", what, sheaf_last_error());
     MPI_Abort(MPI_COMM_WORLD, 1);
   };
-  const auto name = [&](const char* file) { return "n0," + disk + "/" + file + ";n1," + disk + "/" + file + ";"; };
+  const auto name = [&](const char* file) {
+    return "n0," + disk + "/" + file + ";n1," + disk + "/" + file + ";";
+  };
 
   MFILE* f = mopen(name("fig4").c_str(), 5);
   require(f != nullptr, "mopen");

@@ -1,12 +1,13 @@
-// A failure on one task is returned by all, whatever it is and whenever it comes; nothing hangs, and the next call works.
+// A failure on one task is returned by all, whatever it is and whenever it comes; nothing hangs, and the next
+// call works.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::failures_test {
 namespace {
@@ -33,18 +34,21 @@ View view_of(const Comm& comm, bool gaps) {
 }
 
 // What each task got: null if it succeeded.
-std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const FaultPlan& plan, int failing = -1) {
+std::vector<std::exception_ptr> call(FaultyStore& store, const Kind& kind, const FaultPlan& plan,
+                                     int failing = -1) {
   std::vector<std::exception_ptr> outcomes(tasks);
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = kind.per_node}, [&](Comm& comm) {
     Hints hints;
     hints.collective_write = hints.collective_read = kind.exchange;
     hints.buffer_size = 1000;
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true}, hints);
+    const auto file = SharedFile::open(comm.duplicate(), store, "file",
+                                       {.read = true, .write = true, .create = true}, hints);
     const View view = view_of(comm, kind.gaps);
     std::vector<std::byte> memory(record * records, static_cast<std::byte>(comm.rank() + 1));
     int fails = failing;
     const auto transfer = [&] {
-      if (fails == comm.rank()) return file->fail_all(file->lane(), kind.writes, Error(Code::no_space, "a failure of its own"));
+      if (fails == comm.rank())
+        return file->fail_all(file->lane(), kind.writes, Error(Code::no_space, "a failure of its own"));
       if (kind.writes) {
         file->write_at_all(file->lane(), view, 0, {memory.data(), TypeMap::bytes(1), std::ssize(memory)});
       } else {
@@ -109,7 +113,9 @@ void sweep(const Kind& kind, size_t bytes_before) {
 TEST_P(Failures, OfAnyFileOperationReachAllTasks) { sweep(GetParam(), record * records * (tasks + 1)); }
 
 // A task may write the end of the range before all else.
-TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) { sweep({"write", true, false, Choice::enable, 100}, 0); }
+TEST(FailuresWhereTheFileGrows, OfAnyFileOperationReachAllTasks) {
+  sweep({"write", true, false, Choice::enable, 100}, 0);
+}
 
 TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
   const Kind kind = GetParam();
@@ -121,13 +127,16 @@ TEST_P(Failures, OfOneTaskBeforeTheTransferReachAllTasks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, Failures,
-    testing::Values(Kind{"write", true, false, Choice::enable, 100}, Kind{"write_gaps", true, true, Choice::enable, 100},
-                    Kind{"write_alone", true, false, Choice::disable, 100}, Kind{"write_nodes", true, true, Choice::enable, 2},
-                    Kind{"read", false, false, Choice::enable, 100}, Kind{"read_gaps", false, true, Choice::enable, 100},
-                    Kind{"read_alone", false, false, Choice::disable, 100}, Kind{"read_nodes", false, true, Choice::enable, 2}),
-    [](const auto& p) { return std::string(p.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kinds, Failures,
+                         testing::Values(Kind{"write", true, false, Choice::enable, 100},
+                                         Kind{"write_gaps", true, true, Choice::enable, 100},
+                                         Kind{"write_alone", true, false, Choice::disable, 100},
+                                         Kind{"write_nodes", true, true, Choice::enable, 2},
+                                         Kind{"read", false, false, Choice::enable, 100},
+                                         Kind{"read_gaps", false, true, Choice::enable, 100},
+                                         Kind{"read_alone", false, false, Choice::disable, 100},
+                                         Kind{"read_nodes", false, true, Choice::enable, 2}),
+                         [](const auto& p) { return std::string(p.param.name); });
 
 TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
   MemoryStore store;
@@ -143,16 +152,22 @@ TEST(SharedFile, RefusesWhatTheModeForbidsOnAllTasks) {
   for (const auto& outcome : outcomes) EXPECT_FALSE(outcome);
 }
 
-// A view that one task is refused: all others learn it from the next collective transfer, which moves nothing.
+// A view that one task is refused: all others learn it from the next collective transfer, which moves
+// nothing.
 TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
   MemoryStore store;
   run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
-    const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
+    const auto file =
+        SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true});
     const auto at_transfer = SharedFile::Agreed::at_transfer;
     const bool bad = comm.rank() == 1;
     auto mine = static_cast<std::byte>(comm.rank() + 1);
-    const auto write = [&] { file->write_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1}); };
-    const auto read = [&] { file->read_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1}); };
+    const auto write = [&] {
+      file->write_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
+    };
+    const auto read = [&] {
+      file->read_at_all(file->lane(), *file->view(), comm.rank(), {&mine, TypeMap::bytes(1), 1});
+    };
     const auto refuse = [&] {
       const auto failed = attempt([&] { file->set_view({.displacement = bad ? -1 : 5}, at_transfer); });
       EXPECT_EQ(failed.has_value(), bad);
@@ -161,7 +176,8 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
       const auto failed = attempt(transfer);
       ASSERT_TRUE(failed);
       EXPECT_EQ(failed->code(), Code::invalid_argument);
-      EXPECT_NE(std::string(failed->what()).find("task 1 was refused a view of 'file'"), std::string::npos) << failed->what();
+      EXPECT_NE(std::string(failed->what()).find("task 1 was refused a view of 'file'"), std::string::npos)
+          << failed->what();
     };
     refuse();
     fails(write);
@@ -172,7 +188,8 @@ TEST(SharedFile, AViewRefusedOnOneTaskFailsTheNextTransferOnAll) {
     file->set_view({.displacement = 2}, at_transfer);  // all have another one
     write();
     refuse();
-    const auto failed = attempt([&] { file->fail_all(file->lane(), true, Error(Code::io, "something else")); });
+    const auto failed =
+        attempt([&] { file->fail_all(file->lane(), true, Error(Code::io, "something else")); });
     EXPECT_TRUE(failed);
     file->set_view({}, SharedFile::Agreed::now);
     comm.barrier();
@@ -187,8 +204,11 @@ TEST(SharedFile, OpensOnAllTasksOrOnNone) {
   store.set_contents("there", {});
   run_fibers({.ranks = 3, .stack_bytes = 128 << 10}, [&](Comm& comm) {
     EXPECT_THROW(SharedFile::open(comm.duplicate(), store, "missing", {.read = true}), Error);
-    EXPECT_THROW(SharedFile::open(comm.duplicate(), store, "there", {.write = true, .create = true, .exclusive = true}), Error);
-    const auto file = SharedFile::open(comm.duplicate(), store, "new", {.write = true, .create = true, .delete_on_close = true});
+    EXPECT_THROW(SharedFile::open(comm.duplicate(), store, "there",
+                                  {.write = true, .create = true, .exclusive = true}),
+                 Error);
+    const auto file = SharedFile::open(comm.duplicate(), store, "new",
+                                       {.write = true, .create = true, .delete_on_close = true});
     file->close();
   });
   EXPECT_EQ(store.paths(), std::vector<std::string>{"there"});

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/warnings.hpp"
-#include "storage/memory_store.hpp"
 #include "support/environment.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::hints_file_test {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-#include "comm/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "sharedfile/shared_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/hosts_store.hpp"
 
 namespace sheaf::hosts_model_test {
@@ -230,9 +230,9 @@ void run_case(uint64_t seed) {
   Random random(seed);
   const Case one = any_case(random);
   SCOPED_TRACE("SHEAF_SEED=" + std::to_string(seed) + ": " + std::to_string(one.tasks) + " tasks, " +
-               std::to_string(one.per_host) + " a host, page " + std::to_string(one.options.page) + ", unit " +
-               std::to_string(one.options.unit) + ", direct " + std::to_string(one.options.direct) + ", locks " +
-               name_of(one.options.locks));
+               std::to_string(one.per_host) + " a host, page " + std::to_string(one.options.page) +
+               ", unit " + std::to_string(one.options.unit) + ", direct " +
+               std::to_string(one.options.direct) + ", locks " + name_of(one.options.locks));
   test::SimulatedHosts hosts(one.options);
   Contents contents;
   run_fibers({.ranks = one.tasks, .stack_bytes = 128 << 10, .seed = seed, .ranks_per_node = one.per_host},

@@ -5,11 +5,11 @@
 #include <chrono>
 
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
 #include "sharedfile/shared_file.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/hosts_store.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::shared_hosts_test {
 namespace {
@@ -105,10 +105,11 @@ TEST(SharedHosts, OpenANameThatWasRemovedAndMadeAnew) {
   });
 }
 
-// A host with large pages writes back more than it was given, and nobody but it knows how much: file domains begin where a page of
-// every host does.
+// A host with large pages writes back more than it was given, and nobody but it knows how much: file domains
+// begin where a page of every host does.
 TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
-  for (const auto& pages : {std::vector<int64_t>{4 << 10, page, 4 << 10}, std::vector<int64_t>{page, 4 << 10, 4 << 10}})
+  for (const auto& pages :
+       {std::vector<int64_t>{4 << 10, page, 4 << 10}, std::vector<int64_t>{page, 4 << 10, 4 << 10}})
     for (const int64_t piece : {1'000, 20 << 10, 210'000}) {
       test::SimulatedHosts hosts({.pages = pages});
       Hints hints;
@@ -124,8 +125,10 @@ TEST(SharedHosts, MayHavePagesOfDifferentSizes) {
       const auto found = hosts.contents("file");
       ASSERT_EQ(std::ssize(found), tasks * piece);
       for (int t = 0; t < tasks; ++t) {
-        const auto mine = std::span(found).subspan(static_cast<size_t>(t * piece), static_cast<size_t>(piece));
-        EXPECT_TRUE(std::ranges::equal(mine, bytes_of(t, 0, piece))) << "task " << t << ", " << piece << " bytes";
+        const auto mine =
+            std::span(found).subspan(static_cast<size_t>(t * piece), static_cast<size_t>(piece));
+        EXPECT_TRUE(std::ranges::equal(mine, bytes_of(t, 0, piece)))
+            << "task " << t << ", " << piece << " bytes";
       }
       EXPECT_EQ(hosts.counts().shared_units, 0) << piece << " bytes";
     }

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "comm/agree.hpp"
-#include "comm/fiber_comm.hpp"
 #include "sharedfile/model.hpp"
 #include "sharedfile/shared_file.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::interleaved_test {
 namespace {

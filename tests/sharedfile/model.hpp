@@ -1,4 +1,5 @@
-// Shared files against a model: random views of which no two tasks own the same byte, random memory, random calls.
+// Shared files against a model: random views of which no two tasks own the same byte, random memory, random
+// calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,8 +56,9 @@ inline View view_of(const std::vector<int>& owners, int task, int64_t etype, int
   view.displacement = displacement;
   view.etype_size = etype;
   const auto tile = layout::TypeMap::bytes(etype);
-  view.filetype = places.empty() ? layout::TypeMap::contiguous(std::ssize(owners), tile)
-                                 : layout::TypeMap::indexed(lengths, places, tile).resized(0, std::ssize(owners) * etype);
+  view.filetype =
+      places.empty() ? layout::TypeMap::contiguous(std::ssize(owners), tile)
+                     : layout::TypeMap::indexed(lengths, places, tile).resized(0, std::ssize(owners) * etype);
   return view;
 }
 
@@ -72,7 +74,8 @@ class Buffer {
       count_ = 1;
     } else if (kind == 2) {
       const std::vector<int64_t> places{3, 0};
-      type_ = layout::TypeMap::indexed_block(1, places, layout::TypeMap::bytes(1)).resized(0, random.in(4, 7));
+      type_ =
+          layout::TypeMap::indexed_block(1, places, layout::TypeMap::bytes(1)).resized(0, random.in(4, 7));
       count_ = bytes / 2;
     } else {
       type_ = layout::TypeMap::bytes(2);

@@ -3,17 +3,18 @@
 
 #include <set>
 
-#include "comm/fiber_comm.hpp"
 #include "comm/on_threads.hpp"
 #include "sharedfile/model.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::pointers_test {
 namespace {
 
 using layout::TypeMap;
 
-void with_file(int tasks, MemoryStore& store, const SharedMode& mode, const std::function<void(SharedFile&, Comm&)>& body) {
+void with_file(int tasks, MemoryStore& store, const SharedMode& mode,
+               const std::function<void(SharedFile&, Comm&)>& body) {
   run_fibers({.ranks = tasks, .stack_bytes = 128 << 10, .ranks_per_node = tasks}, [&](Comm& comm) {
     const auto file = SharedFile::open(comm.duplicate(), store, "file", mode);
     body(*file, comm);
@@ -106,8 +107,10 @@ TEST(SharedFile, AtomicWritesAreNotMixed) {
       View view;
       view.filetype = TypeMap::bytes(1).resized(0, 3);
       const std::vector<std::byte> mine(3000, static_cast<std::byte>(comm.rank() + 1));
-      if (round % 2) file->write_at(view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
-      else file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      if (round % 2)
+        file->write_at(view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+      else
+        file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
       file->close();
     });
     const auto bytes = store.contents("file");
@@ -115,8 +118,8 @@ TEST(SharedFile, AtomicWritesAreNotMixed) {
   }
 }
 
-// One task reads a range, changes its pieces and writes the range back; the other's pieces in between are larger, and written
-// one by one.
+// One task reads a range, changes its pieces and writes the range back; the other's pieces in between are
+// larger, and written one by one.
 TEST(SharedFile, BytesBetweenSievedPiecesAreNotLost) {
   for (int round = 0; round < 200; ++round) {
     MemoryStore store;
@@ -134,7 +137,10 @@ TEST(SharedFile, BytesBetweenSievedPiecesAreNotLost) {
     const auto bytes = store.contents("file");
     for (size_t i = 0; i < bytes.size(); ++i) {
       const bool first = i % 1024 < 64, second = i % 4096 >= 256 && i % 4096 < 768;
-      ASSERT_EQ(bytes[i], first ? std::byte(1) : second ? std::byte(2) : std::byte()) << "round " << round << ", byte " << i;
+      ASSERT_EQ(bytes[i], first    ? std::byte(1)
+                          : second ? std::byte(2)
+                                   : std::byte())
+          << "round " << round << ", byte " << i;
     }
   }
 }
@@ -146,7 +152,9 @@ TEST(SharedFile, RepeatedCallsMeetOnceAndReuseThePlan) {
     view.displacement = 16 * comm.rank();
     view.filetype = TypeMap::bytes(16).resized(0, 16 * 5);  // with gaps
     const std::vector<std::byte> mine(16 * 1000);
-    const auto write = [&] { file.write_at_all(file.lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)}); };
+    const auto write = [&] {
+      file.write_at_all(file.lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+    };
     write();
     comm.barrier();
     const int64_t before = comm.traffic().collectives;
@@ -165,7 +173,9 @@ TEST(SharedFile, RepeatedCallsAcrossHostsMakeNoPlan) {
     view.displacement = 16 * comm.rank();
     view.filetype = TypeMap::bytes(16).resized(0, 16 * 6);
     const std::vector<std::byte> mine(16 * 1000, static_cast<std::byte>(comm.rank() + 1));
-    const auto write = [&] { file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)}); };
+    const auto write = [&] {
+      file->write_at_all(file->lane(), view, 0, {mine.data(), TypeMap::bytes(1), std::ssize(mine)});
+    };
     write();
     write();
     comm.barrier();

@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "comm/fiber_comm.hpp"
 #include "comm/on_threads.hpp"
 #include "sharedfile/model.hpp"
-#include "storage/memory_store.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::shared_file_test {
 namespace {
@@ -50,11 +50,13 @@ void check_contents(const MemoryStore& store, const Contents& contents, const st
   ASSERT_EQ(differs, std::ssize(found)) << when;
 }
 
-// One task's part of a case: all tasks draw from generators of one seed, so that they agree on what is common.
+// One task's part of a case: all tasks draw from generators of one seed, so that they agree on what is
+// common.
 void play(Comm& comm, const Case& one, MemoryStore& store, Contents& contents, uint64_t seed) {
   Random common(seed);
   Random own(seed * 1000 + static_cast<uint64_t>(comm.rank()));
-  const auto file = SharedFile::open(comm.duplicate(), store, "file", {.read = true, .write = true, .create = true}, one.hints);
+  const auto file = SharedFile::open(comm.duplicate(), store, "file",
+                                     {.read = true, .write = true, .create = true}, one.hints);
   View view;
   std::vector<int> owners;
   int64_t position = 0, bytes = 0;

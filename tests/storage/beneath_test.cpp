@@ -1,14 +1,14 @@
 // No name leads out of a store beneath a directory, whatever is in it.
-#include "storage/beneath.hpp"
+#include "storage/posix/beneath.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <functional>
 
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/posix_beneath.hpp"
+#include "storage/posix/posix_beneath.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::beneath_test {

@@ -4,13 +4,13 @@
 #include <functional>
 #include <thread>
 
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/recording_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/direct_link.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "support/hosts_store.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+#include "support/stores/recording_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::contract_test {
@@ -29,7 +29,8 @@ struct Subject {
 
   std::string operator/(std::string_view name) const {
     const std::string path = temporary / name;
-    return striped ? "sfio:unit=7;localhost," + path + ";localhost," + path + ".1;localhost," + path + ".2;" : path;
+    return striped ? "sfio:unit=7;localhost," + path + ";localhost," + path + ".1;localhost," + path + ".2;"
+                   : path;
   }
   Store* operator->() const { return store; }
 };
@@ -382,21 +383,23 @@ auto on_a_host(test::HostsOptions options) {
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
-                         ::testing::Values(Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
-                                           Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
-                                           Kind{"hosts_close_to_open", on_a_host({.pressure = 3, .timeout = 5})},
-                                           Kind{"hosts_coherent", on_a_host({.coherence = Coherence::coherent, .locks = LockScope::global})},
-                                           Kind{"hosts_local", on_a_host({.coherence = Coherence::local})},
-                                           Kind{"shared_handles_over_posix", over_posix<SharedHandles>()},
-                                           Kind{"shared_handles_over_memory", over_memory<SharedHandles>()},
-                                           Kind{"faulty_over_posix", over_posix<FaultyStore>()},
-                                           Kind{"faulty_over_memory", over_memory<FaultyStore>()},
-                                           Kind{"recording_over_posix", over_posix<RecordingStore>()},
-                                           Kind{"recording_over_memory", over_memory<RecordingStore>()},
-                                           Kind{"striped_over_posix", striped_over([](Subject&) -> Store& { return posix_store(); })},
-                                           Kind{"striped_over_memory", striped_over([](Subject& s) -> Store& { return s.memory; })}),
-                         [](const auto& suite) { return std::string(suite.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Stores, StoreContract,
+    ::testing::Values(
+        Kind{"posix", [](Subject& s) { s.store = &posix_store(); }},
+        Kind{"memory", [](Subject& s) { s.store = &s.memory; }},
+        Kind{"hosts_close_to_open", on_a_host({.pressure = 3, .timeout = 5})},
+        Kind{"hosts_coherent", on_a_host({.coherence = Coherence::coherent, .locks = LockScope::global})},
+        Kind{"hosts_local", on_a_host({.coherence = Coherence::local})},
+        Kind{"shared_handles_over_posix", over_posix<SharedHandles>()},
+        Kind{"shared_handles_over_memory", over_memory<SharedHandles>()},
+        Kind{"faulty_over_posix", over_posix<FaultyStore>()},
+        Kind{"faulty_over_memory", over_memory<FaultyStore>()},
+        Kind{"recording_over_posix", over_posix<RecordingStore>()},
+        Kind{"recording_over_memory", over_memory<RecordingStore>()},
+        Kind{"striped_over_posix", striped_over([](Subject&) -> Store& { return posix_store(); })},
+        Kind{"striped_over_memory", striped_over([](Subject& s) -> Store& { return s.memory; })}),
+    [](const auto& suite) { return std::string(suite.param.name); });
 
 }  // namespace
 }  // namespace sheaf::testing::contract_test

@@ -1,7 +1,7 @@
 // The k-th operation fails as planned, and everything is counted.
-#include "storage/faulty_store.hpp"
+#include "support/stores/faulty_store.hpp"
 
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::faulty_store_test {

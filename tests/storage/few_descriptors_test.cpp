@@ -1,5 +1,5 @@
 // Files that are read, more of them than the process may have open.
-#include "storage/few_descriptors.hpp"
+#include "storage/decorators/few_descriptors.hpp"
 
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
 // Calls at intervals, and what becomes of them in a forked child; processes that are told from each other.
-#include "storage/heartbeat.hpp"
+#include "process/heartbeat.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "storage/process_identity.hpp"
+#include "process/process_identity.hpp"
 
 namespace sheaf::heartbeat_test {
 namespace {

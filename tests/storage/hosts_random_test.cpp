@@ -1,8 +1,8 @@
 // Simulated hosts whose caches do what they like at random moments.
 #include <random>
 
-#include "storage/memory_store.hpp"
 #include "support/hosts_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::hosts_random_test {

@@ -1,5 +1,5 @@
 // Memory that others map: who has the facts finds the same bytes, who has wrong ones finds nothing.
-#include "storage/lent_memory.hpp"
+#include "process/lent_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -7,7 +7,7 @@
 #include <array>
 #include <fstream>
 
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "testing.hpp"
 

@@ -1,5 +1,5 @@
 // What only the memory store has: sparse pages, snapshots and a block size to choose.
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 #include "testing.hpp"
 

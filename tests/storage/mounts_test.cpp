@@ -1,5 +1,5 @@
 // What /proc/self/mountinfo says: the mount of a path, names with blanks, options.
-#include "storage/mounts.hpp"
+#include "storage/traits/mounts.hpp"
 
 #include "testing.hpp"
 

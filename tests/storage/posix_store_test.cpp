@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "storage/beside.hpp"
-#include "storage/posix_transfer.hpp"
+#include "storage/system/posix_transfer.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::posix_store_test {
@@ -39,7 +39,8 @@ TEST_F(PosixStoreTest, WhatOnlySeemsToLieBesideAnotherFileIsForeign) {
   ASSERT_EQ(::symlink((directory / "nothing").c_str(), (directory / "dangling").c_str()), 0);
   ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
   ASSERT_EQ(::mkdir((directory / "directory").c_str(), 0700), 0);
-  for (const char* const name : {"link", "dangling", "fifo", "directory"}) EXPECT_EQ(refused(name), Code::foreign) << name;
+  for (const char* const name : {"link", "dangling", "fifo", "directory"})
+    EXPECT_EQ(refused(name), Code::foreign) << name;
   for (const char* const name : {"link", "dangling", "fifo", "directory"})
     EXPECT_EQ(error_of([&] { store.open(directory / name, Access::fresh); }).errno_value(), EEXIST) << name;
   ASSERT_EQ(::link(other.c_str(), (directory / "name").c_str()), 0);
@@ -213,7 +214,8 @@ TEST_F(PosixStoreTest, PipesAndSocketsAreRefusedWithoutWaiting) {
     for (const std::string kind : {"pipe", "socket"}) {
       const auto error = error_of([&] { store.open(directory / kind, access); });
       EXPECT_EQ(error.code(), Code::invalid_argument);
-      EXPECT_NE(std::string(error.what()).find("is a " + kind + ", not a regular file"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("is a " + kind + ", not a regular file"), std::string::npos)
+          << error.what();
     }
   EXPECT_EQ(error_of([&] { store.open(directory / "pipe", Access::fresh); }).errno_value(), EEXIST);
   ::close(socket);

@@ -1,8 +1,8 @@
 // Ranges that a File has for itself, in every store.
-#include "storage/range_locks.hpp"
+#include "storage/posix/range_locks.hpp"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "storage/memory_store.hpp"
 #include "storage/store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::range_locks_test {
 namespace {
@@ -39,8 +39,12 @@ bool waits(Locking locking, Free free) {
 TEST(RangeLocks, ExcludeWhoOverlaps) {
   RangeLocks locks;
   const auto other = [&](int64_t offset, int64_t length, bool exclusive) {
-    return waits([&] { EXPECT_TRUE(locks.lock(offset, length, exclusive, for_long)); locks.unlock(offset, length); },
-                 [&] { locks.unlock(10, 10); });
+    return waits(
+        [&] {
+          EXPECT_TRUE(locks.lock(offset, length, exclusive, for_long));
+          locks.unlock(offset, length);
+        },
+        [&] { locks.unlock(10, 10); });
   };
   const auto lock = [&](bool exclusive) { ASSERT_TRUE(locks.lock(10, 10, exclusive, for_long)); };
   lock(true);
@@ -81,7 +85,8 @@ TEST(FileLocks, ExcludeTwoOpensAndTwoThreadsOfOneProcess) {
   expect_exclusion(*a, *memory.open("file", Access::write));
   expect_exclusion(*a, *a);
 
-  const std::string path = (std::filesystem::temp_directory_path() / ("sheaf_locks." + std::to_string(::getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("sheaf_locks." + std::to_string(::getpid()))).string();
   const auto one = posix_store().open(path, Access::create);
   expect_exclusion(*one, *posix_store().open(path, Access::write));
   expect_exclusion(*one, *one);
@@ -145,7 +150,8 @@ class ProgramLock : public ::testing::Test {
     child = 0;
   }
 
-  const std::string path = (std::filesystem::temp_directory_path() / ("sheaf_bar." + std::to_string(::getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("sheaf_bar." + std::to_string(::getpid()))).string();
   const std::shared_ptr<File> file = posix_store().open(path, Access::create);
   pid_t child = 0;
   int descriptor = -1;
@@ -189,7 +195,8 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
     FAIL() << "locked";
   } catch (const Error& error) {
     EXPECT_EQ(error.errno_value(), EAGAIN);
-    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(::getpid())), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(::getpid())), std::string::npos)
+        << error.what();
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
   }
   give_back();
@@ -201,12 +208,14 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
 TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
   const auto other = posix_store().open(path, Access::write);
   other->lock(0, 100, true);
-  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, Barred::tell).held); }, [&] { other->unlock(0, 100); }));
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, Barred::tell).held); },
+                    [&] { other->unlock(0, 100); }));
   file->unlock(50, 10);
 }
 
 TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {
-  const std::string path = (std::filesystem::temp_directory_path() / ("sheaf_room." + std::to_string(::getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("sheaf_room." + std::to_string(::getpid()))).string();
   MemoryStore memory;
   for (Store* store : {static_cast<Store*>(&memory), &posix_store()}) {
     const auto file = store->open(path, Access::create);

@@ -1,5 +1,5 @@
 // Any prefix of the recorded changes can be rebuilt, with and without the loss of what was not synced.
-#include "storage/recording_store.hpp"
+#include "support/stores/recording_store.hpp"
 
 #include <map>
 #include <set>

@@ -1,13 +1,13 @@
 // Tasks of one process that open a path share one open file, which the last of them closes.
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 
 #include <fcntl.h>
 #include <malloc.h>
 
 #include <thread>
 
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::shared_handles_test {

@@ -1,6 +1,6 @@
 // What file systems do follows from what the system says of them: literal mountinfos, layouts and words; and
 // what is found here.
-#include "storage/traits.hpp"
+#include "storage/traits/traits.hpp"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,11 +10,11 @@
 #include <cstring>
 
 #include "base/warnings.hpp"
-#include "storage/beneath.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/posix_store.hpp"
+#include "storage/posix/beneath.hpp"
+#include "storage/posix/posix_store.hpp"
 #include "support/environment.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 #include "testing.hpp"
 
 namespace sheaf::testing::traits_test {

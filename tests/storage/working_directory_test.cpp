@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "storage/stdio_handle.hpp"
 #include "stripedfile/striped_store.hpp"
 #include "support/current_directory.hpp"

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <thread>
 
-#include "storage/memory_store.hpp"
 #include "storage/testing.hpp"
 #include "support/counting_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::write_slots_test {
 namespace {

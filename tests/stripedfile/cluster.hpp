@@ -1,5 +1,5 @@
-// cluster: compute tasks and I/O listeners as fibers over a modelled network; every listener has a store of its own, as a
-// node has its disk.
+// cluster: compute tasks and I/O listeners as fibers over a modelled network; every listener has a store of
+// its own, as a node has its disk.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/fiber_comm.hpp"
-#include "comm/fiber_messages.hpp"
-#include "storage/faulty_store.hpp"
-#include "storage/memory_store.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
-#include "stripedfile/session.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
+#include "stripedfile/session/session.hpp"
 #include "stripedfile/striped_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/fibers/fiber_messages.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
 
@@ -85,7 +85,8 @@ struct Cluster {
   // Task numbers: compute tasks first.
   int task_of_listener(int number) const { return compute + number; }
 
-  void run(const std::function<void(Task&)>& body, const std::function<Store*(FiberNetwork&, int)>& disk_of = {}) {
+  void run(const std::function<void(Task&)>& body,
+           const std::function<Store*(FiberNetwork&, int)>& disk_of = {}) {
     network = std::make_unique<FiberNetwork>(compute + listeners, model);
     FiberOptions options;
     options.ranks = compute + listeners;
@@ -135,7 +136,8 @@ struct Cluster {
   }
 
   bool is_over = false;
-  std::function<std::unique_ptr<sfio::Workplace>(FiberNetwork&, int)> place_of;  // a listener's; empty: its own
+  std::function<std::unique_ptr<sfio::Workplace>(FiberNetwork&, int)>
+      place_of;  // a listener's; empty: its own
 };
 
 inline std::unique_ptr<StripedFile> open_named(Cluster::Task& task, const std::string& name, int64_t unit,

@@ -1,6 +1,6 @@
 // Collective calls: any blocks of any tasks against a model, outcomes, and how many listeners a task works
 // with at a time.
-#include "stripedfile/collective.hpp"
+#include "stripedfile/session/collective.hpp"
 
 #include <random>
 

@@ -35,7 +35,9 @@ TEST(StripedFailure, AnotherStripeUnitIsRefused) {
   make_file(cluster);
   std::string message;
   EXPECT_EQ(open_again(cluster, name_on(3, 3), 11, message), Code::mismatch);
-  EXPECT_TRUE(has(message, "stripe unit of 10 bytes, not 11") && has(message, "host0") && has(message, "/f.dat")) << message;
+  EXPECT_TRUE(has(message, "stripe unit of 10 bytes, not 11") && has(message, "host0") &&
+              has(message, "/f.dat"))
+      << message;
   EXPECT_EQ(open_again(cluster, name_on(3, 3), 0, message), Code::ok);
 }
 
@@ -77,8 +79,7 @@ TEST(StripedFailure, AMissingSubfileIsNamed) {
       EXPECT_TRUE(has(message, host(lost)) && has(message, "/f.dat") && has(message, "missing")) << message;
       // Nothing was made in its place, and the others are as they were.
       EXPECT_FALSE(cluster.disks[static_cast<size_t>(lost)]->status("/f.dat").exists);
-      for (int i = 0; i < 3; ++i)
-        EXPECT_TRUE(i == lost || cluster.contents(i).size() >= 30);
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(i == lost || cluster.contents(i).size() >= 30);
     }
   }
 }
@@ -113,7 +114,8 @@ std::vector<std::string> all_files(const Cluster& cluster) {
   return all;
 }
 
-// Each operation of each listener's store in turn, in both modes that make files; what was there before stays.
+// Each operation of each listener's store in turn, in both modes that make files; what was there before
+// stays.
 TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
   for (const sfio::OpenMode mode : {sfio::OpenMode::make, sfio::OpenMode::fresh})
     for (int listener = 0; listener < 3; ++listener) {
@@ -145,7 +147,8 @@ TEST(StripedFailure, AFailedOpenOfANewFileLeavesNothing) {
     }
 }
 
-// The listener stays broken: what it has made cannot be removed, but all others' goes, and the next open goes on.
+// The listener stays broken: what it has made cannot be removed, but all others' goes, and the next open goes
+// on.
 TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
   for (int64_t k = 0; k < 8; ++k) {
     Cluster cluster(1, 3);
@@ -155,9 +158,12 @@ TEST(StripedFailure, AFailedOpenLeavesNothingOnOtherListeners) {
       plan.from_then_on = true;
       cluster.stores[2]->set_plan(plan);
       const Code opened = code_of([&] { open_named(task, name_on(3, 3), unit); });
-      // Subfile 0 stays where the broken one could not be removed: else it would be in the way of the next open.
+      // Subfile 0 stays where the broken one could not be removed: else it would be in the way of the next
+      // open.
       const bool left = !cluster.disks[2]->paths().empty();
-      EXPECT_TRUE(opened == Code::ok || (cluster.disks[0]->paths().empty() != left && cluster.disks[1]->paths().empty())) << k;
+      EXPECT_TRUE(opened == Code::ok ||
+                  (cluster.disks[0]->paths().empty() != left && cluster.disks[1]->paths().empty()))
+          << k;
       cluster.stores[2]->set_plan({});
       EXPECT_EQ(code_of([&] { open_named(task, name_on(3, 3), unit)->close(); }), Code::ok) << k;
     });
@@ -253,7 +259,8 @@ TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
     cluster.stores[1]->set_plan(full);
     task.comm.barrier();
     std::string message;
-    EXPECT_EQ(code_of([&] { write_text(*file, 100 * task.comm.rank(), std::string(60, 'y')); }, &message), Code::no_space);
+    EXPECT_EQ(code_of([&] { write_text(*file, 100 * task.comm.rank(), std::string(60, 'y')); }, &message),
+              Code::no_space);
     EXPECT_TRUE(has(message, "host1") && has(message, "/f.dat")) << message;
     task.comm.barrier();
     EXPECT_EQ(read_text(*file, 0, 10), std::string(10, 'y'));   // subfile 0
@@ -268,8 +275,8 @@ TEST(StripedFailure, AFullDiskIsAnErrorForItsPartsOnly) {
   });
 }
 
-// The k-th operation of one listener's disk fails, for all k: a write, a read and a close end with an error or with the
-// right file; what the other listeners hold is right in any case.
+// The k-th operation of one listener's disk fails, for all k: a write, a read and a close end with an error
+// or with the right file; what the other listeners hold is right in any case.
 TEST(StripedFailure, EveryOperationOfADisk) {
   for (const bool from_then_on : {false, true})
     for (const bool half : {false, true})
@@ -287,7 +294,8 @@ TEST(StripedFailure, EveryOperationOfADisk) {
           const auto guarded = [&](const std::function<void()>& call) {
             const Code code = code_of(call, &message);
             if (code == Code::ok) return true;
-            EXPECT_TRUE(code == Code::io || code == Code::damaged || code == Code::not_found) << name_of(code) << message;
+            EXPECT_TRUE(code == Code::io || code == Code::damaged || code == Code::not_found)
+                << name_of(code) << message;
             EXPECT_TRUE(has(message, "host1")) << message;
             ++failures;
             return false;
@@ -379,7 +387,9 @@ TEST(StripedFailure, ADeadListenerIsAnErrorInBoundedTimeForEveryTask) {
 class SlowStore final : public Store {
  public:
   SlowStore(Store& store, FiberNetwork& network) : store_(store), network_(network) {}
-  std::shared_ptr<File> open(const std::string& path, Access access) override { return store_.open(path, access); }
+  std::shared_ptr<File> open(const std::string& path, Access access) override {
+    return store_.open(path, access);
+  }
   FileStatus status(const std::string& path) override {
     if (path == "/slow") network_.spend(30);
     return store_.status(path);
@@ -419,7 +429,8 @@ class SlowPlace final : public sfio::Workplace {
   SlowPlace(FiberNetwork& network, const double& seconds) : network_(network), seconds_(seconds) {}
   void carry_out(const std::function<void()>& job, const std::function<void()>& meanwhile) override {
     job();
-    for (const double until = network_.now() + seconds_; network_.now() < until; meanwhile()) network_.spend(1);
+    for (const double until = network_.now() + seconds_; network_.now() < until; meanwhile())
+      network_.spend(1);
   }
 
  private:
@@ -431,7 +442,9 @@ TEST(StripedFailure, AListenerThatSyncsForMinutesLivesForWhoWaitsAndForWhoWaitsB
   Cluster cluster(3, 2);
   cluster.patience = 20;
   double seconds = 0;
-  cluster.place_of = [&](FiberNetwork& network, int) { return std::make_unique<SlowPlace>(network, seconds); };
+  cluster.place_of = [&](FiberNetwork& network, int) {
+    return std::make_unique<SlowPlace>(network, seconds);
+  };
   cluster.run([&](Cluster::Task& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     write_text(*file, 90 * task.comm.rank(), std::string(90, 'y'));
@@ -451,7 +464,9 @@ TEST(StripedFailure, AListenerThatDiesInALongSyncIsFoundInBoundedTime) {
   Cluster cluster(2, 2);
   cluster.patience = 20;
   double seconds = 0;
-  cluster.place_of = [&](FiberNetwork& network, int) { return std::make_unique<SlowPlace>(network, seconds); };
+  cluster.place_of = [&](FiberNetwork& network, int) {
+    return std::make_unique<SlowPlace>(network, seconds);
+  };
   cluster.run([&](Cluster::Task& task) {
     const auto file = open_named(task, name_on(2, 2), unit);
     write_text(*file, 90 * task.comm.rank(), std::string(90, 'y'));

@@ -7,7 +7,7 @@
 
 #include "stripedfile/cluster.hpp"
 #include "stripedfile/direct_link.hpp"
-#include "stripedfile/service.hpp"
+#include "stripedfile/service/service.hpp"
 
 namespace sheaf::test::foreign_files_test {
 namespace {

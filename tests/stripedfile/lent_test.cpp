@@ -1,9 +1,10 @@
-// Transfers from and to memory that listeners can map: what they move is as with messages, and no bytes travel.
+// Transfers from and to memory that listeners can map: what they move is as with messages, and no bytes
+// travel.
 #include <random>
 
 #include "cluster.hpp"
-#include "storage/forwarding_file.hpp"
-#include "stripedfile/service.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "stripedfile/service/service.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::test::lent_test {
@@ -59,7 +60,8 @@ TEST(LentTransfers, AreAsThoseByMessages) {
         } else {
           const auto expected = static_cast<size_t>(std::clamp<int64_t>(end - offset, 0, std::ssize(part)));
           seen = seen_of(*task.link, [&] { ASSERT_EQ(file->read_at(part, offset), expected); });
-          ASSERT_TRUE(std::ranges::equal(part.first(expected), std::span(model).subspan(static_cast<size_t>(offset), expected)));
+          ASSERT_TRUE(std::ranges::equal(part.first(expected),
+                                         std::span(model).subspan(static_cast<size_t>(offset), expected)));
         }
         ASSERT_EQ(seen.bytes, std::ssize(part));
         ASSERT_LE(seen.lent, loan ? seen.bytes : 0);
@@ -106,7 +108,10 @@ TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
       for (size_t i = 0; i < memories.size(); ++i) {
         const auto loan = file.lend(memories[i]->lent());
         std::ranges::fill(memories[i]->bytes(), static_cast<std::byte>(round * 40 + i));
-        EXPECT_EQ(seen_of(*task.link, [&] { file.write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); }).lent, 10'000);
+        EXPECT_EQ(seen_of(*task.link,
+                          [&] { file.write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); })
+                      .lent,
+                  10'000);
       }
     std::vector<std::byte> back(400'000);
     ASSERT_EQ(file.read_at(back, 0), back.size());
@@ -122,7 +127,8 @@ TEST(LentTransfers, EndAlsoForMemoryThatWasCalledBack) {
     task.link->end_loan(memory->lent());
     const auto before = task.link->counts();
     file.write_at(memory->bytes(), 0);
-    EXPECT_EQ(task.link->counts().messages - before.messages, 2) << "none was asked whether it can reach the memory";
+    EXPECT_EQ(task.link->counts().messages - before.messages, 2)
+        << "none was asked whether it can reach the memory";
   });
 }
 
@@ -178,7 +184,8 @@ class EventfulStore final : public Store {
   EventfulStore(Store& inner, std::function<void()> event) : inner_(inner), event_(std::move(event)) {}
   std::shared_ptr<File> open(const std::string& path, Access access) override {
     struct Eventful final : ForwardingFile {
-      Eventful(std::shared_ptr<File> file, const std::function<void()>& event) : ForwardingFile(std::move(file)), event_(event) {}
+      Eventful(std::shared_ptr<File> file, const std::function<void()>& event)
+          : ForwardingFile(std::move(file)), event_(event) {}
       size_t read_at(std::span<std::byte> data, int64_t offset) override {
         if (data.size() == 5'000) event_();
         return inner().read_at(data, offset);
@@ -209,7 +216,8 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
   };
   cluster.run(
       [&](Cluster::Task& task) {
-        const auto file = StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::OpenMode::make);
+        const auto file =
+            StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::OpenMode::make);
         const auto loan = file->lend(memory->lent());
         std::ranges::fill(memory->bytes(), std::byte{'w'});
         Block block{0, memory->bytes().data(), 5'000};
@@ -258,11 +266,23 @@ TEST(LentTransfers, PlacesOutsideTheMemoryAreRefused) {
   };
   EXPECT_EQ(code_for({0, 100, 100, 1}), Code::invalid_argument);  // sound, but there is no such handle
   constexpr int64_t huge = INT64_MAX;
-  for (const Place& place : {Place{-1, 100, 100, 1}, {9'901, 100, 100, 1}, {0, 100, 5'000, 3}, {0, 0, 0, huge}, {0, -5, 0, 1},
-                             {0, 1, huge, huge}, {0, 1, huge / 2, 3}, {huge, 1, 1, 1}, {0, huge, 1, 1}, {0, 100, -1, 2},
-                             {0, 100, 0, huge}, {0, 1, 0, (1 << 20) + 1}, {0, 100, 100, 0},
-                             {0, 99, 99, 1}, {0, 101, 101, 1}})
-    EXPECT_EQ(code_for(place), Code::damaged) << place.offset << " " << place.length << " " << place.stride << " " << place.count;
+  for (const Place& place : {Place{-1, 100, 100, 1},
+                             {9'901, 100, 100, 1},
+                             {0, 100, 5'000, 3},
+                             {0, 0, 0, huge},
+                             {0, -5, 0, 1},
+                             {0, 1, huge, huge},
+                             {0, 1, huge / 2, 3},
+                             {huge, 1, 1, 1},
+                             {0, huge, 1, 1},
+                             {0, 100, -1, 2},
+                             {0, 100, 0, huge},
+                             {0, 1, 0, (1 << 20) + 1},
+                             {0, 100, 100, 0},
+                             {0, 99, 99, 1},
+                             {0, 101, 101, 1}})
+    EXPECT_EQ(code_for(place), Code::damaged)
+        << place.offset << " " << place.length << " " << place.stride << " " << place.count;
 }
 
 TEST(LentTransfers, OfMemoryThatWasCalledBackAreNotBegun) {

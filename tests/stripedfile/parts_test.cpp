@@ -8,7 +8,7 @@
 #include "format/stripe_identity.hpp"
 #include "stripedfile/blocks.hpp"
 #include "stripedfile/listener_names.hpp"
-#include "stripedfile/protocol.hpp"
+#include "stripedfile/service/protocol.hpp"
 #include "stripedfile/stripe_name.hpp"
 
 namespace sheaf::sfio::parts_test {
@@ -33,7 +33,8 @@ TEST(StripeName, UnitSchemeAndSuffix) {
 }
 
 TEST(StripeName, WhatIsNoNameIsRefused) {
-  for (const char* name : {"", ";", "/a", "h,", ",/a", "h,/a;h,/a;", "h,/a;x;h,/b", "unit=0;h,/a", "unit=x;h,/a", "unit=5"})
+  for (const char* name :
+       {"", ";", "/a", "h,", ",/a", "h,/a;h,/a;", "h,/a;x;h,/b", "unit=0;h,/a", "unit=x;h,/a", "unit=5"})
     EXPECT_THROW(parse_stripe_name(name), Error) << name;
 }
 
@@ -75,7 +76,8 @@ TEST(Protocol, RequestsAndBackAndNothingElse) {
   EXPECT_EQ(back->request.sections[0].extents[1].offset, 20);
   EXPECT_EQ(back->request.loan, request.loan);
   EXPECT_EQ(back->request.places[1].offset, 100);
-  for (size_t length = 0; length < head; ++length) EXPECT_FALSE(decode(std::span(bytes).first(length))) << length;
+  for (size_t length = 0; length < head; ++length)
+    EXPECT_FALSE(decode(std::span(bytes).first(length))) << length;
   std::mt19937 random(3);
   for (int i = 0; i < 20000; ++i) {
     auto noise = bytes;
@@ -94,14 +96,16 @@ TEST(Blocks, WritesAgainstAModel) {
       memory[i].assign(random() % 30, static_cast<std::byte>(i));
       const int64_t offset = random() % 100;
       blocks.push_back({offset, memory[i].data(), std::ssize(memory[i])});
-      for (int64_t b = 0; b < std::ssize(memory[i]); ++b) model[static_cast<size_t>(offset + b)] = static_cast<int>(i);
+      for (int64_t b = 0; b < std::ssize(memory[i]); ++b)
+        model[static_cast<size_t>(offset + b)] = static_cast<int>(i);
     }
     int64_t last = 0;
     for (const Block& block : sorted_writes(blocks)) {
       ASSERT_GE(block.offset, last);
       ASSERT_GT(block.length, 0);
       last = block.end();
-      for (int64_t b = 0; b < block.length; ++b) result[static_cast<size_t>(block.offset + b)] = static_cast<int>(block.memory[b]);
+      for (int64_t b = 0; b < block.length; ++b)
+        result[static_cast<size_t>(block.offset + b)] = static_cast<int>(block.memory[b]);
     }
     ASSERT_EQ(result, model);
   }

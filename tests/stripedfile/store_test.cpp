@@ -1,7 +1,7 @@
 // A striped file as a File of a Store: locks, and many pieces at once.
 #include "cluster.hpp"
+#include "storage/decorators/throttled_file.hpp"
 #include "storage/scattered.hpp"
-#include "storage/throttled_file.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::test::store_test {

@@ -1,4 +1,5 @@
-// Striped files over listeners: the paper's examples, any blocks against a model in memory, identities, sizes.
+// Striped files over listeners: the paper's examples, any blocks against a model in memory, identities,
+// sizes.
 #include <algorithm>
 #include <random>
 
@@ -34,7 +35,9 @@ TEST(StripedFile, ThePaperFigureFour) {
 // One file, random blocks written and read by several tasks in turn, against a string.
 void random_blocks(uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto draw = [&](int64_t least, int64_t most) { return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1)); };
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+  };
   Cluster cluster(static_cast<int>(draw(1, 3)), static_cast<int>(draw(1, 4)));
   cluster.room = draw(1, 200);
   cluster.seed = seed;
@@ -74,7 +77,9 @@ void random_blocks(uint64_t seed) {
         } else {
           file->read(blocks);
           for (auto& [offset, text] : step.blocks) {
-            std::string expected = static_cast<size_t>(offset) < model.size() ? model.substr(static_cast<size_t>(offset), text.size()) : "";
+            std::string expected = static_cast<size_t>(offset) < model.size()
+                                       ? model.substr(static_cast<size_t>(offset), text.size())
+                                       : "";
             expected.resize(text.size(), '\0');
             EXPECT_EQ(text, expected);
           }
@@ -93,7 +98,8 @@ void random_blocks(uint64_t seed) {
     std::string expected;
     for (int64_t i = 0; i < std::ssize(model); ++i)
       if (stripes.subfile_of(i) == s) expected += model[static_cast<size_t>(i)];
-    EXPECT_EQ(cluster.contents(s % cluster.listeners, parsed.subfiles[static_cast<size_t>(s)].path), expected);
+    EXPECT_EQ(cluster.contents(s % cluster.listeners, parsed.subfiles[static_cast<size_t>(s)].path),
+              expected);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "storage/posix_store.hpp"
+#include "storage/posix/posix_store.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::testing::striped_traits_test {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "multifile/verify.hpp"
 #include "support/programs.hpp"
+#include "tools/verify.hpp"
 
 namespace sheaf::test {
 

@@ -1,5 +1,5 @@
-// collective_model: what a collectively written multifile must hold (docs/format.md, section "Collective layouts"), worked
-// out from whole vectors; knows nothing of src/.
+// collective_model: what a collectively written multifile must hold (docs/format.md, section "Collective
+// layouts"), worked out from whole vectors; knows nothing of src/.
 #pragma once
 
 #include <numeric>
@@ -11,14 +11,16 @@ namespace sheaf::test {
 inline int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
 // First task of the group of each task of one physical file. collsize 0: automatic.
-inline std::vector<int64_t> groups_of(const std::vector<int64_t>& requests, int64_t fsblksize, int64_t collsize) {
+inline std::vector<int64_t> groups_of(const std::vector<int64_t>& requests, int64_t fsblksize,
+                                      int64_t collsize) {
   const auto n = std::ssize(requests);
   const int64_t total = std::accumulate(requests.begin(), requests.end(), int64_t{0});
   std::vector<int64_t> firsts(requests.size(), 0);
   if (total == 0) return firsts;
   const int64_t limit = (total + fsblksize - 1) / fsblksize;
   int64_t most = n;
-  for (const auto& [from, count] : {std::pair<int64_t, int64_t>{16, 4}, {32, 8}, {64, 8}, {128, 8}, {256, 16}, {512, 32}})
+  for (const auto& [from, count] :
+       {std::pair<int64_t, int64_t>{16, 4}, {32, 8}, {64, 8}, {128, 8}, {256, 16}, {512, 32}})
     if (n >= from) most = count;
   if (collsize > 0) most = (n + collsize - 1) / collsize;
   const int64_t average = round_up(total / std::min(most, limit), fsblksize);
@@ -32,8 +34,8 @@ inline std::vector<int64_t> groups_of(const std::vector<int64_t>& requests, int6
   return firsts;
 }
 
-inline std::vector<int64_t> collective_chunks(const std::vector<int64_t>& requests, int64_t fsblksize, int64_t collsize,
-                                              bool merge) {
+inline std::vector<int64_t> collective_chunks(const std::vector<int64_t>& requests, int64_t fsblksize,
+                                              int64_t collsize, bool merge) {
   const std::vector<int64_t> firsts = groups_of(requests, fsblksize, collsize);
   std::vector<int64_t> chunks = requests;
   if (merge)
@@ -84,7 +86,8 @@ struct CollectiveProgram {
   }
   int collector(int task) const {
     const int first = first_of_file(task);
-    return first + static_cast<int>(groups_of(requests_of_file(task), fsblksize, collsize)[static_cast<size_t>(task - first)]);
+    return first + static_cast<int>(groups_of(requests_of_file(task), fsblksize,
+                                              collsize)[static_cast<size_t>(task - first)]);
   }
 
   // The blocks of a task and its bytes.
@@ -102,7 +105,8 @@ struct CollectiveProgram {
     };
     for (const Call& call : calls) {
       for (int t = 0; t < ntasks(); ++t) write(t, call.alone[static_cast<size_t>(t)], t == task);
-      for (int t = 0; t < ntasks(); ++t) write(t, call.together[static_cast<size_t>(t)], merge ? collector(t) == task : t == task);
+      for (int t = 0; t < ntasks(); ++t)
+        write(t, call.together[static_cast<size_t>(t)], merge ? collector(t) == task : t == task);
     }
     return {model, bytes};
   }
@@ -131,7 +135,8 @@ inline CollectiveProgram random_collective_program(uint64_t seed) {
   CollectiveProgram p;
   p.fsblksize = static_cast<int32_t>(random.pick<int64_t>({1, 64, 512, 4096, 65536}));
   const auto ntasks = static_cast<size_t>(1 + random.below(random.chance(6) ? 40 : 9));
-  p.nfiles = static_cast<int32_t>(1 + random.below(std::min<int64_t>(3, std::ssize(std::vector<char>(ntasks)))));
+  p.nfiles =
+      static_cast<int32_t>(1 + random.below(std::min<int64_t>(3, std::ssize(std::vector<char>(ntasks)))));
   p.collsize = random.pick<int64_t>({0, 0, 1, 2, 3, 5, 1000});
   p.merge = random.chance(3);
   const bool none = random.chance(20);
@@ -147,7 +152,9 @@ inline CollectiveProgram random_collective_program(uint64_t seed) {
       const int64_t most = std::min(scale, 4000 * std::max<int64_t>(1, p.chunk(static_cast<int>(t))));
       call.alone.push_back(writes && random.chance(4) ? random.below(2 * most) : 0);
       const int64_t goal = p.merge ? p.chunk(p.collector(static_cast<int>(t))) : p.chunk(static_cast<int>(t));
-      const int64_t size = random.chance(4) ? 0 : random.chance(8) ? random.below(3 * scale + 2) : random.below(scale + 1);
+      const int64_t size = random.chance(4)   ? 0
+                           : random.chance(8) ? random.below(3 * scale + 2)
+                                              : random.below(scale + 1);
       call.together.push_back(goal > 0 ? std::min(size, 3000 * goal) : 0);
     }
     p.calls.push_back(std::move(call));

@@ -1,4 +1,5 @@
-// collective_programs: runs the programs of collective_model.hpp on fibers, and compares what is read with the model.
+// collective_programs: runs the programs of collective_model.hpp on fibers, and compares what is read with
+// the model.
 #pragma once
 
 #include "support/collective_model.hpp"
@@ -10,11 +11,13 @@ namespace sheaf::test {
 using Players = std::function<void(int ntasks, const std::function<void(Comm&)>& body)>;
 
 inline Players on_fibers(uint64_t seed = 0) {
-  return [seed](int ntasks, const std::function<void(Comm&)>& body) { run_fibers(fibers(ntasks, seed), body); };
+  return
+      [seed](int ntasks, const std::function<void(Comm&)>& body) { run_fibers(fibers(ntasks, seed), body); };
 }
 
 // between(): between any two calls.
-inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p, const std::function<void()>& between = yield) {
+inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p,
+                        const std::function<void()>& between = yield) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
   const auto next = [&](int64_t bytes) {
@@ -38,11 +41,12 @@ inline ParallelWriteRequest request_of(std::string_view path, const CollectivePr
   return request;
 }
 
-inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p, const Players& players,
-                          const std::function<void()>& between = yield) {
+inline void write_program(Store& store, const std::string& path, const CollectiveProgram& p,
+                          const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);
   players(p.ntasks(), [&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm.rank()), mode_of("w," + p.words()));
+    ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm.rank()),
+                          mode_of("w," + p.words()));
     require(writer.collective() != nullptr, "collective");
     write_calls(writer, p, between);
     writer.close();
@@ -63,7 +67,8 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
       require(all.multifile().geometry(t).size == model.chunk, task + "chunk size");
       require(all.stream().sizes().count == std::ssize(model.blocks), task + "number of blocks");
       for (int64_t k = 0; k < all.stream().sizes().count; ++k)
-        require(all.stream().sizes()[k] == model.blocks[static_cast<size_t>(k)], task + "size of block " + std::to_string(k));
+        require(all.stream().sizes()[k] == model.blocks[static_cast<size_t>(k)],
+                task + "size of block " + std::to_string(k));
     }
     std::vector<std::byte> found(bytes.size() + 1);
     require(all.stream().read(found) == bytes.size(), task + "length");
@@ -76,7 +81,8 @@ inline void check_program(Store& store, const std::string& path, const Collectiv
 inline void read_program(Store& store, const std::string& path, const CollectiveProgram& p, uint64_t seed,
                          const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);
-  const std::string word = p.collsize > 0 ? "r,collective=" + std::to_string(p.collsize) : "r,collective=auto";
+  const std::string word =
+      p.collsize > 0 ? "r,collective=" + std::to_string(p.collsize) : "r,collective=auto";
   std::vector<std::vector<std::byte>> expected;
   size_t longest = 0;
   for (int t = 0; t < p.ntasks(); ++t) {
@@ -116,7 +122,8 @@ inline CollectiveProgram simple(int ntasks, int64_t request, int calls, int64_t 
   p.collsize = collsize;
   p.requests.assign(static_cast<size_t>(ntasks), request);
   for (int c = 0; c < calls; ++c)
-    p.calls.push_back({std::vector<int64_t>(static_cast<size_t>(ntasks)), std::vector<int64_t>(static_cast<size_t>(ntasks), bytes)});
+    p.calls.push_back({std::vector<int64_t>(static_cast<size_t>(ntasks)),
+                       std::vector<int64_t>(static_cast<size_t>(ntasks), bytes)});
   return p;
 }
 

@@ -1,4 +1,5 @@
-// counting_store: counts how many writes are at work at the same time, and makes them last long enough to meet.
+// counting_store: counts how many writes are at work at the same time, and makes them last long enough to
+// meet.
 #pragma once
 
 #include <atomic>
@@ -7,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "storage/forwarding_file.hpp"
+#include "storage/decorators/forwarding_file.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::test {
@@ -47,7 +48,8 @@ class CountingStore final : public Store {
  private:
   class Counted final : public ForwardingFile {
    public:
-    Counted(std::shared_ptr<File> file, CountingStore& store) : ForwardingFile(std::move(file)), store_(store) {}
+    Counted(std::shared_ptr<File> file, CountingStore& store)
+        : ForwardingFile(std::move(file)), store_(store) {}
     void write_at(std::span<const std::byte> data, int64_t offset) override {
       counted(data.size(), false, [&] { inner().write_at(data, offset); });
     }

@@ -1,12 +1,12 @@
-// crash_points: runs a program over a recording store and tells, for every prefix of its changes, what the files must hold
-// at least, and what they may hold at most, if the program died there.
+// crash_points: runs a program over a recording store and tells, for every prefix of its changes, what the
+// files must hold at least, and what they may hold at most, if the program died there.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "storage/recording_store.hpp"
 #include "support/mapped.hpp"
+#include "support/stores/recording_store.hpp"
 
 namespace sheaf::test {
 
@@ -16,8 +16,12 @@ class Reported {
   explicit Reported(int ntasks) : least_(static_cast<size_t>(ntasks)), most_(static_cast<size_t>(ntasks)) {}
 
   // Before a step that may bring the stream to `total` bytes; after one that reported `total` bytes of it.
-  void begin(int64_t task, size_t changes, int64_t total) { most_[static_cast<size_t>(task)].push_back({changes, total}); }
-  void reported(int64_t task, size_t changes, int64_t total) { least_[static_cast<size_t>(task)].push_back({changes, total}); }
+  void begin(int64_t task, size_t changes, int64_t total) {
+    most_[static_cast<size_t>(task)].push_back({changes, total});
+  }
+  void reported(int64_t task, size_t changes, int64_t total) {
+    least_[static_cast<size_t>(task)].push_back({changes, total});
+  }
 
   int64_t least(int64_t task, size_t prefix) const {
     int64_t bytes = 0;
@@ -33,9 +37,9 @@ class Reported {
   }
 
   bool was_complete = false;  // the file was complete before, and may be all the time
-  size_t opened = 0;  // changes when the open had returned
-  size_t closing = 0;  // before the close
-  size_t closed = 0;  // after the close
+  size_t opened = 0;          // changes when the open had returned
+  size_t closing = 0;         // before the close
+  size_t closed = 0;          // after the close
 
  private:
   struct Point {
@@ -45,11 +49,12 @@ class Reported {
   std::vector<std::vector<Point>> least_, most_;
 };
 
-// What counts of a program that was not closed: what it has flushed, chunks that a write has completed, all chunks that it has
-// completed.
+// What counts of a program that was not closed: what it has flushed, chunks that a write has completed, all
+// chunks that it has completed.
 enum class Counts { flushes, writes, all };
 
-// Several hosts with caches of their own record a chunk when its bytes are synced, which is later (JournalKey::own_caches).
+// Several hosts with caches of their own record a chunk when its bytes are synced, which is later
+// (JournalKey::own_caches).
 inline bool syncs_records() { return tasks_of_host() > 0; }
 
 // The steps of one task. Flushes are commits.
@@ -77,7 +82,8 @@ class RecordedTask {
     const int64_t complete = model_.total() - model_.blocks.back();
     if (s.kind == Step::flush) {
       reported_.reported(task_, tape_.length(), model_.total());
-    } else if ((counts_ == Counts::all || (counts_ == Counts::writes && s.kind == Step::write)) && model_.blocks.size() > blocks) {
+    } else if ((counts_ == Counts::all || (counts_ == Counts::writes && s.kind == Step::write)) &&
+               model_.blocks.size() > blocks) {
       reported_.reported(task_, tape_.length(), complete);
     }
   }
@@ -94,8 +100,10 @@ class RecordedTask {
   Counts counts_;
 };
 
-// Throws unless what is in `store` is what `reported` allows after `prefix` changes. Returns the length of each stream.
-inline std::vector<int64_t> check_recovered(Store& store, const Program& p, const Reported& reported, size_t prefix) {
+// Throws unless what is in `store` is what `reported` allows after `prefix` changes. Returns the length of
+// each stream.
+inline std::vector<int64_t> check_recovered(Store& store, const Program& p, const Reported& reported,
+                                            size_t prefix) {
   std::vector<int64_t> lengths;
   SerialReader all(store, "a", mode_of("r"));
   require(all.ntasks() == p.ntasks(), "number of tasks");
@@ -104,14 +112,17 @@ inline std::vector<int64_t> check_recovered(Store& store, const Program& p, cons
     std::vector<std::byte> found(static_cast<size_t>(reported.most(t, prefix)) + 100);
     found.resize(all.stream().read(found));
     const auto length = static_cast<int64_t>(found.size());
-    require(length >= reported.least(t, prefix), "task " + std::to_string(t) + " has lost bytes: " + std::to_string(length) +
-                                                     " of " + std::to_string(reported.least(t, prefix)));
-    require(length <= reported.most(t, prefix), "task " + std::to_string(t) + " has bytes that it had not written");
+    require(length >= reported.least(t, prefix), "task " + std::to_string(t) +
+                                                     " has lost bytes: " + std::to_string(length) + " of " +
+                                                     std::to_string(reported.least(t, prefix)));
+    require(length <= reported.most(t, prefix),
+            "task " + std::to_string(t) + " has bytes that it had not written");
     require(found == content(t, 0, length), "task " + std::to_string(t) + " has wrong bytes");
     lengths.push_back(length);
   }
   if (prefix >= reported.closed) require(!all.facts().unclosed, "the file was closed");
-  if (prefix <= reported.closing && !reported.was_complete) require(all.facts().unclosed, "the file was not closed, and nobody says so");
+  if (prefix <= reported.closing && !reported.was_complete)
+    require(all.facts().unclosed, "the file was not closed, and nobody says so");
   return lengths;
 }
 
@@ -127,7 +138,9 @@ inline Program large_crash_program(uint64_t seed, int nfiles) {
     std::vector<Step> steps;
     for (int64_t count = 1 + random.below(5); count > 0; --count) {
       const auto kind = random.pick({Step::write, Step::write, Step::write, Step::ensure, Step::flush});
-      steps.push_back({kind, kind == Step::flush ? 0 : kind == Step::ensure ? 100'000 : random.pick<int64_t>({135'000, 140'000, 430'000})});
+      steps.push_back({kind, kind == Step::flush    ? 0
+                             : kind == Step::ensure ? 100'000
+                                                    : random.pick<int64_t>({135'000, 140'000, 430'000})});
     }
     p.steps.push_back(steps);
   }
@@ -146,7 +159,8 @@ inline Program crash_program(uint64_t seed, int nfiles) {
     p.requests.push_back(random.pick<int64_t>({0, 100, 512, 1500}));
     std::vector<Step> steps;
     for (int64_t count = random.below(12); count > 0; --count) {
-      const auto kind = random.pick({Step::write, Step::write, Step::write, Step::ensure, Step::flush, Step::flush});
+      const auto kind =
+          random.pick({Step::write, Step::write, Step::write, Step::ensure, Step::flush, Step::flush});
       steps.push_back({kind, kind == Step::flush ? 0 : random.below(kind == Step::ensure ? 500 : 900)});
     }
     p.steps.push_back(steps);
@@ -154,14 +168,16 @@ inline Program crash_program(uint64_t seed, int nfiles) {
   return p;
 }
 
-inline void record_serially(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+inline void record_serially(RecordingStore& tape, const Program& p, Reported& reported,
+                            const std::string& words, uint64_t seed) {
   std::vector<int64_t> ranks(p.requests.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
   std::vector<RecordedTask> tasks;
-  for (int64_t t = 0; t < p.ntasks(); ++t) tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
+  for (int64_t t = 0; t < p.ntasks(); ++t)
+    tasks.emplace_back(t, p.chunk(t), tape, reported, durable ? Counts::flushes : Counts::all);
   step_in_any_order(p, seed, [&](int64_t task, const Step& step) {
     writer.select(task);
     tasks[static_cast<size_t>(task)].step(writer.stream(), step, [&] { writer.commit(); });
@@ -171,7 +187,8 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
   reported.closed = tape.length();
 }
 
-inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported& reported,
+                               const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
@@ -179,7 +196,8 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
     ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, p.chunk(me), tape, reported, durable || syncs_records() ? Counts::flushes : Counts::all);
+    RecordedTask task(me, p.chunk(me), tape, reported,
+                      durable || syncs_records() ? Counts::flushes : Counts::all);
     comm.barrier();
     for (const Step& step : p.steps[static_cast<size_t>(me)]) {
       task.step(writer.stream(), step, [&] { writer.commit(); });
@@ -193,26 +211,32 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   reported.closed = tape.length();
 }
 
-// In collective calls, of which every task makes as many. Of calls that are no rounds only what is flushed counts: the rest is
-// on its way to a collector.
-inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+// In collective calls, of which every task makes as many. Of calls that are no rounds only what is flushed
+// counts: the rest is on its way to a collector.
+inline void record_collectively(RecordingStore& tape, const Program& p, Reported& reported,
+                                const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
   const bool rounds = std::ranges::min(p.requests) > 128 << 10;
   size_t calls = 0;
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words + ",collective,collsize=2", p.buffer));
+    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm),
+                          mode_of(words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
-    RecordedTask task(me, writer.stream().geometry().size, tape, reported, rounds && !syncs_records() ? Counts::writes : Counts::flushes);
+    RecordedTask task(me, writer.stream().geometry().size, tape, reported,
+                      rounds && !syncs_records() ? Counts::writes : Counts::flushes);
     comm.barrier();
-    const auto put = [&](const std::vector<std::byte>& bytes) { writer.write_collectively(bytes, std::nullopt); };
+    const auto put = [&](const std::vector<std::byte>& bytes) {
+      writer.write_collectively(bytes, std::nullopt);
+    };
     const auto& steps = p.steps[static_cast<size_t>(me)];
     for (size_t i = 0; i < calls; ++i) {
       const Step s = i < steps.size() ? steps[i] : Step{Step::write, 0};
       if (s.kind != Step::write || !task.accepts(s)) put({});
-      task.step(writer.stream(), s, [&] { writer.commit(); }, put);
+      task.step(
+          writer.stream(), s, [&] { writer.commit(); }, put);
       yield();
     }
     comm.barrier();
@@ -224,8 +248,9 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
 }
 
 // What a process does for the tasks `mine`: the steps of `p`, each task in its turn, and the close.
-inline void step_and_close(Comm& comm, MappedWriter& writer, const Program& p, const std::vector<int64_t>& mine,
-                           std::vector<RecordedTask>& tasks, const RecordingStore& tape, Reported& reported) {
+inline void step_and_close(Comm& comm, MappedWriter& writer, const Program& p,
+                           const std::vector<int64_t>& mine, std::vector<RecordedTask>& tasks,
+                           const RecordingStore& tape, Reported& reported) {
   size_t steps = 0;
   for (const int64_t t : mine) steps = std::max(steps, p.steps[static_cast<size_t>(t)].size());
   for (size_t i = 0; i < steps; ++i)
@@ -243,20 +268,24 @@ inline void step_and_close(Comm& comm, MappedWriter& writer, const Program& p, c
 }
 
 // Two processes with every other task each.
-inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+inline void record_mapped(RecordingStore& tape, const Program& p, Reported& reported,
+                          const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(2, seed), [&](Comm& comm) {
     std::vector<MappedWriteTask> mine;
     for (int t = comm.rank(); t < p.ntasks(); t += 2)
-      mine.push_back({t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
-    MappedWriter writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine}, mode_of(words, p.buffer));
+      mine.push_back(
+          {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
+    MappedWriter writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine},
+                        mode_of(words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     std::vector<RecordedTask> tasks;
     std::vector<int64_t> ranks;
     for (const MappedWriteTask& t : mine) {
-      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported, durable || syncs_records() ? Counts::flushes : Counts::all);
+      tasks.emplace_back(t.globalrank, p.chunk(t.globalrank), tape, reported,
+                         durable || syncs_records() ? Counts::flushes : Counts::all);
       ranks.push_back(t.globalrank);
     }
     comm.barrier();
@@ -266,7 +295,8 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
 }
 
 // Appends to what the first half of the steps has written and closed.
-inline void record_appending(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+inline void record_appending(RecordingStore& tape, const Program& p, Reported& reported,
+                             const std::string& words, uint64_t seed) {
   Program first = p, second = p;
   for (size_t t = 0; t < p.steps.size(); ++t) {
     const auto half = p.steps[t].begin() + std::ssize(p.steps[t]) / 2;
@@ -283,10 +313,12 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   run_fibers(fibers(2, seed), [&](Comm& comm) {
     std::vector<int64_t> mine;
     for (int t = comm.rank(); t < p.ntasks(); t += 2) mine.push_back(t);
-    MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append" + words.substr(1), p.buffer));
+    MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                        mode_of("append" + words.substr(1), p.buffer));
     std::vector<RecordedTask> tasks;
     for (const int64_t t : mine) {
-      tasks.emplace_back(t, p.chunk(t), tape, reported, durable || syncs_records() ? Counts::flushes : Counts::all);
+      tasks.emplace_back(t, p.chunk(t), tape, reported,
+                         durable || syncs_records() ? Counts::flushes : Counts::all);
       tasks.back().go_on_behind(first.expected(t));
     }
     step_and_close(comm, writer, second, mine, tasks, tape, reported);
@@ -294,21 +326,25 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   reported.closed = tape.length();
 }
 
-// How far a stream is that follows no model of steps: what it has when it has flushed, or the chunks that it has completed.
-inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream, bool flushed) {
+// How far a stream is that follows no model of steps: what it has when it has flushed, or the chunks that it
+// has completed.
+inline void report_progress(Reported& reported, int64_t task, const RecordingStore& tape, WriteStream& stream,
+                            bool flushed) {
   reported.reported(task, tape.length(), stream.bytes_written() - (flushed ? 0 : stream.position()));
 }
 
 // Merge mode: all calls of a group go into the stream of its first task, whose contents the pieces are.
-inline void record_merging(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t seed) {
+inline void record_merging(RecordingStore& tape, const Program& p, Reported& reported,
+                           const std::string& words, uint64_t seed) {
   TaskHandles store(tape);
   const bool durable = words.find("durable") != std::string::npos;
   size_t calls = 0;
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm),
-                          mode_of(words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
+    ParallelWriter writer(
+        store, comm.duplicate(), request_of("a", p, comm),
+        mode_of(words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     comm.barrier();
@@ -329,7 +365,8 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
       writer.write_collectively(content(0, before, mine), std::nullopt);
       const bool flushes = step_of(me).kind == Step::flush;
       if (flushes) writer.commit();
-      if (me == 0 && (flushes || !(durable || syncs_records()))) report_progress(reported, 0, tape, writer.stream(), flushes);
+      if (me == 0 && (flushes || !(durable || syncs_records())))
+        report_progress(reported, 0, tape, writer.stream(), flushes);
     }
     comm.barrier();
     reported.closing = tape.length();
@@ -340,10 +377,12 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
 }
 
 // Records of a key-value file, heads and values, which fill every chunk to its end.
-inline void record_records(RecordingStore& tape, const Program& p, Reported& reported, const std::string& words, uint64_t) {
+inline void record_records(RecordingStore& tape, const Program& p, Reported& reported,
+                           const std::string& words, uint64_t) {
   std::vector<int64_t> ranks(p.requests.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words + ",keyval=inline", p.buffer));
+  SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize},
+                      mode_of(words + ",keyval=inline", p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
   for (size_t i = 0; i < 12; ++i)

@@ -1,4 +1,5 @@
-// faults: the ways in which an operation of a store fails, and programs that meet them at every operation of one of their tasks.
+// faults: the ways in which an operation of a store fails, and programs that meet them at every operation of
+// one of their tasks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,8 +7,8 @@
 #include <map>
 #include <ostream>
 
-#include "storage/faulty_store.hpp"
 #include "support/accepted.hpp"
+#include "support/stores/faulty_store.hpp"
 
 namespace sheaf::test {
 
@@ -16,14 +17,16 @@ struct Fault {
   FaultPlan plan;
 };
 
-// The k-th operation, and it and all later ones: with an error, after half of a transfer, and reads that end where no end is.
+// The k-th operation, and it and all later ones: with an error, after half of a transfer, and reads that end
+// where no end is.
 inline std::vector<Fault> kinds_of_fault() {
   std::vector<Fault> all;
   for (const bool from_then_on : {false, true}) {
     FaultPlan plan;
     plan.from_then_on = from_then_on;
     const std::string when = from_then_on ? "FromThenOn" : "Once";
-    for (const auto& [name, number] : {std::pair("EIO", EIO), std::pair("ENOSPC", ENOSPC), std::pair("EINTR", EINTR)}) {
+    for (const auto& [name, number] :
+         {std::pair("EIO", EIO), std::pair("ENOSPC", ENOSPC), std::pair("EINTR", EINTR)}) {
       plan.errno_value = number;
       all.push_back({name + when, plan});
     }
@@ -40,12 +43,15 @@ inline std::vector<Fault> kinds_of_fault() {
 // How the calls of a program ended, on every task.
 class Outcomes {
  public:
-  Outcomes(int ntasks, const Fault& fault) : accepted(ntasks), ntasks_(ntasks), any_code_(fault.plan.ends_early) {}
+  Outcomes(int ntasks, const Fault& fault)
+      : accepted(ntasks), ntasks_(ntasks), any_code_(fault.plan.ends_early) {}
 
   Accepted accepted;  // what writing calls have taken
 
   // A collective call: the same on all tasks, or the test fails. Returns whether it succeeded.
-  bool all(int task, const std::string& call, const std::function<void()>& act) { return note(collective_[call], task, act); }
+  bool all(int task, const std::string& call, const std::function<void()>& act) {
+    return note(collective_[call], task, act);
+  }
   // A call of one task; false from the first failure on.
   bool own(int task, const std::function<void()>& act) { return note(own_[std::to_string(task)], task, act); }
 
@@ -55,7 +61,8 @@ class Outcomes {
   }
   bool failed(int task) const {
     const auto any = [&](const auto& calls_of) {
-      return std::ranges::any_of(calls_of, [&](const auto& call) { return call.second[static_cast<size_t>(task)] == 1; });
+      return std::ranges::any_of(
+          calls_of, [&](const auto& call) { return call.second[static_cast<size_t>(task)] == 1; });
     };
     return any(collective_) || any(own_);
   }
@@ -89,17 +96,17 @@ class Outcomes {
 struct FaultyProgram {
   std::string name;
   int ntasks = 1;
-  bool reads = true;     // complete files, of which something is missing where a read ends early
-  bool notices = true;   // every failing operation is an error of the program
-  std::function<void(MemoryStore&)> make = {};                  // what is there before
-  std::function<void(Comm&, Store&, Outcomes&)> body = {};      // of one task
+  bool reads = true;    // complete files, of which something is missing where a read ends early
+  bool notices = true;  // every failing operation is an error of the program
+  std::function<void(MemoryStore&)> make = {};                    // what is there before
+  std::function<void(Comm&, Store&, Outcomes&)> body = {};        // of one task
   std::function<void(MemoryStore&, const Outcomes&)> check = {};  // what is there afterwards
 };
 inline std::ostream& operator<<(std::ostream& out, const FaultyProgram& p) { return out << p.name; }
 inline std::ostream& operator<<(std::ostream& out, const Fault& f) { return out << f.name; }
 
-// Every program with every fault, at each operation of the first task and of the last one: collective calls have one outcome on
-// all tasks, nobody hangs, no file stays open, and what is left is right.
+// Every program with every fault, at each operation of the first task and of the last one: collective calls
+// have one outcome on all tasks, nobody hangs, no file stays open, and what is left is right.
 class FaultTable : public ::testing::TestWithParam<std::tuple<FaultyProgram, Fault>> {
  protected:
   static void sweep(const FaultyProgram& program, const Fault& fault) {
@@ -138,7 +145,8 @@ class FaultTable : public ::testing::TestWithParam<std::tuple<FaultyProgram, Fau
   static std::string describe(const FaultyStore& store) {
     std::string text = "the operations were:";
     for (const OperationRecord& r : store.log())
-      text += "\n  " + std::string(name_of(r.kind)) + ' ' + r.path + ' ' + std::to_string(r.offset) + ' ' + std::to_string(r.length);
+      text += "\n  " + std::string(name_of(r.kind)) + ' ' + r.path + ' ' + std::to_string(r.offset) + ' ' +
+              std::to_string(r.length);
     return text;
   }
 };

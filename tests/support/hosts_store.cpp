@@ -274,7 +274,8 @@ std::shared_ptr<File> HostsStore::open(const std::string& path, Access access) {
 FileStatus HostsStore::status(const std::string& path) {
   const std::lock_guard lock(world_->mutex);
   if (world_->directories.contains(path))
-    return {.exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page_of(who_.host)};
+    return {
+        .exists = true, .is_directory = true, .size = 0, .block_size = world_->options.page_of(who_.host)};
   const auto file = world_->find(who_.host, path);
   if (!file) return {};
   FileStatus status = file->bytes.status();

@@ -21,10 +21,10 @@ struct HostsOptions {
   // anything that a cache may hold.
   Coherence coherence = Coherence::close_to_open;
   LockScope locks = LockScope::host;
-  int64_t page = 4096;      // bytes of a page of a host's cache
+  int64_t page = 4096;              // bytes of a page of a host's cache
   std::vector<int64_t> pages = {};  // the same of host 0, 1, ... in turn; empty: `page` for all
-  int64_t unit = 64 << 10;  // bytes; what traits() says, and what is counted
-  uint64_t seed = 0;        // of the moments below
+  int64_t unit = 64 << 10;          // bytes; what traits() says, and what is counted
+  uint64_t seed = 0;                // of the moments below
   int pressure =
       0;  // one in so many transfers of a host writes a page back, or forgets one, at random; 0: none
   int timeout =
@@ -41,7 +41,9 @@ struct HostsOptions {
   bool absence_is_kept =
       false;  // the first open or status of a name that the host has missed before: ENOENT again
 
-  int64_t page_of(int host) const { return pages.empty() ? page : pages[static_cast<size_t>(host) % pages.size()]; }
+  int64_t page_of(int host) const {
+    return pages.empty() ? page : pages[static_cast<size_t>(host) % pages.size()];
+  }
 };
 
 class SimulatedHosts {

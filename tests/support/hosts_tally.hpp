@@ -18,9 +18,9 @@ struct HostedTask {
 };
 
 struct HostsCounts {
-  int64_t shared_units = 0;  // units of a file that two hosts wrote to between its open and its last close
-  int64_t mixed_units = 0;   // times that a host wrote to a unit in which another one's bytes were not yet
-                            // closed or synced
+  int64_t shared_units = 0;     // units of a file that two hosts wrote to between its open and its last close
+  int64_t mixed_units = 0;      // times that a host wrote to a unit in which another one's bytes were not yet
+                                // closed or synced
   int64_t foreign_bytes = 0;    // read that a task of another host had written, without a close or sync there
                                 // and an open here between
   int64_t neighbour_bytes = 0;  // the same for another task of the reader's own host

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "storage/memory_inode.hpp"
 #include "support/hosts_cache.hpp"
+#include "support/stores/memory_inode.hpp"
 
 namespace sheaf::test {
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "multifile/keyval_index.hpp"
+#include "keyval/keyval_index.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {
@@ -76,8 +76,12 @@ class KeyModel {
       }
       case 2:
         // Behind the end of a record it is the next one.
-        return check_seek(k, !k ? 0 : k->offset == k->length(k->record) && k->record + 1 < std::ssize(k->values) ? k->record + 1 : k->record, any,
-                          [&](int64_t, int64_t o) { return index.seek_in_record(key, o); });
+        return check_seek(k,
+                          !k ? 0
+                          : k->offset == k->length(k->record) && k->record + 1 < std::ssize(k->values)
+                              ? k->record + 1
+                              : k->record,
+                          any, [&](int64_t, int64_t o) { return index.seek_in_record(key, o); });
       case 3:
         return check_joined(k, any * random.below(10) - 1,
                             [&](int64_t o) { return index.seek_joined(key, o); });
@@ -172,7 +176,7 @@ class KeyModel {
   const Records& records_;
   std::map<uint64_t, Key> keys_;
   std::vector<uint64_t> order_;
-  size_t next_ = 0;                    // of the iterator
+  size_t next_ = 0;                   // of the iterator
   std::map<uint64_t, int64_t> seen_;  // records of each key that it has passed
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "format/extension.hpp"
-#include "storage/memory_store.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace sheaf::test {
 

@@ -1,8 +1,8 @@
 // mapped: programs with explicit places, run through the mapped writer and reader.
 #pragma once
 
-#include "multifile/mapped_reader.hpp"
-#include "multifile/mapped_writer.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {
@@ -18,12 +18,14 @@ struct MappedProgram {
     std::ostringstream out;
     out << writers << " writers, " << readers << " readers, " << program.describe();
     for (size_t t = 0; t < places.size(); ++t)
-      out << "\n  task " << t << " at (" << places[t].file << ", " << places[t].local_rank << ") of process " << owners[t];
+      out << "\n  task " << t << " at (" << places[t].file << ", " << places[t].local_rank << ") of process "
+          << owners[t];
     return out.str();
   }
 };
 
-inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nfiles = 0, int writers = 0, int readers = 0) {
+inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nfiles = 0, int writers = 0,
+                                   int readers = 0) {
   Random random(seed ^ 0x5eed);
   MappedProgram p;
   p.program = random_program(seed);
@@ -44,13 +46,15 @@ inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nf
   // A random order of the tasks, dealt out to the files, each of which gets one at least.
   std::vector<int> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
   std::vector<int32_t> filled(static_cast<size_t>(p.program.nfiles), 0);
   p.places.resize(order.size());
   p.owners.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
-    const auto file = std::cmp_less(i, p.program.nfiles) ? static_cast<int32_t>(i)
-                                                         : static_cast<int32_t>(random.below(p.program.nfiles));
+    const auto file = std::cmp_less(i, p.program.nfiles)
+                          ? static_cast<int32_t>(i)
+                          : static_cast<int32_t>(random.below(p.program.nfiles));
     // A single file is read back in the order of its local ranks.
     const auto task = static_cast<size_t>(p.program.nfiles == 1 ? static_cast<int>(i) : order[i]);
     p.places[task] = {file, filled[static_cast<size_t>(file)]++};
@@ -59,8 +63,8 @@ inline MappedProgram random_mapped(uint64_t seed, int64_t ntasks = 0, int32_t nf
   return p;
 }
 
-inline void write_as_process(Store& store, const std::string& path, const MappedProgram& p, Comm& comm, uint64_t seed,
-                             const std::string& words = "w") {
+inline void write_as_process(Store& store, const std::string& path, const MappedProgram& p, Comm& comm,
+                             uint64_t seed, const std::string& words = "w") {
   std::vector<MappedWriteTask> mine;
   for (int t = p.program.ntasks(); t-- > 0;) {
     const auto i = static_cast<size_t>(t);
@@ -95,7 +99,8 @@ inline void write_as_process(Store& store, const std::string& path, const Mapped
 inline void write_mapped(Store& inner, const std::string& path, const MappedProgram& p, uint64_t seed = 0,
                          const std::string& words = "w") {
   TaskHandles store(inner);
-  run_fibers(fibers(p.writers, seed), [&](Comm& comm) { write_as_process(store, path, p, comm, seed, words); });
+  run_fibers(fibers(p.writers, seed),
+             [&](Comm& comm) { write_as_process(store, path, p, comm, seed, words); });
   require(store.open_files() == 0, "all files closed");
 }
 
@@ -118,7 +123,9 @@ inline void read_mapped(Store& inner, const std::string& path, const MappedProgr
       for (int64_t t = each * me; t < end; ++t) {
         const MappedTask& found = reader.tasks()[static_cast<size_t>(t - each * me)];
         const layout::Placement place = p.places[static_cast<size_t>(t)];
-        require(found.task == t && found.place.file == place.file && found.place.local_rank == place.local_rank, "place");
+        require(
+            found.task == t && found.place.file == place.file && found.place.local_rank == place.local_rank,
+            "place");
         reader.select(t);
         check_task(reader.stream(), p, t);
       }

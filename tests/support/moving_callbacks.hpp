@@ -1,5 +1,5 @@
-// moving_callbacks: the callbacks of the generic interface that move data, over plain pthreads. The collector finds what each
-// sender offers in its memory; pieces are at most a block long, as the interface says.
+// moving_callbacks: the callbacks of the generic interface that move data, over plain pthreads. The collector
+// finds what each sender offers in its memory; pieces are at most a block long, as the interface says.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ struct Offer {
   std::atomic<bool> done = false;
 };
 
-// visit(offer) at the collector for every sender, who waits for that. Other groups of the file are not needed.
+// visit(offer) at the collector for every sender, who waits for that. Other groups of the file are not
+// needed.
 template <class Visit>
 int pt_serve(void* lcg, void* data, sion_int64* spec, int collector, int first, int last, Visit visit) {
   auto* end = static_cast<PthreadEnd*>(lcg);
@@ -55,19 +56,22 @@ int in_blocks(Data* data, const sion_int64* spec, sion_int64 block, Process proc
   return result;
 }
 
-inline int pt_gather_and_execute(const void* data, sion_int64* spec, int length, sion_int64 block, void* lcg, int collector,
-                                 int first, int last, int sid, int process(const void*, sion_int64*, int)) {
+inline int pt_gather_and_execute(const void* data, sion_int64* spec, int length, sion_int64 block, void* lcg,
+                                 int collector, int first, int last, int sid,
+                                 int process(const void*, sion_int64*, int)) {
   if (length != 2 || block <= 0) return 9;
   return pt_serve(lcg, const_cast<void*>(data), spec, collector, first, last, [&](const Offer& offer) {
-    return in_blocks(static_cast<const char*>(offer.data), offer.spec, block, [&](const char* at, sion_int64* piece) {
-      ++pieces_written;
-      return process(at, piece, sid);
-    });
+    return in_blocks(static_cast<const char*>(offer.data), offer.spec, block,
+                     [&](const char* at, sion_int64* piece) {
+                       ++pieces_written;
+                       return process(at, piece, sid);
+                     });
   });
 }
 
-inline int pt_execute_and_scatter(void* data, sion_int64* spec, int length, sion_int64 block, void* lcg, int collector,
-                                  int first, int last, int sid, int process(void*, sion_int64*, int)) {
+inline int pt_execute_and_scatter(void* data, sion_int64* spec, int length, sion_int64 block, void* lcg,
+                                  int collector, int first, int last, int sid,
+                                  int process(void*, sion_int64*, int)) {
   if (length != 2 || block <= 0) return 9;
   return pt_serve(lcg, data, spec, collector, first, last, [&](const Offer& offer) {
     return in_blocks(static_cast<char*>(offer.data), offer.spec, block, [&](char* at, sion_int64* piece) {

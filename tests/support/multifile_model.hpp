@@ -12,7 +12,8 @@
 
 namespace sheaf::test {
 
-// Byte `at` of the stream of a task: differs between tasks, and between places that a wrong offset would mix up.
+// Byte `at` of the stream of a task: differs between tasks, and between places that a wrong offset would mix
+// up.
 inline std::byte content(int64_t task, int64_t at) {
   return static_cast<std::byte>((17 * (task + 1) + 5 * at + at / 251 + at / 65521) & 0xff);
 }
@@ -22,7 +23,8 @@ inline std::vector<std::byte> content(int64_t task, int64_t from, int64_t count)
   for (int64_t i = 0; i < count;) {  // in stretches that need no division for each byte
     const int64_t at = from + i;
     const int64_t end = std::min({count, i + 251 - at % 251, i + 65521 - at % 65521});
-    for (auto byte = static_cast<uint8_t>(content(task, at)); i < end; ++i, byte = static_cast<uint8_t>(byte + 5))
+    for (auto byte = static_cast<uint8_t>(content(task, at)); i < end;
+         ++i, byte = static_cast<uint8_t>(byte + 5))
       bytes[static_cast<size_t>(i)] = static_cast<std::byte>(byte);
   }
   return bytes;
@@ -40,7 +42,7 @@ struct TaskModel {
 
   int64_t total() const { return std::accumulate(blocks.begin(), blocks.end(), int64_t{0}); }
   bool accepts(const Step& step) const {
-    return step.kind == Step::write ? step.bytes == 0 || chunk > 0
+    return step.kind == Step::write    ? step.bytes == 0 || chunk > 0
            : step.kind == Step::ensure ? step.bytes >= 0 && step.bytes <= chunk
                                        : true;
   }
@@ -61,10 +63,10 @@ struct TaskModel {
 // A whole program: who writes what.
 struct Program {
   int32_t fsblksize = 512;
-  int32_t nfiles = 1;      // parallel: <= 0 means groups
-  int64_t buffer = 0;      // bytes
-  std::vector<int64_t> requests;          // chunk size of each task
-  std::vector<std::vector<Step>> steps;   // of each task
+  int32_t nfiles = 1;                    // parallel: <= 0 means groups
+  int64_t buffer = 0;                    // bytes
+  std::vector<int64_t> requests;         // chunk size of each task
+  std::vector<std::vector<Step>> steps;  // of each task
 
   int ntasks() const { return static_cast<int>(requests.size()); }
   int64_t chunk(int64_t task) const {
@@ -104,11 +106,16 @@ class Random {
 // Sizes around the interesting ones: 0, 1, the chunk, the rest, several chunks, larger than a buffer.
 inline int64_t random_size(Random& random, int64_t chunk) {
   switch (random.below(7)) {
-    case 0: return random.below(2);
-    case 1: return std::max<int64_t>(0, chunk + random.below(3) - 1);
-    case 2: return random.below(4 * chunk + 1);
-    case 3: return random.chance(10) ? 70000 + random.below(3000) : 8;
-    default: return random.below(chunk / 4 + 30);
+    case 0:
+      return random.below(2);
+    case 1:
+      return std::max<int64_t>(0, chunk + random.below(3) - 1);
+    case 2:
+      return random.below(4 * chunk + 1);
+    case 3:
+      return random.chance(10) ? 70000 + random.below(3000) : 8;
+    default:
+      return random.below(chunk / 4 + 30);
   }
 }
 
@@ -125,7 +132,8 @@ inline Program random_program(uint64_t seed) {
     std::vector<Step> steps;
     int64_t volume = 0;
     for (int64_t count = random.below(40); count > 0 && volume < 600000 && std::ssize(steps) < 60; --count) {
-      const auto kind = random.pick({Step::write, Step::write, Step::write, Step::write, Step::ensure, Step::flush});
+      const auto kind =
+          random.pick({Step::write, Step::write, Step::write, Step::write, Step::ensure, Step::flush});
       steps.push_back({kind, kind == Step::flush ? 0 : random_size(random, chunk)});
       if (chunk < 64) steps.back().bytes %= 2000;  // not too many blocks
       volume += steps.back().bytes;

@@ -22,7 +22,7 @@ struct SocketEnd {
   std::vector<int> to = {};
   int calls = 0;
   int fail_at = -1;  // the call that returns 7, after it has done its work
-  int die_at = -1;  // the call in which this process ends, with status died
+  int die_at = -1;   // the call in which this process ends, with status died
 
   int size() const { return static_cast<int>(to.size()); }
 };
@@ -67,7 +67,9 @@ int serve(void* cg, Body&& body) {
 inline int move_pieces(SocketEnd& end, void* own, void* joined, int dtype, int n, int root, bool gather) {
   if (end.rank != root) {
     const int fd = end.to[static_cast<size_t>(root)];
-    return (gather ? send_all(fd, own, socket_bytes(dtype, n)) : receive_all(fd, own, socket_bytes(dtype, n))) ? 0 : 1;
+    return (gather ? send_all(fd, own, socket_bytes(dtype, n)) : receive_all(fd, own, socket_bytes(dtype, n)))
+               ? 0
+               : 1;
   }
   bool good = true;
   char* next = static_cast<char*>(joined);
@@ -112,13 +114,15 @@ inline int sock_barrier(void* cg) {
 }
 
 // The members of a file are found out by telling everyone where one is.
-inline int sock_create(void** lcg, void* gcg, int grank, int gsize, int lrank, int lsize, int filenumber, int) {
+inline int sock_create(void** lcg, void* gcg, int grank, int gsize, int lrank, int lsize, int filenumber,
+                       int) {
   return serve(gcg, [&](SocketEnd& end) {
     int mine[2] = {filenumber, lrank};
     std::vector<int> all(2 * static_cast<size_t>(gsize));
     int failed = move_pieces(end, mine, all.data(), _SION_INT32, 2, 0, true);
     failed |= send_to_all(end, all.data(), socket_bytes(_SION_INT32, 2 * gsize), 0);
-    if (failed || grank != end.rank || end.calls == end.fail_at + 1) return 1;  // then there is nothing to free
+    if (failed || grank != end.rank || end.calls == end.fail_at + 1)
+      return 1;  // then there is nothing to free
     auto* local = new SocketEnd{lrank, std::vector<int>(static_cast<size_t>(lsize), -1)};
     for (size_t r = 0; r < end.to.size(); ++r)
       if (all[2 * r] == filenumber) local->to.at(static_cast<size_t>(all[2 * r + 1])) = end.to[r];
@@ -131,9 +135,10 @@ inline int sock_free(void* lcg) {
   return 0;
 }
 
-// Runs body(end) in `count` processes; what it returns is the exit status. Statuses in the order of ranks; a process that
-// takes longer than `seconds` is ended by SIGALRM and has status -1.
-inline std::vector<int> on_processes(int count, unsigned seconds, const std::function<int(SocketEnd&)>& body) {
+// Runs body(end) in `count` processes; what it returns is the exit status. Statuses in the order of ranks; a
+// process that takes longer than `seconds` is ended by SIGALRM and has status -1.
+inline std::vector<int> on_processes(int count, unsigned seconds,
+                                     const std::function<int(SocketEnd&)>& body) {
   const auto n = static_cast<size_t>(count);
   std::vector<std::vector<int>> ends(n, std::vector<int>(n, -1));
   for (size_t a = 0; a < n; ++a)

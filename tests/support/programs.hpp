@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/fiber_comm.hpp"
-#include "multifile/parallel_reader.hpp"
-#include "multifile/parallel_writer.hpp"
-#include "multifile/serial_reader.hpp"
-#include "multifile/serial_writer.hpp"
-#include "storage/memory_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/multifile_model.hpp"
+#include "support/stores/memory_store.hpp"
 #include "support/task_handles.hpp"
 
 namespace sheaf::test {
@@ -135,7 +135,8 @@ inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buf
 inline void write_as_task(Store& store, const std::string& path, const Program& p, Comm& comm,
                           const std::string& words = "w") {
   const int me = comm.rank();
-  ParallelWriter writer(store, comm.duplicate(), request_of(path, p, comm), shared_mode_of(comm, words, p.buffer));
+  ParallelWriter writer(store, comm.duplicate(), request_of(path, p, comm),
+                        shared_mode_of(comm, words, p.buffer));
   Writing task(me, p.chunk(me));
   for (const Step& step : p.steps[static_cast<size_t>(me)]) {
     task.step(writer.stream(), step);
@@ -156,9 +157,11 @@ inline void require(bool holds, const std::string& what) {
 }
 
 inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t task, int64_t piece = 1 << 20) {
-  require(stream.sizes().count == std::ssize(model.blocks), "task " + std::to_string(task) + ": number of blocks");
+  require(stream.sizes().count == std::ssize(model.blocks),
+          "task " + std::to_string(task) + ": number of blocks");
   for (int64_t b = 0; b < stream.sizes().count; ++b)
-    require(stream.sizes()[b] == model.blocks[static_cast<size_t>(b)], "task " + std::to_string(task) + ": size of block " + std::to_string(b));
+    require(stream.sizes()[b] == model.blocks[static_cast<size_t>(b)],
+            "task " + std::to_string(task) + ": size of block " + std::to_string(b));
   std::vector<std::byte> found(static_cast<size_t>(piece));
   int64_t at = 0;
   while (const auto n = static_cast<int64_t>(stream.read(found))) {
@@ -170,8 +173,8 @@ inline void check_stream(ReadStream& stream, const TaskModel& model, int64_t tas
   require(stream.at_end(), "task " + std::to_string(task) + ": end");
 }
 
-// A physical file with zeros in place of its extension header, and of identity and hash in its footer: they are new ones in
-// each file.
+// A physical file with zeros in place of its extension header, and of identity and hash in its footer: they
+// are new ones in each file.
 inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
   constexpr auto from = static_cast<size_t>(format::extension_offset);
   for (size_t i = from; i < file.size() && i < from + format::extension_size; ++i) file[i] = std::byte{};
@@ -192,11 +195,13 @@ inline void check_beginnings(Store& store, const std::string& path, const Progra
     all.select(t);
     std::vector<std::byte> found(static_cast<size_t>(p.expected(t).total()) + 1);
     found.resize(all.stream().read(found));
-    require(std::ssize(found) <= p.expected(t).total() && found == content(t, 0, std::ssize(found)), "a beginning of the stream");
+    require(std::ssize(found) <= p.expected(t).total() && found == content(t, 0, std::ssize(found)),
+            "a beginning of the stream");
   }
 }
 
-inline void check_serially(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
+inline void check_serially(Store& store, const std::string& path, const Program& p,
+                           int64_t buffer = 128 << 10) {
   SerialReader all(store, path, mode_of("r", buffer));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
@@ -207,7 +212,8 @@ inline void check_serially(Store& store, const std::string& path, const Program&
   }
 }
 
-inline void check_by_task(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
+inline void check_by_task(Store& store, const std::string& path, const Program& p,
+                          int64_t buffer = 128 << 10) {
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     TaskReader one(store, path, t, mode_of("r", buffer));
     require(one.ntasks() == p.ntasks() && one.globalrank() == t, "one task");
@@ -215,8 +221,8 @@ inline void check_by_task(Store& store, const std::string& path, const Program& 
   }
 }
 
-inline void check_in_parallel(Store& inner, const std::string& path, const Program& p, int64_t buffer = 128 << 10,
-                              uint64_t seed = 0) {
+inline void check_in_parallel(Store& inner, const std::string& path, const Program& p,
+                              int64_t buffer = 128 << 10, uint64_t seed = 0) {
   TaskHandles store(inner);
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
@@ -227,7 +233,8 @@ inline void check_in_parallel(Store& inner, const std::string& path, const Progr
   });
 }
 
-inline void check_every_way(Store& store, const std::string& path, const Program& p, int64_t buffer = 128 << 10) {
+inline void check_every_way(Store& store, const std::string& path, const Program& p,
+                            int64_t buffer = 128 << 10) {
   check_serially(store, path, p, buffer);
   check_by_task(store, path, p, buffer);
   check_in_parallel(store, path, p, buffer);

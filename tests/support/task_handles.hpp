@@ -1,7 +1,8 @@
-// task_handles: the files of a simulated program, as its tasks open them. Usually all tasks share their open files, as those of one
-// process do. With SHEAF_TEST_HOSTS=N in the environment every N tasks are a host of their own on a file system that hosts do not keep
-// coherent: each opens for itself, and it is counted which units two hosts write to and which bytes a task reads that another one
-// wrote and had not closed or synced (hosts_tally). Each test tells its counts, and fails if they are not 0.
+// task_handles: the files of a simulated program, as its tasks open them. Usually all tasks share their open
+// files, as those of one process do. With SHEAF_TEST_HOSTS=N in the environment every N tasks are a host of
+// their own on a file system that hosts do not keep coherent: each opens for itself, and it is counted which
+// units two hosts write to and which bytes a task reads that another one wrote and had not closed or synced
+// (hosts_tally). Each test tells its counts, and fails if they are not 0.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,11 +19,11 @@
 #include <string_view>
 #include <utility>
 
-#include "comm/fiber_comm.hpp"
 #include "format/header.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/forwarding_store.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "storage/decorators/forwarding_store.hpp"
+#include "storage/decorators/shared_handles.hpp"
+#include "support/fibers/fiber_comm.hpp"
 #include "support/hosts_tally.hpp"
 
 namespace sheaf::test {
@@ -82,7 +83,8 @@ class HostsLedger {
 class TalliedFile final : public ForwardingFile {
  public:
   // `open`: how many there are.
-  TalliedFile(std::shared_ptr<File> inner, std::shared_ptr<HostsTally> tally, HostedTask who, std::shared_ptr<size_t> open)
+  TalliedFile(std::shared_ptr<File> inner, std::shared_ptr<HostsTally> tally, HostedTask who,
+              std::shared_ptr<size_t> open)
       : ForwardingFile(std::move(inner)), tally_(std::move(tally)), who_(who), open_(std::move(open)) {
     ++*open_;
     const std::lock_guard lock(ledger().mutex);
@@ -127,8 +129,9 @@ class TalliedFile final : public ForwardingFile {
 
  private:
   static HostsLedger& ledger() { return HostsLedger::of_test(); }
-  // Tasks of one host look whether a file beside the multifile is theirs and no other program's, and whether another program has
-  // completed the multifile (its pointer): they take nothing from there that a task of theirs has written.
+  // Tasks of one host look whether a file beside the multifile is theirs and no other program's, and whether
+  // another program has completed the multifile (its pointer): they take nothing from there that a task of
+  // theirs has written.
   bool only_asks_whose(int64_t bytes) const {
     return bytes <= format::pointer_size || path().find(".journal") != std::string::npos ||
            path().find(".edges") != std::string::npos;
@@ -195,9 +198,12 @@ class HostsCounter final : public ::testing::EmptyTestEventListener {
   void OnTestEnd(const ::testing::TestInfo& test) override {
     const HostsCounts found = HostsLedger::of_test().begin();
     const std::string name = std::string(test.test_suite_name()) + "." + test.name();
-    std::printf("[  HOSTS   ] %s: %lld units two hosts wrote, %lld bytes read that another task wrote (%lld of its own host)\n",
-                name.c_str(), static_cast<long long>(found.shared_units),
-                static_cast<long long>(found.foreign_bytes + found.neighbour_bytes), static_cast<long long>(found.neighbour_bytes));
+    std::printf(
+        "[  HOSTS   ] %s: %lld units two hosts wrote, %lld bytes read that another task wrote (%lld of its "
+        "own host)\n",
+        name.c_str(), static_cast<long long>(found.shared_units),
+        static_cast<long long>(found.foreign_bytes + found.neighbour_bytes),
+        static_cast<long long>(found.neighbour_bytes));
     const bool right = found.shared_units == 0 && found.foreign_bytes + found.neighbour_bytes == 0;
     if (right) return;
     for (const std::string& example : found.examples) ADD_FAILURE() << example;

@@ -1,5 +1,5 @@
-// thread_callbacks: the callbacks of the generic interface over plain pthreads, as a program might write them, and with
-// a callback that fails when it is told to.
+// thread_callbacks: the callbacks of the generic interface over plain pthreads, as a program might write
+// them, and with a callback that fails when it is told to.
 #pragma once
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct PthreadGroup {
   ~PthreadGroup() { pthread_barrier_destroy(&barrier); }
   int size;
   pthread_barrier_t barrier;
-  std::vector<void*> places;  // what each task offers
+  std::vector<void*> places;               // what each task offers
   std::vector<std::atomic<void*>> offers;  // the same, to a single other task
   std::map<int, std::shared_ptr<PthreadGroup>> made;
   std::mutex mutex;
@@ -36,7 +36,8 @@ struct PthreadGroup {
 struct PthreadEnd {
   std::shared_ptr<PthreadGroup> group;
   int rank = 0;
-  // The call of this task that returns `result`, after it has done its work; -1: none. Of one callback or of any.
+  // The call of this task that returns `result`, after it has done its work; -1: none. Of one callback or of
+  // any.
   int fail_at = -1;
   std::string fail_in = {};
   int result = 7;

@@ -18,12 +18,14 @@ inline bool has_tmpfs() {
   return ::statfs("/dev/shm", &found) == 0 && found.f_type == TMPFS_MAGIC && ::access("/dev/shm", W_OK) == 0;
 }
 
-// A tmpfs of so many bytes ("12m") in a directory of its own, while it lives. Not there where the process may not mount.
+// A tmpfs of so many bytes ("12m") in a directory of its own, while it lives. Not there where the process may
+// not mount.
 class SmallTmpfs {
  public:
   SmallTmpfs(std::string directory, const std::string& size) : directory_(std::move(directory)) {
     is_made_ = ::mkdir(directory_.c_str(), 0700) == 0;
-    is_mounted_ = is_made_ && ::mount("sheaf-test", directory_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+    is_mounted_ =
+        is_made_ && ::mount("sheaf-test", directory_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
   }
   SmallTmpfs(const SmallTmpfs&) = delete;
   SmallTmpfs& operator=(const SmallTmpfs&) = delete;

@@ -1,5 +1,5 @@
-// watched_comm: a Comm that counts the single messages between its tasks, by whether they stay within a node, and that may
-// refuse to share memory, or keep it for the next one. Groups made from it are watched as well.
+// watched_comm: a Comm that counts the single messages between its tasks, by whether they stay within a node,
+// and that may refuse to share memory, or keep it for the next one. Groups made from it are watched as well.
 #pragma once
 
 #include <map>
@@ -17,24 +17,29 @@ struct Watch {  // of one run, by all its tasks, which run in one thread
   bool shares_memory = true;
   bool keeps_memory = false;  // as groups of MPI do: the first one made of all tasks
   std::map<int64_t, std::shared_ptr<SharedMemory>> kept = {};  // by each task of the world
-  int64_t within = 0;   // messages between tasks of a node
-  int64_t between = 0;  // and of different ones
-  int64_t steps = 0;    // exchanges that rank 0 took part in
+  int64_t within = 0;                                          // messages between tasks of a node
+  int64_t between = 0;                                         // and of different ones
+  int64_t steps = 0;                                           // exchanges that rank 0 took part in
 };
 
 class WatchedComm final : public ForwardingComm {
  public:
   WatchedComm(std::unique_ptr<Comm> comm, Watch& watch, int world_rank)
-      : ForwardingComm(std::move(comm)), watch_(watch), names_(static_cast<size_t>(comm_->size())), name_(world_rank) {
+      : ForwardingComm(std::move(comm)),
+        watch_(watch),
+        names_(static_cast<size_t>(comm_->size())),
+        name_(world_rank) {
     names_[static_cast<size_t>(comm_->rank())] = world_rank;
     comm_->all_max(names_);
   }
 
-  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing, std::vector<Incoming> incoming) override {
+  std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
+                                     std::vector<Incoming> incoming) override {
     if (name_ == 0) ++watch_.steps;
     for (const Outgoing& message : outgoing) {
       const auto node_of = [&](int64_t task) { return task / watch_.ranks_per_node; };
-      ++(node_of(names_[static_cast<size_t>(message.peer)]) == node_of(name_) ? watch_.within : watch_.between);
+      ++(node_of(names_[static_cast<size_t>(message.peer)]) == node_of(name_) ? watch_.within
+                                                                              : watch_.between);
     }
     return comm_->exchange(std::move(outgoing), std::move(incoming));
   }

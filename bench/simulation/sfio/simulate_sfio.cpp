@@ -1,6 +1,6 @@
 // sheaf_simulate_sfio WHAT --network ethernet|tnet [OPTION VALUE]...: the measurements of the SFIO paper on a
 // modelled Swiss-T1, in virtual time: the real client and listener code over a modelled network
-// (comm/fiber_messages.hpp). Prints one JSON object.
+// (support/fibers/fiber_messages.hpp). Prints one JSON object.
 //
 //   network          half of the nodes send to the other half, all to all
 //   write, read      every node computes and serves; each compute task moves a range of its own over all
@@ -28,15 +28,15 @@
 #include <vector>
 
 #include "bench_common.hpp"
-#include "comm/fiber_comm.hpp"
-#include "comm/fiber_messages.hpp"
-#include "storage/forwarding_file.hpp"
-#include "storage/memory_store.hpp"
-#include "stripedfile/collective.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
-#include "stripedfile/session.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "stripedfile/session/collective.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
+#include "stripedfile/session/session.hpp"
 #include "stripedfile/striped_file.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/fibers/fiber_messages.hpp"
+#include "support/stores/memory_store.hpp"
 
 namespace {
 

@@ -35,16 +35,19 @@ struct Locations {
   sion_int64* blocksizes = nullptr;
 
   int find(int sid) {
-    return sion_get_locations(sid, &ntasks, &maxblocks, &globalskip, &start_of_varheader, &chunksizes, &globalranks,
-                              &blockcount, &blocksizes);
+    return sion_get_locations(sid, &ntasks, &maxblocks, &globalskip, &start_of_varheader, &chunksizes,
+                              &globalranks, &blockcount, &blocksizes);
   }
 };
 
-sion_int64 address(const void* pointer) { return static_cast<sion_int64>(reinterpret_cast<intptr_t>(pointer)); }
+sion_int64 address(const void* pointer) {
+  return static_cast<sion_int64>(reinterpret_cast<intptr_t>(pointer));
+}
 
 }  // namespace
 
-// --- open, close -----------------------------------------------------------------------------------------------------
+// --- open, close
+// -----------------------------------------------------------------------------------------------------
 
 // Reading leaves the two arrays alone: programs pass variables that are too small for them.
 SHEAF_FORTRAN void fsion_open_c_(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
@@ -61,17 +64,20 @@ SHEAF_FORTRAN void fsion_open_c_(const char* fname, const char* file_mode, int* 
 SHEAF_F77(fsion_open);
 
 SHEAF_FORTRAN void sheaf_fortran_open(const char* fname, const char* file_mode, int* ntasks, int* nfiles,
-                                      const Descriptor* chunksizes, int* fsblksize, const Descriptor* globalranks,
-                                      int* sid, int fname_length, int mode_length) {
-  fsion_open_c_(fname, file_mode, ntasks, nfiles, chunksizes->as<sion_int64>(), fsblksize, globalranks->as<int>(), sid,
-                fname_length, mode_length);
+                                      const Descriptor* chunksizes, int* fsblksize,
+                                      const Descriptor* globalranks, int* sid, int fname_length,
+                                      int mode_length) {
+  fsion_open_c_(fname, file_mode, ntasks, nfiles, chunksizes->as<sion_int64>(), fsblksize,
+                globalranks->as<int>(), sid, fname_length, mode_length);
 }
 
-SHEAF_FORTRAN void fsion_open_rank_c_(const char* fname, const char* file_mode, sion_int64* chunksize, int* fsblksize,
-                                      int* rank, int* sid, int fname_length, int mode_length) {
+SHEAF_FORTRAN void fsion_open_rank_c_(const char* fname, const char* file_mode, sion_int64* chunksize,
+                                      int* fsblksize, int* rank, int* sid, int fname_length,
+                                      int mode_length) {
   open(sid, [&] {
     std::string name = text(fname, fname_length);
-    return sion_open_rank(name.data(), text(file_mode, mode_length).c_str(), chunksize, fsblksize, rank, nullptr);
+    return sion_open_rank(name.data(), text(file_mode, mode_length).c_str(), chunksize, fsblksize, rank,
+                          nullptr);
   });
 }
 SHEAF_F77(fsion_open_rank);
@@ -79,7 +85,8 @@ SHEAF_F77(fsion_open_rank);
 SHEAF_FORTRAN void fsion_close_c_(const int* sid, int* ierr) { *ierr = sion_close(*sid); }
 SHEAF_F77(fsion_close);
 
-// --- positions -------------------------------------------------------------------------------------------------------
+// --- positions
+// -------------------------------------------------------------------------------------------------------
 
 SHEAF_FORTRAN void fsion_feof_c_(const int* sid, int* eof) { *eof = sion_feof(*sid); }
 SHEAF_F77(fsion_feof);
@@ -99,14 +106,19 @@ SHEAF_FORTRAN void fsion_flush_c_(const int* sid, int* ierr) { *ierr = sion_flus
 SHEAF_F77(fsion_flush);
 
 // Two functions in Fortran; the C functions the modules bind to are the entry points of FORTRAN 77.
-SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) { return sion_bytes_avail_in_block(*sid); }
+SHEAF_FORTRAN sion_int64 fsion_bytes_avail_in_block_(const int* sid) {
+  return sion_bytes_avail_in_block(*sid);
+}
 SHEAF_FORTRAN sion_int64 fsion_get_position_(const int* sid) { return sion_get_position(*sid); }
 SHEAF_FORTRAN void fsion_bytes_avail_in_block_c_(const int* sid, sion_int64* bytes) {
   *bytes = sion_bytes_avail_in_block(*sid);
 }
-SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) { *position = sion_get_position(*sid); }
+SHEAF_FORTRAN void fsion_get_position_c_(const int* sid, sion_int64* position) {
+  *position = sion_get_position(*sid);
+}
 
-// --- information: where the text says so, ierr is set only by a failure (-1) -----------------------------------------
+// --- information: where the text says so, ierr is set only by a failure (-1)
+// -----------------------------------------
 
 SHEAF_FORTRAN void fsion_get_chunksizes_c_(const int* sid, sion_int64* chunksizes, int* ierr) {
   Locations found;
@@ -192,7 +204,8 @@ SHEAF_FORTRAN void fsion_get_fileno_c_(const int* sid, int* filenumber) {
 }
 SHEAF_F77(fsion_get_fileno);
 
-// --- byte order; both spellings --------------------------------------------------------------------------------------
+// --- byte order; both spellings
+// --------------------------------------------------------------------------------------
 
 SHEAF_FORTRAN void fsion_get_file_endianness_c_(const int* sid, int* endianness) {
   *endianness = sion_get_file_endianness(*sid);

@@ -1,8 +1,9 @@
 // api/fortran/fsion: how the C side of the Fortran interfaces is named and called.
 //
-// Every routine is one C function fsion_NAME_c_, which the modules bind to; the entry point of FORTRAN 77 programs,
-// fsion_NAME_, is a second name of it. Arguments come by reference, lengths of strings by value at the end, where
-// compilers put them. The functions only translate: checks, messages and return values are those of the C interface.
+// Every routine is one C function fsion_NAME_c_, which the modules bind to; the entry point of FORTRAN 77
+// programs, fsion_NAME_, is a second name of it. Arguments come by reference, lengths of strings by value at
+// the end, where compilers put them. The functions only translate: checks, messages and return values are
+// those of the C interface.
 #pragma once
 
 #include <algorithm>
@@ -24,20 +25,20 @@
 #define SHEAF_F77(name) SHEAF_ALIAS(name##_, name##_c_)
 
 // Gives a function with a data argument its names in FORTRAN 77, one for each type of the data.
-#define SHEAF_F77_TYPES(name, target)         \
-  SHEAF_ALIAS(name##_, target);               \
-  SHEAF_ALIAS(name##_integer_, target);       \
-  SHEAF_ALIAS(name##_character_, target);     \
-  SHEAF_ALIAS(name##_real_, target);          \
-  SHEAF_ALIAS(name##_double_, target);        \
-  SHEAF_ALIAS(name##_complex_, target);       \
+#define SHEAF_F77_TYPES(name, target)     \
+  SHEAF_ALIAS(name##_, target);           \
+  SHEAF_ALIAS(name##_integer_, target);   \
+  SHEAF_ALIAS(name##_character_, target); \
+  SHEAF_ALIAS(name##_real_, target);      \
+  SHEAF_ALIAS(name##_double_, target);    \
+  SHEAF_ALIAS(name##_complex_, target);   \
   SHEAF_ALIAS(name##_logical_, target)
 #define SHEAF_F77_TYPED(name) SHEAF_F77_TYPES(name, name##_c_)
 
 namespace sheaf::fortran {
 
-// An array argument of the modules, of any shape, or its first element. The address is the first member of every
-// descriptor (Fortran 2018, 18.5.3); type and shape are not used.
+// An array argument of the modules, of any shape, or its first element. The address is the first member of
+// every descriptor (Fortran 2018, 18.5.3); type and shape are not used.
 struct Descriptor {
   void* address;
   template <class T>
@@ -62,14 +63,15 @@ void open(int* sid, Body&& body) {
   }
 }
 
-// A string that the program passed, with the length of its variable in characters. Without characters: not wanted.
+// A string that the program passed, with the length of its variable in characters. Without characters: not
+// wanted.
 struct Variable {
   char* characters = nullptr;
   int length = 0;
 };
 
-// Runs a parallel open, call(char** physical_name). If it succeeds newfname becomes the name of the physical file, cut or
-// filled with blanks to its length.
+// Runs a parallel open, call(char** physical_name). If it succeeds newfname becomes the name of the physical
+// file, cut or filled with blanks to its length.
 template <class Call>
 void paropen(int* sid, Variable newfname, Call&& call) {
   open(sid, [&] {

@@ -1,5 +1,5 @@
-// Collective reading and writing for Fortran. A count below one is no data, but the call is still made: all tasks have
-// to take part.
+// Collective reading and writing for Fortran. A count below one is no data, but the call is still made: all
+// tasks have to take part.
 #include <algorithm>
 
 #include "api/fortran/fsion.hpp"
@@ -13,8 +13,8 @@ size_t count(sion_int64 n) { return static_cast<size_t>(std::max<sion_int64>(n, 
 
 }  // namespace
 
-SHEAF_FORTRAN void fsion_coll_fwrite_mpi_c_(const void* data, const sion_int64* size, const sion_int64* nitems,
-                                            const int* sid, sion_int64* rc) {
+SHEAF_FORTRAN void fsion_coll_fwrite_mpi_c_(const void* data, const sion_int64* size,
+                                            const sion_int64* nitems, const int* sid, sion_int64* rc) {
   *rc = static_cast<sion_int64>(sion_coll_fwrite(data, count(*size), count(*nitems), *sid));
 }
 SHEAF_F77_TYPED(fsion_coll_fwrite_mpi);
@@ -25,12 +25,12 @@ SHEAF_FORTRAN void fsion_coll_fread_mpi_c_(void* data, const sion_int64* size, c
 }
 SHEAF_F77_TYPED(fsion_coll_fread_mpi);
 
-SHEAF_FORTRAN void sheaf_fortran_coll_write(const Descriptor* data, const sion_int64* size, const sion_int64* nitems,
-                                            const int* sid, sion_int64* rc) {
+SHEAF_FORTRAN void sheaf_fortran_coll_write(const Descriptor* data, const sion_int64* size,
+                                            const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_coll_fwrite_mpi_c_(data->address, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_coll_read(const Descriptor* data, const sion_int64* size, const sion_int64* nitems,
-                                           const int* sid, sion_int64* rc) {
+SHEAF_FORTRAN void sheaf_fortran_coll_read(const Descriptor* data, const sion_int64* size,
+                                           const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_coll_fread_mpi_c_(data->address, size, nitems, sid, rc);
 }

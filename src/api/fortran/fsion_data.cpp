@@ -1,5 +1,5 @@
-// Data of any type for Fortran: written, read, swapped. The FORTRAN 77 entry points take the address of the data, under
-// one name per type; the modules pass a descriptor. What counts is size and nitems.
+// Data of any type for Fortran: written, read, swapped. The FORTRAN 77 entry points take the address of the
+// data, under one name per type; the modules pass a descriptor. What counts is size and nitems.
 #include "api/fortran/fsion.hpp"
 #include "sion.h"
 
@@ -7,7 +7,8 @@ using namespace sheaf::fortran;
 
 namespace {
 
-// A negative count is no request. The result is set once, at the end: programs name one variable for it and for an argument.
+// A negative count is no request. The result is set once, at the end: programs name one variable for it and
+// for an argument.
 template <class Transfer>
 void transfer(const sion_int64* size, const sion_int64* nitems, sion_int64* rc, Transfer&& move) {
   const bool moves = *size > 0 && *nitems > 0;
@@ -16,9 +17,10 @@ void transfer(const sion_int64* size, const sion_int64* nitems, sion_int64* rc, 
 
 }  // namespace
 
-SHEAF_FORTRAN void fsion_write_c_(const void* data, const sion_int64* size, const sion_int64* nitems, const int* sid,
-                                  sion_int64* rc) {
-  transfer(size, nitems, rc, [&](size_t bytes, size_t items) { return sion_fwrite(data, bytes, items, *sid); });
+SHEAF_FORTRAN void fsion_write_c_(const void* data, const sion_int64* size, const sion_int64* nitems,
+                                  const int* sid, sion_int64* rc) {
+  transfer(size, nitems, rc,
+           [&](size_t bytes, size_t items) { return sion_fwrite(data, bytes, items, *sid); });
 }
 SHEAF_F77_TYPED(fsion_write);
 SHEAF_ALIAS(fsion_fwrite_c_, fsion_write_c_);
@@ -26,25 +28,27 @@ SHEAF_F77_TYPES(fsion_fwrite, fsion_write_c_);
 
 SHEAF_FORTRAN void fsion_read_c_(void* data, const sion_int64* size, const sion_int64* nitems, const int* sid,
                                  sion_int64* rc) {
-  transfer(size, nitems, rc, [&](size_t bytes, size_t items) { return sion_fread(data, bytes, items, *sid); });
+  transfer(size, nitems, rc,
+           [&](size_t bytes, size_t items) { return sion_fread(data, bytes, items, *sid); });
 }
 SHEAF_F77_TYPED(fsion_read);
 SHEAF_ALIAS(fsion_fread_c_, fsion_read_c_);
 SHEAF_F77_TYPES(fsion_fread, fsion_read_c_);
 
 // The last argument is never set, as in the original: FORTRAN 77 programs pass what they like there.
-SHEAF_FORTRAN void fsion_swap_c_(void* target, void* source, const int* size, const int* n, const int* do_swap, int*) {
+SHEAF_FORTRAN void fsion_swap_c_(void* target, void* source, const int* size, const int* n,
+                                 const int* do_swap, int*) {
   sion_swap(target, source, *size, *n, *do_swap);
 }
 SHEAF_F77(fsion_swap);
 
-SHEAF_FORTRAN void sheaf_fortran_write(const Descriptor* data, const sion_int64* size, const sion_int64* nitems,
-                                       const int* sid, sion_int64* rc) {
+SHEAF_FORTRAN void sheaf_fortran_write(const Descriptor* data, const sion_int64* size,
+                                       const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_write_c_(data->address, size, nitems, sid, rc);
 }
 
-SHEAF_FORTRAN void sheaf_fortran_read(const Descriptor* data, const sion_int64* size, const sion_int64* nitems,
-                                      const int* sid, sion_int64* rc) {
+SHEAF_FORTRAN void sheaf_fortran_read(const Descriptor* data, const sion_int64* size,
+                                      const sion_int64* nitems, const int* sid, sion_int64* rc) {
   fsion_read_c_(data->address, size, nitems, sid, rc);
 }
 

@@ -8,8 +8,8 @@ SHEAF_FORTRAN void sheaf_fortran_paropen_omp(const char* fname, const char* file
                                              int* fsblksize, int* globalrank, char* newfname, int* sid,
                                              int fname_length, int mode_length, int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
-    return sion_paropen_omp(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), chunksize,
-                            fsblksize, globalrank, nullptr, physical);
+    return sion_paropen_omp(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(),
+                            chunksize, fsblksize, globalrank, nullptr, physical);
   });
 }
 

@@ -19,22 +19,25 @@ MPI_Comm communicator(MPI_Fint handle) {
 }  // namespace
 
 SHEAF_FORTRAN void sheaf_fortran_paropen_ompi(const char* fname, const char* file_mode, int* nfiles,
-                                              const MPI_Fint* fgcomm, const MPI_Fint* flcomm, sion_int64* chunksize,
-                                              int* fsblksize, int* globalrank, char* newfname, int* sid,
-                                              int fname_length, int mode_length, int newfname_length) {
+                                              const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
+                                              sion_int64* chunksize, int* fsblksize, int* globalrank,
+                                              char* newfname, int* sid, int fname_length, int mode_length,
+                                              int newfname_length) {
   paropen(sid, {newfname, newfname_length}, [&](char** physical) {
     const MPI_Comm local = communicator(*flcomm);
     return sion_paropen_ompi(text(fname, fname_length).c_str(), text(file_mode, mode_length).c_str(), nfiles,
-                             communicator(*fgcomm), &local, chunksize, fsblksize, globalrank, nullptr, physical);
+                             communicator(*fgcomm), &local, chunksize, fsblksize, globalrank, nullptr,
+                             physical);
   });
 }
 
 // Leaves newfname alone: FORTRAN 77 programs may pass a constant.
-SHEAF_FORTRAN void fsion_paropen_ompi_c_(const char* fname, const char* file_mode, int* nfiles, const MPI_Fint* fgcomm,
-                                         const MPI_Fint* flcomm, sion_int64* chunksizes, int* fsblksize,
-                                         int* globalranks, char*, int* sid, int fname_length, int mode_length, int) {
-  sheaf_fortran_paropen_ompi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalranks, nullptr,
-                             sid, fname_length, mode_length, 0);
+SHEAF_FORTRAN void fsion_paropen_ompi_c_(const char* fname, const char* file_mode, int* nfiles,
+                                         const MPI_Fint* fgcomm, const MPI_Fint* flcomm,
+                                         sion_int64* chunksizes, int* fsblksize, int* globalranks, char*,
+                                         int* sid, int fname_length, int mode_length, int) {
+  sheaf_fortran_paropen_ompi(fname, file_mode, nfiles, fgcomm, flcomm, chunksizes, fsblksize, globalranks,
+                             nullptr, sid, fname_length, mode_length, 0);
 }
 SHEAF_F77(fsion_paropen_ompi);
 SHEAF_ALIAS(fsion_paropen_multi_ompi_c_, fsion_paropen_ompi_c_);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "api/mpiio/errors.hpp"
-#include "api/mpiio/requests.hpp"
+#include "api/mpiio/requests/requests.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::mpiio {
@@ -16,11 +16,15 @@ constexpr int64_t worth_a_thread = 1 << 20;
 // Takes the place of the transfer in the view's stream; the pointer, if one is meant, moves on.
 int64_t claim(OpenFile& file, const Call& call, int64_t bytes) {
   if (call.pointer != Pointer::shared && (file.amode & MPI_MODE_SEQUENTIAL) != 0)
-    throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION, "files opened with MPI_MODE_SEQUENTIAL are accessed by the shared pointer");
+    throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "files opened with MPI_MODE_SEQUENTIAL are accessed by the shared pointer");
   switch (call.pointer) {
-    case Pointer::individual: return file.file->claim_individual(bytes);
-    case Pointer::shared: return file.file->claim_shared(bytes);
-    case Pointer::none: break;
+    case Pointer::individual:
+      return file.file->claim_individual(bytes);
+    case Pointer::shared:
+      return file.file->claim_shared(bytes);
+    case Pointer::none:
+      break;
   }
   if (call.offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
   return must_fit(checked_mul(call.offset, file.etype_size()), "an offset");
@@ -86,15 +90,18 @@ int start_one(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
     const bool threads = file.later != nullptr;
     const auto transfer = prepare(file, call, buffer, threads);
     Worker* const worker = threads && transfer->bytes() >= worth_a_thread ? &independent_worker() : nullptr;
-    *request = start_request(call.name, worker, [transfer, kept = find_file(handle)] { return transfer->alone(); });
+    *request =
+        start_request(call.name, worker, [transfer, kept = find_file(handle)] { return transfer->alone(); });
   });
 }
 
 int access_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Status* status) {
-  return on_file(call.name, handle, [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
+  return on_file(call.name, handle,
+                 [&](OpenFile& file) { set_status(status, carry_out(file, call, buffer)); });
 }
 
-// Without threads that may talk to other tasks, each task does its part alone: no call may wait for others here.
+// Without threads that may talk to other tasks, each task does its part alone: no call may wait for others
+// here.
 int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Request* request) {
   return on_file(call.name, handle, [&](OpenFile& file) {
     *request = MPI_REQUEST_NULL;
@@ -106,7 +113,8 @@ int start_all(const Call& call, MPI_File handle, const Buffer& buffer, MPI_Reque
     if (!file.worker) file.worker = std::make_unique<Worker>();
     try {
       const auto transfer = prepare(file, call, buffer, true);
-      *request = start_request(call.name, file.worker.get(), [&file, transfer] { return transfer->together(*file.later); });
+      *request = start_request(call.name, file.worker.get(),
+                               [&file, transfer] { return transfer->together(*file.later); });
     } catch (...) {
       file.worker->add([&file, way = call.way, problem = std::current_exception()] {
         try {

@@ -1,5 +1,5 @@
-// api/mpiio/access: the kinds of data access of MPI-IO (MPI 3.1, section 13.4), each once for reading and writing and for all
-// types of counts. They return what the entry points return.
+// api/mpiio/access: the kinds of data access of MPI-IO (MPI 3.1, section 13.4), each once for reading and
+// writing and for all types of counts. They return what the entry points return.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,5 @@
-// The entry points of data access: MPI_File_read, MPI_File_write and their families, with ordinary and large counts.
+// The entry points of data access: MPI_File_read, MPI_File_write and their families, with ordinary and large
+// counts.
 #include "api/mpiio/access.hpp"
 #include "api/mpiio/entry.hpp"
 
@@ -10,49 +11,56 @@ void* plain(const void* address) { return const_cast<void*>(address); }
 
 }  // namespace
 
-// What reads and writes have in common. `C`: the suffix of large counts, or nothing; `Memory`: void or const void.
-#define SHEAF_DATA_ACCESS(Verb, way, Memory, Number, C)                                                                  \
-  int PMPI_File_##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {          \
-    return access_one({"MPI_File_" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, s);                        \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {      \
-    return access_all({"MPI_File_" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, s);                    \
-  }                                                                                                                      \
-  int PMPI_File_i##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {        \
-    return start_one({"MPI_File_i" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, r);                        \
-  }                                                                                                                      \
-  int PMPI_File_i##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {    \
-    return start_all({"MPI_File_i" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, r);                    \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                              \
-    return access_one({"MPI_File_" #Verb, way}, f, {plain(b), n, t}, s);                                                 \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_all##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                        \
-    return access_all({"MPI_File_" #Verb "_all", way}, f, {plain(b), n, t}, s);                                          \
-  }                                                                                                                      \
-  int PMPI_File_i##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {                            \
-    return start_one({"MPI_File_i" #Verb, way}, f, {plain(b), n, t}, r);                                                 \
-  }                                                                                                                      \
-  int PMPI_File_i##Verb##_all##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {                      \
-    return start_all({"MPI_File_i" #Verb "_all", way}, f, {plain(b), n, t}, r);                                          \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                     \
-    return access_one({"MPI_File_" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, s);                      \
-  }                                                                                                                      \
-  int PMPI_File_i##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {                   \
-    return start_one({"MPI_File_i" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, r);                      \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_ordered##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                    \
-    return access_all({"MPI_File_" #Verb "_ordered", way, Pointer::shared}, f, {plain(b), n, t}, s);                     \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_at_all_begin##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t) {               \
-    return begin_all({"MPI_File_" #Verb "_at_all_begin", way, Pointer::none, at}, f, {plain(b), n, t}, #Verb "_at_all"); \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_all_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {                                 \
-    return begin_all({"MPI_File_" #Verb "_all_begin", way}, f, {plain(b), n, t}, #Verb "_all");                          \
-  }                                                                                                                      \
-  int PMPI_File_##Verb##_ordered_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {                             \
-    return begin_all({"MPI_File_" #Verb "_ordered_begin", way, Pointer::shared}, f, {plain(b), n, t}, #Verb "_ordered"); \
+// What reads and writes have in common. `C`: the suffix of large counts, or nothing; `Memory`: void or const
+// void.
+#define SHEAF_DATA_ACCESS(Verb, way, Memory, Number, C)                                                    \
+  int PMPI_File_##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,             \
+                               MPI_Status* s) {                                                            \
+    return access_one({"MPI_File_" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, s);          \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,         \
+                                   MPI_Status* s) {                                                        \
+    return access_all({"MPI_File_" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, s);      \
+  }                                                                                                        \
+  int PMPI_File_i##Verb##_at##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,            \
+                                MPI_Request* r) {                                                          \
+    return start_one({"MPI_File_i" #Verb "_at", way, Pointer::none, at}, f, {plain(b), n, t}, r);          \
+  }                                                                                                        \
+  int PMPI_File_i##Verb##_at_all##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t,        \
+                                    MPI_Request* r) {                                                      \
+    return start_all({"MPI_File_i" #Verb "_at_all", way, Pointer::none, at}, f, {plain(b), n, t}, r);      \
+  }                                                                                                        \
+  int PMPI_File_##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {                \
+    return access_one({"MPI_File_" #Verb, way}, f, {plain(b), n, t}, s);                                   \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_all##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {          \
+    return access_all({"MPI_File_" #Verb "_all", way}, f, {plain(b), n, t}, s);                            \
+  }                                                                                                        \
+  int PMPI_File_i##Verb##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {              \
+    return start_one({"MPI_File_i" #Verb, way}, f, {plain(b), n, t}, r);                                   \
+  }                                                                                                        \
+  int PMPI_File_i##Verb##_all##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {        \
+    return start_all({"MPI_File_i" #Verb "_all", way}, f, {plain(b), n, t}, r);                            \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {       \
+    return access_one({"MPI_File_" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, s);        \
+  }                                                                                                        \
+  int PMPI_File_i##Verb##_shared##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Request* r) {     \
+    return start_one({"MPI_File_i" #Verb "_shared", way, Pointer::shared}, f, {plain(b), n, t}, r);        \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_ordered##C(MPI_File f, Memory* b, Number n, MPI_Datatype t, MPI_Status* s) {      \
+    return access_all({"MPI_File_" #Verb "_ordered", way, Pointer::shared}, f, {plain(b), n, t}, s);       \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_at_all_begin##C(MPI_File f, MPI_Offset at, Memory* b, Number n, MPI_Datatype t) { \
+    return begin_all({"MPI_File_" #Verb "_at_all_begin", way, Pointer::none, at}, f, {plain(b), n, t},     \
+                     #Verb "_at_all");                                                                     \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_all_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {                   \
+    return begin_all({"MPI_File_" #Verb "_all_begin", way}, f, {plain(b), n, t}, #Verb "_all");            \
+  }                                                                                                        \
+  int PMPI_File_##Verb##_ordered_begin##C(MPI_File f, Memory* b, Number n, MPI_Datatype t) {               \
+    return begin_all({"MPI_File_" #Verb "_ordered_begin", way, Pointer::shared}, f, {plain(b), n, t},      \
+                     #Verb "_ordered");                                                                    \
   }
 
 #define SHEAF_SPLIT_END(Verb, Memory, family)                                      \

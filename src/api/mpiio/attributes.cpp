@@ -8,7 +8,8 @@ using namespace sheaf::mpiio;
 namespace {
 
 void check_size(OpenFile& file, MPI_Offset size) {
-  if ((file.amode & MPI_MODE_RDONLY) != 0) throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
+  if ((file.amode & MPI_MODE_RDONLY) != 0)
+    throw MpiError(MPI_ERR_READ_ONLY, "the file is open for reading only");
   if (size < 0) throw MpiError(MPI_ERR_ARG, "the size of a file is negative");
 }
 

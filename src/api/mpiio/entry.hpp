@@ -1,10 +1,11 @@
 // api/mpiio/entry: how the entry points of the MPI-IO drop-in are made.
 //
-// Every function is here under its PMPI_ name alone, for the library of entry points (front/front.c), which programs call under
-// both names. The room itself calls MPI only by PMPI_ names, so that tools do not count its calls as the program's.
+// Every function is here under its PMPI_ name alone, for the library of entry points (front/front.c), which
+// programs call under both names. The room itself calls MPI only by PMPI_ names, so that tools do not count
+// its calls as the program's.
 //
-// The MPI library of the program may be another one than that whose mpi.h is read here, with the same binary interface: what only
-// some of them have is asked for by name when it is needed.
+// The MPI library of the program may be another one than that whose mpi.h is read here, with the same binary
+// interface: what only some of them have is asked for by name when it is needed.
 #pragma once
 
 #include <mpi.h>
@@ -19,8 +20,8 @@ namespace sheaf::mpiio {
 
 // The function of the program's MPI library that has this name, or null.
 void* find_function(const char* pmpi_name);
-// The same; throws Error unsupported if there is none. For the few things that the library's own file handles must do
-// (errhandlers.hpp).
+// The same; throws Error unsupported if there is none. For the few things that the library's own file handles
+// must do (errhandlers.hpp).
 void* real_function(const char* pmpi_name);
 
 template <class Function>

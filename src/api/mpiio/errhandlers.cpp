@@ -22,8 +22,8 @@ class AtShadow {
   ~AtShadow() { at_shadow = false; }
 };
 
-// Functions of handlers that the program has made in C, by handle, and how often it will free the handle. What is known of
-// it ends then: one made later may get the same place.
+// Functions of handlers that the program has made in C, by handle, and how often it will free the handle.
+// What is known of it ends then: one made later may get the same place.
 struct Known {
   struct Made {
     MPI_File_errhandler_function* function;
@@ -56,8 +56,8 @@ void drop_use(MPI_Errhandler handler) {
   if (found != known().handlers.end() && --found->second.uses == 0) known().handlers.erase(found);
 }
 
-// Of MPI 4. MPICH 4.0 takes it nowhere, so nobody counts who has it. Open MPI has an object for it since version 5, which an engine
-// that any version may load does not name as needed.
+// Of MPI 4. MPICH 4.0 takes it nowhere, so nobody counts who has it. Open MPI has an object for it since
+// version 5, which an engine that any version may load does not name as needed.
 bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 #ifdef OPEN_MPI
   static void* const own = find_function("ompi_mpi_errors_abort");
@@ -94,8 +94,8 @@ class HandlerOfSelf {
   MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
 };
 
-// One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out itself, which it
-// does for any object.
+// One of MPI's own handlers, to be freed by the caller: the library counts its users, so it must hand it out
+// itself, which it does for any object.
 int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   if (is_abort(own)) {
     *handler = own;
@@ -109,7 +109,8 @@ int borrow(MPI_Errhandler own, MPI_Errhandler* handler) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   SHEAF_REAL(Error_string)(code, text, &length);
-  std::fprintf(stderr, "sheaf mpiio: fatal error on a file (MPI_ERRORS_ARE_FATAL): %s%s%s\n", text, *what ? ": " : "", what);
+  std::fprintf(stderr, "sheaf mpiio: fatal error on a file (MPI_ERRORS_ARE_FATAL): %s%s%s\n", text,
+               *what ? ": " : "", what);
   PMPI_Abort(MPI_COMM_WORLD, code);
   std::abort();
 }
@@ -173,10 +174,16 @@ int Errhandling::get(MPI_Errhandler* handler) const {
 
 int Errhandling::call(MPI_File handle, int code, const char* what) const {
   switch (kind_) {
-    case Kind::returns: break;
-    case Kind::fatal: die(code, what);
-    case Kind::function: function_(&handle, &code); break;
-    case Kind::foreign: SHEAF_REAL(File_call_errhandler)(shadow_, code); break;
+    case Kind::returns:
+      break;
+    case Kind::fatal:
+      die(code, what);
+    case Kind::function:
+      function_(&handle, &code);
+      break;
+    case Kind::foreign:
+      SHEAF_REAL(File_call_errhandler)(shadow_, code);
+      break;
   }
   return code;
 }

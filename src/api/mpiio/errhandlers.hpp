@@ -1,10 +1,10 @@
 // api/mpiio/errhandlers: the error handler of a file.
 //
 // The handlers of MPI itself are played here. One that the program made in C is a function we have seen in
-// MPI_File_create_errhandler and call with our handle. A handler that came another way (Open MPI's Fortran makes them
-// without passing through C) can only be called by the MPI library on a file of its own: its shadow, a file of the library
-// on no data, which also keeps handlers alive that the program has freed. One per Errhandling at most, and none before a
-// handler of the program is set.
+// MPI_File_create_errhandler and call with our handle. A handler that came another way (Open MPI's Fortran
+// makes them without passing through C) can only be called by the MPI library on a file of its own: its
+// shadow, a file of the library on no data, which also keeps handlers alive that the program has freed. One
+// per Errhandling at most, and none before a handler of the program is set.
 #pragma once
 
 #include <mpi.h>
@@ -26,8 +26,9 @@ class Errhandling {
   // A handle that the caller frees.
   int get(MPI_Errhandler* handler) const;
 
-  // Does what the handler is for. `handle`: what the handler gets. `what`: for the message of a fatal error. Returns the code that
-  // the handler leaves behind, which the failing call returns; handlers made in Fortran get a copy.
+  // Does what the handler is for. `handle`: what the handler gets. `what`: for the message of a fatal error.
+  // Returns the code that the handler leaves behind, which the failing call returns; handlers made in Fortran
+  // get a copy.
   int call(MPI_File handle, int code, const char* what) const;
 
   // Takes the handler of `other` for `file`.

@@ -16,21 +16,30 @@ thread_local int message_class = MPI_SUCCESS;  // what the call of `message` ret
 
 int class_of_errno(int number, int otherwise) {
   switch (number) {
-    case ENOENT: return MPI_ERR_NO_SUCH_FILE;
-    case EEXIST: return MPI_ERR_FILE_EXISTS;
+    case ENOENT:
+      return MPI_ERR_NO_SUCH_FILE;
+    case EEXIST:
+      return MPI_ERR_FILE_EXISTS;
     case EACCES:
-    case EPERM: return MPI_ERR_ACCESS;
-    case EROFS: return MPI_ERR_READ_ONLY;
-    case ENOSPC: return MPI_ERR_NO_SPACE;
-    case EDQUOT: return MPI_ERR_QUOTA;
+    case EPERM:
+      return MPI_ERR_ACCESS;
+    case EROFS:
+      return MPI_ERR_READ_ONLY;
+    case ENOSPC:
+      return MPI_ERR_NO_SPACE;
+    case EDQUOT:
+      return MPI_ERR_QUOTA;
     case ENAMETOOLONG:
     case ENOTDIR:
     case EISDIR:
     case ESPIPE:
-    case ELOOP: return MPI_ERR_BAD_FILE;
+    case ELOOP:
+      return MPI_ERR_BAD_FILE;
     case EBUSY:
-    case ETXTBSY: return MPI_ERR_FILE_IN_USE;
-    default: return otherwise;
+    case ETXTBSY:
+      return MPI_ERR_FILE_IN_USE;
+    default:
+      return otherwise;
   }
 }
 
@@ -39,15 +48,24 @@ int class_of_errno(int number, int otherwise) {
 int class_of(const Error& error) {
   if (const auto* const named = dynamic_cast<const MpiError*>(&error)) return named->mpi_class();
   switch (error.code()) {
-    case Code::ok: return MPI_SUCCESS;
-    case Code::invalid_argument: return class_of_errno(error.errno_value(), MPI_ERR_ARG);
-    case Code::wrong_mode: return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
-    case Code::not_found: return class_of_errno(error.errno_value(), MPI_ERR_NO_SUCH_FILE);
-    case Code::permission: return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
-    case Code::no_space: return class_of_errno(error.errno_value(), MPI_ERR_NO_SPACE);
-    case Code::unsupported: return MPI_ERR_UNSUPPORTED_OPERATION;
-    case Code::mismatch: return MPI_ERR_NOT_SAME;
-    default: return class_of_errno(error.errno_value(), MPI_ERR_IO);
+    case Code::ok:
+      return MPI_SUCCESS;
+    case Code::invalid_argument:
+      return class_of_errno(error.errno_value(), MPI_ERR_ARG);
+    case Code::wrong_mode:
+      return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
+    case Code::not_found:
+      return class_of_errno(error.errno_value(), MPI_ERR_NO_SUCH_FILE);
+    case Code::permission:
+      return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
+    case Code::no_space:
+      return class_of_errno(error.errno_value(), MPI_ERR_NO_SPACE);
+    case Code::unsupported:
+      return MPI_ERR_UNSUPPORTED_OPERATION;
+    case Code::mismatch:
+      return MPI_ERR_NOT_SAME;
+    default:
+      return class_of_errno(error.errno_value(), MPI_ERR_IO);
   }
 }
 
@@ -72,7 +90,8 @@ int class_of_current(const char* function) {
 }
 
 void print_warnings(const char* function) {
-  for (const std::string& text : take_warnings()) std::fprintf(stderr, "sheaf: %s: %s\n", function, printable(text).c_str());
+  for (const std::string& text : take_warnings())
+    std::fprintf(stderr, "sheaf: %s: %s\n", function, printable(text).c_str());
 }
 
 const char* last_message() { return message.c_str(); }
@@ -81,8 +100,9 @@ const char* last_message() { return message.c_str(); }
 
 using namespace sheaf::mpiio;
 
-// The library's text, and behind it what this thread's last failing call on a file has to say, if that is the code asked for. In
-// brackets, since the returned codes are classes: the same code may have come from elsewhere since.
+// The library's text, and behind it what this thread's last failing call on a file has to say, if that is the
+// code asked for. In brackets, since the returned codes are classes: the same code may have come from
+// elsewhere since.
 extern "C" int PMPI_Error_string(int code, char* text, int* length) {
   const int result = SHEAF_REAL(Error_string)(code, text, length);
   if (result != MPI_SUCCESS || code != message_class || code == MPI_SUCCESS || message.empty()) return result;

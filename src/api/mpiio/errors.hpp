@@ -1,6 +1,7 @@
-// api/mpiio/errors: how an error leaves the library through the MPI-IO interface: as the error class that the standard names
-// (MPI 3.1, section 13.7), after the error handler of the file has been called. The class is the returned code. The message
-// is kept per thread, told by MPI_Error_string for the code that was returned last, and printed if the environment has SHEAF_MPIIO_ERRORS=1. Nothing is thrown across the border.
+// api/mpiio/errors: how an error leaves the library through the MPI-IO interface: as the error class that the
+// standard names (MPI 3.1, section 13.7), after the error handler of the file has been called. The class is
+// the returned code. The message is kept per thread, told by MPI_Error_string for the code that was returned
+// last, and printed if the environment has SHEAF_MPIIO_ERRORS=1. Nothing is thrown across the border.
 #pragma once
 
 #include <mpi.h>
@@ -17,7 +18,8 @@ namespace sheaf::mpiio {
 // An error whose class the standard names.
 class MpiError : public Error {
  public:
-  MpiError(int mpi_class, std::string what) : Error(Code::invalid_argument, std::move(what)), class_(mpi_class) {}
+  MpiError(int mpi_class, std::string what)
+      : Error(Code::invalid_argument, std::move(what)), class_(mpi_class) {}
   int mpi_class() const { return class_; }
 
  private:

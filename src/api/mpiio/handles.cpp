@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "api/mpiio/datatypes.hpp"
 #include "api/mpiio/entry.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 #include "sharedfile/lane.hpp"
 
 namespace sheaf::mpiio {

@@ -1,8 +1,8 @@
 // api/mpiio/handles: the files that are open, by the handles that C and Fortran have for them.
 //
 // A handle in C is the address of the OpenFile, looked up and never trusted. Fortran's numbers are ours from
-// first_fortran_handle on, so that they do not meet those that the MPI library gives to shadows (errhandlers.hpp); the
-// handle of a shadow stands for the file that it belongs to.
+// first_fortran_handle on, so that they do not meet those that the MPI library gives to shadows
+// (errhandlers.hpp); the handle of a shadow stands for the file that it belongs to.
 #pragma once
 
 #include <mpi.h>
@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "api/mpiio/datarep.hpp"
 #include "api/mpiio/errhandlers.hpp"
-#include "api/mpiio/worker.hpp"
+#include "api/mpiio/requests/worker.hpp"
+#include "api/mpiio/types/datarep.hpp"
 #include "sharedfile/shared_file.hpp"
 
 namespace sheaf::mpiio {
@@ -47,7 +47,8 @@ struct ProgramView {
   bool empty = false;                      // the file type has no data: nothing can be transferred
 };
 
-// A split collective call between begin and end: the name of its family ("read_all", ...) and what it has transferred.
+// A split collective call between begin and end: the name of its family ("read_all", ...) and what it has
+// transferred.
 struct SplitCall {
   std::string_view family;
   int64_t bytes = 0;
@@ -65,8 +66,10 @@ struct OpenFile {
 
   std::shared_ptr<Store> store;  // of the file, until it goes
   std::unique_ptr<SharedFile> file;
-  std::unique_ptr<Lane> later;      // for nonblocking collectives; null if the program's MPI has no threads for them
-  std::unique_ptr<Worker> worker;   // carries them out; made at the first. Destroyed before the lane and the file
+  std::unique_ptr<Lane>
+      later;  // for nonblocking collectives; null if the program's MPI has no threads for them
+  std::unique_ptr<Worker>
+      worker;  // carries them out; made at the first. Destroyed before the lane and the file
   MPI_Group group = MPI_GROUP_NULL;
   int amode = 0;
   Errhandling errors;

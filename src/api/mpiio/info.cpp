@@ -21,7 +21,8 @@ void take_hints(MPI_Info info, Hints& hints, bool tells) {
     std::vector<char> value(static_cast<size_t>(length) + 1);
     PMPI_Info_get(info, key, length, value.data(), &found);
     if (!found || hints.set(key, value.data())) continue;
-    if (const char* const expected = tells ? Hints::expected(key) : nullptr) tell_not_understood(key, value.data(), expected);
+    if (const char* const expected = tells ? Hints::expected(key) : nullptr)
+      tell_not_understood(key, value.data(), expected);
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace sheaf::mpiio {
 
-// Takes over the hints of `info` that are understood; MPI_INFO_NULL has none. `tells`: leaves a warning of values that are not, as one
-// task does. Local.
+// Takes over the hints of `info` that are understood; MPI_INFO_NULL has none. `tells`: leaves a warning of
+// values that are not, as one task does. Local.
 void take_hints(MPI_Info info, Hints& hints, bool tells);
 
 // A new info object, the caller's, with all hints in use. Local.

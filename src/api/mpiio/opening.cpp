@@ -5,9 +5,9 @@
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
 #include "api/mpiio/info.hpp"
-#include "api/mpiio/requests.hpp"
+#include "api/mpiio/requests/requests.hpp"
 #include "api/mpiio/striped.hpp"
-#include "comm/mpi_comm.hpp"
+#include "comm_mpi/mpi_comm.hpp"
 #include "sharedfile/hints_file.hpp"
 #include "sharedfile/lane.hpp"
 #include "storage/store.hpp"
@@ -27,7 +27,8 @@ std::string path_of(const char* name) {
 SharedMode mode_of(int amode) {
   const auto has = [&](int word) { return (amode & word) != 0; };
   if (has(MPI_MODE_RDONLY) + has(MPI_MODE_WRONLY) + has(MPI_MODE_RDWR) != 1)
-    throw MpiError(MPI_ERR_AMODE, "a file is opened with one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR");
+    throw MpiError(MPI_ERR_AMODE,
+                   "a file is opened with one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR");
   if (has(MPI_MODE_RDONLY) && (has(MPI_MODE_CREATE) || has(MPI_MODE_EXCL)))
     throw MpiError(MPI_ERR_AMODE, "MPI_MODE_CREATE and MPI_MODE_EXCL do not go with MPI_MODE_RDONLY");
   if (has(MPI_MODE_RDWR) && has(MPI_MODE_SEQUENTIAL))
@@ -43,14 +44,15 @@ SharedMode mode_of(int amode) {
   return mode;
 }
 
-// Collective. Throws on all tasks if the arguments of one cannot be or the modes differ. Returns whether threads may call MPI
-// on all tasks.
+// Collective. Throws on all tasks if the arguments of one cannot be or the modes differ. Returns whether
+// threads may call MPI on all tasks.
 bool agree_on_opening(Comm& comm, const std::optional<MpiError>& problem, int amode) {
   std::array<int64_t, 4> facts = {problem ? problem->mpi_class() : MPI_SUCCESS, amode, -int64_t{amode},
                                   threads_may_call_mpi() ? 0 : 1};
   comm.all_max(facts);
   if (problem) throw *problem;
-  if (facts[0] != MPI_SUCCESS) throw MpiError(static_cast<int>(facts[0]), "another task cannot open the file with its arguments");
+  if (facts[0] != MPI_SUCCESS)
+    throw MpiError(static_cast<int>(facts[0]), "another task cannot open the file with its arguments");
   if (facts[1] != -facts[2]) throw MpiError(MPI_ERR_NOT_SAME, "tasks open a file with different modes");
   return facts[3] == 0;
 }

@@ -8,7 +8,8 @@ namespace {
 
 void refuse_sequential(const OpenFile& file) {
   if ((file.amode & MPI_MODE_SEQUENTIAL) != 0)
-    throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION, "files opened with MPI_MODE_SEQUENTIAL have no such pointer");
+    throw MpiError(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "files opened with MPI_MODE_SEQUENTIAL have no such pointer");
 }
 
 // The position in bytes of the stream that a seek asks for; `current` is where the pointer is.
@@ -17,14 +18,21 @@ int64_t target_of(OpenFile& file, MPI_Offset offset, int whence, int64_t current
   const int64_t etype = view->etype_size;
   int64_t from = 0;
   switch (whence) {
-    case MPI_SEEK_SET: break;
-    case MPI_SEEK_CUR: from = current / etype; break;
-    case MPI_SEEK_END: from = (file.file->end_of_stream(*view) + etype - 1) / etype; break;
-    default: throw MpiError(MPI_ERR_ARG, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END");
+    case MPI_SEEK_SET:
+      break;
+    case MPI_SEEK_CUR:
+      from = current / etype;
+      break;
+    case MPI_SEEK_END:
+      from = (file.file->end_of_stream(*view) + etype - 1) / etype;
+      break;
+    default:
+      throw MpiError(MPI_ERR_ARG, "whence is none of MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END");
   }
   const auto target = checked_add(from, offset);
   const auto bytes = target ? checked_mul(*target, etype) : std::nullopt;
-  if (!bytes || *bytes < 0) throw MpiError(MPI_ERR_ARG, "a file pointer would lie before the view or beyond all files");
+  if (!bytes || *bytes < 0)
+    throw MpiError(MPI_ERR_ARG, "a file pointer would lie before the view or beyond all files");
   return *bytes;
 }
 

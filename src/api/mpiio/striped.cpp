@@ -8,7 +8,7 @@
 
 #include "api/mpiio/errors.hpp"
 #include "api/sfio/shared_session.hpp"
-#include "comm/mpi_messages.hpp"
+#include "comm_mpi/mpi_messages.hpp"
 #include "stripedfile/stripe_name.hpp"
 #include "stripedfile/striped_store.hpp"
 
@@ -25,8 +25,10 @@ bool may_begin(MPI_Comm comm) {
   int same = MPI_UNEQUAL;
   PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
   if (same != MPI_IDENT && same != MPI_CONGRUENT && same != MPI_SIMILAR)
-    throw MpiError(MPI_ERR_COMM, "SHEAF_SFIO asks for I/O listeners; the first file named `sfio:` must be opened by all tasks, "
-                                 "or sfio_start() called before");
+    throw MpiError(
+        MPI_ERR_COMM,
+        "SHEAF_SFIO asks for I/O listeners; the first file named `sfio:` must be opened by all tasks, "
+        "or sfio_start() called before");
   return true;
 }
 
@@ -37,12 +39,14 @@ void follow_session(const std::string& path, MPI_Comm comm) {
   static std::mutex mutex;
   static int64_t followed = 0;
   const std::lock_guard hold(mutex);
-  const auto session_of = reinterpret_cast<decltype(&sheaf_sfio_shared_session)>(dlsym(RTLD_DEFAULT, "sheaf_sfio_shared_session"));
-  const auto listener_of =
-      reinterpret_cast<decltype(&sheaf_sfio_shared_listener)>(dlsym(RTLD_DEFAULT, "sheaf_sfio_shared_listener"));
+  const auto session_of = reinterpret_cast<decltype(&sheaf_sfio_shared_session)>(
+      dlsym(RTLD_DEFAULT, "sheaf_sfio_shared_session"));
+  const auto listener_of = reinterpret_cast<decltype(&sheaf_sfio_shared_listener)>(
+      dlsym(RTLD_DEFAULT, "sheaf_sfio_shared_listener"));
   if (!session_of || !listener_of) return;
   SharedSession session;
-  if (session_of(&session, 0) != 0 || (session.number == 0 && may_begin(comm) && session_of(&session, 1) != 0))
+  if (session_of(&session, 0) != 0 ||
+      (session.number == 0 && may_begin(comm) && session_of(&session, 1) != 0))
     throw MpiError(MPI_ERR_OTHER, "the session of I/O listeners did not begin");
   if (session.version != SharedSession().version)
     throw MpiError(MPI_ERR_OTHER, "libsheaf_sfio and libsheaf_mpiio are of different versions");
@@ -55,7 +59,8 @@ void follow_session(const std::string& path, MPI_Comm comm) {
     listener_of(i, &listener);
     listeners.push_back({listener.name, listener.task, listener.room});
   }
-  auto link = sfio::message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience, sfio::guest_tags);
+  auto link = sfio::message_link(mpi_messages_on(session.comm), std::move(listeners), session.patience,
+                                 sfio::guest_tags);
   sfio::set_session_store(sfio::make_striped_store(std::move(link), &posix_store()));
 }
 

@@ -1,7 +1,7 @@
 #include "api/mpiio/transfer.hpp"
 
-#include "api/mpiio/datatypes.hpp"
 #include "api/mpiio/errors.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -41,7 +41,8 @@ Transfer::Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later)
     count_ = std::ssize(converted_);
   }
   if (bytes() % view_->etype_size != 0)
-    throw MpiError(MPI_ERR_IO, "a transfer of " + std::to_string(bytes()) + " bytes is no multiple of the etype's " +
+    throw MpiError(MPI_ERR_IO, "a transfer of " + std::to_string(bytes()) +
+                                   " bytes is no multiple of the etype's " +
                                    std::to_string(view_->etype_size));
   if (file.view.empty && bytes() > 0) throw MpiError(MPI_ERR_IO, "the file type of the view has no data");
 }
@@ -52,15 +53,16 @@ int64_t Transfer::alone() {
 }
 
 int64_t Transfer::together(Lane& lane) {
-  if (way_ == Way::writes) return finish(file_.write_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
+  if (way_ == Way::writes)
+    return finish(file_.write_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
   return finish(file_.read_at_all(lane, *view_, position_, {address_, memory_type_, count_}));
 }
 
 int64_t Transfer::finish(int64_t bytes) {
   if (!datarep_) return bytes;
   if (way_ == Way::writes) return program_.count * type_map(program_.type).size();
-  return datarep_->from_file(std::span(converted_).first(static_cast<size_t>(bytes)), program_.address, program_.type,
-                             program_.count);
+  return datarep_->from_file(std::span(converted_).first(static_cast<size_t>(bytes)), program_.address,
+                             program_.type, program_.count);
 }
 
 }  // namespace sheaf::mpiio

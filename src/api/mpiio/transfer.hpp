@@ -1,4 +1,5 @@
-// api/mpiio/transfer: one read or write of the program, from its arguments to bytes of the view's stream and back.
+// api/mpiio/transfer: one read or write of the program, from its arguments to bytes of the view's stream and
+// back.
 #pragma once
 
 #include <mpi.h>
@@ -21,12 +22,13 @@ struct Buffer {
   MPI_Datatype type = MPI_BYTE;
 };
 
-// Everything that a transfer needs is taken from the file and the arguments when it is made, so that it can be carried out
-// later and on another thread; the file and the memory must live until then.
+// Everything that a transfer needs is taken from the file and the arguments when it is made, so that it can
+// be carried out later and on another thread; the file and the memory must live until then.
 class Transfer {
  public:
-  // Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS, MPI_ERR_READ_ONLY, MPI_ERR_COUNT, MPI_ERR_TYPE,
-  // MPI_ERR_IO for a part of an etype. `later`: the datatype may be gone when it is carried out.
+  // Local. Throws MpiError for what the standard forbids: MPI_ERR_ACCESS, MPI_ERR_READ_ONLY, MPI_ERR_COUNT,
+  // MPI_ERR_TYPE, MPI_ERR_IO for a part of an etype. `later`: the datatype may be gone when it is carried
+  // out.
   Transfer(OpenFile& file, Way way, const Buffer& buffer, bool later = false);
 
   int64_t bytes() const { return memory_type_.size() * count_; }  // of the view's stream
@@ -47,7 +49,8 @@ class Transfer {
   layout::TypeMap memory_type_;  // of the bytes as the file has them
   int64_t count_;
   int64_t position_ = 0;
-  // For other representations than native: the bytes as the file has them, and where they belong in the program's memory.
+  // For other representations than native: the bytes as the file has them, and where they belong in the
+  // program's memory.
   std::shared_ptr<const Datarep> datarep_;
   std::vector<std::byte> converted_;
   Buffer program_;

@@ -1,8 +1,8 @@
 // Views, and what follows from them: offsets in bytes and extents in the file.
-#include "api/mpiio/datatypes.hpp"
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/errors.hpp"
 #include "api/mpiio/info.hpp"
+#include "api/mpiio/types/datatypes.hpp"
 #include "base/checked.hpp"
 
 namespace sheaf::mpiio {
@@ -15,8 +15,9 @@ layout::TypeMap map_in_file(MPI_Datatype type, const Datarep* datarep) {
 MPI_Offset displacement_in(OpenFile& file, MPI_Offset given) {
   const bool sequential = (file.amode & MPI_MODE_SEQUENTIAL) != 0;
   if (sequential != (given == MPI_DISPLACEMENT_CURRENT))
-    throw MpiError(MPI_ERR_ARG, sequential ? "with MPI_MODE_SEQUENTIAL the displacement is MPI_DISPLACEMENT_CURRENT"
-                                           : "MPI_DISPLACEMENT_CURRENT needs MPI_MODE_SEQUENTIAL");
+    throw MpiError(MPI_ERR_ARG, sequential
+                                    ? "with MPI_MODE_SEQUENTIAL the displacement is MPI_DISPLACEMENT_CURRENT"
+                                    : "MPI_DISPLACEMENT_CURRENT needs MPI_MODE_SEQUENTIAL");
   return sequential ? file.file->view()->offset_of(file.file->claim_shared(0)) : given;
 }
 
@@ -25,7 +26,8 @@ struct NewView {
   ProgramView program;
 };
 
-NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep) {
+NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+                  const char* datarep) {
   NewView result;
   result.program.datarep_name = datarep ? datarep : "";
   result.program.datarep = find_datarep(result.program.datarep_name);
@@ -35,9 +37,12 @@ NewView make_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, M
   result.view.filetype = map_in_file(filetype, representation);
   const layout::TypeMap& type = result.view.filetype;
   if (!type.rises((file.amode & MPI_MODE_RDONLY) != 0))
-    throw MpiError(MPI_ERR_IO, "'" + file.file->path() + "': the file type of a view goes back, overlaps itself or begins before 0 (size " +
-                                   std::to_string(type.size()) + ", bytes from " + std::to_string(type.true_lower_bound()) + " to " +
-                                   std::to_string(type.true_upper_bound()) + ", extent " + std::to_string(type.extent()) + ")");
+    throw MpiError(
+        MPI_ERR_IO,
+        "'" + file.file->path() +
+            "': the file type of a view goes back, overlaps itself or begins before 0 (size " +
+            std::to_string(type.size()) + ", bytes from " + std::to_string(type.true_lower_bound()) + " to " +
+            std::to_string(type.true_upper_bound()) + ", extent " + std::to_string(type.extent()) + ")");
   if (result.view.displacement < 0) throw MpiError(MPI_ERR_ARG, "the displacement of a view is negative");
   if (result.view.etype_size <= 0) throw MpiError(MPI_ERR_ARG, "the etype of a view has no data");
   if (result.view.filetype.size() == 0) {  // of a task that has no part in the file
@@ -57,8 +62,8 @@ View impossible() {
   return view;
 }
 
-void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
-              MPI_Info info) {
+void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+              const char* datarep, MPI_Info info) {
   NewView made;
   std::exception_ptr problem;
   try {
@@ -98,7 +103,8 @@ int PMPI_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype et
 int PMPI_File_get_view(MPI_File handle, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype,
                        char* datarep) {
   return on_file("MPI_File_get_view", handle, [&](OpenFile& file) {
-    if (!displacement || !etype || !filetype || !datarep) throw MpiError(MPI_ERR_ARG, "a place for a result is missing");
+    if (!displacement || !etype || !filetype || !datarep)
+      throw MpiError(MPI_ERR_ARG, "a place for a result is missing");
     *displacement = file.view.displacement;
     *etype = file.view.etype.for_caller();
     *filetype = file.view.filetype.for_caller();
@@ -110,7 +116,8 @@ int PMPI_File_get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset* di
   return on_file("MPI_File_get_byte_offset", handle, [&](OpenFile& file) {
     if (offset < 0) throw MpiError(MPI_ERR_ARG, "an offset is negative");
     const auto view = file.file->view();
-    *displacement = view->offset_of(sheaf::must_fit(sheaf::checked_mul(offset, view->etype_size), "an offset"));
+    *displacement =
+        view->offset_of(sheaf::must_fit(sheaf::checked_mul(offset, view->etype_size), "an offset"));
   });
 }
 

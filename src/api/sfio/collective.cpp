@@ -1,5 +1,5 @@
 // Writing and reading together: collective calls over the compute tasks.
-#include "stripedfile/collective.hpp"
+#include "stripedfile/session/collective.hpp"
 #include "api/sfio/file.hpp"
 #include "comm/agree.hpp"
 

@@ -18,7 +18,8 @@ namespace sheaf::sfio {
 // The file behind a handle. Throws invalid_argument if there is none, or its session has ended.
 inline StripedFile& file_of(MFILE* f) {
   if (!f) throw Error(Code::invalid_argument, "no file (MFILE is NULL)");
-  if (f->session != Runtime::current()) throw Error(Code::wrong_mode, "'" + f->file->name() + "': its session has ended");
+  if (f->session != Runtime::current())
+    throw Error(Code::wrong_mode, "'" + f->file->name() + "': its session has ended");
   return *f->file;
 }
 

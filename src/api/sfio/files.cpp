@@ -10,14 +10,16 @@ using namespace sheaf::sfio;
 
 namespace {
 
-// Do all tasks pass the same? Their names and numbers as one number; throws mismatch on all if not, or `wrong` of any.
+// Do all tasks pass the same? Their names and numbers as one number; throws mismatch on all if not, or
+// `wrong` of any.
 void agree_on(Comm& comm, const std::string& name, int64_t number, const std::optional<Error>& wrong) {
   const auto hash = static_cast<int64_t>(std::hash<std::string>()(name + '\0' + std::to_string(number)) >> 1);
   int64_t values[] = {hash, -hash};
   agree(comm, wrong, values);
   if (values[0] != -values[1])
     throw Error(Code::mismatch, "the compute tasks disagree about the name or the number; task " +
-                                    std::to_string(comm.rank()) + " says '" + name + "', " + std::to_string(number));
+                                    std::to_string(comm.rank()) + " says '" + name + "', " +
+                                    std::to_string(number));
 }
 
 void act(Runtime& session, const std::function<void()>& part) {
@@ -79,10 +81,12 @@ MFILE* sfio_mopen(const char* name, int stripe_unit) {
     Runtime& session = Runtime::required();
     StripeName parsed;
     agree_on(session.comm(), name ? name : "", stripe_unit, attempt([&] {
-      parsed = parse_stripe_name(text(name));
-      if (stripe_unit < 0) throw Error(Code::invalid_argument, "a stripe unit of " + std::to_string(stripe_unit) + " bytes");
-      if (stripe_unit > 0) parsed.unit = stripe_unit;
-    }));
+               parsed = parse_stripe_name(text(name));
+               if (stripe_unit < 0)
+                 throw Error(Code::invalid_argument,
+                             "a stripe unit of " + std::to_string(stripe_unit) + " bytes");
+               if (stripe_unit > 0) parsed.unit = stripe_unit;
+             }));
     return new sfio_file{&session, open(session, parsed)};
   });
 }
@@ -151,9 +155,11 @@ int sfio_prioerrora(void) {
     Runtime& session = Runtime::required();
     const ErrorCounts counts = take_errors_together(session);
     if (session.comm().rank() > 0) return 0;
-    static const char* const names[] = {"open", "close", "creat", "unlink", "ftruncate", "lseek", "write", "read"};
+    static const char* const names[] = {"open",      "close", "creat", "unlink",
+                                        "ftruncate", "lseek", "write", "read"};
     std::printf("I/O errors:");
-    for (size_t i = 0; i < counts.size(); ++i) std::printf(" %s %lld", names[i], static_cast<long long>(counts[i]));
+    for (size_t i = 0; i < counts.size(); ++i)
+      std::printf(" %s %lld", names[i], static_cast<long long>(counts[i]));
     std::printf("\n");
     std::fflush(stdout);
     return 0;

@@ -1,11 +1,13 @@
 // The two calls of MPI that a session needs to be in.
 //
-// MPI_Finalize ends the session first: a listener's thread must not be at work any more when it begins, since MPICH does without
-// its locks from then on. A program whose MPI library stands in front of this one gets there through an attribute of
-// MPI_COMM_SELF (runtime_mpi.cpp), which is as good unless listeners are threads and the MPI is MPICH.
+// MPI_Finalize ends the session first: a listener's thread must not be at work any more when it begins, since
+// MPICH does without its locks from then on. A program whose MPI library stands in front of this one gets
+// there through an attribute of MPI_COMM_SELF (runtime_mpi.cpp), which is as good unless listeners are
+// threads and the MPI is MPICH.
 //
-// MPI_Init asks for the thread level that listeners in threads need, if SHEAF_SFIO wants them: programs that only open `sfio:`
-// names through MPI-IO know nothing of it. Under Open MPI it also lets messages go in longer turns (fragments_at_a_time).
+// MPI_Init asks for the thread level that listeners in threads need, if SHEAF_SFIO wants them: programs that
+// only open `sfio:` names through MPI-IO know nothing of it. Under Open MPI it also lets messages go in
+// longer turns (fragments_at_a_time).
 #include <mpi.h>
 
 #include <cstdlib>
@@ -17,10 +19,10 @@
 namespace {
 
 #ifdef OPEN_MPI
-// A message within a node is copied in fragments of 32 KiB, by default three at a time, and the sender must look after each three
-// of them. Where compute tasks and listeners share cores that is a change of task, or a wait for one that is not at work, every
-// 96 KiB: with two nodes of one core each, sixteen at a time make writing 1.2 times as fast (bench/mpi_bench_sfio_nodes). Who has
-// set it is right.
+// A message within a node is copied in fragments of 32 KiB, by default three at a time, and the sender must
+// look after each three of them. Where compute tasks and listeners share cores that is a change of task, or a
+// wait for one that is not at work, every 96 KiB: with two nodes of one core each, sixteen at a time make
+// writing 1.2 times as fast (bench/mpi_bench_sfio_nodes). Who has set it is right.
 void fragments_at_a_time() { setenv("OMPI_MCA_pml_ob1_send_pipeline_depth", "16", 0); }
 #endif
 
@@ -56,8 +58,8 @@ SHEAF_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* pro
 SHEAF_EXPORT int MPI_Finalize(void) { return finalize(); }
 
 #ifdef OPEN_MPI
-// Fortran calls of Open MPI pass by those of C. First mpif.h and the module mpi; then the module mpi_f08, where the error may be
-// left out.
+// Fortran calls of Open MPI pass by those of C. First mpif.h and the module mpi; then the module mpi_f08,
+// where the error may be left out.
 SHEAF_EXPORT void mpi_init_(MPI_Fint* error) { *error = MPI_Init(nullptr, nullptr); }
 SHEAF_EXPORT void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
   *error = MPI_Init_thread(nullptr, nullptr, *required, provided);

@@ -7,7 +7,7 @@
 
 #include "api/sfio/exported.hpp"
 #include "api/sfio/runtime.hpp"
-#include "storage/lent_memory.hpp"
+#include "process/lent_memory.hpp"
 
 namespace sheaf::sfio {
 
@@ -31,7 +31,8 @@ void tell(const LendableMemory& memory, void (Link::*what)(const LentMemory&)) {
 
 void* allocate(size_t bytes) {
   auto memory = LendableMemory::make(bytes > 0 ? bytes : 1);
-  if (!memory) throw os_error("cannot allocate " + std::to_string(bytes) + " bytes for", "sfio_malloc", ENOMEM);
+  if (!memory)
+    throw os_error("cannot allocate " + std::to_string(bytes) + " bytes for", "sfio_malloc", ENOMEM);
   void* const at = memory->bytes().data();
   tell(*memories().emplace(at, std::move(memory)).first->second, &Link::begin_loan);
   return at;

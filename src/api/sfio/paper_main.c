@@ -1,4 +1,5 @@
-/* libsheaf_sfio_main: main() of programs in the paper's style, which begin in _main(). Listeners as SHEAF_SFIO says. */
+/* libsheaf_sfio_main: main() of programs in the paper's style, which begin in _main(). Listeners as
+ * SHEAF_SFIO says. */
 #include <mpi.h>
 
 #include "mio.h"
@@ -9,7 +10,7 @@ int rank(void) {
   return number;
 }
 
-int main(int argc, char *argv[]) {
+int main(int argc, char* argv[]) {
   int level, result = 0;
   MPI_Comm compute;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);

@@ -1,5 +1,5 @@
-// api/sfio/runtime: the session of this task: its communicators, its link to the listeners, its listener thread. One per
-// process, made by sfio_start() and ended by sfio_stop() or MPI_Finalize.
+// api/sfio/runtime: the session of this task: its communicators, its link to the listeners, its listener
+// thread. One per process, made by sfio_start() and ended by sfio_stop() or MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -10,17 +10,17 @@
 #include <thread>
 
 #include "api/sfio/shared_session.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/report.hpp"
 #include "comm/comm.hpp"
 #include "comm/messages.hpp"
-#include "stripedfile/session.hpp"
+#include "stripedfile/session/session.hpp"
 
 namespace sheaf::sfio {
 
 class Runtime {
  public:
-  // Collective over `all`: see sfio_start(). A listener's task serves in here and returns after the session has ended.
-  // Throws on all tasks or on none.
+  // Collective over `all`: see sfio_start(). A listener's task serves in here and returns after the session
+  // has ended. Throws on all tasks or on none.
   static void start(MPI_Comm all, const char* how);
 
   // Collective over the compute tasks.
@@ -29,7 +29,8 @@ class Runtime {
   // Null without a session, on a listener's task and after the end.
   static Runtime* current();
 
-  // The same; begins a session over MPI_COMM_WORLD if there is none. Collective then. Throws what start() throws.
+  // The same; begins a session over MPI_COMM_WORLD if there is none. Collective then. Throws what start()
+  // throws.
   static Runtime& required();
 
   ~Runtime();
@@ -52,7 +53,8 @@ class Runtime {
   std::unique_ptr<Messages> messages_;
   std::shared_ptr<Link> link_;
   SessionOptions options_;
-  const std::shared_ptr<Store> files_ = posix_store_here();  // of the listener: wherever the program goes meanwhile
+  const std::shared_ptr<Store> files_ =
+      posix_store_here();  // of the listener: wherever the program goes meanwhile
   std::unique_ptr<Service> service_;
   std::thread thread_;
 };

@@ -7,10 +7,10 @@
 #include "api/sfio/memory.hpp"
 #include "api/sfio/runtime.hpp"
 #include "comm/agree.hpp"
-#include "comm/mpi_comm.hpp"
-#include "comm/mpi_messages.hpp"
-#include "stripedfile/listener.hpp"
-#include "stripedfile/message_link.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "comm_mpi/mpi_messages.hpp"
+#include "stripedfile/session/listener.hpp"
+#include "stripedfile/session/message_link.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::sfio {
@@ -19,7 +19,8 @@ namespace {
 
 Runtime* running = nullptr;
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while everything still works (MPI 3.1, section 8.7.1).
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while everything still works (MPI 3.1,
+// section 8.7.1).
 int end_with_mpi(MPI_Comm, int, void*, void*) {
   try {
     Runtime::stop();
@@ -104,7 +105,8 @@ void Runtime::begin(MPI_Comm all, const char* how) {
     MPI_Query_thread(&level);
     if (in_thread && level < MPI_THREAD_MULTIPLE)
       throw Error(Code::wrong_mode,
-                  "listeners in threads need MPI_Init_thread with MPI_THREAD_MULTIPLE; or start sheaf-iod beside the program, "
+                  "listeners in threads need MPI_Init_thread with MPI_THREAD_MULTIPLE; or start sheaf-iod "
+                  "beside the program, "
                   "or let tasks be listeners (SHEAF_SFIO=listeners=K)");
     if (roster.serves) service_ = make_service(*files_, own_facts(roster, tasks->rank()), options_);
   }));
@@ -159,7 +161,8 @@ Runtime::~Runtime() {
   messages_.reset();
   comm_.reset();
   int finalized = 0;
-  if (compute_ != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&compute_);
+  if (compute_ != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized)
+    MPI_Comm_free(&compute_);
 }
 
 }  // namespace sheaf::sfio

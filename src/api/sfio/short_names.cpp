@@ -26,18 +26,28 @@ SFIO_WEAK void mchsize(MFILE* f, long size) { sfio_mchsize(f, size); }
 SFIO_WEAK void mdelete(const char* name) { sfio_mdelete(name); }
 SFIO_WEAK void mcreate(const char* name) { sfio_mcreate(name); }
 
-SFIO_WEAK void mread(MFILE* f, long offset, char* buffer, unsigned size) { sfio_mread(f, offset, buffer, size); }
-SFIO_WEAK void mwrite(MFILE* f, long offset, const char* buffer, unsigned size) { sfio_mwrite(f, offset, buffer, size); }
-SFIO_WEAK void mreadc(MFILE* f, long offset, char* buffer, unsigned size) { sfio_mreadc(f, offset, buffer, size); }
-SFIO_WEAK void mwritec(MFILE* f, long offset, const char* buffer, unsigned size) { sfio_mwritec(f, offset, buffer, size); }
+SFIO_WEAK void mread(MFILE* f, long offset, char* buffer, unsigned size) {
+  sfio_mread(f, offset, buffer, size);
+}
+SFIO_WEAK void mwrite(MFILE* f, long offset, const char* buffer, unsigned size) {
+  sfio_mwrite(f, offset, buffer, size);
+}
+SFIO_WEAK void mreadc(MFILE* f, long offset, char* buffer, unsigned size) {
+  sfio_mreadc(f, offset, buffer, size);
+}
+SFIO_WEAK void mwritec(MFILE* f, long offset, const char* buffer, unsigned size) {
+  sfio_mwritec(f, offset, buffer, size);
+}
 
 SFIO_WEAK void mreadb(MFILE* f, unsigned numberOfBlocks, long offsets[], char* buffers[], unsigned sizes[]) {
   const Lists lists(numberOfBlocks, offsets, sizes);
-  sfio_mreadb(f, numberOfBlocks, lists.offsets.data(), reinterpret_cast<void* const*>(buffers), lists.sizes.data());
+  sfio_mreadb(f, numberOfBlocks, lists.offsets.data(), reinterpret_cast<void* const*>(buffers),
+              lists.sizes.data());
 }
 SFIO_WEAK void mwriteb(MFILE* f, unsigned numberOfBlocks, long offsets[], char* buffers[], unsigned sizes[]) {
   const Lists lists(numberOfBlocks, offsets, sizes);
-  sfio_mwriteb(f, numberOfBlocks, lists.offsets.data(), reinterpret_cast<const void* const*>(buffers), lists.sizes.data());
+  sfio_mwriteb(f, numberOfBlocks, lists.offsets.data(), reinterpret_cast<const void* const*>(buffers),
+               lists.sizes.data());
 }
 
 SFIO_WEAK void merror(unsigned long* ioerr) { sfio_merror(ioerr); }

@@ -45,22 +45,27 @@ int start(MFILE* f, Direction direction, std::vector<Block> blocks, sfio_request
 }  // namespace
 
 int64_t sfio_mwrite(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return guarded("mwrite", int64_t{-1}, [&] { return transfer_simply(f, Direction::write, block_of(offset, buffer, size)); });
+  return guarded("mwrite", int64_t{-1},
+                 [&] { return transfer_simply(f, Direction::write, block_of(offset, buffer, size)); });
 }
 
 int64_t sfio_mread(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return guarded("mread", int64_t{-1}, [&] { return transfer_simply(f, Direction::read, block_of(offset, buffer, size)); });
+  return guarded("mread", int64_t{-1},
+                 [&] { return transfer_simply(f, Direction::read, block_of(offset, buffer, size)); });
 }
 
 int64_t sfio_mwritec(MFILE* f, int64_t offset, const void* buffer, size_t size) {
-  return guarded("mwritec", int64_t{-1}, [&] { return transfer(f, Direction::write, block_of(offset, buffer, size)); });
+  return guarded("mwritec", int64_t{-1},
+                 [&] { return transfer(f, Direction::write, block_of(offset, buffer, size)); });
 }
 
 int64_t sfio_mreadc(MFILE* f, int64_t offset, void* buffer, size_t size) {
-  return guarded("mreadc", int64_t{-1}, [&] { return transfer(f, Direction::read, block_of(offset, buffer, size)); });
+  return guarded("mreadc", int64_t{-1},
+                 [&] { return transfer(f, Direction::read, block_of(offset, buffer, size)); });
 }
 
-int64_t sfio_mwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[], const size_t sizes[]) {
+int64_t sfio_mwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
+                     const size_t sizes[]) {
   return guarded("mwriteb", int64_t{-1}, [&] {
     const auto blocks = blocks_of(count, offsets, buffers, sizes);
     file_of(f).write(blocks);
@@ -68,7 +73,8 @@ int64_t sfio_mwriteb(MFILE* f, unsigned count, const int64_t offsets[], const vo
   });
 }
 
-int64_t sfio_mreadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[], const size_t sizes[]) {
+int64_t sfio_mreadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
+                    const size_t sizes[]) {
   return guarded("mreadb", int64_t{-1}, [&] {
     const auto blocks = blocks_of(count, offsets, buffers, sizes);
     file_of(f).read(blocks);
@@ -77,27 +83,35 @@ int64_t sfio_mreadb(MFILE* f, unsigned count, const int64_t offsets[], void* con
 }
 
 int sfio_iwritec(MFILE* f, int64_t offset, const void* buffer, size_t size, sfio_request** request) {
-  return guarded("iwritec", -1, [&] { return start(f, Direction::write, {block_of(offset, buffer, size)}, request); });
+  return guarded("iwritec", -1,
+                 [&] { return start(f, Direction::write, {block_of(offset, buffer, size)}, request); });
 }
 
 int sfio_ireadc(MFILE* f, int64_t offset, void* buffer, size_t size, sfio_request** request) {
-  return guarded("ireadc", -1, [&] { return start(f, Direction::read, {block_of(offset, buffer, size)}, request); });
+  return guarded("ireadc", -1,
+                 [&] { return start(f, Direction::read, {block_of(offset, buffer, size)}, request); });
 }
 
-int sfio_iwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[], const size_t sizes[],
-                 sfio_request** request) {
-  return guarded("iwriteb", -1, [&] { return start(f, Direction::write, blocks_of(count, offsets, buffers, sizes), request); });
+int sfio_iwriteb(MFILE* f, unsigned count, const int64_t offsets[], const void* const buffers[],
+                 const size_t sizes[], sfio_request** request) {
+  return guarded("iwriteb", -1, [&] {
+    return start(f, Direction::write, blocks_of(count, offsets, buffers, sizes), request);
+  });
 }
 
-int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[], const size_t sizes[],
-                sfio_request** request) {
-  return guarded("ireadb", -1, [&] { return start(f, Direction::read, blocks_of(count, offsets, buffers, sizes), request); });
+int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const buffers[],
+                const size_t sizes[], sfio_request** request) {
+  return guarded("ireadb", -1, [&] {
+    return start(f, Direction::read, blocks_of(count, offsets, buffers, sizes), request);
+  });
 }
 
 int sfio_test(sfio_request* request, int* done) {
   return guarded("sfio_test", -1, [&] {
-    if (!request || !done) throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
-    if (request->session != Runtime::current()) throw Error(Code::wrong_mode, "the session of the request has ended");
+    if (!request || !done)
+      throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
+    if (request->session != Runtime::current())
+      throw Error(Code::wrong_mode, "the session of the request has ended");
     const std::lock_guard hold(request->session->link()->lock());
     *done = request->operation->advance();
     return 0;
@@ -108,7 +122,8 @@ int64_t sfio_wait(sfio_request** request) {
   if (!request || !*request) return 0;
   const std::unique_ptr<sfio_request> mine(std::exchange(*request, nullptr));
   return guarded("sfio_wait", int64_t{-1}, [&] {
-    if (mine->session != Runtime::current()) throw Error(Code::wrong_mode, "the session of the request has ended");
+    if (mine->session != Runtime::current())
+      throw Error(Code::wrong_mode, "the session of the request has ended");
     const std::lock_guard hold(mine->session->link()->lock());
     mine->operation->finish();
     if (mine->operation->missing() == 0 || mine->blocks.size() != 1) return sum_of(mine->blocks);
@@ -120,7 +135,8 @@ int sfio_mstat(MFILE* f, sfio_stat_t* stat) {
   return guarded("mstat", -1, [&] {
     if (!stat) throw Error(Code::invalid_argument, "no place for the answer (NULL)");
     const StripedStatus found = file_of(f).status();
-    *stat = {found.size, found.unit, found.allocated, static_cast<int32_t>(found.subfile_sizes.size()), found.listeners};
+    *stat = {found.size, found.unit, found.allocated, static_cast<int32_t>(found.subfile_sizes.size()),
+             found.listeners};
     return 0;
   });
 }

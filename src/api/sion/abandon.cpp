@@ -1,11 +1,11 @@
 // A handle that is given up: the multifile stays as a program leaves it that dies.
 #include <string>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "format/header.hpp"
-#include "multifile/journal_file.hpp"
+#include "journal/journal_file.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

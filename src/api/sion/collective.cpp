@@ -1,8 +1,8 @@
 // Collective reading and writing.
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
 #include "comm/agree.hpp"
 
 using namespace sheaf;
@@ -13,7 +13,8 @@ namespace {
 constexpr auto invalid = static_cast<size_t>(-1);
 
 // A task that comes with bad arguments takes part all the same: the others wait for it.
-std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems, size_t& bytes) {
+std::optional<Error> check_request(Handle& handle, const void* data, size_t size, size_t nitems,
+                                   size_t& bytes) {
   return attempt([&] {
     if (handle.plain) handle.plain->settle();
     bytes = bytes_of(size, nitems);

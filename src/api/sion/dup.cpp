@@ -1,11 +1,11 @@
 // Duplicates of handles: further readers of the same open multifile, made and released without communication.
 #include <algorithm>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/duplicate_reader.hpp"
+#include "set/duplicate_reader.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -16,19 +16,23 @@ std::unique_ptr<DuplicateReader> duplicate(Handle& handle, bool one, int64_t ran
   std::vector<OpenTask> tasks;
   if (auto* reader = handle.as<ParallelReader>()) {  // has one task: programs pass any rank, also -1
     ReadStream& stream = reader->stream();
-    tasks.push_back({reader->task(), reader->facts(), stream.shared_file(), stream.geometry(), stream.sizes().all(), stream.park()});
+    tasks.push_back({reader->task(), reader->facts(), stream.shared_file(), stream.geometry(),
+                     stream.sizes().all(), stream.park()});
   } else if (auto* mapped = handle.as<MappedReader>()) {
-    const bool own = std::ranges::any_of(mapped->tasks(), [&](const MappedTask& t) { return t.task == rank; });
+    const bool own =
+        std::ranges::any_of(mapped->tasks(), [&](const MappedTask& t) { return t.task == rank; });
     const int64_t wanted = own ? rank : mapped->task();
     for (size_t i = 0; i < mapped->tasks().size(); ++i)
       if (!one || mapped->tasks()[i].task == wanted) tasks.push_back(mapped->open_task(i));
   } else {
-    throw Error(Code::wrong_mode, "'" + handle.path() + "': only handles opened in parallel for reading can be duplicated");
+    throw Error(Code::wrong_mode,
+                "'" + handle.path() + "': only handles opened in parallel for reading can be duplicated");
   }
   size_t current = 0;
   for (size_t i = 0; i < tasks.size(); ++i)
     if (tasks[i].task == handle.task()) current = i;
-  return std::make_unique<DuplicateReader>(std::move(tasks), current, handle.ntasks(), handle.reader->max_buffer());
+  return std::make_unique<DuplicateReader>(std::move(tasks), current, handle.ntasks(),
+                                           handle.reader->max_buffer());
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/task_rows.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+#include "metadata/task_rows.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -63,18 +63,21 @@ void tabulate(Handle& handle, SerialWriter& writer) {
   tables.chunk_sizes.assign(writer.chunk_sizes().begin(), writer.chunk_sizes().end());
   tables.globalranks.assign(writer.globalranks().begin(), writer.globalranks().end());
   tables.block_counts = column(n, [&](int t) { return writer.blocks_of(t).count(); });
-  const long long rounds = n == 0 ? 0 : *std::max_element(tables.block_counts.begin(), tables.block_counts.end());
+  const long long rounds =
+      n == 0 ? 0 : *std::max_element(tables.block_counts.begin(), tables.block_counts.end());
   tables.block_sizes.assign(static_cast<size_t>(n * rounds), 0);
   for (int t = 0; t < n; ++t) {
     const TaskBlocks& blocks = writer.blocks_of(t);
-    for (int64_t b = 0; b < blocks.count(); ++b) tables.block_sizes[static_cast<size_t>(n * b + t)] = blocks.size_of(b);
+    for (int64_t b = 0; b < blocks.count(); ++b)
+      tables.block_sizes[static_cast<size_t>(n * b + t)] = blocks.size_of(b);
   }
 }
 
 }  // namespace
 
-int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globalskip, sion_int64* start_of_varheader,
-                       sion_int64** sion_chunksizes, sion_int64** sion_globalranks, sion_int64** sion_blockcount,
+int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globalskip,
+                       sion_int64* start_of_varheader, sion_int64** sion_chunksizes,
+                       sion_int64** sion_globalranks, sion_int64** sion_blockcount,
                        sion_int64** sion_blocksizes) {
   return ask("sion_get_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
     sion_int64 skip = -1;
@@ -94,7 +97,9 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
     } else {
       skip = handle.writer ? handle.writer->geometry().skip : handle.reader->geometry().skip;
     }
-    const auto array = [](std::vector<long long>& values) { return values.empty() ? nullptr : values.data(); };
+    const auto array = [](std::vector<long long>& values) {
+      return values.empty() ? nullptr : values.data();
+    };
     give(ntasks, n);
     give(maxblocks, blocks);
     give(globalskip, skip);
@@ -123,7 +128,8 @@ int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos
   });
 }
 
-int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpos, sion_int64** sion_currentblocknr) {
+int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpos,
+                               sion_int64** sion_currentblocknr) {
   return ask("sion_get_current_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
     const int n = handle.ntasks();
     Tables& tables = handle.tables;
@@ -223,11 +229,13 @@ char* sion_keyval_type_to_str(int type) {
 int sion_get_endianness(void) { return native_order == ByteOrder::big; }
 
 int sion_get_file_endianness(int sid) {
-  return ask("sion_get_file_endianness", sid, -1, [](Handle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
+  return ask("sion_get_file_endianness", sid, -1,
+             [](Handle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
 }
 
 int sion_endianness_swap_needed(int sid) {
-  return ask("sion_endianness_swap_needed", sid, 1, [](Handle& h) { return int{h.facts().userdata_order != native_order}; });
+  return ask("sion_endianness_swap_needed", sid, 1,
+             [](Handle& h) { return int{h.facts().userdata_order != native_order}; });
 }
 
 void sion_swap(void* target, void* source, int size, int n, int do_swap) {

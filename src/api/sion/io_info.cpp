@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/buddy.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+#include "buddy/buddy.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -34,7 +34,8 @@ std::vector<Entry> entries_of(Handle& handle) {
     const auto name = [&](int number) { return format::physical_name(buddy_name(base, level), number); };
     const int stored = (facts.filenumber + level + 1) % facts.nfiles;
     entries.push_back({name(facts.filenumber), own, SION_ROLE_SENDER});
-    entries.push_back({name(stored), 0, writer->local().rank() == 0 ? SION_ROLE_COLLECTOR : SION_ROLE_NOWRITER});
+    entries.push_back(
+        {name(stored), 0, writer->local().rank() == 0 ? SION_ROLE_COLLECTOR : SION_ROLE_NOWRITER});
   }
   return entries;
 }
@@ -78,13 +79,15 @@ sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
 }
 
 sion_io_stat_t* sion_get_io_info(int sid) {
-  return sion_get_io_info_by_spec(sid, SION_ROLE_COLLECTOR | SION_ROLE_WRITER | SION_ROLE_NOWRITER, SION_GET_IO_INFO_FLAG_NONE);
+  return sion_get_io_info_by_spec(sid, SION_ROLE_COLLECTOR | SION_ROLE_WRITER | SION_ROLE_NOWRITER,
+                                  SION_GET_IO_INFO_FLAG_NONE);
 }
 
 char* _sion_buddy_role_to_str(int role) {
   static char none[] = "SION_ROLE_NONE", other[] = "unknown";
-  static char names[][32] = {"SION_ROLE_COLLECTOR", "SION_ROLE_SENDER",   "SION_ROLE_WRITER",          "SION_ROLE_NOWRITER",
-                             "SION_ROLE_READER",    "SION_ROLE_NOREADER", "SION_ROLE_COLLECTOR_READER"};
+  static char names[][32] = {"SION_ROLE_COLLECTOR",       "SION_ROLE_SENDER", "SION_ROLE_WRITER",
+                             "SION_ROLE_NOWRITER",        "SION_ROLE_READER", "SION_ROLE_NOREADER",
+                             "SION_ROLE_COLLECTOR_READER"};
   if (role == SION_ROLE_NONE) return none;
   for (int bit = 0; bit < static_cast<int>(std::size(names)); ++bit)
     if (role == 1 << bit) return names[bit];
@@ -92,8 +95,11 @@ char* _sion_buddy_role_to_str(int role) {
 }
 
 // Exported without a declaration, for programs that declare it themselves.
-extern "C" __attribute__((visibility("default"))) sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag);
-sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag) { return sion_get_io_info_by_spec(sid, roles, flag); }
+extern "C" __attribute__((visibility("default"))) sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles,
+                                                                                         int flag);
+sion_io_stat_t* sion_get_io_info_buddy(int sid, int roles, int flag) {
+  return sion_get_io_info_by_spec(sid, roles, flag);
+}
 
 int sion_free_io_info(sion_io_stat_t* info) {
   std::free(info);

@@ -1,9 +1,9 @@
 // The calls that write and read key-value records.
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/keyval_writer.hpp"
+#include "keyval/keyval_writer.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -40,7 +40,8 @@ KeyvalIndex& find_index(Handle& handle) {
 }
 
 KeyvalIndex& get_index(Handle& handle) {
-  if (!handle.current_keys) [[unlikely]] handle.current_keys = &find_index(handle);
+  if (!handle.current_keys) [[unlikely]]
+    handle.current_keys = &find_index(handle);
   return *handle.current_keys;
 }
 

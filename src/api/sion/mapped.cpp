@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "api/sion/exported.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/parallel_open.hpp"
+#include "metadata/parallel_open.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {
@@ -39,14 +39,19 @@ std::optional<Error> check_arguments(const MappedOpen& call) {
   });
 }
 
-std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
-                                      const OpenMode& mode) {
+std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const MappedOpen& call,
+                                             const std::shared_ptr<Store>& store, const OpenMode& mode) {
   std::vector<MappedWriteTask> tasks;
   const auto n = static_cast<size_t>(*call.nlocaltasks);
   for (size_t i = 0; i < n; ++i)
-    tasks.push_back({(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
+    tasks.push_back(
+        {(*call.globalranks)[i], (*call.chunksizes)[i], {(*call.filenumbers)[i], (*call.local_ranks)[i]}});
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
-  const MappedWriteRequest request{atomic ? atomic->temporary : call.fname, *call.numfiles, *call.fsblksize, tasks, call.name_of,
+  const MappedWriteRequest request{atomic ? atomic->temporary : call.fname,
+                                   *call.numfiles,
+                                   *call.fsblksize,
+                                   tasks,
+                                   call.name_of,
                                    call.fname};
   auto writer = std::make_unique<MappedWriter>(*store, std::move(comm), request, mode);
   if (atomic) atomic->nfiles = *call.numfiles;
@@ -56,16 +61,18 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
 }
 
 // To read or to append.
-std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call, const std::shared_ptr<Store>& store,
-                                   const OpenMode& mode) {
+std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const MappedOpen& call,
+                                          const std::shared_ptr<Store>& store, const OpenMode& mode) {
   MappedReadRequest request{call.fname, *call.nlocaltasks < 0, {}, call.name_of};
   std::vector<int64_t> tasks;
   for (int i = 0; i < *call.nlocaltasks; ++i) tasks.push_back((*call.globalranks)[i]);
   request.tasks = tasks;
   if (mode.append)
     return std::make_unique<Handle>(
-        store, std::make_unique<MappedWriter>(*store, std::move(comm), MappedAppendRequest{request, 0}, mode), mode);
-  return std::make_unique<Handle>(store, std::make_unique<MappedReader>(*store, std::move(comm), request, mode), mode);
+        store, std::make_unique<MappedWriter>(*store, std::move(comm), MappedAppendRequest{request, 0}, mode),
+        mode);
+  return std::make_unique<Handle>(
+      store, std::make_unique<MappedReader>(*store, std::move(comm), request, mode), mode);
 }
 
 std::span<const MappedTask> tasks_of(Handle& handle) {
@@ -133,11 +140,13 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
       same[0] = *call.numfiles;
       same[1] = *call.fsblksize;
     }
-    const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "", same, problem);
+    const OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "",
+                                        call.file_mode ? call.file_mode : "", same, problem);
     if (process == 0) report_unknown_words(call.function, mode, process);
     Comm& comm = *owned;
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;
-    auto handle = open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    auto handle =
+        open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
     if (process == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (process == 0 && !mode.writes() && handle->task() >= 0)
       report_keyval(call.function, mode, handle->facts().keyval, process);
@@ -174,7 +183,8 @@ int close_mapped(const char* function, int sid) {
   Handle* h = find_handle(sid);
   if (h && !h->as<MappedWriter>() && !h->as<MappedReader>() && !h->as<DuplicateReader>())
     return guarded(function, h->task(), 0, []() -> int {
-      throw Error(Code::wrong_mode, "the handle was not opened mapped; close it with the call that fits its open");
+      throw Error(Code::wrong_mode,
+                  "the handle was not opened mapped; close it with the call that fits its open");
     });
   return close_parallel(function, sid);
 }

@@ -6,7 +6,7 @@
 
 #include "base/export.hpp"
 #include "comm/comm.hpp"
-#include "multifile/facts.hpp"
+#include "metadata/facts.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::api {
@@ -24,8 +24,8 @@ struct MappedOpen {
   int** local_ranks;
   int* fsblksize;
   FILE** fileptr;
-  bool shares = false;     // as ParallelOpen
-  NameOf name_of = {};     // names of physical files, if not those of the format
+  bool shares = false;  // as ParallelOpen
+  NameOf name_of = {};  // names of physical files, if not those of the format
 };
 
 // Collective over `comm`. Returns a sid, or -1 on every process.

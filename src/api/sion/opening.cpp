@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/report.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
-#include "storage/shared_handles.hpp"
+#include "storage/decorators/shared_handles.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::api {
@@ -36,8 +36,11 @@ void report_keyval(const char* function, const OpenMode& mode, bool in_file, int
 
 void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task) {
   if (facts.unclosed)
-    warn(function, "'" + path + "' was not closed; what its tasks had flushed, and chunks they had completed, can be read (" +
-                       advice_on_unclosed(any_store(), path) + ")", task);
+    warn(function,
+         "'" + path +
+             "' was not closed; what its tasks had flushed, and chunks they had completed, can be read (" +
+             advice_on_unclosed(any_store(), path) + ")",
+         task);
 }
 
 void keep_lease(Handle& handle, const std::string& path) {
@@ -53,15 +56,18 @@ void report_overrun(const char* function, Handle& handle) {
     warn(function,
          "task " + std::to_string(handle.task()) + " wrote beyond its chunk of " +
              std::to_string(handle.writer->geometry().size) +
-             " bytes through its own stream, where other tasks have theirs; these bytes were moved to further chunks, and the "
-             "close will say whether any are missing; call sion_ensure_free_space first, or open with fileptr=stream",
+             " bytes through its own stream, where other tasks have theirs; these bytes were moved to "
+             "further chunks, and the "
+             "close will say whether any are missing; call sion_ensure_free_space first, or open with "
+             "fileptr=stream",
          handle.task());
 }
 
 void settle_stream(const char* function, Handle& handle) {
   begin_call(handle);
   if (!handle.plain) return;
-  if (const auto problem = attempt([&] { handle.plain->settle(); })) report(function, *problem, handle.task(), 0);
+  if (const auto problem = attempt([&] { handle.plain->settle(); }))
+    report(function, *problem, handle.task(), 0);
 }
 
 void report_last_overrun(const char* function, Handle& handle) {
@@ -89,8 +95,8 @@ std::optional<Error> check_arguments(const ParallelOpen& call) {
   });
 }
 
-std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
-                                      const OpenMode& mode) {
+std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                               const std::shared_ptr<Store>& store, const OpenMode& mode) {
   ParallelWriteRequest request;
   auto atomic = begin_atomic(*comm, mode, call.fname, *store, call.name_of != nullptr);
   request.path = atomic ? std::string_view(atomic->temporary) : call.fname;
@@ -113,17 +119,18 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
   return handle;
 }
 
-std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
-                                     const OpenMode& mode) {
-  auto reader = std::make_unique<ParallelReader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
+std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                              const std::shared_ptr<Store>& store, const OpenMode& mode) {
+  auto reader = std::make_unique<ParallelReader>(*store, std::move(comm), call.fname, mode, call.name_of,
+                                                 call.means_of);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
   *call.chunksize = reader->stream().geometry().size;
   return std::make_unique<Handle>(store, std::move(reader), mode);
 }
 
-std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call, const std::shared_ptr<Store>& store,
-                                       const OpenMode& mode) {
+std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, const ParallelOpen& call,
+                                                const std::shared_ptr<Store>& store, const OpenMode& mode) {
   const int64_t task = comm->rank();
   const int64_t ntasks = comm->size();
   const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, ntasks};
@@ -134,18 +141,20 @@ std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, cons
   return std::make_unique<Handle>(store, std::move(writer), mode);
 }
 
-// SION_COLLDEBUG: how a file is written or read collectively, told by its first task, and from level 3 on by each collector.
+// SION_COLLDEBUG: how a file is written or read collectively, told by its first task, and from level 3 on by
+// each collector.
 template <class Opened>
 void report_collectors(Opened& opened, const std::string& path, const char* what, int level) {
   auto* const together = opened.collective();
   if (level < 1 || !together) return;
   if (opened.local().rank() == 0)
-    std::fprintf(stderr, "collective statistics: %s %s: %d tasks, %lld collectors, %lld bytes per round\n", what, printable(path).c_str(),
-                 opened.local().size(), static_cast<long long>(together->group().place().count),
+    std::fprintf(stderr, "collective statistics: %s %s: %d tasks, %lld collectors, %lld bytes per round\n",
+                 what, printable(path).c_str(), opened.local().size(),
+                 static_cast<long long>(together->group().place().count),
                  static_cast<long long>(opened.stream().geometry().skip));
   if (level >= 3 && together->group().is_collector())
-    std::fprintf(stderr, "collective statistics: %s %s: task %d collects for %d tasks\n", what, printable(path).c_str(), opened.task(),
-                 together->group().size());
+    std::fprintf(stderr, "collective statistics: %s %s: task %d collects for %d tasks\n", what,
+                 printable(path).c_str(), opened.task(), together->group().size());
 }
 
 void report_collectors(Handle& handle, int level) {
@@ -169,9 +178,10 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     OpenMode own;
     if (!problem) problem = attempt([&] { own = parse_open_mode(call.file_mode ? call.file_mode : ""); });
     if (!problem && own.creates() && *call.chunksize < 0)
-      problem = Error(Code::invalid_argument, std::string("'") + call.fname + "': chunk size " +
-                                                  std::to_string(*call.chunksize) + " of task " +
-                                                  std::to_string(task) + " is negative", 0, task);
+      problem = Error(Code::invalid_argument,
+                      std::string("'") + call.fname + "': chunk size " + std::to_string(*call.chunksize) +
+                          " of task " + std::to_string(task) + " is negative",
+                      0, task);
     // Reading and appending take the first two as results; whatever they hold before does not matter.
     int64_t same[3] = {};
     if (own.creates()) {
@@ -183,13 +193,16 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     bool extras = call.fileptr || call.newfname;
     reads = !problem && own.direction == Direction::read;
     OpenMode mode = agree_on_call(*owned, call.fname ? call.fname : "", call.file_mode ? call.file_mode : "",
-                                        same, problem, &extras);
+                                  same, problem, &extras);
     if (call.adjust) call.adjust(*owned, mode);
     mode.collective.may_collect = call.may_collect && mode.collective.hosts.matches(host_name());
     if (task == 0) report_unknown_words(call.function, mode, task);
     Comm& comm = *owned;
-    const auto open = mode.append ? open_parallel_to_append : mode.writes() ? open_parallel_to_write : open_parallel_to_read;
-    auto handle = open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    const auto open = mode.append     ? open_parallel_to_append
+                      : mode.writes() ? open_parallel_to_write
+                                      : open_parallel_to_read;
+    auto handle =
+        open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
     if (task == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (task == 0 && !mode.writes()) {
       report_keyval(call.function, mode, handle->facts().keyval, task);
@@ -244,8 +257,10 @@ int close_parallel(const char* function, int sid) {
   Handle* h = find_handle(sid);
   if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
   return guarded(function, h->task(), 0, [&] {
-    if (h->is_serial()) throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
-    if (h->as<DuplicateReader>()) throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
+    if (h->is_serial())
+      throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
+    if (h->as<DuplicateReader>())
+      throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
     report_last_overrun(function, *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
@@ -259,7 +274,8 @@ int reinit_parallel(const char* function, int sid, long long chunksize) {
   if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
   return guarded(function, h->task(), 0, [&] {
     auto* writer = h->as<ParallelWriter>();
-    if (!writer) throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
+    if (!writer)
+      throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
     settle_stream(function, *h);
     writer->resize_chunks(chunksize);
     return 1;

@@ -1,4 +1,5 @@
-// api/sion/opening: what the open calls of all families share. The families differ in where their Comm comes from.
+// api/sion/opening: what the open calls of all families share. The families differ in where their Comm comes
+// from.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/handle.hpp"
 #include "base/export.hpp"
 #include "comm/comm.hpp"
 
@@ -23,15 +24,15 @@ void give_stream(Handle& handle, FILE** fileptr);
 
 // Says on stderr that a multifile which is read was never closed.
 void report_unclosed(const char* function, const FileFacts& facts, const std::string& path, int task);
-// At the first task: says that this job writes the multifile until the handle is gone (multifile/lease).
+// At the first task: says that this job writes the multifile until the handle is gone (journal/lease).
 void keep_lease(Handle& handle, const std::string& path);
 
-// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task away from it. It is
-// reported, and makes the close fail.
+// Before a call that all tasks make: the same as get_handle() does, where a failure must not keep this task
+// away from it. It is reported, and makes the close fail.
 void settle_stream(const char* function, Handle& handle);
 
-// Warns, once per time, if the program wrote beyond the current task's chunk through its own stream, as far as the library has
-// noticed (WriteStream::take_overrun).
+// Warns, once per time, if the program wrote beyond the current task's chunk through its own stream, as far
+// as the library has noticed (WriteStream::take_overrun).
 void report_overrun(const char* function, Handle& handle);
 
 // The same before a close: first looks where the stream is. What fails here makes the close fail.
@@ -57,25 +58,29 @@ struct ParallelOpen {
   const char* fname;
   const char* file_mode;
   int* numfiles;
-  bool has_local;                                   // the caller named a variable for the local communicator
-  bool has_group;                                   // that variable names a group; else all tasks are one
-  std::function<std::unique_ptr<Comm>(Comm&)> local;  // makes the local group, collectively over all; null: there is none
+  bool has_local;  // the caller named a variable for the local communicator
+  bool has_group;  // that variable names a group; else all tasks are one
+  std::function<std::unique_ptr<Comm>(Comm&)>
+      local;  // makes the local group, collectively over all; null: there is none
   long long* chunksize;
   int* fsblksize;
   int* globalrank;
   FILE** fileptr;
   char** newfname;
-  bool may_collect = true; // this task may begin a group of tasks that write collectively
-  bool shares = false;     // tasks of this process share a descriptor per physical file
-  NameOf name_of = {};     // names of physical files, if not those of the format
+  bool may_collect = true;                // this task may begin a group of tasks that write collectively
+  bool shares = false;                    // tasks of this process share a descriptor per physical file
+  NameOf name_of = {};                    // names of physical files, if not those of the format
   ParallelReader::MeansOf means_of = {};  // reading: what collective calls use
-  std::function<void(Comm&, OpenMode&)> adjust = {};  // changes the mode that was agreed on, alike on all tasks; collective
-  // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all tasks alike.
+  std::function<void(Comm&, OpenMode&)> adjust =
+      {};  // changes the mode that was agreed on, alike on all tasks; collective
+  // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all
+  // tasks alike.
   std::function<void(Comm&, ParallelWriteRequest&, const OpenMode&)> place = {};
 };
 
-// The files of a multifile `fname`, as long as its handle lives, whatever directory is current meanwhile. `named`: physical files
-// have names of the caller's. shares: one descriptor per physical file for all tasks of this process.
+// The files of a multifile `fname`, as long as its handle lives, whatever directory is current meanwhile.
+// `named`: physical files have names of the caller's. shares: one descriptor per physical file for all tasks
+// of this process.
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
 // Collective over `comm`. Returns a sid, or -1 on every task.

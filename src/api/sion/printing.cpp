@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <vector>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;

@@ -2,12 +2,12 @@
 #include <cstdlib>
 #include <limits>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/environment.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/environment.hpp"
 #include "stripedfile/striped_store.hpp"
 
 using namespace sheaf;
@@ -33,12 +33,14 @@ void give_array(T** array, int64_t count, Value&& value) {
   for (int64_t t = 0; t < count; ++t) (*array)[t] = static_cast<T>(value(t));
 }
 
-std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, const int* ntasks, const int* nfiles,
-                                      sion_int64* const* chunksizes, sion_int32* fsblksize, int* const* globalranks) {
+std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, const int* ntasks,
+                                      const int* nfiles, sion_int64* const* chunksizes, sion_int32* fsblksize,
+                                      int* const* globalranks) {
   require(ntasks, "ntasks");
   require(fsblksize, "fsblksize");
   if (nfiles && *nfiles > 1)
-    throw Error(Code::invalid_argument, "a serial program writes one physical file, not " + std::to_string(*nfiles));
+    throw Error(Code::invalid_argument,
+                "a serial program writes one physical file, not " + std::to_string(*nfiles));
   if (*ntasks < 0) throw Error(Code::invalid_argument, std::to_string(*ntasks) + " tasks");
   if (!chunksizes || !*chunksizes) throw Error(Code::invalid_argument, "no chunk sizes given");
   if (!globalranks || !*globalranks) throw Error(Code::invalid_argument, "no global ranks given");
@@ -82,7 +84,8 @@ std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, 
   // What the caller learns is what a reader finds.
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
   const auto store = any_store_for(fname);
-  auto writer = std::make_unique<MappedWriter>(*store, self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
+  auto writer =
+      std::make_unique<MappedWriter>(*store, self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->serial = true;
   return handle;
@@ -95,23 +98,25 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
   return guarded("sion_open", -1, -1, [&] {
     require(fname, "fname");
     const OpenMode mode = serial_mode("sion_open", file_mode);
-    auto handle = mode.append    ? open_to_append(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
-                  : mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
-                                  : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
+    auto handle =
+        mode.append     ? open_to_append(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
+        : mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
+                        : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
     give_stream(*handle, fileptr);
     if (mode.writes()) keep_lease(*handle, fname);
     return add_handle(handle);
   });
 }
 
-int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize, int* rank,
-                   FILE** fileptr) {
+int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, sion_int32* fsblksize,
+                   int* rank, FILE** fileptr) {
   return guarded("sion_open_rank", rank ? *rank : -1, -1, [&] {
     require(fname, "fname");
     require(rank, "rank");
     const OpenMode mode = serial_mode("sion_open_rank", file_mode);
     if (mode.writes())
-      throw Error(Code::wrong_mode, std::string("'") + fname + "': a single task can be opened for reading only");
+      throw Error(Code::wrong_mode,
+                  std::string("'") + fname + "': a single task can be opened for reading only");
     const auto store = any_store_for(fname);
     auto reader = std::make_unique<TaskReader>(*store, fname, *rank, mode);
     report_keyval("sion_open_rank", mode, reader->facts().keyval, *rank);
@@ -129,7 +134,8 @@ int sion_close(int sid) {
   const int task = h ? h->task() : -1;
   return guarded("sion_close", task, SION_NOT_SUCCESS, [&] {
     if (!(h ? *h : get_handle(sid)).is_serial())
-      throw Error(Code::wrong_mode, "the handle was opened in parallel; close it with the call that fits its open");
+      throw Error(Code::wrong_mode,
+                  "the handle was opened in parallel; close it with the call that fits its open");
     report_last_overrun("sion_close", *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);

@@ -1,8 +1,8 @@
 // The calls that hand out and exchange FILE* and descriptors.
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
 #include "storage/store.hpp"
 #include "stripedfile/striped_store.hpp"
 

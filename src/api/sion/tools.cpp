@@ -4,17 +4,17 @@
 #include <utility>
 #include <vector>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/report.hpp"
-#include "multifile/defrag.hpp"
-#include "multifile/environment.hpp"
-#include "multifile/lease.hpp"
-#include "multifile/open_mode.hpp"
-#include "multifile/repair.hpp"
-#include "multifile/split.hpp"
-#include "multifile/task_rows.hpp"
-#include "multifile/verify.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
+#include "journal/lease.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/environment.hpp"
+#include "mode/open_mode.hpp"
+#include "recovery/repair.hpp"
 #include "stripedfile/striped_store.hpp"
+#include "tools/defrag.hpp"
+#include "tools/split.hpp"
+#include "tools/verify.hpp"
 
 #pragma GCC visibility push(default)
 #include "sheaf_tools.h"

@@ -1,10 +1,10 @@
 // The calls that move bytes and positions of the current task.
 #include <cstring>
 
-#include "api/sion/exported.hpp"
-#include "api/sion/handle.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
-#include "api/sion/report.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
@@ -13,27 +13,31 @@ namespace {
 
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
-  return guarded("sion_fwrite", [&] { return h ? h->task() : -1; }, size_t{0}, [&]() -> size_t {
-    WriteStream& stream = get_writer(get_handle(sid));
-    const size_t bytes = bytes_of(size, nitems);
-    if (bytes == 0) return 0;
-    if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
-    stream.write({static_cast<const std::byte*>(data), bytes});
-    report_overrun("sion_fwrite", *h);
-    return nitems;
-  });
+  return guarded(
+      "sion_fwrite", [&] { return h ? h->task() : -1; }, size_t{0},
+      [&]() -> size_t {
+        WriteStream& stream = get_writer(get_handle(sid));
+        const size_t bytes = bytes_of(size, nitems);
+        if (bytes == 0) return 0;
+        if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
+        stream.write({static_cast<const std::byte*>(data), bytes});
+        report_overrun("sion_fwrite", *h);
+        return nitems;
+      });
 }
 
 [[gnu::noinline]] size_t read_slowly(void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
-  return guarded("sion_fread", [&] { return h ? h->task() : -1; }, size_t{0}, [&]() -> size_t {
-    ReadStream& stream = get_reader(get_handle(sid));
-    const size_t bytes = bytes_of(size, nitems);
-    if (bytes == 0 || !data) return 0;
-    const auto there = static_cast<size_t>(stream.available(static_cast<int64_t>(bytes)));
-    const size_t whole = there / size;
-    return stream.read({static_cast<std::byte*>(data), whole * size}) / size;
-  });
+  return guarded(
+      "sion_fread", [&] { return h ? h->task() : -1; }, size_t{0},
+      [&]() -> size_t {
+        ReadStream& stream = get_reader(get_handle(sid));
+        const size_t bytes = bytes_of(size, nitems);
+        if (bytes == 0 || !data) return 0;
+        const auto there = static_cast<size_t>(stream.available(static_cast<int64_t>(bytes)));
+        const size_t whole = there / size;
+        return stream.read({static_cast<std::byte*>(data), whole * size}) / size;
+      });
 }
 
 // Copies a small record without the cost of a call for the commonest sizes.
@@ -53,8 +57,8 @@ size_t sion_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   if (Handle* h = find_handle(sid)) [[likely]] {
     Window& w = *h->out;
     size_t bytes;
-    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) && data)
-        [[likely]] {
+    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) &&
+        data) [[likely]] {
       copy_record(w.at, data, bytes);
       w.at += bytes;
       return nitems;
@@ -67,8 +71,8 @@ size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
   if (Handle* h = find_handle(sid)) [[likely]] {
     Window& w = *h->in;
     size_t bytes;
-    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) && data)
-        [[likely]] {
+    if (!__builtin_mul_overflow(size, nitems, &bytes) && bytes - 1 < static_cast<size_t>(w.end - w.at) &&
+        data) [[likely]] {
       copy_record(data, w.at, bytes);
       w.at += bytes;
       return nitems;
@@ -160,8 +164,9 @@ void seek_in_writing(const char* function, Handle& handle, int rank, int block, 
   const bool same_position = position == SION_CURRENT_POS || position == handle.writer->position();
   if (same_block && same_position) return;
   handle.select(before);
-  throw Error(Code::wrong_mode, "writing goes on at the end of a task's stream: position (" + std::to_string(block) +
-                                    ", " + std::to_string(position) + ") of task " + std::to_string(rank) +
+  throw Error(Code::wrong_mode, "writing goes on at the end of a task's stream: position (" +
+                                    std::to_string(block) + ", " + std::to_string(position) + ") of task " +
+                                    std::to_string(rank) +
                                     " cannot be chosen; use SION_CURRENT_BLK, SION_CURRENT_POS");
 }
 

@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "api/sion/team.hpp"
+#include "api/sion/families/team.hpp"
 #include "base/printable.hpp"
 #include "cli/partest/report.hpp"
 #include "comm/agree.hpp"
-#include "comm/hybrid_comm.hpp"
-#include "comm/mpi_comm.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "comm_teams/hybrid_comm.hpp"
 #include "sheaf.h"
 
 namespace {

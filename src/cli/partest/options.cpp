@@ -63,7 +63,8 @@ void add_size(CLI::App& app, const std::string& names, int64_t& value, const cha
          names,
          [&value, names, least, most](const std::string& given) {
            // Negative numbers stand for sizes that the library chooses.
-           const std::optional<int64_t> bytes = given.starts_with('-') ? parse_number(given) : parse_bytes(given);
+           const std::optional<int64_t> bytes =
+               given.starts_with('-') ? parse_number(given) : parse_bytes(given);
            if (!bytes)
              throw CLI::ValidationError(names, "'" + given + "' is no size, such as 4096, 64k or 20MiB");
            if (*bytes < least || *bytes > most)
@@ -185,7 +186,8 @@ std::optional<Refusal> parse(const std::string& name, int argc, char** argv, Opt
   } catch (const CLI::CallForVersion& version) {
     return Refusal{std::string(version.what()) + "\n", 0};
   } catch (const CLI::ParseError& error) {
-    return Refusal{name + ": " + printable(error.what()) + "\n  (`" + name + " --help` shows the options)\n", 2};
+    return Refusal{name + ": " + printable(error.what()) + "\n  (`" + name + " --help` shows the options)\n",
+                   2};
   }
   if (totalsize >= 0) options.totalsize = totalsize;
   return std::nullopt;

@@ -214,9 +214,10 @@ static sion_key_stat_t statistics;
   ROW(sion_get_bytes_written(sid), -1)                                                                       \
   ROW(sion_get_bytes_read(sid), -1)                                                                          \
   ROW(sion_get_number_of_files(sid), -1)                                                                     \
-  ROW(sion_get_filenumber(sid), -1) ROW(sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1) ROW(  \
-      sion_get_file_endianness(sid), -1) ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(sion_dedup(sid), -1)    \
-      ROW(sion_dup(sid, SION_DUP_ALL, 0, 0), -1) ROW(sion_get_fd(sid), -1) ROW(sion_parclose_mpi(sid), -1)   \
+  ROW(sion_get_filenumber(sid), -1)                                                                          \
+  ROW(sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1) ROW(sion_get_file_endianness(sid), -1)  \
+      ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(sion_dedup(sid), -1) ROW(                                  \
+          sion_dup(sid, SION_DUP_ALL, 0, 0), -1) ROW(sion_get_fd(sid), -1) ROW(sion_parclose_mpi(sid), -1)   \
           ROW(sion_generic_parclose(sid), -1) ROW(sion_generic_parclose_mapped(sid), -1) ROW(                \
               sion_parreinit_mpi(sid, 9), -1) ROW(sion_parclose_mapped_mpi(sid), -1)                         \
               ROW(sion_parclose_ompi(sid), -1) ROW(sion_get_fp(sid) == NULL, 1) ROW(                         \

@@ -3,16 +3,16 @@
  * there is one. */
 #define SHEAF_MPIIO_NAMES(X, Y)                                                                              \
   X(File_c2f)                                                                                                \
-  X(File_call_errhandler) X(File_close) X(File_create_errhandler) X(File_delete) X(File_f2c) X(              \
-      File_fromint) X(File_get_amode) X(File_get_atomicity) X(File_get_byte_offset) X(File_get_errhandler)   \
-      X(File_get_group) X(File_get_info) X(File_get_position) X(File_get_position_shared) X(                 \
-          File_get_size) X(File_get_type_extent) X(File_get_type_extent_c) X(File_get_view) X(File_iread)    \
-          X(File_iread_all) X(File_iread_all_c) X(File_iread_at) X(File_iread_at_all) X(                     \
-              File_iread_at_all_c) X(File_iread_at_c) X(File_iread_c) X(File_iread_shared)                   \
-              X(File_iread_shared_c) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_all_c) X(               \
-                  File_iwrite_at) X(File_iwrite_at_all) X(File_iwrite_at_all_c) X(File_iwrite_at_c)          \
-                  X(File_iwrite_c) X(File_iwrite_shared) X(File_iwrite_shared_c) X(File_open) X(             \
-                      File_preallocate) X(File_read) X(File_read_all) X(File_read_all_begin)                 \
+  X(File_call_errhandler)                                                                                    \
+  X(File_close) X(File_create_errhandler) X(File_delete) X(File_f2c) X(File_fromint) X(File_get_amode) X(    \
+      File_get_atomicity) X(File_get_byte_offset) X(File_get_errhandler) X(File_get_group) X(File_get_info)  \
+      X(File_get_position) X(File_get_position_shared) X(File_get_size) X(File_get_type_extent)              \
+          X(File_get_type_extent_c) X(File_get_view) X(File_iread) X(File_iread_all) X(File_iread_all_c) X(  \
+              File_iread_at) X(File_iread_at_all) X(File_iread_at_all_c) X(File_iread_at_c) X(File_iread_c)  \
+              X(File_iread_shared) X(File_iread_shared_c) X(File_iwrite) X(File_iwrite_all) X(               \
+                  File_iwrite_all_c) X(File_iwrite_at) X(File_iwrite_at_all) X(File_iwrite_at_all_c)         \
+                  X(File_iwrite_at_c) X(File_iwrite_c) X(File_iwrite_shared) X(File_iwrite_shared_c) X(      \
+                      File_open) X(File_preallocate) X(File_read) X(File_read_all) X(File_read_all_begin)    \
                       X(File_read_all_begin_c) X(File_read_all_c) X(File_read_all_end) X(File_read_at) X(    \
                           File_read_at_all) X(File_read_at_all_begin) X(File_read_at_all_begin_c)            \
                           X(File_read_at_all_c) X(File_read_at_all_end) X(File_read_at_c) X(File_read_c) X(  \

@@ -1,0 +1,74 @@
+#include "api/mpiio/types/darray.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sheaf::mpiio {
+namespace {
+
+using layout::TypeMap;
+
+struct Dimension {
+  int64_t elements = 0;
+  int64_t block = 0;  // consecutive elements of one task
+  int64_t tasks = 1;
+  int64_t coordinate = 0;
+};
+
+// The elements of one dimension that belong to the task; the result extends over all of the dimension.
+TypeMap share_of(const Dimension& d, const TypeMap& inner) {
+  const int64_t first = d.coordinate * d.block;
+  const int64_t round = d.tasks * d.block;
+  const int64_t mine = std::max<int64_t>(0, d.elements - first);           // from my first element to the end
+  const int64_t whole = mine / round + (mine % round >= d.block ? 1 : 0);  // full blocks
+  const int64_t rest = mine % round < d.block ? mine % round : 0;          // elements of a last one
+  const TypeMap blocks = TypeMap::vector(whole, d.block, round * inner.extent(), inner);
+  const TypeMap last = TypeMap::contiguous(rest, inner);
+  const std::array<int64_t, 2> counts = {whole > 0 ? 1 : 0, rest > 0 ? 1 : 0};
+  const std::array<int64_t, 2> places = {first * inner.extent(), (first + whole * round) * inner.extent()};
+  const std::array<TypeMap, 2> types = {blocks, last};
+  return TypeMap::structure(counts, places, types).resized(0, d.elements * inner.extent());
+}
+
+}  // namespace
+
+TypeMap build_darray(const std::vector<int64_t>& numbers, const TypeMap& element) {
+  const auto dimensions = static_cast<size_t>(numbers.at(2));
+  const auto argument = [&](size_t which, size_t dimension) {
+    return numbers.at(3 + which * dimensions + dimension);
+  };
+  // The grid of tasks is in row-major order whatever the order of the array.
+  std::vector<Dimension> all(dimensions);
+  int64_t rank = numbers.at(1);
+  for (size_t d = dimensions; d-- > 0;) {
+    Dimension& one = all[d];
+    one.elements = argument(0, d);
+    one.tasks = argument(3, d);
+    one.coordinate = rank % one.tasks;
+    rank /= one.tasks;
+    const int64_t way = argument(1, d);
+    const int64_t wished = argument(2, d);
+    if (way == MPI_DISTRIBUTE_NONE) {
+      one.tasks = 1;
+      one.coordinate = 0;
+    }
+    if (way == MPI_DISTRIBUTE_CYCLIC) {
+      one.block = wished == MPI_DISTRIBUTE_DFLT_DARG ? 1 : wished;
+    } else if (way == MPI_DISTRIBUTE_BLOCK && wished != MPI_DISTRIBUTE_DFLT_DARG) {
+      one.block = wished;
+    } else {
+      one.block = std::max<int64_t>(1, (one.elements + one.tasks - 1) / one.tasks);
+    }
+  }
+  TypeMap map = element;
+  if (numbers.at(3 + 4 * dimensions) == MPI_ORDER_C) {
+    for (size_t d = dimensions; d-- > 0;) map = share_of(all[d], map);
+  } else {
+    for (const Dimension& one : all) map = share_of(one, map);
+  }
+  return map;
+}
+
+}  // namespace sheaf::mpiio

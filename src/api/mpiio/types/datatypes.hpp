@@ -1,0 +1,53 @@
+// api/mpiio/types/datatypes: MPI datatypes as type maps (layout/type_map.hpp) and as signatures.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "layout/type_map.hpp"
+
+namespace sheaf::mpiio {
+
+// How a type was made (MPI 3.1, section 4.1.13), types made with large counts included: numbers and addresses
+// stand where the constructor with ordinary counts has them. Frees the types it holds.
+class Contents {
+ public:
+  explicit Contents(MPI_Datatype type);
+  ~Contents();
+  Contents(const Contents&) = delete;
+  Contents& operator=(const Contents&) = delete;
+
+  int combiner = MPI_COMBINER_NAMED;
+  std::vector<int64_t> numbers;
+  std::vector<int64_t> addresses;
+  std::vector<MPI_Datatype> types;
+
+ private:
+  void read(MPI_Datatype type);
+};
+
+// A type of MPI itself, which nobody frees: a named one, or one of the Fortran types by precision.
+bool is_predefined(MPI_Datatype type);
+
+// The map of a type in memory, remembered with the type. Throws MpiError MPI_ERR_TYPE if there is no such
+// type.
+layout::TypeMap type_map(MPI_Datatype type);
+
+// The map of a type whose predefined types have the maps that `leaf` gives; displacements in bytes are taken
+// as they are, those in elements follow the extents (MPI 3.1, section 13.5.1).
+layout::TypeMap type_map_with(MPI_Datatype type, const std::function<layout::TypeMap(MPI_Datatype)>& leaf);
+
+// Which predefined types a type consists of, in the order of its map: each so many times.
+struct Signature {
+  struct Item {
+    MPI_Datatype leaf = MPI_DATATYPE_NULL;  // of a signature without parts
+    std::vector<Item> parts;                // one behind the other
+    int64_t count = 1;
+  };
+  static Item of(MPI_Datatype type);
+};
+
+}  // namespace sheaf::mpiio

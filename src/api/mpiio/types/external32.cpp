@@ -1,0 +1,205 @@
+// The portable representation: big-endian, IEEE numbers, fixed sizes (MPI 3.1, section 13.5.2).
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "api/mpiio/errors.hpp"
+#include "api/mpiio/types/datarep.hpp"
+#include "api/mpiio/types/datatypes.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+// A number that is converted as a whole.
+enum class Kind : uint8_t { bytes, is_signed, is_unsigned, extended };
+struct Atom {
+  Kind kind = Kind::bytes;
+  int64_t native = 1;    // bytes in memory
+  int64_t external = 1;  // bytes in the file
+};
+struct Atoms {
+  std::array<Atom, 2> atom;
+  int64_t count = 1;
+
+  int64_t native() const { return sum(&Atom::native); }
+  int64_t external() const { return sum(&Atom::external); }
+
+ private:
+  int64_t sum(int64_t Atom::*size) const { return atom[0].*size + (count > 1 ? atom[1].*size : 0); }
+};
+
+constexpr Atom extended = {Kind::extended, sizeof(long double), 16};
+
+Atom plain(int64_t size) { return {Kind::bytes, size, size}; }  // only the byte order changes
+
+Atoms atoms_of(MPI_Datatype leaf) {
+  MPI_Count bytes = 0;
+  PMPI_Type_size_x(leaf, &bytes);
+  const int64_t size = bytes;
+  const auto one = [](Atom atom) { return Atoms{{atom, {}}, 1}; };
+  const auto two = [](Atom a, Atom b) { return Atoms{{a, b}, 2}; };
+  if (leaf == MPI_LONG) return one({Kind::is_signed, size, 4});
+  if (leaf == MPI_UNSIGNED_LONG) return one({Kind::is_unsigned, size, 4});
+  if (leaf == MPI_WCHAR) return one({Kind::is_unsigned, size, 2});
+  if (leaf == MPI_C_BOOL || leaf == MPI_CXX_BOOL) return one({Kind::is_unsigned, size, 4});
+  if (leaf == MPI_AINT || leaf == MPI_OFFSET || leaf == MPI_COUNT) return one({Kind::is_signed, size, 8});
+  if (leaf == MPI_LONG_DOUBLE) return one(extended);
+  if (leaf == MPI_C_LONG_DOUBLE_COMPLEX || leaf == MPI_CXX_LONG_DOUBLE_COMPLEX)
+    return two(extended, extended);
+  for (MPI_Datatype const complex :
+       {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
+        MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_2INT, MPI_2INTEGER, MPI_2REAL,
+        MPI_2DOUBLE_PRECISION, MPI_COMPLEX8, MPI_COMPLEX16})
+    if (leaf == complex) return two(plain(size / 2), plain(size / 2));
+  const Atom index = plain(sizeof(int));
+  if (leaf == MPI_LONG_INT) return two({Kind::is_signed, sizeof(long), 4}, index);
+  if (leaf == MPI_LONG_DOUBLE_INT) return two(extended, index);
+  for (MPI_Datatype const pair : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_SHORT_INT})
+    if (leaf == pair) return two(plain(size - index.native), index);
+  int integers = 0;
+  int places = 0;
+  int types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(leaf, &integers, &places, &types, &combiner);
+  if (combiner == MPI_COMBINER_F90_COMPLEX) return two(plain(size / 2), plain(size / 2));
+  return one(plain(size));
+}
+
+bool is_trivial(const Atom& atom) { return atom.native == 1 && atom.external == 1; }
+
+void reverse_copy(const std::byte* from, int64_t bytes, std::byte* to) {
+  std::reverse_copy(from, from + bytes, to);
+}
+
+static_assert(std::endian::native == std::endian::little, "byte orders are reversed here");
+
+// Integers of different sizes; throws if the value does not fit.
+void convert_integer(bool is_signed, const std::byte* from, int64_t from_size, std::byte* to,
+                     int64_t to_size) {
+  int64_t value = 0;
+  std::memcpy(&value, from, static_cast<size_t>(from_size));
+  if (is_signed && from_size < 8) {
+    const int shift = static_cast<int>(64 - 8 * from_size);
+    value = static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
+  }
+  const int64_t bits = 8 * to_size;
+  const bool fits =
+      bits >= 64 || (is_signed ? value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1)
+                               : static_cast<uint64_t>(value) >> bits == 0);
+  if (!fits)
+    throw MpiError(MPI_ERR_CONVERSION, "external32 has " + std::to_string(to_size) +
+                                           " bytes for an integer, too few for " + std::to_string(value));
+  std::memcpy(to, &value, static_cast<size_t>(to_size));
+}
+
+void atom_to_file(const Atom& atom, const std::byte* from, std::byte* to) {
+  std::array<std::byte, 16> changed;
+  switch (atom.kind) {
+    case Kind::bytes:
+      return reverse_copy(from, atom.external, to);
+    case Kind::extended: {
+      long double value = 0;
+      std::memcpy(&value, from, sizeof value);
+      const auto quad = static_cast<__float128>(value);
+      std::memcpy(changed.data(), &quad, sizeof quad);
+      break;
+    }
+    default:
+      convert_integer(atom.kind == Kind::is_signed, from, atom.native, changed.data(), atom.external);
+  }
+  reverse_copy(changed.data(), atom.external, to);
+}
+
+void atom_from_file(const Atom& atom, const std::byte* from, std::byte* to) {
+  std::array<std::byte, 16> changed;
+  if (atom.kind == Kind::bytes) return reverse_copy(from, atom.external, to);
+  reverse_copy(from, atom.external, changed.data());
+  if (atom.kind == Kind::extended) {
+    __float128 quad = 0;
+    std::memcpy(&quad, changed.data(), sizeof quad);
+    const auto value = static_cast<long double>(quad);
+    std::memset(to, 0, sizeof value);
+    std::memcpy(to, &value, 10);  // the bytes of the format that are used
+    return;
+  }
+  convert_integer(atom.kind == Kind::is_signed, changed.data(), atom.external, to, atom.native);
+}
+
+// Walks along a signature and both streams.
+struct Walk {
+  const std::byte* from;
+  std::byte* to;
+  int64_t left;  // bytes of the file still to come; whole leaves only are taken
+  bool writes;
+
+  void leaf(MPI_Datatype type, int64_t count) {
+    const Atoms atoms = atoms_of(type);
+    count = std::min(count, left / std::max<int64_t>(1, atoms.external()));
+    left -= count * atoms.external();
+    if (atoms.count == 1 && is_trivial(atoms.atom[0])) {
+      std::memcpy(to, from, static_cast<size_t>(count));
+      from += count;
+      to += count;
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t a = 0; a < atoms.count; ++a) one(atoms.atom[static_cast<size_t>(a)]);
+  }
+
+  void one(const Atom& atom) {
+    if (writes)
+      atom_to_file(atom, from, to);
+    else
+      atom_from_file(atom, from, to);
+    from += writes ? atom.native : atom.external;
+    to += writes ? atom.external : atom.native;
+  }
+
+  void item(const Signature::Item& item) {
+    if (item.parts.empty()) {
+      if (item.leaf != MPI_DATATYPE_NULL) leaf(item.leaf, item.count);
+      return;
+    }
+    for (int64_t i = 0; i < item.count && left > 0; ++i)
+      for (const Signature::Item& part : item.parts) this->item(part);
+  }
+};
+
+class External32 final : public Datarep {
+ public:
+  layout::TypeMap in_file(MPI_Datatype type) const override {
+    return type_map_with(type,
+                         [](MPI_Datatype leaf) { return layout::TypeMap::bytes(atoms_of(leaf).external()); });
+  }
+
+  std::vector<std::byte> to_file(const void* user, MPI_Datatype type, int64_t count) const override {
+    const layout::TypeMap memory = type_map(type);
+    std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
+    pack(user, memory, native);
+    std::vector<std::byte> result(static_cast<size_t>(count * in_file(type).size()));
+    Walk walk{native.data(), result.data(), std::ssize(result), true};
+    const Signature::Item signature = Signature::of(type);
+    for (int64_t i = 0; i < count; ++i) walk.item(signature);
+    return result;
+  }
+
+  int64_t from_file(std::span<const std::byte> bytes, void* user, MPI_Datatype type,
+                    int64_t count) const override {
+    const layout::TypeMap memory = type_map(type);
+    std::vector<std::byte> native(static_cast<size_t>(count * memory.size()));
+    Walk walk{bytes.data(), native.data(), std::ssize(bytes), false};
+    const Signature::Item signature = Signature::of(type);
+    for (int64_t i = 0; i < count && walk.left > 0; ++i) walk.item(signature);
+    const int64_t filled = walk.to - native.data();
+    unpack(std::span(native).first(static_cast<size_t>(filled)), user, memory);
+    return filled;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Datarep> make_external32() { return std::make_shared<External32>(); }
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,111 @@
+// What MPI tells about how a type was made.
+#include <utility>
+
+#include "api/mpiio/entry.hpp"
+#include "api/mpiio/errors.hpp"
+#include "api/mpiio/types/datatypes.hpp"
+
+namespace sheaf::mpiio {
+namespace {
+
+void check_type(int result) {
+  if (result != MPI_SUCCESS) throw MpiError(MPI_ERR_TYPE, "the datatype cannot be looked into");
+}
+
+bool is_leaf(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+// The constructors with large counts keep all numbers but dimensions, orders and distributions in one list of
+// counts.
+void spread_counts(int combiner, std::vector<int64_t>& numbers, std::vector<int64_t>& addresses,
+                   std::vector<int64_t> counts) {
+  const auto split = [&](size_t ordinary) {
+    numbers.assign(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(ordinary));
+    addresses.assign(counts.begin() + static_cast<std::ptrdiff_t>(ordinary), counts.end());
+  };
+  switch (combiner) {
+    case MPI_COMBINER_HVECTOR:
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      return split(2);
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_STRUCT:
+      return split(1 + static_cast<size_t>(counts.at(0)));
+    case MPI_COMBINER_RESIZED:
+      return split(0);
+    case MPI_COMBINER_SUBARRAY:  // dimensions, then the counts, then the order
+      numbers.insert(numbers.begin() + 1, counts.begin(), counts.end());
+      return;
+    case MPI_COMBINER_DARRAY:  // tasks, rank, dimensions, then the counts, then the rest
+      numbers.insert(numbers.begin() + 3, counts.begin(), counts.end());
+      return;
+    default:
+      numbers = std::move(counts);
+  }
+}
+
+// Types made with large counts can be looked into only with these, which MPI libraries before MPI 4 have not.
+using GetEnvelope = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+using GetContents = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[],
+                        MPI_Count[], MPI_Datatype[]);
+
+struct Envelope {
+  MPI_Count integers = 0;
+  MPI_Count places = 0;
+  MPI_Count counts = 0;
+  MPI_Count inner = 0;
+  int combiner = 0;
+};
+
+Envelope envelope_of(MPI_Datatype type) {
+  static auto* const get = reinterpret_cast<GetEnvelope*>(find_function("PMPI_Type_get_envelope_c"));
+  Envelope e;
+  if (get) {
+    check_type(get(type, &e.integers, &e.places, &e.counts, &e.inner, &e.combiner));
+    return e;
+  }
+  int integers = 0;
+  int places = 0;
+  int inner = 0;
+  check_type(PMPI_Type_get_envelope(type, &integers, &places, &inner, &e.combiner));
+  e.integers = integers;
+  e.places = places;
+  e.inner = inner;
+  return e;
+}
+
+}  // namespace
+
+Contents::Contents(MPI_Datatype type) { read(type); }
+
+Contents::~Contents() {
+  for (MPI_Datatype& type : types)
+    if (!is_predefined(type)) PMPI_Type_free(&type);
+}
+
+void Contents::read(MPI_Datatype type) {
+  static auto* const get = reinterpret_cast<GetContents*>(find_function("PMPI_Type_get_contents_c"));
+  const Envelope e = envelope_of(type);
+  combiner = e.combiner;
+  if (is_leaf(combiner)) return;
+  std::vector<int> small(static_cast<size_t>(e.integers) + 1);
+  std::vector<MPI_Aint> at(static_cast<size_t>(e.places) + 1);
+  std::vector<MPI_Count> large(static_cast<size_t>(e.counts) + 1);
+  std::vector<MPI_Datatype> parts(static_cast<size_t>(e.inner));
+  if (get) {
+    check_type(get(type, e.integers, e.places, e.counts, e.inner, small.data(), at.data(), large.data(),
+                   parts.data()));
+  } else {
+    check_type(PMPI_Type_get_contents(type, static_cast<int>(e.integers), static_cast<int>(e.places),
+                                      static_cast<int>(e.inner), small.data(), at.data(), parts.data()));
+  }
+  types = std::move(parts);
+  numbers.assign(small.begin(), small.end() - 1);
+  addresses.assign(at.begin(), at.end() - 1);
+  if (e.counts > 0) spread_counts(combiner, numbers, addresses, {large.begin(), large.end() - 1});
+}
+
+bool is_predefined(MPI_Datatype type) { return is_leaf(envelope_of(type).combiner); }
+
+}  // namespace sheaf::mpiio

@@ -1,0 +1,151 @@
+#include "api/sion/families/generic_api.hpp"
+
+#include <map>
+#include <mutex>
+
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+
+namespace sheaf::api {
+namespace {
+
+std::mutex apis_mutex;
+std::map<int, GenericApi> apis;
+int next_aid = most_handles;  // no id is a sid as well: mistaking one for the other is found
+
+// Sets a callback that is not set yet; `failure` is what the call returns otherwise.
+template <class Member, class Callback>
+int set(const char* function, int aid, Member member, Callback callback, int success, int failure) {
+  return guarded(function, -1, failure, [&] {
+    if (!callback) throw Error(Code::invalid_argument, "no callback given");
+    bool was_set = false;
+    const bool found = change_generic_api(aid, [&](GenericApi& api) {
+      auto& place = member(api);
+      was_set = place != nullptr;
+      if (!was_set) place = callback;
+    });
+    if (!found) throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+    if (was_set) throw Error(Code::wrong_mode, "the callback is set already");
+    return success;
+  });
+}
+
+}  // namespace
+
+void GenericApi::check_complete() const {
+  std::string missing;
+  const auto need = [&](bool there, const char* callback) {
+    if (!there) missing.append(missing.empty() ? "" : ", ").append(callback);
+  };
+  need(comm.create_group, "create_local_commgroup");
+  need(comm.free_group, "free_local_commgroup");
+  need(comm.barrier, "barrier");
+  need(comm.bcastr, "bcastr");
+  need(comm.gatherr, "gatherr");
+  need(comm.gathervr, "gathervr");
+  need(comm.scatterr, "scatterr");
+  need(comm.scattervr, "scattervr");
+  if (!missing.empty())
+    throw Error(Code::invalid_argument, "the API '" + name + "' lacks the callbacks " + missing);
+}
+
+GenericApi generic_api(int aid) {
+  const std::lock_guard lock(apis_mutex);
+  const auto found = apis.find(aid);
+  if (found == apis.end())
+    throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+  return found->second;
+}
+
+bool change_generic_api(int aid, const std::function<void(GenericApi&)>& change) {
+  const std::lock_guard lock(apis_mutex);
+  const auto found = apis.find(aid);
+  if (found != apis.end()) change(found->second);
+  return found != apis.end();
+}
+
+int add_generic_api(std::string name) {
+  const std::lock_guard lock(apis_mutex);
+  apis[next_aid].name = std::move(name);
+  return next_aid++;
+}
+
+bool remove_generic_api(int aid) {
+  const std::lock_guard lock(apis_mutex);
+  return apis.erase(aid) > 0;
+}
+
+}  // namespace sheaf::api
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+int sion_generic_create_api(char* name) {
+  return guarded("sion_generic_create_api", -1, -1, [&] {
+    if (!name) throw Error(Code::invalid_argument, "no name given");
+    return add_generic_api(name);
+  });
+}
+
+int sion_generic_free_api(int aid) {
+  return guarded("sion_generic_free_api", -1, SION_NOT_SUCCESS, [&] {
+    if (!remove_generic_api(aid))
+      throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+    return SION_SUCCESS;
+  });
+}
+
+#define SHEAF_REGISTER(name, member)                                                                  \
+  return set(                                                                                         \
+      "sion_generic_register_" #name "_cb", aid, [](GenericApi& api) -> auto& { return api.member; }, \
+      callback, SION_SUCCESS, SION_NOT_SUCCESS)
+
+int sion_generic_register_create_local_commgroup_cb(int aid, int callback(void**, void*, int, int, int, int,
+                                                                          int, int)) {
+  SHEAF_REGISTER(create_local_commgroup, comm.create_group);
+}
+int sion_generic_register_free_local_commgroup_cb(int aid, int callback(void*)) {
+  SHEAF_REGISTER(free_local_commgroup, comm.free_group);
+}
+int sion_generic_register_barrier_cb(int aid, int callback(void*)) { SHEAF_REGISTER(barrier, comm.barrier); }
+int sion_generic_register_bcastr_cb(int aid, int callback(void*, void*, int, int, int)) {
+  SHEAF_REGISTER(bcastr, comm.bcastr);
+}
+int sion_generic_register_gatherr_cb(int aid, int callback(void*, void*, void*, int, int, int)) {
+  SHEAF_REGISTER(gatherr, comm.gatherr);
+}
+int sion_generic_register_gathervr_cb(int aid, int callback(void*, void*, void*, int, int*, int, int)) {
+  SHEAF_REGISTER(gathervr, comm.gathervr);
+}
+int sion_generic_register_scatterr_cb(int aid, int callback(void*, void*, void*, int, int, int)) {
+  SHEAF_REGISTER(scatterr, comm.scatterr);
+}
+int sion_generic_register_scattervr_cb(int aid, int callback(void*, void*, void*, int, int*, int, int)) {
+  SHEAF_REGISTER(scattervr, comm.scattervr);
+}
+int sion_generic_register_gather_and_execute_cb(int aid, int callback(const void*, sion_int64*, int,
+                                                                      sion_int64, void*, int, int, int, int,
+                                                                      int(const void*, sion_int64*, int))) {
+  SHEAF_REGISTER(gather_and_execute, gather_and_execute);
+}
+int sion_generic_register_execute_and_scatter_cb(int aid,
+                                                 int callback(void*, sion_int64*, int, sion_int64, void*, int,
+                                                              int, int, int, int(void*, sion_int64*, int))) {
+  SHEAF_REGISTER(execute_and_scatter, execute_and_scatter);
+}
+int sion_generic_register_get_capability_cb(int aid, int callback(void*)) {
+  SHEAF_REGISTER(get_capability, capability);
+}
+
+int sheaf_generic_register_allgather_cb(int aid, int callback(const void*, void*, void*, long long)) {
+  return set(
+      "sheaf_generic_register_allgather_cb", aid, [](GenericApi& api) -> auto& { return api.comm.allgather; },
+      callback, SION_SUCCESS, SION_NOT_SUCCESS);
+}
+
+int sion_generic_register_get_multi_filename_cb(int aid, char* callback(const char*, int)) {
+  return set(
+      "sion_generic_register_get_multi_filename_cb", aid,
+      [](GenericApi& api) -> auto& { return api.multi_filename; }, callback, 0, -1);
+}

@@ -1,0 +1,28 @@
+// The mapped calls of the MPI family.
+#include <mpi.h>
+
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
+#include "api/sion/mapped.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+int sion_paropen_mapped_mpi(char* fname, const char* file_mode, int* numFiles, MPI_Comm gComm,
+                            int* nlocaltasks, int** globalranks, sion_int64** chunksizes,
+                            int** mapping_filenrs, int** mapping_lranks, sion_int32* fsblksize,
+                            FILE** fileptr) {
+  static constexpr const char* function = "sion_paropen_mapped_mpi";
+  return guarded(function, -1, -1, [&] {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
+    if (gComm == MPI_COMM_NULL)
+      throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
+    return open_mapped(mpi_comm(gComm), {function, fname, file_mode, numFiles, nlocaltasks, globalranks,
+                                         chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr});
+  });
+}
+
+int sion_parclose_mapped_mpi(int sid) { return close_mapped("sion_parclose_mapped_mpi", sid); }

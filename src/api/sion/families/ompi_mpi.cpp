@@ -1,0 +1,127 @@
+// The hybrid family: every thread of every process is one task. Compiled with OpenMP; only master threads
+// call MPI.
+#include <mpi.h>
+
+#include <memory>
+
+#include "api/sion/families/team.hpp"
+#include "api/sion/handles/debug_log.hpp"
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/locks.hpp"
+#include "api/sion/handles/report.hpp"
+#include "comm_mpi/mpi_comm.hpp"
+#include "comm_mpi/mpi_groups.hpp"
+#include "comm_teams/hybrid_comm.hpp"
+#include "layout/placement.hpp"
+#include "sion_ompi.h"
+
+using namespace sheaf;
+using namespace sheaf::api;
+
+namespace {
+
+// What counts of the arguments is the master thread's.
+struct Given {
+  int* numfiles_at = nullptr;
+  int numfiles = 0;
+  bool has_local = false;
+  bool has_group = false;
+};
+
+Given look_at(int* numfiles, MPI_Comm gcomm, const MPI_Comm* lcomm) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
+  if (gcomm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
+  return {numfiles, numfiles ? *numfiles : 0, lcomm != nullptr, lcomm && *lcomm != MPI_COMM_NULL};
+}
+
+// Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every
+// task.
+void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
+                     const std::function<std::unique_ptr<Comm>(Comm&)>& local) {
+  if (mode.file_policy == FilePolicy::table) return;
+  const int processes = comm.size() / threads;
+  int nfiles = mode.file_policy == FilePolicy::fixed ? mode.files : request.nfiles;
+  if (mode.file_policy == FilePolicy::automatic) nfiles = std::min(processes, comm.node_count());
+  if (mode.file_policy == FilePolicy::per_node || (mode.file_policy == FilePolicy::caller && nfiles <= 0)) {
+    request.local = mode.file_policy == FilePolicy::per_node ? comm.split_by_node() : local(comm);
+  } else {
+    if (nfiles > processes)
+      throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': " + std::to_string(nfiles) +
+                                              " physical files for " + std::to_string(processes) +
+                                              " processes");
+    if (nfiles > 1)
+      request.local =
+          comm.split(layout::place_blockwise(comm.rank() / threads, processes, nfiles).file, comm.rank());
+  }
+  request.nfiles = 0;
+}
+
+}  // namespace
+
+int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, MPI_Comm gComm,
+                      const MPI_Comm* lComm, sion_int64* chunksize, sion_int32* fsblksize, int* globalrank,
+                      FILE** fileptr, char** newfname) {
+  static constexpr const char* function = "sion_paropen_ompi";
+  return guarded(function, -1, -1, [&] {
+    use_library_lock();
+    use_thread_numbers(omp_get_thread_num);
+    std::unique_ptr<Comm> team = meet_team();
+    const bool master = team->rank() == 0;
+    const int threads = team->size();
+    Given given;
+    std::unique_ptr<Comm> processes;
+    std::unique_ptr<Comm> group;
+    std::optional<Error> problem;
+    if (master) {
+      problem = attempt([&] {
+        given = look_at(numFiles, gComm, lComm);
+        processes = mpi_comm(gComm);
+      });
+    }
+    agree(*team, problem);
+    team->broadcast(std::as_writable_bytes(std::span(&given, 1)), 0);
+    std::unique_ptr<Comm> spare = team->duplicate();
+    const auto local = [&](Comm& all) -> std::unique_ptr<Comm> {
+      if (!given.has_group) return nullptr;
+      check_partition(all, gComm, master ? *lComm : MPI_COMM_NULL);
+      std::optional<Error> failed;
+      if (master) failed = attempt([&] { group = mpi_comm(*lComm); });
+      agree(*spare, failed);
+      return hybrid_comm(std::move(group), std::move(spare));
+    };
+
+    int task = 0;
+    int numfiles = given.numfiles;
+    ParallelOpen call{function,        fname,           file_mode, given.numfiles_at ? &numfiles : nullptr,
+                      given.has_local, given.has_group, local,     chunksize,
+                      fsblksize,       &task,           fileptr,   newfname};
+    call.shares = true;
+    call.may_collect = master;  // as the groups of the format have it
+    call.place = [&](Comm& comm, ParallelWriteRequest& request, const OpenMode& mode) {
+      place_processes(comm, request, mode, threads, local);
+    };
+    const int sid = open_parallel(hybrid_comm(std::move(processes), std::move(team)), call);
+    if (sid < 0) return sid;
+    if (globalrank) *globalrank = task;
+    // A variable that the threads share is set by the master alone.
+    if (numFiles && (master || numFiles != given.numfiles_at)) *numFiles = numfiles;
+    return sid;
+  });
+}
+
+int sion_parclose_ompi(int sid) {
+  static constexpr const char* function = "sion_parclose_ompi";
+  try {
+    check_team_closes(sid, hybrid_team_of);
+  } catch (const Error& e) {
+    const int result = e.code() == Code::invalid_argument ? -1 : 0;
+    report(function, e, -1, result);
+    return result;
+  } catch (const std::exception& e) {
+    report(function, Error(Code::io, e.what()), -1, 0);
+    return 0;
+  }
+  return close_parallel(function, sid);
+}

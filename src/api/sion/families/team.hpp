@@ -1,0 +1,71 @@
+// api/sion/families/team: how the threads of an OpenMP team find each other. For files compiled with OpenMP
+// only.
+//
+// The constructs are orphaned: they bind to the innermost team of the threads that call, so that teams which
+// run at the same time, nested or started by different threads, cannot mix.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/opening.hpp"
+#include "comm/agree.hpp"
+#include "comm_teams/thread_comm.hpp"
+
+namespace sheaf::api {
+
+// Collective over the current OpenMP team: this thread's end of a new Comm over it. Throws on all threads
+// alike.
+inline std::unique_ptr<Comm> meet_team() {
+  std::shared_ptr<ThreadTeam> team;
+  const int size = omp_get_num_threads();
+#pragma omp single copyprivate(team)
+  {
+    attempt([&] { team = make_thread_team(size); });  // no exception may leave the region
+  }
+  if (!team) throw std::bad_alloc();
+  return thread_comm(std::move(team), omp_get_thread_num());
+}
+
+// Collective over the current OpenMP team. Throws on all threads alike unless every one brings a handle of
+// its own of one multifile that a team of this size opened. team_in: the ThreadTeam behind a Comm, or null.
+inline void check_team_closes(int sid, const void* team_in(const Comm&)) {
+  const std::unique_ptr<Comm> team = meet_team();
+  int64_t thread = 0;
+  int64_t who = 0;
+  auto problem = attempt([&] {
+    if (!find_handle(sid))
+      throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
+    Comm* const comm = comm_of(sid);
+    const void* const opened_by = comm ? team_in(*comm) : nullptr;
+    if (!opened_by) throw Error(Code::wrong_mode, "the handle was not opened by a team of threads");
+    who = static_cast<int64_t>(reinterpret_cast<intptr_t>(opened_by));
+    thread = comm->rank();
+  });
+  int64_t same[2] = {who, ~who};
+  agree(*team, problem, same);
+  const Gathered all = team->gather(std::as_bytes(std::span(&thread, 1)), 0);
+  problem = attempt([&] {
+    if (same[0] != ~same[1])
+      throw Error(Code::mismatch, "the threads of the team close different multifiles");
+    const int opened = thread_team_size(reinterpret_cast<const void*>(who));
+    if (opened != team->size())
+      throw Error(Code::mismatch, "a team of " + std::to_string(team->size()) + " threads closes what " +
+                                      std::to_string(opened) + " threads opened");
+    if (team->rank() != 0) return;
+    std::vector<int64_t> tasks(all.sizes.size());
+    std::memcpy(tasks.data(), all.bytes.data(), all.bytes.size());
+    std::ranges::sort(tasks);
+    if (std::ranges::adjacent_find(tasks) != tasks.end())
+      throw Error(Code::mismatch, "two threads of the team close the same handle");
+  });
+  agree(*team, problem);
+}
+
+}  // namespace sheaf::api

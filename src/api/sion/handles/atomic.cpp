@@ -1,0 +1,35 @@
+#include "api/sion/handles/atomic.hpp"
+
+#include "comm/agree.hpp"
+#include "creation/output_set.hpp"
+#include "creation/temporary_name.hpp"
+
+namespace sheaf::api {
+
+std::string AtomicName::later(const std::string& name) const { return path + name.substr(temporary.size()); }
+
+std::unique_ptr<AtomicName> begin_atomic(Comm& comm, const OpenMode& mode, const std::string& path,
+                                         Store& store, bool named) {
+  if (!mode.atomic) return nullptr;
+  if (named || mode.collective.buddies > 0)
+    throw Error(Code::invalid_argument,
+                "'" + path + "': 'atomic' cannot be combined with " +
+                    (named ? "names of physical files of the caller's" : "buddy copies"));
+  agree_with(comm, comm.rank() == 0 ? attempt([&] { require_replaceable(store, path); }) : std::nullopt, 0);
+  auto name = std::make_unique<AtomicName>();
+  name->path = path;
+  name->store = &store;
+  name->durable = mode.durable;
+  name->temporary = temporary_name(path);  // of the same length on every task
+  comm.broadcast(std::as_writable_bytes(std::span(name->temporary)), 0);
+  return name;
+}
+
+void finish_atomic(Comm& comm, const AtomicName& name) {
+  const auto problem = attempt([&] {
+    if (comm.rank() == 0) rename_set(*name.store, name.temporary, name.path, name.nfiles, name.durable);
+  });
+  agree_with(comm, problem, 0);
+}
+
+}  // namespace sheaf::api

@@ -1,0 +1,226 @@
+#include "api/sion/handles/handle.hpp"
+
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <type_traits>
+
+#include "api/sion/handles/debug_log.hpp"
+#include "api/sion/handles/locks.hpp"
+#include "api/sion/handles/term_flush.hpp"
+#include "base/setting.hpp"
+#include "comm/agree.hpp"
+#include "stripedfile/stripe_name.hpp"
+
+namespace sheaf::api {
+
+std::atomic<Handle*> handle_table[most_handles];
+
+namespace {
+
+std::mutex table_mutex;
+int next_sid = 0;
+Window no_window;  // always empty
+
+// Calls f with the open file itself.
+template <class F>
+decltype(auto) visit(Handle::Opened& opened, F&& f) {
+  return std::visit([&](auto& held) -> decltype(auto) { return f(*held); }, opened);
+}
+
+}  // namespace
+
+Handle::Handle(std::shared_ptr<Store> files, Opened file, const OpenMode& mode)
+    : store(std::move(files)), opened(std::move(file)), posix(mode.posix), through_library(mode.stream) {
+  hints = quiet_number_setting("SION_HINTS") == 1;
+  visit(opened, [this](auto& f) {
+    if constexpr (std::is_same_v<decltype(f.stream()), WriteStream&>) {
+      writer = &f.stream();
+    } else {
+      reader = &f.stream();
+    }
+  });
+  // Calls of a session of I/O listeners are messages, which the thread that flushes must not send.
+  if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
+  open_windows();
+}
+
+Handle::~Handle() {
+  if (!gate) return;
+  gate->close();
+  no_longer_watch(*gate);
+}
+
+void Handle::open_windows() {
+  out = in = out_records = &no_window;
+  if (plain || gate) return;
+  if (reader) in = &reader->window();
+  if (!writer) return;
+  out = &writer->window();
+  const FileFacts known = facts();
+  if (known.keyval && known.metadata_order == native_order) out_records = out;
+}
+
+int Handle::task() {
+  return visit(opened, [](auto& f) { return static_cast<int>(f.task()); });
+}
+
+int Handle::ntasks() {
+  return visit(opened, [](auto& f) { return static_cast<int>(f.ntasks()); });
+}
+
+FileFacts Handle::facts() {
+  return visit(opened, [](auto& f) -> FileFacts { return f.facts(); });
+}
+
+int Handle::open_files() {
+  if (auto* all = as<SerialReader>()) return static_cast<int>(all->multifile().files.size());
+  if (auto* mapped = as<MappedReader>()) return mapped->open_files();
+  if (auto* mapped = as<MappedWriter>()) return mapped->open_files();
+  return 1;
+}
+
+int64_t Handle::bytes_held() {
+  int64_t bytes = sizeof *this + (writer ? writer->buffer_capacity() : 0);
+  if (as<SerialWriter>()) bytes += ntasks() * int64_t{sizeof(TaskBlocks) + 3 * sizeof(int64_t)};
+  if (auto* mapped = as<MappedReader>()) bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask)};
+  if (auto* mapped = as<MappedWriter>())
+    bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask) + sizeof(TaskBlocks)};
+  if (auto* all = as<SerialReader>())
+    for (const PhysicalFile& f : all->multifile().files) bytes += f.table->bytes_held();
+  return bytes;
+}
+
+const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
+
+FILE* Handle::stream() {
+  if (!plain && !through_library && !facts().compressed) {
+    FILE* own = nullptr;
+    const auto problem = attempt([&] { own = share().stream(); });
+    if (!problem) return own;
+    if (problem->code() != Code::unsupported)
+      throw *problem;  // else no file of the operating system is behind it
+  }
+  if (!plain) {
+    plain = std::make_unique<PlainStream>(*this);
+    open_windows();
+  }
+  return plain->stream();
+}
+
+void Handle::drop_stream() {
+  plain.reset();
+  open_windows();
+}
+
+FILE* Handle::own_stream() {
+  if (plain) return plain->open() ? plain->stream() : nullptr;
+  StdioHandle* const own = shared();
+  return own ? own->stream_in_use() : nullptr;
+}
+
+StdioHandle& Handle::share() {
+  if (facts().compressed)
+    throw Error(Code::unsupported,
+                "'" + path() +
+                    "' is compressed: behind a descriptor lie frames, not the bytes of the task; use "
+                    "the library's calls or, without the word posix, the stream of sion_get_fp, or " +
+                    (writer ? "write with compress=none" : "a copy made by 'sheaf defrag --decompress'"));
+  if (through_library && !posix)
+    throw Error(Code::unsupported,
+                "'" + path() + "' was opened with fileptr=stream: its stream goes through the library");
+  return writer ? writer->share(!posix) : reader->share(!posix);
+}
+
+StdioHandle* Handle::shared() { return writer ? writer->handle() : reader->handle(); }
+
+void Handle::commit() {
+  if (auto* serial_writer = as<SerialWriter>()) return serial_writer->commit();
+  if (auto* parallel = as<ParallelWriter>()) return parallel->commit();
+  if (auto* mapped = as<MappedWriter>()) mapped->commit();
+}
+
+void Handle::select(int64_t task) {
+  current_keys = nullptr;
+  visit(opened, [task](auto& f) { f.select(task); });
+}
+
+std::vector<int64_t> Handle::block_sizes() {
+  std::vector<int64_t> sizes;
+  if (writer) {
+    const TaskBlocks& blocks = writer->blocks();
+    for (int64_t b = 0; b < blocks.count(); ++b) sizes.push_back(blocks.size_of(b));
+  } else {
+    for (int64_t b = 0; b < reader->sizes().count; ++b) sizes.push_back(reader->sizes()[b]);
+  }
+  return sizes;
+}
+
+namespace {
+
+int enter(std::unique_ptr<Handle>& handle) {
+  const UserLock users;
+  const std::lock_guard lock(table_mutex);
+  for (int tries = 0; tries < most_handles; ++tries) {
+    const int sid = next_sid;
+    next_sid = (next_sid + 1) % most_handles;
+    if (handle_table[sid].load(std::memory_order_relaxed) != nullptr) continue;
+    handle_table[sid].store(handle.release(), std::memory_order_release);
+    return sid;
+  }
+  throw Error(Code::io, "too many open handles (" + std::to_string(most_handles) + ")");
+}
+
+}  // namespace
+
+int add_handle(std::unique_ptr<Handle>& handle) {
+  Handle& added = *handle;
+  if (added.gate) watch(added.gate);
+  const int sid = enter(handle);
+  if (debugging(Subject::handles))
+    debug_line(Subject::handles,
+               "handle " + std::to_string(sid) + ": opened '" + added.path() + "' to " +
+                   (added.writer ? "write" : "read"),
+               added.task());
+  return sid;
+}
+
+std::unique_ptr<Handle> remove_handle(int sid) {
+  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  std::unique_ptr<Handle> handle;
+  {
+    const UserLock users;
+    handle.reset(handle_table[sid].exchange(nullptr, std::memory_order_acq_rel));
+  }
+  if (handle && debugging(Subject::handles))
+    debug_line(Subject::handles, "handle " + std::to_string(sid) + ": closing", handle->task());
+  return handle;
+}
+
+Handle& get_handle(int sid) {
+  Handle* handle = find_handle(sid);
+  if (!handle) throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
+  begin_call(*handle);
+  if (handle->plain) handle->plain->settle();
+  return *handle;
+}
+
+size_t bytes_of(size_t size, size_t nitems) {
+  size_t bytes;
+  if (__builtin_mul_overflow(size, nitems, &bytes) || bytes > static_cast<size_t>(INT64_MAX))
+    throw Error(Code::invalid_argument, "a request of " + std::to_string(nitems) + " items of " +
+                                            std::to_string(size) + " bytes exceeds 2^63 bytes");
+  return bytes;
+}
+
+WriteStream& get_writer(Handle& handle) {
+  if (!handle.writer) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for reading");
+  return *handle.writer;
+}
+
+ReadStream& get_reader(Handle& handle) {
+  if (!handle.reader) throw Error(Code::wrong_mode, "'" + handle.path() + "' is open for writing");
+  return *handle.reader;
+}
+
+}  // namespace sheaf::api

@@ -1,0 +1,143 @@
+// api/sion/handles/handle: what a sid stands for, and the table of them.
+//
+// The table is lock-free to look up: one atomic load. Opening and closing take a mutex. A number that was
+// closed is given out again only when all others have been used. Different threads may use different handles;
+// one handle is used by one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "api/sion/handles/atomic.hpp"
+#include "api/sion/handles/call_scope.hpp"
+#include "api/sion/handles/plain_stream.hpp"
+#include "base/export.hpp"
+#include "journal/lease.hpp"
+#include "keyval/keyval_index.hpp"
+#include "set/duplicate_reader.hpp"
+#include "set/mapped_reader.hpp"
+#include "set/mapped_writer.hpp"
+#include "set/parallel_reader.hpp"
+#include "set/parallel_writer.hpp"
+#include "set/serial_reader.hpp"
+#include "set/serial_writer.hpp"
+
+namespace sheaf::api {
+
+// Arrays that the location queries hand out; they live as long as the handle.
+struct Tables {
+  std::vector<long long> chunk_sizes;
+  std::vector<long long> globalranks;
+  std::vector<long long> block_counts;
+  std::vector<long long> block_sizes;
+  std::vector<long long> positions;
+  std::vector<long long> block_numbers;
+  std::vector<long long> current_sizes;
+  std::vector<int> mapping;
+};
+
+class Handle {
+ public:
+  using Opened = std::variant<std::unique_ptr<SerialWriter>, std::unique_ptr<SerialReader>,
+                              std::unique_ptr<TaskReader>, std::unique_ptr<ParallelWriter>,
+                              std::unique_ptr<ParallelReader>, std::unique_ptr<MappedWriter>,
+                              std::unique_ptr<MappedReader>, std::unique_ptr<DuplicateReader>>;
+
+  // `store`: what was opened uses it until it goes. `mode` says what the program's stream is, and whether
+  // SIGTERM flushes the handle.
+  Handle(std::shared_ptr<Store> store, Opened opened, const OpenMode& mode);
+  ~Handle();
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  // Windows of the fast path; never null (an empty one where the direction does not fit).
+  Window* out;
+  Window* in;
+  Window* out_records;  // of key-value files in native byte order
+
+  const std::shared_ptr<Store> store;
+  WriteStream* writer = nullptr;  // exactly one of the two is set
+  ReadStream* reader = nullptr;
+  Opened opened;
+  bool posix;
+  bool through_library;  // so goes the FILE* of the program, if it asks for one
+  std::shared_ptr<Gate>
+      gate;  // of those that SIGTERM flushes: calls go through it (begin_call), and there are no windows
+  bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
+  std::unique_ptr<AtomicName> atomic;  // null: the file has its name already
+  std::unique_ptr<Lease> lease;        // at the first task of a multifile that is written; null: none
+  int buddies = 0;                     // copies that the open mode speaks of
+  bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
+  std::optional<uint64_t> only_key;     // a duplicate made for one key: all others read as absent
+  std::unique_ptr<KeyvalReader> keys;   // once keys have been read
+  KeyvalIndex* current_keys = nullptr;  // of the current task; null: not looked up yet
+  FILE* second = nullptr;               // stream registered by the program
+  std::unique_ptr<PlainStream> plain;  // once the program has asked for a FILE* that goes through the library
+  Tables tables;
+
+  bool is_serial() const { return serial || opened.index() <= 2; }
+  template <class Kind>
+  Kind* as() {
+    auto* held = std::get_if<std::unique_ptr<Kind>>(&opened);
+    return held ? held->get() : nullptr;
+  }
+
+  // The same questions to whatever is open.
+  int task();    // number of the current task
+  int ntasks();  // of the whole multifile
+  FileFacts facts();
+  int open_files();
+  const std::string& path() const;  // of the physical file of the current task
+  int64_t bytes_held();             // by metadata and buffers, roughly
+  // The program's stream (ansi) or descriptor (posix) of the physical file, made if need be. Throws
+  // unsupported if it is compressed, or the program has asked for streams that go through the library.
+  StdioHandle& share();
+  // The program's stream, of the physical file or one that goes through the library (where the mode says so,
+  // and where the bytes are no file of the operating system: compressed, striped, a buddy copy); made if need
+  // be. With one that does, every call finds out where it is (get_handle), and there are no windows.
+  FILE* stream();
+  void drop_stream();                  // that goes through the library: the program has closed it
+  FILE* own_stream();                  // what the program has of stream(), if anything: not made
+  StdioHandle* shared();               // null if the program has none
+  void select(int64_t task);           // throws out_of_range
+  void commit();                       // writing: what is written stays (WriteStream::commit)
+  std::vector<int64_t> block_sizes();  // of the current task
+
+ private:
+  void open_windows();
+};
+
+// Adds a handle, which the table then owns; returns its sid. Throws, and leaves it to the caller, if the
+// table is full.
+SHEAF_EXPORT int add_handle(std::unique_ptr<Handle>& handle);
+
+// The handle of a sid, or null. Inline for the fast path.
+inline constexpr int most_handles = 1 << 16;
+extern SHEAF_EXPORT std::atomic<Handle*> handle_table[most_handles];
+
+inline Handle* find_handle(int sid) {
+  if (static_cast<unsigned>(sid) >= static_cast<unsigned>(most_handles)) return nullptr;
+  return handle_table[sid].load(std::memory_order_acquire);
+}
+
+// Takes a handle out of the table; null if there is none.
+SHEAF_EXPORT std::unique_ptr<Handle> remove_handle(int sid);
+
+// A call begins to use the handle, until its CallScope ends: to be called where get_handle() is not.
+inline void begin_call(Handle& handle) {
+  if (handle.gate) [[unlikely]]
+    CallScope::enter(handle.gate);
+}
+
+// The handle, where its program's stream is; or an error "invalid file identifier". Begins the call.
+Handle& get_handle(int sid);
+WriteStream& get_writer(Handle& handle);  // throws wrong_mode
+ReadStream& get_reader(Handle& handle);
+
+// size * nitems; throws invalid_argument beyond 2^63.
+size_t bytes_of(size_t size, size_t nitems);
+
+}  // namespace sheaf::api

@@ -1,0 +1,73 @@
+#include "api/sion/handles/locks.hpp"
+
+#include <atomic>
+#include <mutex>
+
+#include "api/sion/handles/exported.hpp"
+#include "api/sion/handles/report.hpp"
+
+namespace sheaf::api {
+
+struct LockCallbacks {
+  int (*lock)(void*);
+  int (*unlock)(void*);
+  void* data;
+};
+
+namespace {
+
+// Set once and kept: there is no way to remove a lock.
+std::atomic<const LockCallbacks*> registered{nullptr};
+
+bool register_lock(int lock(void*), int unlock(void*), void* data) {
+  auto* const callbacks = new LockCallbacks{lock, unlock, data};
+  const LockCallbacks* none = nullptr;
+  if (registered.compare_exchange_strong(none, callbacks, std::memory_order_acq_rel)) return true;
+  delete callbacks;
+  return false;
+}
+
+std::mutex library_mutex;
+
+int lock_library(void*) {
+  library_mutex.lock();
+  return SION_SUCCESS;
+}
+
+int unlock_library(void*) {
+  library_mutex.unlock();
+  return SION_SUCCESS;
+}
+
+}  // namespace
+
+void use_library_lock() {
+  if (!registered.load(std::memory_order_acquire)) register_lock(lock_library, unlock_library, nullptr);
+}
+
+UserLock::UserLock() : held_(registered.load(std::memory_order_acquire)) {
+  if (held_) held_->lock(held_->data);
+}
+
+UserLock::~UserLock() {
+  if (held_) held_->unlock(held_->data);
+}
+
+}  // namespace sheaf::api
+
+int sion_lock_register_lock_callbacks(int lock(void*), int unlock(void*), void* lock_data) {
+  using namespace sheaf;
+  return api::guarded("sion_lock_register_lock_callbacks", -1, SION_NOT_SUCCESS, [&] {
+    if (!lock || !unlock) throw Error(Code::invalid_argument, "a lock needs both callbacks");
+    if (!api::register_lock(lock, unlock, lock_data))
+      throw Error(Code::wrong_mode, "a lock is registered already and stays");
+    // Once, so that a lock that does not work shows here.
+    lock(lock_data);
+    unlock(lock_data);
+    return SION_SUCCESS;
+  });
+}
+
+int sion_lock_user_callbacks_defined(void) {
+  return sheaf::api::registered.load(std::memory_order_acquire) != nullptr;
+}

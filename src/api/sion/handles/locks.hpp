@@ -1,0 +1,27 @@
+// api/sion/handles/locks: the lock a program may bring for the handle table
+// (sion_lock_register_lock_callbacks).
+//
+// The table has a mutex of its own and is safe without; a program's lock is held around it in addition, for
+// runtimes whose tasks must not block in a mutex. Only opening and closing take it.
+#pragma once
+
+#include "base/export.hpp"
+
+namespace sheaf::api {
+
+// Registers a lock of the library's own if there is none yet, as the thread families of the interface do.
+SHEAF_EXPORT void use_library_lock();
+
+// Holds the registered lock, if any, while it lives.
+class UserLock {
+ public:
+  UserLock();
+  ~UserLock();
+  UserLock(const UserLock&) = delete;
+  UserLock& operator=(const UserLock&) = delete;
+
+ private:
+  const struct LockCallbacks* held_;
+};
+
+}  // namespace sheaf::api

@@ -1,0 +1,138 @@
+#include "api/sion/handles/plain_stream.hpp"
+
+#include <stdio_ext.h>
+
+#include <cerrno>
+
+#include "api/sion/handles/handle.hpp"
+#include "api/sion/handles/report.hpp"
+#include "comm/agree.hpp"
+
+namespace sheaf::api {
+
+struct PlainStream::Link {
+  Handle* handle;  // null: the handle is gone
+  bool open = true;
+};
+
+namespace {
+
+// errno of a problem; 0 if there is none.
+int errno_of(const std::optional<Error>& problem) {
+  return !problem ? 0 : problem->errno_value() != 0 ? problem->errno_value() : EIO;
+}
+
+// Runs what stdio asks for; says on stderr what goes wrong, which errno alone does not.
+template <class Call>
+void serve(Handle* h, bool can, Call&& call) {
+  if (!h || !can) {
+    errno = EBADF;
+    return;
+  }
+  const CallScope scope;
+  begin_call(*h);
+  const auto problem = attempt(call);
+  if (problem) report("the stream of sion_get_fp", *problem, h->task(), -1);
+  errno = errno_of(problem);
+}
+
+int64_t position_of(Handle& h) {
+  if (h.through_library) return h.reader ? h.reader->bytes_read() : h.writer->bytes_written();
+  return h.reader ? h.reader->file_position() : h.writer->file_position();
+}
+
+bool go_to(Handle& h, int64_t position) {
+  if (position < 0 || !h.reader) return false;
+  if (h.through_library) return h.reader->seek_absolute(position);
+  const layout::ChunkGeometry& chunks = h.reader->geometry();
+  if (position < chunks.start || chunks.skip == 0) return false;
+  return h.reader->seek_block((position - chunks.start) / chunks.skip,
+                              (position - chunks.start) % chunks.skip);
+}
+
+void seek(Handle& h, off64_t& position, int whence) {
+  const int64_t here = position_of(h);
+  int64_t wanted = whence == SEEK_CUR ? here + position : position;
+  if (whence == SEEK_END) {
+    if (!h.through_library) throw Error(Code::unsupported, "the end has no position", EINVAL);
+    wanted += h.reader ? h.reader->bytes_read() + h.reader->available(INT64_MAX) : here;
+  }
+  if (wanted != here && !go_to(h, wanted)) throw Error(Code::out_of_range, "no such position", EINVAL);
+  position = wanted;
+}
+
+}  // namespace
+
+PlainStream::PlainStream(Handle& handle) : link_(new Link{&handle}) {
+  cookie_io_functions_t calls{};
+  calls.write = [](void* link, const char* data, size_t bytes) -> ssize_t {
+    Handle* const h = static_cast<Link*>(link)->handle;
+    serve(h, h && h->writer, [&] { h->writer->write({reinterpret_cast<const std::byte*>(data), bytes}); });
+    return errno == 0 ? static_cast<ssize_t>(bytes) : 0;
+  };
+  calls.read = [](void* link, char* data, size_t bytes) -> ssize_t {
+    Handle* const h = static_cast<Link*>(link)->handle;
+    size_t got = 0;
+    serve(h, h && h->reader, [&] { got = h->reader->read({reinterpret_cast<std::byte*>(data), bytes}); });
+    return errno == 0 ? static_cast<ssize_t>(got) : -1;
+  };
+  calls.seek = [](void* link, off64_t* position, int whence) -> int {
+    Handle* const h = static_cast<Link*>(link)->handle;
+    const CallScope scope;
+    if (h) begin_call(*h);
+    errno = h ? errno_of(attempt([&] { seek(*h, *position, whence); })) : EBADF;
+    return errno == 0 ? 0 : -1;
+  };
+  calls.close = [](void* cookie) -> int {
+    auto* const link = static_cast<Link*>(cookie);
+    link->open = false;
+    if (!link->handle) delete link;
+    return 0;
+  };
+  stream_ = fopencookie(link_, handle.writer ? "w" : "r", calls);
+  if (!stream_) {
+    delete link_;
+    throw os_error("cannot make a stream for", handle.path(), errno);
+  }
+  // Between two blocks positions in the multifile jump, which stdio cannot know when it reads ahead.
+  if (handle.writer || !handle.through_library) std::setvbuf(stream_, nullptr, _IONBF, 0);
+}
+
+bool PlainStream::open() const { return link_->open; }
+
+void PlainStream::settle() {
+  if (!link_->open) return;
+  Handle& h = *link_->handle;
+  if (h.writer) {
+    if (__fpending(stream_) == 0 || std::fflush(stream_) == 0) return;
+    const Error lost(Code::io, "'" + h.path() + "': bytes that the program wrote to its stream are lost",
+                     errno);
+    __fpurge(stream_);
+    h.writer->lose(lost);
+    throw lost;
+  }
+  // What is read ahead makes the difference between where the program stands and the library does.
+  const int64_t there = position_of(h);
+  const off64_t here = ::ftello64(stream_);
+  if (here == there || here < 0) return;
+  go_to(h, here);
+  moved();
+}
+
+void PlainStream::moved() {
+  if (!link_->open) return;
+  __fpurge(stream_);
+  std::clearerr(stream_);
+}
+
+PlainStream::~PlainStream() {
+  const bool open = link_->open;
+  if (!open) {
+    delete link_;
+    return;
+  }
+  link_->handle = nullptr;
+  std::fclose(stream_);
+}
+
+}  // namespace sheaf::api

@@ -1,0 +1,150 @@
+// Physical files that the task which needs them does not see, made anew from what another task sees.
+#include <algorithm>
+#include <vector>
+
+#include "buddy/buddy.hpp"
+#include "comm/agree.hpp"
+#include "creation/output_set.hpp"
+#include "exchange/rounds.hpp"
+#include "metadata/metadata_io.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t restored_at_once = 1 << 20;
+
+// One task, among all that open the set.
+class Restorer {
+ public:
+  Restorer(Store& store, Comm& all, std::string base, int levels, int64_t nfiles)
+      : store_(store), copies_(store, base, levels), all_(all), base_(std::move(base)), nfiles_(nfiles) {}
+
+  void restore(int64_t needed) {
+    const bool lacks = needed >= 0 && needed < nfiles_ && !sees(needed);
+    int64_t some = lacks;
+    all_.all_max(std::span(&some, 1));
+    if (!some) return;
+    std::vector<int64_t> needers(
+        static_cast<size_t>(nfiles_));  // by file: 1 + the task that lacks it; 0: none
+    if (lacks) needers[static_cast<size_t>(needed)] = all_.rank() + 1;
+    all_.all_max(needers);
+    // Those who read for others are asked first: where all see the same directory, nobody else need look.
+    std::vector<int64_t> offers(needers.size());
+    for (const bool asked : {needed >= 0, true})
+      if (missing(needers, offers)) look(needers, offers, asked);
+    for (int64_t file = 0; file < nfiles_; ++file) {
+      const auto at = static_cast<size_t>(file);
+      if (needers[at] > 0 && offers[at] > 0)
+        move(file, static_cast<int>(offers[at] - 1), static_cast<int>(needers[at] - 1));
+    }
+  }
+
+ private:
+  std::string name(int64_t file) const { return format::physical_name(base_, static_cast<int32_t>(file)); }
+
+  // The file, or a view of a copy; throws if this task can read neither.
+  std::shared_ptr<File> open(int64_t file) {
+    auto found = copies_.open(name(file), Access::read);
+    const format::Header h = MetadataReader(*found).header();
+    const bool belongs = h.filenumber == file && (nfiles_ == 1 || h.nfiles == nfiles_);
+    if (!belongs) throw file_error(Code::damaged, found->path(), "does not belong to its set");
+    return found;
+  }
+  bool sees(int64_t file) {
+    return !attempt([&] { open(file)->close(); });
+  }
+
+  static bool missing(const std::vector<int64_t>& needers, const std::vector<int64_t>& offers) {
+    for (size_t f = 0; f < needers.size(); ++f)
+      if (needers[f] > 0 && offers[f] == 0) return true;
+    return false;
+  }
+
+  // offers, by file: 1 + a task that sees it; 0: none known. asked: this task looks.
+  void look(const std::vector<int64_t>& needers, std::vector<int64_t>& offers, bool asked) {
+    for (size_t f = 0; f < needers.size(); ++f)
+      if (asked && needers[f] > 0 && offers[f] == 0 && sees(static_cast<int64_t>(f)))
+        offers[f] = all_.rank() + 1;
+    all_.all_max(offers);
+  }
+
+  // Under another name until it is complete; nothing of it is left after a failure.
+  void move(int64_t file, int from, int to) {
+    OutputSet output(store_, OutputSet::Existing::replace);
+    const bool sends = all_.rank() == from;
+    const bool stores = all_.rank() == to;
+    std::shared_ptr<File> source, target;
+    int64_t size = 0;
+    auto problem = attempt([&] {
+      if (sends) {
+        source = open(file);
+        size = source->status().size;
+      }
+      if (stores) target = output.add(name(file));
+    });
+    agree(all_, problem, std::span(&size, 1));
+    problem = transfer(source.get(), target.get(), from, to, size);
+    const auto finished = attempt([&] {
+      if (!stores || problem) return;
+      target->resize(size);
+      target->close();
+      output.commit();
+    });
+    agree(all_, problem ? problem : finished);
+  }
+
+  // Pieces without a byte other than 0 stay holes.
+  std::optional<Error> transfer(File* source, File* target, int from, int to, int64_t size) {
+    std::vector<std::byte> out[2], in[2];
+    std::optional<Error> unread;
+    const auto length = [&](int64_t k) {
+      return static_cast<size_t>(std::min(restored_at_once, size - k * restored_at_once));
+    };
+    const auto prepare = [&](int64_t k) {
+      exchange::Step step;
+      if (source) {
+        auto& memory = out[k % 2];
+        memory.resize(length(k));
+        const auto failed = attempt([&] {
+          if (source->read_at(memory, k * restored_at_once) < memory.size())
+            throw file_error(Code::damaged, source->path(), "has become shorter while it was copied");
+        });
+        if (failed && !unread) unread = failed;
+        if (std::ranges::all_of(memory, [](std::byte b) { return b == std::byte{0}; })) memory.clear();
+        step.outgoing.push_back({to, memory});
+      }
+      if (target) {
+        in[k % 2].resize(length(k));
+        step.incoming.push_back({from, in[k % 2]});
+      }
+      return step;
+    };
+    const auto use = [&](int64_t k, const std::vector<int64_t>& received) {
+      if (target && received[0] > 0)
+        target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])), k * restored_at_once);
+    };
+    const auto unwritten =
+        exchange::in_rounds(all_, (size + restored_at_once - 1) / restored_at_once, prepare, use);
+    // The one who stores must know before it gives the file its name.
+    std::optional<Error> problem;
+    const auto told = attempt([&] { agree(all_, unread ? unread : unwritten); });
+    if (told) problem = told;
+    return problem;
+  }
+
+  Store& store_;
+  BuddyStore copies_;
+  Comm& all_;
+  const std::string base_;
+  const int64_t nfiles_;
+};
+
+}  // namespace
+
+void restore_from_buddies(Store& store, Comm& all, const std::string& path, int levels, int64_t nfiles,
+                          int64_t needed) {
+  Restorer(store, all, path, levels, nfiles).restore(needed);
+}
+
+}  // namespace sheaf

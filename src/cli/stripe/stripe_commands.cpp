@@ -1,0 +1,180 @@
+#include "cli/stripe/stripe_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/printable.hpp"
+#include "cli/json.hpp"
+#include "cli/terminal.hpp"
+#include "comm/host_name.hpp"
+#include "creation/output_set.hpp"
+#include "stripedfile/check.hpp"
+#include "stripedfile/direct_link.hpp"
+
+namespace sheaf::cli {
+
+namespace {
+
+using sfio::Block;
+using sfio::direct_link;
+using sfio::FoundSubfile;
+using sfio::Link;
+using sfio::StripedFile;
+using sfio::StripeFinding;
+using sfio::StripeReport;
+
+constexpr int64_t buffer_bytes = 4 << 20;
+
+struct Place {
+  explicit Place(const StripeOptions& options)
+      : link(direct_link(posix_store(), {options.root, host_name()})),
+        name(parse_stripe_name(options.name)) {}
+  std::shared_ptr<Link> link;
+  StripeName name;
+};
+
+// Hands out the logical bytes [offset, offset + length), as far as they go, in pieces.
+template <class Take>
+void read_through(StripedFile& file, int64_t offset, int64_t length, Take take) {
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(length, buffer_bytes)));
+  while (length > 0) {
+    const int64_t most = std::min(length, buffer_bytes);
+    const int64_t got = file.read_block({offset, buffer.data(), most});
+    if (got == 0) return;
+    take(std::span(buffer).first(static_cast<size_t>(got)), offset);
+    offset += got;
+    length -= got;
+  }
+}
+
+const char* state_of(const FoundSubfile& f) {
+  if (!f.exists) return "missing";
+  if (!f.identity) return "no identity";
+  if (!f.identity->complete) return "incomplete";
+  return f.identity->size < 0 ? "not closed" : "closed";
+}
+
+}  // namespace
+
+int stripe_ls(const StripeOptions& options) {
+  Place place(options);
+  const auto found = look(*place.link, place.name);
+  const StripeReport report = check_striped(place.name, found);
+  if (options.json) {
+    nlohmann::json all = {{"size", report.size}, {"stripe_unit", report.unit}, {"closed", report.closed}};
+    for (size_t i = 0; i < found.size(); ++i)
+      all["subfiles"].push_back({{"host", place.name.subfiles[i].host},
+                                 {"path", place.name.subfiles[i].path},
+                                 {"size", found[i].size},
+                                 {"allocated", found[i].allocated},
+                                 {"state", state_of(found[i])}});
+    fmt::print("{}\n", text_of(all, 2));
+    return 0;
+  }
+  fmt::print("{} bytes in {} subfiles, stripe unit {} bytes{}\n", report.size, found.size(), report.unit,
+             report.closed ? "" : ", not closed");
+  for (size_t i = 0; i < found.size(); ++i)
+    fmt::print("{:4} {:>15} bytes  {:12} {},{}\n", i, found[i].size, state_of(found[i]),
+               printable(place.name.subfiles[i].host), printable(place.name.subfiles[i].path));
+  return 0;
+}
+
+int stripe_cat(const StripeOptions& options) {
+  Place place(options);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
+  read_through(*file, options.offset.value_or(0),
+               options.length.value_or(INT64_MAX - options.offset.value_or(0)),
+               [](std::span<const std::byte> bytes, int64_t) {
+                 if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) < bytes.size())
+                   throw os_error("cannot write to", "standard output", errno);
+               });
+  file->close();
+  return 0;
+}
+
+// Ctrl-C leaves nothing half made.
+int stripe_import(const StripeOptions& options) {
+  Place place(options);
+  if (options.unit) place.name.unit = *options.unit;
+  const auto source = posix_store().open(options.file, Access::read);
+  const int64_t size = source->status().size;
+  if (options.replace) remove_striped(*place.link, place.name);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::fresh);
+  try {
+    catch_signals();
+    TerminalProgress progress("import");
+    std::vector<std::byte> buffer(static_cast<size_t>(std::min(size, buffer_bytes)));
+    for (int64_t at = 0; at < size;) {
+      check_signals();
+      const size_t got = source->read_at(buffer, at);
+      if (got == 0) throw file_error(Code::damaged, options.file, "has become shorter while it was read");
+      const Block block{at, buffer.data(), static_cast<int64_t>(got)};
+      file->write({&block, 1});
+      at += block.length;
+    }
+    file->close();
+  } catch (...) {
+    remove_striped(*place.link, place.name);
+    throw;
+  }
+  return 0;
+}
+
+int stripe_export(const StripeOptions& options) {
+  Place place(options);
+  const auto file = StripedFile::open(place.link, place.name, sfio::OpenMode::read);
+  OutputSet outputs(posix_store(),
+                    options.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  outputs.check(options.file);
+  catch_signals();
+  const auto target = outputs.add(options.file);
+  const int64_t size = file->status().size;
+  read_through(*file, 0, size, [&](std::span<const std::byte> bytes, int64_t at) {
+    check_signals();
+    target->write_at(bytes, at);
+  });
+  target->close();
+  outputs.commit();
+  file->close();
+  return 0;
+}
+
+int stripe_check(const StripeOptions& options) {
+  Place place(options);
+  const StripeReport report = check_striped(place.name, look(*place.link, place.name));
+  const auto place_of = [&](const StripeFinding& finding) {
+    const SubfilePlace& where = place.name.subfiles[static_cast<size_t>(finding.subfile)];
+    return where.host + "," + where.path;
+  };
+  if (options.json) {
+    nlohmann::json all = {{"ok", report.findings.empty()},
+                          {"size", report.size},
+                          {"stripe_unit", report.unit},
+                          {"closed", report.closed},
+                          {"findings", nlohmann::json::array()}};
+    for (const StripeFinding& finding : report.findings)
+      all["findings"].push_back(
+          {{"subfile", finding.subfile}, {"place", place_of(finding)}, {"what", finding.what}});
+    fmt::print("{}\n", text_of(all, 2));
+  } else if (report.findings.empty()) {
+    fmt::print("ok: {} bytes in {} subfiles{}\n", report.size, place.name.subfiles.size(),
+               report.closed ? "" : " (not closed: may have been written since)");
+  } else {
+    for (const StripeFinding& finding : report.findings)
+      fmt::print("subfile {} ({}) {}\n", finding.subfile, printable(place_of(finding)),
+                 printable(finding.what));
+  }
+  return report.findings.empty() ? 0 : 1;
+}
+
+int stripe_rm(const StripeOptions& options) {
+  Place place(options);
+  if (!remove_striped(*place.link, place.name))
+    throw Error(Code::not_found, "there is no striped file '" + options.name + "'", ENOENT);
+  return 0;
+}
+
+}  // namespace sheaf::cli

@@ -1,0 +1,121 @@
+#include "collective/collected_file.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "exchange/pieces/access_list.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+void CollectedFile::prepare(std::shared_ptr<WriteSlots> slots, std::shared_ptr<Edges> edges) {
+  slots_ = std::move(slots);
+  edges_ = std::move(edges);
+  if (file_) file_ = throttled(edged(std::move(file_), edges_), slots_);
+}
+
+void CollectedFile::hold(int64_t capacity, int64_t direct) {
+  capacity_ = capacity;
+  direct_ = direct;
+}
+
+void CollectedFile::begin_unbounded(bool everything) {
+  before_ = held_.extents().size();
+  held_.begin_part();
+  unbounded_ = true;
+  everything_ = everything || only_collector_writes_;
+}
+
+size_t CollectedFile::bound_again() {
+  everything_ = only_collector_writes_;
+  return std::exchange(unbounded_, false) ? held_.extents().size() - before_ : 0;
+}
+
+void CollectedFile::ship() {
+  std::swap(shipped_, held_);
+  held_.clear();
+}
+
+void CollectedFile::take_back() {
+  shipped_.append(held_);
+  std::swap(shipped_, held_);
+}
+
+namespace {
+
+void write(File& file, const HeldBytes& held) {
+  if (held.empty()) return;
+  std::vector<exchange::Piece<const std::byte>> pieces;
+  const layout::TypeMap places = pieces_of(held.extents());
+  add_pieces(pieces, held.access(places));
+  write_pieces(file, std::move(pieces));
+}
+
+}  // namespace
+
+void CollectedFile::write_held() {
+  if (held_.empty()) return;
+  if (only_collector_writes_)
+    throw file_error(Code::wrong_mode, path_,
+                     "is written by collectors for tasks of several hosts: " + std::to_string(held_.bytes()) +
+                         " bytes are in the memory of this task until the next collective call; flush after "
+                         "that, or close");
+  write(real(), held_);
+  held_.clear();
+  before_ = 0;
+}
+
+void CollectedFile::write_unconfirmed() {
+  // What is shipped stays: it is sent again if the collector could not write it.
+  if (!shipped_.empty()) write(real(), shipped_);
+  write_held();
+}
+
+File& CollectedFile::real() {
+  if (!file_) file_ = throttled(edged(open_patiently(store_, path_, Access::write), edges_), slots_);
+  return *file_;
+}
+
+bool CollectedFile::fits(int64_t bytes) const {
+  return bytes <= capacity_ - held_.weight() - int64_t{sizeof(Extent)};
+}
+
+void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
+  const int64_t bytes = std::ssize(data);
+  if (capacity_ == 0) return real().write_at(data, offset);
+  const bool holds = everything_ || (!alone_ && bytes < direct_ && (unbounded_ || fits(bytes)));
+  if (!holds) {
+    try {
+      write_held();
+      real().write_at(data, offset);
+    } catch (...) {
+      alone_ = true;
+      throw;
+    }
+    return;
+  }
+  held_.append(data, offset);
+}
+
+void CollectedFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
+  if (capacity_ == 0) return real().write_vector_at(parts, offset);
+  for (const auto& part : parts) {
+    if (!part.empty()) write_at(part, offset);
+    offset += std::ssize(part);
+  }
+}
+
+void CollectedFile::sync() {
+  write_unconfirmed();
+  if (file_) file_->sync();
+}
+
+void CollectedFile::close() {
+  capacity_ = 0;
+  everything_ = only_collector_writes_ = false;
+  held_.clear();
+  shipped_.clear();
+  if (file_) std::exchange(file_, nullptr)->close();
+}
+
+}  // namespace sheaf

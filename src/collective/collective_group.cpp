@@ -1,0 +1,218 @@
+#include "collective/collective_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "metadata/leaders.hpp"
+
+namespace sheaf {
+
+CollectiveGroup::CollectiveGroup(Comm& file) : file_(&file) { place_.size = file.size(); }
+
+CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
+    : file_(&file), place_(place) {
+  choose_collector(spread);
+}
+
+std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) {
+  std::vector<std::byte> all(is_collector() ? static_cast<size_t>(size()) * most : 0);
+  std::vector<Incoming> incoming;
+  for (int member = 0; is_collector() && member < size(); ++member)
+    incoming.push_back(
+        {tasks().first + member, std::span(all).subspan(static_cast<size_t>(member) * most, most)});
+  const std::vector<int64_t> received =
+      file_->exchange({{aggregated().aggregator, mine}}, std::move(incoming))->finish();
+  size_t end = 0;
+  for (size_t member = 0; member < received.size(); ++member) {
+    const auto piece = std::span(all).subspan(member * most, static_cast<size_t>(received[member]));
+    end = static_cast<size_t>(std::ranges::copy(piece, all.begin() + static_cast<ptrdiff_t>(end)).out -
+                              all.begin());
+  }
+  all.resize(end);
+  return all;
+}
+
+// Collective over the file: the first task learns the nodes of all and tells them who collects.
+void CollectiveGroup::choose_collector(const Spread& spread) {
+  if (spread.nodes.count <= 1) return;
+  const std::vector<std::byte> bytes =
+      gather(std::as_bytes(std::span(&spread.nodes.mine, 1)), sizeof spread.nodes.mine);
+  std::vector<int64_t> nodes(bytes.size() / sizeof spread.nodes.mine);
+  if (!nodes.empty()) std::memcpy(nodes.data(), bytes.data(), bytes.size());
+  int64_t chosen = 0;
+  std::vector<Outgoing> outgoing;
+  const int64_t choice =
+      is_collector() ? layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles)
+                     : 0;
+  for (int task = tasks().first; is_collector() && task <= tasks().last; ++task)
+    outgoing.push_back({task, std::as_bytes(std::span(&choice, 1))});
+  file_
+      ->exchange(std::move(outgoing),
+                 {{aggregated().aggregator, std::as_writable_bytes(std::span(&chosen, 1))}})
+      ->finish();
+  collector_ = static_cast<int>(chosen);
+}
+
+namespace {
+
+using layout::GroupPass;
+
+struct Request {
+  int64_t bytes;
+  GroupPass::Begins begins;
+};
+
+// What goes from leader to leader, there and back.
+struct Passes {
+  GroupPass forward;
+  layout::GroupPassBack back;
+};
+
+// Visits the leaders one after the other, in order or backwards; visit() changes `passes`. Collective over
+// `comm`, in which `rank_of` says who they are; `mine`: which of them this task is, or -1.
+template <class RankOf, class Visit>
+void go_over(Comm& comm, int leaders, int mine, RankOf rank_of, bool backwards, Passes& passes, Visit visit) {
+  const auto memory = std::as_writable_bytes(std::span(&passes, 1));
+  for (int hop = 0; hop < leaders; ++hop) {
+    const int from = backwards ? leaders - 1 - hop : hop;
+    const int to = backwards ? from - 1 : from + 1;
+    if (mine == from) visit();
+    if (hop + 1 == leaders) break;
+    std::vector<Outgoing> outgoing;
+    std::vector<Incoming> incoming;
+    if (mine == from) outgoing.push_back({rank_of(to), memory});
+    if (mine == to) incoming.push_back({rank_of(from), memory});
+    comm.exchange(std::move(outgoing), std::move(incoming))->finish();
+  }
+}
+
+}  // namespace
+
+layout::GroupPlace place_in_groups(Comm& file, int64_t bytes, int64_t average, GroupPass::Begins begins) {
+  const Request mine{bytes, begins};
+  Leaders leaders(file);
+  const std::vector<Request> slice = leaders.gather(std::span(&mine, 1));
+  std::vector<layout::GroupPlace> places(slice.size());
+  Passes passes;
+  const auto there = [&] {
+    for (size_t t = 0; t < places.size(); ++t) {
+      auto& pass = passes.forward;
+      const int64_t first =
+          pass.add(leaders.first() + static_cast<int64_t>(t), slice[t].bytes, average, slice[t].begins);
+      places[t] = {first, 0, pass.filled, pass.number, 0, pass.before};
+    }
+  };
+  const auto back = [&] {
+    for (size_t t = places.size(); t-- > 0;)
+      passes.back.complete(leaders.first() + static_cast<int64_t>(t), places[t]);
+  };
+  const auto both_ways = [&](Comm& comm, int own, auto rank_of) {
+    go_over(comm, leaders.total(), own, rank_of, false, passes, there);
+    go_over(comm, leaders.total(), own, rank_of, true, passes, back);
+  };
+  if (file.grain() > 1) {
+    const int own = leaders.is_leader()
+                        ? static_cast<int>(leaders.first() / std::max<int64_t>(1, leaders.leader(1)))
+                        : -1;
+    both_ways(file, own, [&](int leader) { return static_cast<int>(leaders.leader(leader)); });
+  } else {
+    const auto chain =
+        leaders.total() > 1 ? file.split(leaders.is_leader() ? 0 : -1, file.rank()) : self_comm();
+    if (leaders.is_leader()) both_ways(*chain, chain->rank(), [](int leader) { return leader; });
+  }
+  layout::GroupPlace place;
+  leaders.scatter(std::span<const layout::GroupPlace>(places), place);
+  return place;
+}
+
+bool is_first_of_host(Comm& file, int64_t host) {
+  int64_t before = -1;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+  if (file.rank() + 1 < file.size())
+    outgoing.push_back({file.rank() + 1, std::as_bytes(std::span(&host, 1))});
+  if (file.rank() > 0) incoming.push_back({file.rank() - 1, std::as_writable_bytes(std::span(&before, 1))});
+  file.exchange(std::move(outgoing), std::move(incoming))->finish();
+  return before != host;
+}
+
+namespace {
+
+// Whether one task may as well collect for all groups of the layout: with few tasks and small requests a
+// round ends sooner than several writers to one file can take turns (bench/mpi_bench_collective, 4 tasks).
+bool is_little(int tasks, int64_t total) {
+  constexpr int few = 15;
+  constexpr int64_t small = int64_t{64} << 10;
+  return tasks <= few && total <= tasks * small;
+}
+
+}  // namespace
+
+NewGroups make_groups(Comm& file, const GroupRequest& request, const CollectivePlan& plan,
+                      const Spread& spread) {
+  using Begins = GroupPass::Begins;
+  const PrefixedSum requests = prefixed_sum(file, request.bytes);
+  const int64_t total = requests.total;
+  const int64_t average =
+      layout::bytes_per_collector(total, file.size(), request.fsblksize, plan.tasks_per_collector);
+  NewGroups made;
+  made.average_request = (total + file.size() - 1) / file.size();
+  const layout::GroupPlace whole{0, file.size(), total, 0, 1};
+  layout::GroupPlace place = whole;
+  const bool free_choice = !plan.merge && !plan.equal;  // else the layout says who collects
+  bool by_host = request.host >= 0 && free_choice;      // no group goes beyond a host
+  if (by_host) {
+    int64_t some_may_not = !plan.may_collect;
+    file.all_max(std::span(&some_may_not, 1));
+    by_host = some_may_not == 0;
+  }
+  made.spans_hosts = request.host >= 0 && !by_host && !plan.merge;
+  const bool several = by_host || (plan.equal ? plan.tasks_per_collector < file.size() : average < total);
+  const bool unshared = request.unshared && !several && request.host < 0;
+  made.fsblksize = unshared ? layout::unshared_alignment(total, request.fsblksize) : request.fsblksize;
+  if (several && plan.equal) {
+    const bool first = file.rank() % plan.tasks_per_collector == 0;
+    place = place_in_groups(file, request.bytes, -1, first ? Begins::always : Begins::never);
+  } else if (several) {
+    Begins begins = plan.may_collect ? Begins::where_full : Begins::never;
+    if (by_host && is_first_of_host(file, request.host)) begins = Begins::always;
+    place = place_in_groups(file, request.bytes, average, begins);
+  }
+  const bool joined = free_choice && plan.is_automatic() && !by_host && is_little(file.size(), total);
+  made.group = CollectiveGroup(file, joined ? whole : place, free_choice ? spread : Spread{});
+  const int member = file.rank() - place.first;
+  const auto overflow = attempt([&] {
+    made.chunk_size =
+        plan.merge ? layout::merged_chunk(request.bytes, place.sum, member == 0, made.fsblksize)
+                   : layout::packed_chunk(request.bytes, place.sum, member == place.size - 1, made.fsblksize);
+  });
+  if (overflow) made.chunk_size = INT64_MAX;
+  // In one group only the last chunk differs from its request.
+  if (place.count == 1 && !plan.merge)
+    if (const auto end = align_up(total, made.fsblksize)) made.placed = PrefixedSum{requests.before, *end};
+  return made;
+}
+
+std::optional<CollectivePlan> plan_of(const CollectiveMode& mode, bool writes, const Comm& local,
+                                      const CollectiveMeans& means) {
+  const bool alone = means.meeting || local.grain() <= local.size();
+  return alone ? plan_of(mode, writes, local.size()) : std::nullopt;
+}
+
+CollectiveGroup make_reading_groups(Comm& file, const CollectivePlan& plan, const Spread& spread) {
+  int64_t tasks = plan.tasks_per_collector;
+  if (plan.is_automatic()) {
+    constexpr int64_t unlimited = INT64_MAX / 2;
+    const int64_t collectors = (unlimited / layout::bytes_per_collector(unlimited, file.size(), 1, 0));
+    tasks = (file.size() + collectors - 1) / std::max<int64_t>(1, collectors);
+  }
+  tasks = std::clamp<int64_t>(tasks, 1, file.size());
+  layout::GroupPlace place;
+  place.number = file.rank() / tasks;
+  place.count = (file.size() + tasks - 1) / tasks;
+  place.first = place.number * tasks;
+  place.size = std::min(tasks, file.size() - place.first);
+  return CollectiveGroup(file, place, spread);
+}
+
+}  // namespace sheaf

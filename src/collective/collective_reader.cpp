@@ -1,0 +1,158 @@
+#include "collective/collective_reader.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "exchange/groups/moved.hpp"
+#include "exchange/pieces/piece_code.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr size_t most_extents = 256;             // of a wish
+constexpr int64_t direct_read_bytes = 64 << 10;  // automatic: larger requests are read by the task itself
+
+}  // namespace
+
+// What a task wants to have read for it.
+struct CollectiveReader::Wish {
+  std::vector<Extent> extents;
+  layout::TypeMap pieces;
+  std::vector<std::byte> code;
+  std::vector<std::byte> memory;  // for the bytes, had before anybody sends them
+  int64_t ahead = 0;              // bytes of the stream that it brings, from the position on
+  bool lacks = false;             // it will need more to fill its request
+
+  int64_t bytes() const { return std::ssize(memory); }
+  exchange::Access access() const {
+    return {0, &pieces, 0, bytes(), const_cast<std::byte*>(memory.data()), &exchange::contiguous_bytes()};
+  }
+};
+
+CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
+                                   ReadStream& stream, FetchedFile& fetched, const CollectiveMeans& means)
+    : file_(file),
+      group_(std::move(group)),
+      stream_(stream),
+      fetched_(fetched),
+      capacity_(step_bytes(group_.size())),
+      automatic_(plan.is_automatic()),
+      takes_part_(means.takes_part),
+      mover_(means.mover.get()),
+      two_phase_(file) {
+  if (group_.is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
+}
+
+void CollectiveReader::plan_next(int64_t request) {
+  // What a round brings of whole pieces may begin before the position, end before the room does, and has
+  // checksums.
+  const int64_t around = stream_.piece() > 0 ? 2 * stream_.piece() + int64_t{4 * most_extents} : 0;
+  const int64_t calls = request > 0 ? std::max<int64_t>(0, capacity_ - around) / request : calls_left_;
+  calls_left_ = std::max<int64_t>(0, calls - 1);
+  largest_ = 0;
+}
+
+void CollectiveReader::read(std::span<std::byte> out, const std::optional<Error>& mine) {
+  largest_ = std::max(largest_, std::ssize(out));
+  std::optional<ReadPosition> before;
+  std::optional<Error> problem = mine;
+  if (!problem) problem = attempt([&] { before = stream_.park(); });
+  try {
+    if (calls_left_ == 0) {
+      problem = read_in_rounds(out, problem);
+    } else {
+      --calls_left_;
+      if (!problem) problem = attempt([&] { stream_.read(out); });
+    }
+    // Also where all bytes are here already: a task that has jumped, or wants more than it did, reads alone
+    // and may fail.
+    agree(file_, problem);
+  } catch (...) {
+    if (before) stream_.seek_block(before->block, before->offset);
+    throw;
+  }
+}
+
+// What this task could not do; what fails in a round is thrown on all.
+std::optional<Error> CollectiveReader::read_in_rounds(std::span<std::byte> out,
+                                                      std::optional<Error> problem) {
+  if ((!takes_part_ || (automatic_ && std::ssize(out) >= direct_read_bytes)) && !problem) {
+    problem = attempt([&] { stream_.read(out); });
+    out = {};
+  }
+  for (;;) {
+    Wish wish;
+    if (!problem) problem = attempt([&] { wish = next_wish(std::ssize(out)); });
+    const bool more = round(wish, problem);
+    const auto n = std::min(out.size(), static_cast<size_t>(wish.ahead));
+    if (!problem) problem = attempt([&] { stream_.read(out.first(n)); });
+    out = out.subspan(n);
+    if (!more) return problem;
+  }
+}
+
+// The stream from its position on, as far as a round goes: a request first, and what may be read next. Data
+// with checksums are wanted in whole pieces, and their checksums with them.
+CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
+  Wish wish;
+  std::vector<Extent> sums;
+  const int64_t for_sums = stream_.piece() > 0 && capacity_ > stream_.piece() ? int64_t{4 * most_extents} : 0;
+  int64_t room = takes_part_ ? capacity_ - for_sums : 0;
+  int64_t offset = stream_.position();
+  for (int64_t b = stream_.block(); b < stream_.sizes().count && room > 0; ++b, offset = 0) {
+    const int64_t size = stream_.sizes()[b], checked = stream_.checked_size(b), piece = stream_.piece();
+    if (offset >= size) continue;
+    if (wish.extents.size() == most_extents) break;
+    const int64_t from = offset < checked ? offset / piece * piece : offset;
+    int64_t to = std::min(size, from + room);
+    if (offset < checked) {
+      if (to < checked) to = std::min(checked, std::max(from + piece, to / piece * piece));
+      const int64_t pieces = (std::min(to, checked) - from + piece - 1) / piece;
+      sums.push_back({stream_.sums_at(b, from), 4 * pieces});
+    }
+    wish.extents.push_back({stream_.geometry().offset(b) + from, to - from});
+    wish.ahead += to - offset;
+    room -= to - from;
+    if (to < size) break;
+  }
+  wish.extents.insert(wish.extents.end(), sums.begin(), sums.end());
+  wish.pieces = pieces_of(wish.extents);
+  wish.memory.resize(static_cast<size_t>(wish.pieces.size()));
+  wish.code = exchange::encode_pieces(wish.access(), 0, wish.bytes());
+  wish.lacks = left > wish.ahead;
+  return wish;
+}
+
+// Whether some task needs another round for this call.
+bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
+  if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
+  // What all tasks must know, as one reduction.
+  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, wish.bytes(), std::ssize(wish.code),
+                     std::ssize(wish.extents), -capacity_};
+  file_.all_max(facts);
+  plan_next(facts[1]);
+  if (facts[0] != 0) {
+    agree(file_, mine);
+    throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
+  }
+  const exchange::TwoPhase::Load largest{facts[3], facts[4], facts[5], -facts[6]};
+  if (largest.bytes > 0) agree(file_, fetch(wish, largest));
+  fetched_.take(wish.extents, std::move(wish.memory));
+  return facts[2] != 0;
+}
+
+// Collective: the collectors read for all. Returns what went wrong here.
+std::optional<Error> CollectiveReader::fetch(const Wish& wish, const exchange::TwoPhase::Load& largest) {
+  File& file = group_.is_collector() ? fetched_.real() : fetched_;
+  const exchange::Access access = wish.access();
+  if (mover_)
+    return exchange::read_moved(file, access, *mover_, group_.tasks(), group_.is_collector(), largest.pieces);
+  exchange::Tally tally;
+  const auto unknown = two_phase_.plan_groups(access, wish.code, group_.aggregated(), largest);
+  int64_t done = 0;
+  const auto failed = two_phase_.read(file, access, done, tally);
+  return unknown ? unknown : failed;
+}
+
+}  // namespace sheaf

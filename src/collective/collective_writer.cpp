@@ -1,0 +1,249 @@
+#include "collective/collective_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "collective/merged_file.hpp"
+#include "comm/agree.hpp"
+#include "exchange/groups/moved.hpp"
+#include "exchange/pieces/piece_code.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t most_chunks = 64 << 10;  // recorded by a collector per round
+
+}  // namespace
+
+CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const CollectivePlan& plan,
+                                   WriteStream& stream, std::shared_ptr<CollectedFile> collected,
+                                   const CollectiveMeans& means)
+    : file_(file),
+      group_(std::move(groups.group)),
+      stream_(stream),
+      collected_(std::move(collected)),
+      capacity_(std::max<int64_t>(256, step_bytes(group_.size()))),
+      merge_(plan.merge),
+      automatic_(plan.is_automatic()),
+      takes_part_(means.takes_part),
+      spans_hosts_(groups.spans_hosts),
+      mover_(plan.merge ? nullptr : means.mover.get()),
+      at_once_(plan.merge || mover_ || spans_hosts_),
+      two_phase_(file) {
+  if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
+  if (!merge_) {
+    // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest
+    // does not fit.
+    collected_->hold(mover_ ? 1 : capacity_, automatic_ ? WriteStream::direct_bytes : INT64_MAX);
+    if (spans_hosts_ && !is_collector()) collected_->leave_to_collector();
+    if (journal())
+      journal()->defer([file = collected_]() -> File* { return file->has_all() ? &file->real() : nullptr; });
+  }
+  plan_next(groups.average_request);
+}
+
+// The number of calls until the next round, from the largest request that is to be expected; nothing is
+// learnt from none.
+void CollectiveWriter::plan_next(int64_t request) {
+  constexpr int64_t around = 2 * sizeof(Extent);
+  if (request > 0) {
+    at_once_ = merge_ || mover_ || spans_hosts_ || 2 * request > capacity_ ||
+               (automatic_ && request >= WriteStream::direct_bytes);
+    calls_between_ = std::max<int64_t>(1, capacity_ / (request + around));
+  }
+  calls_left_ = calls_between_;
+  largest_ = 0;
+}
+
+void CollectiveWriter::write(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  largest_ = std::max(largest_, std::ssize(data));
+  if (merge_) return write_merged(data, mine);
+  if (at_once_) return write_now(data, mine);
+  if (calls_left_ == 0) round(Kind::write_behind, std::nullopt);
+  --calls_left_;
+  if (mine) tell_all(*mine);
+  write_between(data);
+}
+
+// Outside of a round. What the task cannot write itself now, it brings to the next one, where all learn of
+// it.
+void CollectiveWriter::write_between(std::span<const std::byte> data) {
+  if (!attempt([&] { stream_.write(data); })) return;
+  const auto failed = attempt([&] {
+    collected_->begin_unbounded(true);
+    stream_.write(data);
+  });
+  collected_->bound_again();
+  if (failed) tell_all(*failed);
+}
+
+// This task now, the others in the next round.
+void CollectiveWriter::tell_all(const Error& problem) {
+  if (!behind_) behind_ = problem;
+  throw problem;
+}
+
+void CollectiveWriter::write_now(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  std::optional<Error> problem = mine;
+  std::optional<WriteStream::Mark> before;
+  if (!problem) {
+    problem = attempt([&] {
+      before = stream_.mark();
+      collected_->begin_unbounded();
+      stream_.write(data);
+    });
+  }
+  const size_t added = collected_->bound_again();
+  try {
+    round(Kind::at_once, problem);
+  } catch (...) {
+    collected_->held().drop_last(added);
+    if (before) stream_.return_to(*before);
+    throw;
+  }
+}
+
+// The pieces of all members go into the collector's stream; the own streams of the others stay as they are.
+void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  int64_t facts[] = {mine.has_value(), largest_, -capacity_};
+  file_.all_max(facts);
+  plan_next(facts[1]);
+  if (facts[0] != 0) refuse(mine);
+  std::optional<WriteStream::Mark> before;
+  if (is_collector()) before = stream_.mark();
+  try {
+    agree(file_, merge(data, facts[1], -facts[2]));
+  } catch (...) {
+    if (before) stream_.return_to(*before);
+    throw;
+  }
+}
+
+// `window`: bytes of a group that travel at a time; no member has room for more.
+std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, int64_t largest,
+                                             int64_t window) {
+  const auto sequence = two_phase_.line_up(group_.aggregated(), std::ssize(data), largest, window);
+  int64_t rounds = (sequence.total + window - 1) / window;
+  file_.all_max(std::span(&rounds, 1));
+  if (rounds == 0) return std::nullopt;
+  two_phase_.plan_sequence(group_.aggregated(), sequence, window, rounds);
+  const int64_t size = std::ssize(data);
+  const layout::TypeMap piece = layout::TypeMap::bytes(size);
+  const exchange::Access access{
+      sequence.begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
+  MergedFile merged(stream_, sequence.sizes);
+  exchange::Tally tally;
+  return two_phase_.write(merged, access, tally);
+}
+
+// Collective over the file, where a task cannot take part in a round.
+void CollectiveWriter::refuse(const std::optional<Error>& mine) {
+  agree(file_, mine);
+  throw Error(Code::io, "'" + collected_->path() + "': a task could not take part in a collective write");
+}
+
+// Pieces that are large anyway gain nothing by travelling.
+std::optional<Error> CollectiveWriter::write_large_ones() {
+  const HeldBytes& held = collected_->held();
+  const bool large = automatic_ && !spans_hosts_ && !held.empty() &&
+                     held.bytes() >= std::ssize(held.extents()) * WriteStream::direct_bytes;
+  if (!large && (takes_part_ || spans_hosts_)) return std::nullopt;
+  return attempt([&] { collected_->write_held(); });
+}
+
+void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
+  if (!mine && is_collector() && journal())
+    mine = attempt([&] { journal()->require_unfinished_file(collected_->real()); });
+  if (!mine) mine = write_large_ones();
+  if (!mine) mine = std::exchange(behind_, std::nullopt);
+  HeldBytes& held = collected_->held();
+  layout::TypeMap pieces;
+  std::vector<std::byte> code;
+  if (!mine)
+    mine = attempt([&] {
+      pieces = pieces_of(held.extents());
+      code = exchange::encode_pieces(held.access(pieces), 0, held.bytes());
+    });
+  // What all tasks must know, as one reduction.
+  int64_t facts[] = {mine.has_value(),
+                     largest_,
+                     held.bytes(),
+                     std::ssize(code),
+                     std::ssize(held.extents()),
+                     -capacity_,
+                     journal() ? journal()->to_send() : 0,
+                     kind == Kind::last && stream_.blocks().reads_back()};
+  file_.all_max(facts);
+  const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4], -facts[5]};
+  plan_next(facts[1]);
+  if (facts[0] != 0) {
+    collected_->take_back();
+    if (journal()) journal()->come_back();
+    refuse(mine);
+  }
+  if (journal()) journal()->arrived();
+  if (kind == Kind::write_behind) {
+    collected_->ship();
+    behind_ = bring(collected_->shipped(), pieces, code, largest);
+    record_chunks(facts[6]);
+    return;
+  }
+  collected_->shipped().clear();
+  const auto outcome = bring(held, pieces, code, largest);
+  if (kind == Kind::last) {
+    behind_ = outcome;
+    if (facts[7] > 0) file_.barrier();  // who reads its bytes back for their checksums finds them
+    return;
+  }
+  if (largest.bytes > 0) agree(file_, outcome);
+  held.clear();
+  record_chunks(facts[6]);
+  if (facts[6] > 0) file_.barrier();  // whoever returns finds them recorded
+}
+
+// Collective: what this round has completed, `most` chunks of a task. A task whose bytes may not have arrived
+// sends nothing.
+void CollectiveWriter::record_chunks(int64_t most) {
+  using Report = JournalWriter::Report;
+  most = std::min(most, std::clamp<int64_t>(most_chunks / group_.size(), 1, 4096));
+  if (most == 0) return;
+  std::vector<Report> mine;
+  if (journal() && !behind_) mine = journal()->send(most);
+  const auto bytes =
+      group_.gather(std::as_bytes(std::span(mine)), static_cast<size_t>(most) * sizeof(Report));
+  if (!is_collector() || behind_) return;
+  std::vector<Report> all(bytes.size() / sizeof(Report));
+  if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
+  behind_ = attempt([&] { journal()->record(collected_->real(), std::move(all)); });
+}
+
+// Collective: to the collectors, who write everything. Returns what went wrong here.
+std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const layout::TypeMap& pieces,
+                                             std::span<const std::byte> code,
+                                             const exchange::TwoPhase::Load& largest) {
+  if (largest.bytes == 0) return std::nullopt;
+  const exchange::Access access = held.access(pieces);
+  File& file = is_collector() ? collected_->real() : *collected_;
+  if (mover_)
+    return exchange::write_moved(file, access, *mover_, group_.tasks(), is_collector(), largest.pieces);
+  exchange::Tally tally;
+  const auto unknown = two_phase_.plan_groups(access, code, group_.aggregated(), largest);
+  const auto failed = two_phase_.write(file, access, tally);
+  return unknown ? unknown : failed;
+}
+
+std::optional<Error> CollectiveWriter::finish() {
+  // A failure that the program has not been told yet may be over: then the second try brings everything.
+  std::optional<Error> problem;
+  for (int tries = 2; tries > 0; --tries) {
+    problem = attempt([&] { round(Kind::last, std::nullopt); });
+    if (!problem) break;
+  }
+  if (!problem) problem = behind_;
+  collected_->hold(0, 0);
+  return problem;
+}
+
+}  // namespace sheaf

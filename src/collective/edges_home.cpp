@@ -1,0 +1,114 @@
+#include "collective/edges_home.hpp"
+
+#include <algorithm>
+
+#include "collective/collective_group.hpp"
+#include "comm/agree.hpp"
+#include "exchange/groups/two_phase.hpp"
+#include "exchange/pieces/piece_code.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "stream/held_bytes.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t brought_at_once = 16 << 20;  // of the file
+
+// A range of units that one task writes.
+struct Leg {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int writer = 0;
+};
+
+// The next one, from `first` on, which is where some task has an edge. Legs take turns over the hosts.
+Leg next_leg(const EdgesHome& where, int64_t first, int64_t number, int ntasks) {
+  const int64_t length = std::max(where.unit, brought_at_once / where.unit * where.unit);
+  const int64_t begin = first / where.unit * where.unit;
+  const int64_t last_unit = where.end / where.unit * where.unit;  // has the block table, too
+  if (begin >= last_unit) return {begin, where.end, where.metadata_writer};
+  Leg leg{begin, std::min(begin + length, last_unit), where.metadata_writer};
+  const int64_t step = std::max<int64_t>(1, ntasks / std::max<int64_t>(1, where.hosts));
+  if (begin >= where.data_start) leg.writer = static_cast<int>(number * step % ntasks);
+  return leg;
+}
+
+// What a task has for a file that it does not write to.
+class NotWritten final : public ForwardingFile {
+ public:
+  NotWritten() : ForwardingFile(nullptr) {}
+};
+
+}  // namespace
+
+void add_edges(const layout::EdgeMap& map, int64_t offset, int64_t length,
+               std::vector<exchange::Extent>& extents) {
+  map.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
+    if (part.is_edge) extents.push_back({at, bytes});
+    return true;
+  });
+}
+
+std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileToWrite& file,
+                                const EdgesHome& where, const OwnEdges& own) {
+  const auto& [edges, extents] = own;
+  std::optional<Error> problem;
+  size_t next = 0;
+  int64_t done = 0;  // of extents[next]
+  for (int64_t number = 0;; ++number) {
+    int64_t first = next < extents.size() ? -(extents[next].offset + done) : INT64_MIN;
+    comm.all_max(std::span(&first, 1));
+    if (first == INT64_MIN) return problem;
+    const Leg leg = next_leg(where, -first, number, comm.size());
+    HeldBytes held;
+    const auto unread = attempt([&] {
+      std::vector<std::byte> bytes;
+      for (; next < extents.size() && extents[next].offset + done < leg.end;) {
+        const exchange::Extent& extent = extents[next];
+        const int64_t at = extent.offset + done;
+        bytes.resize(static_cast<size_t>(std::min(extent.offset + extent.length, leg.end) - at));
+        if (edges->read(bytes, at) != bytes.size())
+          throw file_error(
+              Code::io, path,
+              "what was kept beside it for offset " + std::to_string(at) + " is no longer there");
+        held.append(bytes, at);
+        done += std::ssize(bytes);
+        if (done == extent.length) {
+          ++next;
+          done = 0;
+        }
+      }
+    });
+    if (unread) {  // the others go on without
+      held.clear();
+      next = extents.size();
+      if (!problem) problem = unread;
+    }
+    const layout::TypeMap pieces = pieces_of(held.extents());
+    const exchange::Access access = held.access(pieces);
+    const std::vector<std::byte> code = exchange::encode_pieces(access, 0, held.bytes());
+    NotWritten none;
+    File* target = &none;
+    const auto unopened = attempt([&] {
+      if (comm.rank() == leg.writer) target = &file();
+    });
+    if (!problem) problem = unopened;
+    int64_t load[4] = {held.bytes(), std::ssize(code), std::ssize(held.extents()), unopened.has_value()};
+    comm.all_max(load);
+    if (load[0] == 0 || load[3]) continue;
+    const auto outcome = attempt([&] {
+      exchange::TwoPhase two_phase(comm);  // whose members keep their aggregator
+      const exchange::TwoPhase::Group group{0, comm.size() - 1, leg.writer};
+      exchange::Tally tally;
+      const auto unknown =
+          two_phase.plan_groups(access, code, group, {load[0], load[1], load[2], step_bytes(comm.size())});
+      const auto failed = two_phase.write(*target, access, tally);
+      if (unknown) throw *unknown;
+      if (failed) throw *failed;
+    });
+    if (!problem) problem = outcome;
+  }
+}
+
+}  // namespace sheaf

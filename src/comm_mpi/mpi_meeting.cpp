@@ -1,0 +1,140 @@
+#include "comm_mpi/mpi_meeting.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/byte_order.hpp"
+#include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/mpi_patience.hpp"
+
+namespace sheaf::mpi {
+
+int count_nodes(MPI_Comm comm) {
+  int size = 0;
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  if (size == 1) return 1;
+  MPI_Comm node = MPI_COMM_NULL;
+  meet(comm);
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  int here = 0;
+  int rank = 0;
+  check(MPI_Comm_size(node, &here), "MPI_Comm_size");
+  check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+  MPI_Comm_free(&node);
+  if (here == size) return 1;  // and so it is on all tasks
+  int nodes = rank == 0;
+  patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, comm, request);
+  });
+  return nodes;
+}
+
+std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count) {
+  int rank = 0;
+  int size = 0;
+  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  std::vector<std::shared_ptr<Meeting>> meetings(static_cast<size_t>(count));
+  if (size == 1 || size > SharedMeeting::most_tasks) return meetings;
+  const size_t each = SharedMeeting::memory_size(size);
+  const std::shared_ptr<SharedMemory> memory =
+      share_memory(over_messages(comm), rank, each * meetings.size());
+  for (size_t i = 0; memory && i < meetings.size(); ++i)
+    meetings[i] = std::make_shared<Meeting>(comm, memory, memory->bytes().data() + i * each, rank, size);
+  return meetings;
+}
+
+// Looks for a message that nobody sends, on a communicator of all tasks: for MPI_COMM_SELF MPICH looks
+// without moving anything on.
+bool Meeting::wait() {
+  return tasks_.wait([this] {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+  });
+}
+
+bool Meeting::meet(std::span<const std::byte> mine) {
+  tasks_.come(mine);
+  return wait();
+}
+
+// join(index, value, rank) for the numbers of all tasks, `count` of each, rank by rank.
+template <class Join>
+void Meeting::join_all(size_t count, Join join) {
+  for (int r = 0; r < tasks_.size(); ++r)
+    for (size_t i = 0; i < count; ++i)
+      join(i, load<int64_t>(tasks_.of(r).data() + i * sizeof(int64_t), native_order), r);
+}
+
+template <class Join>
+bool Meeting::combine(std::span<const int64_t> mine, Join join) {
+  if (!meet(std::as_bytes(mine))) return false;
+  join_all(mine.size(), join);
+  return true;
+}
+
+bool Meeting::all_max(std::span<int64_t> values) {
+  return combine(values, [&](size_t i, int64_t value, int) { values[i] = std::max(values[i], value); });
+}
+
+bool Meeting::all_sum(std::span<int64_t> values) {
+  return combine(values,
+                 [&](size_t i, int64_t value, int r) { values[i] = r == 0 ? value : values[i] + value; });
+}
+
+bool Meeting::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
+  return combine(values, [&](size_t i, int64_t value, int r) {
+    if (r == 0) values[i] = totals[i] = 0;
+    if (r < tasks_.rank()) values[i] += value;
+    totals[i] += value;
+  });
+}
+
+bool Meeting::broadcast(std::span<std::byte> data, int root) {
+  if (!meet(tasks_.rank() == root ? data : std::span<std::byte>())) return false;
+  if (tasks_.rank() != root) std::ranges::copy(tasks_.of(root).first(data.size()), data.begin());
+  return true;
+}
+
+bool Meeting::gather(std::span<const std::byte> mine, Gathered& joined, int root) {
+  if (!meet(mine)) return false;
+  if (tasks_.rank() != root) return true;
+  for (int r = 0; r < tasks_.size(); ++r) {
+    const auto piece = tasks_.of(r);
+    joined.sizes.push_back(std::ssize(piece));
+    joined.bytes.insert(joined.bytes.end(), piece.begin(), piece.end());
+  }
+  return true;
+}
+
+// The root lays out all sizes, then all pieces.
+bool Meeting::scatter(std::span<const int64_t> sizes, std::span<const std::byte> bytes, int64_t& length,
+                      std::vector<std::byte>& mine, int root) {
+  std::vector<std::byte> all;
+  if (tasks_.rank() == root) {
+    const auto head = std::as_bytes(sizes);
+    all.reserve(head.size() + bytes.size());
+    all.assign(head.begin(), head.end());
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  if (!meet(all)) return false;
+  const std::byte* const laid = tasks_.of(root).data();
+  const auto size_of = [&](int r) {
+    return load<int64_t>(laid + sizeof(int64_t) * static_cast<size_t>(r), native_order);
+  };
+  length = size_of(tasks_.rank());
+  if (length < 0) return true;
+  const std::byte* piece = laid + sizeof(int64_t) * static_cast<size_t>(tasks_.size());
+  for (int r = 0; r < tasks_.rank(); ++r) piece += size_of(r);
+  mine.assign(piece, piece + length);
+  return true;
+}
+
+bool Meeting::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
+  if (!meet(tasks_.rank() == root ? pieces : std::span<const std::byte>())) return false;
+  std::ranges::copy(tasks_.of(root).subspan(mine.size() * static_cast<size_t>(tasks_.rank()), mine.size()),
+                    mine.begin());
+  return true;
+}
+
+}  // namespace sheaf::mpi

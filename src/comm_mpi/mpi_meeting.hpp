@@ -1,0 +1,61 @@
+// comm_mpi/mpi_meeting: a SharedMeeting of the tasks of an MPI communicator, if they all share memory.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "comm/shared_meeting.hpp"
+#include "comm_mpi/mpi_shared_memory.hpp"
+
+namespace sheaf::mpi {
+
+// Collective over `comm`: how many groups its tasks make that share memory.
+int count_nodes(MPI_Comm comm);
+
+class Meeting {
+ public:
+  // Collective over `comm`: `count` of them, each null on every task if the tasks do not all share memory,
+  // are too many (or one only), or if the memory cannot be had. `comm` must be there whenever tasks meet.
+  static std::vector<std::shared_ptr<Meeting>> several(MPI_Comm comm, int count);
+
+  // `place`: of SharedMeeting::memory_size(size) bytes in `memory`.
+  Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, void* place, int rank, int size)
+      : comm_(comm), memory_(std::move(memory)), tasks_(place, rank, size) {}
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  // The collective calls of Comm, by the same rules. Those that return false have moved nothing, on no task,
+  // because somebody's contribution is too long for a meeting. Messages on their way move on while a task
+  // waits, as in any call of MPI.
+  void barrier() { meet({}); }
+  bool broadcast(std::span<std::byte> data, int root);
+  bool all_max(std::span<int64_t> values);
+  bool all_sum(std::span<int64_t> values);
+  bool prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals);
+  bool gather(std::span<const std::byte> mine, Gathered& joined, int root);
+  // `sizes` and `bytes` of all pieces at the root; sets the length of this task's, and the piece unless that
+  // is < 0.
+  bool scatter(std::span<const int64_t> sizes, std::span<const std::byte> bytes, int64_t& length,
+               std::vector<std::byte>& mine, int root);
+  bool scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
+
+ private:
+  bool meet(std::span<const std::byte> mine);
+  bool wait();
+  template <class Join>
+  void join_all(size_t count, Join join);
+  template <class Join>
+  bool combine(std::span<const int64_t> mine, Join join);
+
+  MPI_Comm comm_;
+  const std::shared_ptr<SharedMemory> memory_;
+  SharedMeeting tasks_;
+};
+
+}  // namespace sheaf::mpi

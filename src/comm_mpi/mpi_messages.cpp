@@ -1,0 +1,217 @@
+#include "comm_mpi/mpi_messages.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "base/error.hpp"
+#include "comm_mpi/mpi_comm_pieces.hpp"
+
+namespace sheaf {
+namespace {
+
+using mpi::check;
+
+// One call of MPI at a time in a process. A listener's thread still works when MPI_Finalize ends the session,
+// where MPICH 4.0 does without the locks that MPI_THREAD_MULTIPLE has otherwise.
+std::unique_lock<std::recursive_mutex> one_at_a_time() {
+  static std::recursive_mutex calls;
+  return std::unique_lock(calls);
+}
+
+// The datatype of a message, to be used at MPI_BOTTOM; a single block needs none.
+class Shape {
+ public:
+  explicit Shape(std::span<const MemoryRun> runs) {
+    if (bytes_of(runs) > INT_MAX) throw Error(Code::invalid_argument, "a message of 2 GiB or more");
+    if (runs.empty()) return;
+    if (runs.size() == 1 && runs[0].count == 1) {
+      at_ = runs[0].at;
+      count_ = static_cast<int>(runs[0].length);
+      return;
+    }
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> places;
+    std::vector<MPI_Datatype> types;
+    std::vector<MPI_Datatype> own;
+    for (const MemoryRun& run : runs) {
+      MPI_Aint place = 0;
+      check(MPI_Get_address(run.at, &place), "MPI_Get_address");
+      places.push_back(place);
+      if (run.count == 1 || run.stride == run.length) {
+        lengths.push_back(static_cast<int>(run.bytes()));
+        types.push_back(MPI_BYTE);
+        continue;
+      }
+      MPI_Datatype strided = MPI_DATATYPE_NULL;
+      check(MPI_Type_create_hvector(static_cast<int>(run.count), static_cast<int>(run.length), run.stride,
+                                    MPI_BYTE, &strided),
+            "MPI_Type_create_hvector");
+      own.push_back(strided);
+      lengths.push_back(1);
+      types.push_back(strided);
+    }
+    const auto blocks = static_cast<int>(lengths.size());
+    if (own.empty()) {
+      check(MPI_Type_create_hindexed(blocks, lengths.data(), places.data(), MPI_BYTE, &type_),
+            "MPI_Type_create_hindexed");
+    } else {
+      check(MPI_Type_create_struct(blocks, lengths.data(), places.data(), types.data(), &type_),
+            "MPI_Type_create_struct");
+    }
+    for (MPI_Datatype& strided : own) MPI_Type_free(&strided);
+    check(MPI_Type_commit(&type_), "MPI_Type_commit");
+    made_ = true;
+    count_ = 1;
+  }
+  Shape(const Shape&) = delete;
+  Shape& operator=(const Shape&) = delete;
+  ~Shape() {
+    if (made_) MPI_Type_free(&type_);  // MPI keeps it while a message needs it
+  }
+
+  void* at() const { return at_; }
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  void* at_ = MPI_BOTTOM;
+  int count_ = 0;
+  MPI_Datatype type_ = MPI_BYTE;
+  bool made_ = false;
+};
+
+class MpiTransfer final : public Transfer {
+ public:
+  enum class Kind : uint8_t { send, receive };
+  explicit MpiTransfer(Kind kind) : kind_(kind) {}
+  MpiTransfer(const MpiTransfer&) = delete;
+  MpiTransfer& operator=(const MpiTransfer&) = delete;
+  ~MpiTransfer() override {
+    auto calling = one_at_a_time();
+    int finalized = 0;
+    if (request_ == MPI_REQUEST_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+    if (kind_ == Kind::send) {
+      MPI_Request_free(&request_);
+      return;
+    }
+    // A message half here, whose sender has died, never ends: not waited for long.
+    MPI_Cancel(&request_);
+    for (int tries = 0; tries < 1000; ++tries) {
+      int flag = 0;
+      if (MPI_Test(&request_, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag) return;
+      calling.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      calling.lock();
+    }
+    MPI_Request_free(&request_);
+  }
+
+  bool done() override {
+    if (request_ == MPI_REQUEST_NULL) return true;
+    const auto calling = one_at_a_time();
+    int flag = 0;
+    MPI_Status status;
+    const char* const call = kind_ == Kind::send ? "MPI_Isend" : "MPI_Irecv";
+    check(MPI_Test(&request_, &flag, &status), call);
+    if (!flag) return false;
+    request_ = MPI_REQUEST_NULL;
+    if (kind_ == Kind::receive) {
+      int count = 0;
+      check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+      if (count == MPI_UNDEFINED) check(MPI_Get_elements(&status, MPI_BYTE, &count), "MPI_Get_elements");
+      bytes_ = count;
+      peer_ = status.MPI_SOURCE;
+    }
+    return true;
+  }
+
+  int64_t bytes() const override { return bytes_; }
+  int peer() const override { return peer_; }
+  MPI_Request* request() { return &request_; }
+
+ private:
+  Kind kind_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  int64_t bytes_ = 0;
+  int peer_ = -1;
+};
+
+class MpiMessages final : public Messages {
+ public:
+  MpiMessages(MPI_Comm comm, bool own) : comm_(comm), own_(own) {
+    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  }
+  MpiMessages(const MpiMessages&) = delete;
+  MpiMessages& operator=(const MpiMessages&) = delete;
+  ~MpiMessages() override {
+    int finalized = 0;
+    if (own_ && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  MPI_Comm comm() const { return comm_; }
+
+  std::unique_ptr<Transfer> send(int peer, int tag, std::span<const MemoryRun> pieces) override {
+    const auto calling = one_at_a_time();
+    const Shape shape(pieces);
+    auto transfer = std::make_unique<MpiTransfer>(MpiTransfer::Kind::send);
+    check(MPI_Isend(shape.at(), shape.count(), shape.type(), peer, tag, comm_, transfer->request()),
+          "MPI_Isend");
+    return transfer;
+  }
+
+  std::unique_ptr<Transfer> receive(int peer, int tag, std::span<const MemoryRun> room) override {
+    const auto calling = one_at_a_time();
+    const Shape shape(room);
+    auto transfer = std::make_unique<MpiTransfer>(MpiTransfer::Kind::receive);
+    check(MPI_Irecv(shape.at(), shape.count(), shape.type(), peer == any_task ? MPI_ANY_SOURCE : peer, tag,
+                    comm_, transfer->request()),
+          "MPI_Irecv");
+    return transfer;
+  }
+
+  double now() override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+  // As mpi_patience: a task that waits must not keep one that works from the processor. But a long message
+  // needs both sides several times, so naps stay short as long as one may be under way.
+  void rest(double idle) override {
+    if (idle < 1e-3) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(idle / 100, 30e-6, 500e-6)));
+    }
+  }
+
+ private:
+  MPI_Comm comm_;
+  bool own_;
+  int rank_ = 0;
+  int size_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Messages> mpi_messages(MPI_Comm comm) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return std::make_unique<MpiMessages>(copy, true);
+}
+
+MPI_Comm comm_of(Messages& messages) { return dynamic_cast<MpiMessages&>(messages).comm(); }
+
+std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate) {
+  return std::make_unique<MpiMessages>(duplicate, false);
+}
+
+std::unique_ptr<Messages> another_of(Messages& messages) { return mpi_messages_on(comm_of(messages)); }
+
+}  // namespace sheaf

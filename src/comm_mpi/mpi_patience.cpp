@@ -1,0 +1,39 @@
+#include "comm_mpi/mpi_patience.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace sheaf::mpi {
+
+namespace {
+using clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+constexpr auto yielding = microseconds(300);
+constexpr clock::duration shortest_sleep = microseconds(30);
+constexpr clock::duration longest_sleep = microseconds(200);
+}  // namespace
+
+void wait(MPI_Request& request, const char* call, MPI_Status* status) {
+  const auto begin = clock::now();
+  for (;;) {
+    int done = 0;
+    check(MPI_Test(&request, &done, status), call);
+    if (done) return;
+    const auto waited = clock::now() - begin;
+    if (waited < yielding) {
+      sched_yield();
+    } else {
+      // Late by a sixteenth of what has been waited anyway.
+      std::this_thread::sleep_for(std::clamp(waited / 16, shortest_sleep, longest_sleep));
+    }
+  }
+}
+
+void meet(MPI_Comm comm) {
+  patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm, request); });
+}
+
+}  // namespace sheaf::mpi

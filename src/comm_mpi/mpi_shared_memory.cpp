@@ -1,0 +1,69 @@
+#include "comm_mpi/mpi_shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "base/random.hpp"
+#include "comm_mpi/mpi_patience.hpp"
+
+namespace sheaf::mpi {
+
+namespace {
+
+using Name = std::array<char, 64>;
+
+// Of that name; of so many zeros if it is to be made. Null if it cannot be had.
+std::unique_ptr<LendableMemory> map(const Name& name, size_t bytes, bool make) {
+  return LendableMemory::over(shm_open(name.data(), O_RDWR | O_CLOEXEC | (make ? O_CREAT | O_EXCL : 0), 0600),
+                              bytes, make);
+}
+
+class Mapped final : public SharedMemory {
+ public:
+  explicit Mapped(std::unique_ptr<LendableMemory> memory) : memory_(std::move(memory)) {}
+
+  std::span<std::byte> bytes() const override { return memory_->bytes(); }
+  std::optional<LentMemory> lent() const override { return memory_->lent(); }
+
+ private:
+  const std::unique_ptr<LendableMemory> memory_;
+};
+
+}  // namespace
+
+Agreement over_messages(MPI_Comm comm) {
+  return {[comm](std::span<std::byte> data) {
+            patiently("MPI_Ibcast", [&](MPI_Request* request) {
+              return MPI_Ibcast(data.data(), static_cast<int>(data.size()), MPI_BYTE, 0, comm, request);
+            });
+          },
+          [comm](bool here) {
+            int everywhere = here;
+            patiently("MPI_Iallreduce", [&](MPI_Request* request) {
+              return MPI_Iallreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm, request);
+            });
+            return everywhere != 0;
+          }};
+}
+
+std::shared_ptr<SharedMemory> share_memory(const Agreement& agreement, int rank, size_t bytes) {
+  Name name{};
+  std::unique_ptr<LendableMemory> memory;
+  if (rank == 0) {
+    std::snprintf(name.data(), name.size(), "/sheaf.%ld.%016llx", static_cast<long>(getpid()),
+                  static_cast<unsigned long long>(random_number()));
+    memory = map(name, bytes, true);
+  }
+  agreement.broadcast(std::as_writable_bytes(std::span(name)));
+  if (rank != 0) memory = map(name, bytes, false);
+  const bool everywhere = agreement.everywhere(memory != nullptr);
+  if (rank == 0) shm_unlink(name.data());
+  return everywhere ? std::make_shared<Mapped>(std::move(memory)) : nullptr;
+}
+
+}  // namespace sheaf::mpi

@@ -1,0 +1,134 @@
+#include "comm_mpi/mpi_spares.hpp"
+
+#include <utility>
+
+#include "comm_mpi/mpi_comm_pieces.hpp"
+
+namespace sheaf::mpi {
+
+namespace {
+
+using Holder = std::shared_ptr<Spares>;
+
+int on_free(MPI_Comm comm, int, void* value, void*) {
+  const std::unique_ptr<Holder> holder(static_cast<Holder*>(value));
+  // Those of another communicator stay. These two go when MPI ends, when nothing may be called any more.
+  if ((*holder)->owner() == comm) (*holder)->retire(comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF);
+  return MPI_SUCCESS;
+}
+
+// A communicator that the program duplicates begins without spares. MPI's own function for this is a macro or
+// another symbol in each MPI, which the archive that serves both could not name.
+int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
+  *copied = 0;
+  return MPI_SUCCESS;
+}
+
+int attribute() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(on_copy, on_free, &made, nullptr), "MPI_Comm_create_keyval");
+    return made;
+  }();
+  return key;
+}
+
+MPI_Comm duplicate_of(MPI_Comm comm) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return copy;
+}
+
+void free_communicator(MPI_Comm comm) {
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
+}
+
+// Guards the attributes.
+std::mutex& attributes() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+}  // namespace
+
+std::shared_ptr<Spares> Spares::of(MPI_Comm comm) {
+  const std::lock_guard lock(attributes());
+  void* value = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
+  if (found) return *static_cast<Holder*>(value);
+  auto holder = std::make_unique<Holder>(std::make_shared<Spares>(comm));
+  check(MPI_Comm_set_attr(comm, attribute(), holder.get()), "MPI_Comm_set_attr");
+  return *holder.release();
+}
+
+// Whatever the communicator, all tasks open their files in one order if threads take turns in calling MPI.
+std::shared_ptr<Spares> Spares::of_world(MPI_Comm comm) {
+  int level = MPI_THREAD_MULTIPLE;
+  int found = MPI_UNEQUAL;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  if (level == MPI_THREAD_MULTIPLE || comm == MPI_COMM_WORLD) return nullptr;
+  check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &found), "MPI_Comm_compare");
+  return found == MPI_CONGRUENT ? of(MPI_COMM_WORLD) : nullptr;
+}
+
+void Spares::join(MPI_Comm comm, const std::shared_ptr<Spares>& world) {
+  const std::lock_guard lock(attributes());
+  void* value = nullptr;
+  int found = 0;
+  check(MPI_Comm_get_attr(comm, attribute(), &value, &found), "MPI_Comm_get_attr");
+  if (found) *static_cast<Holder*>(value) = world;
+}
+
+std::array<int64_t, Spares::numbers> Spares::offer() {
+  const std::lock_guard lock(mutex_);
+  std::array<int64_t, numbers> taken;
+  for (size_t i = 0; i < free_.size(); ++i) taken[i] = !free_[i];
+  return taken;
+}
+
+// Threads of other multifiles may be giving back between the two steps: only what was free on all tasks can
+// be had.
+Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> largest) {
+  for (size_t i = 0; i < free_.size(); ++i) {
+    if (largest[i] != 0) continue;
+    const std::lock_guard lock(mutex_);
+    free_[i] = false;
+    return duplicates_[i];
+  }
+  const size_t number = duplicates_.size();
+  Spare made{duplicate_of(comm)};
+  if (number == most) return made;
+  made.number = static_cast<int>(number);
+  if (number == 0) {
+    const auto meetings = Meeting::several(made.comm, 2);
+    meeting = meetings.front();
+    made.meeting = meetings.back();
+    nodes = meeting ? 1 : count_nodes(made.comm);
+  } else if (meeting) {
+    made.meeting = Meeting::several(made.comm, 1).front();
+  }
+  const std::lock_guard lock(mutex_);
+  return duplicates_.emplace_back(made);
+}
+
+void Spares::give_back(const Spare& spare) {
+  const std::lock_guard lock(mutex_);
+  if (retired_ || spare.number < 0) {
+    free_communicator(spare.comm);
+  } else {
+    duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
+    free_[static_cast<size_t>(spare.number)] = true;
+  }
+}
+
+void Spares::retire(bool free_now) {
+  const std::lock_guard lock(mutex_);
+  retired_ = true;
+  for (size_t i = 0; i < free_.size(); ++i)
+    if (std::exchange(free_[i], false) && free_now) free_communicator(duplicates_[i].comm);
+}
+
+}  // namespace sheaf::mpi

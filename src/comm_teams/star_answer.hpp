@@ -1,0 +1,60 @@
+// comm_teams/star_answer: what travels between the tasks of a star, and how its task 0 answers a round. Pure
+// functions over bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "comm/comm.hpp"
+
+namespace sheaf::star {
+
+enum class Op : int32_t {
+  barrier,
+  broadcast,
+  all_max,
+  all_sum,
+  prefix_sum,
+  gather,
+  scatter,
+  scatter_equal,
+  split,
+  split_by_node
+};
+
+// The call a task is in; its contribution follows.
+struct Call {
+  Op op = Op::barrier;
+  int32_t root = 0;
+  int64_t group = 0;   // 0: all tasks of the hub
+  int32_t rank = 0;    // in the group
+  int32_t size = 0;    // of the group
+  int64_t length = 0;  // bytes that must be the same on all members
+  int64_t color = 0;
+  int64_t key = 0;
+};
+
+// First bytes of an answer; the result follows: bytes, or for an error its text.
+struct Reply {
+  enum class State : int32_t { wait, done, error };
+  State state = State::wait;
+  int32_t code = 0;  // of an error
+};
+
+// Result of a split; group 0: in none.
+struct Place {
+  int64_t group = 0;
+  int32_t rank = 0;
+  int32_t size = 0;
+};
+
+std::vector<std::byte> pack(const Call& call, std::span<const std::byte> contribution);
+
+// Answers one round. next_group: number for the next group made. node_of(task): the color that replaces that
+// of a split_by_node. Throws damaged if a contribution is not what pack() made.
+Gathered answer(const Gathered& calls, int64_t& next_group,
+                const std::function<int64_t(int task, int64_t given)>& node_of);
+
+}  // namespace sheaf::star

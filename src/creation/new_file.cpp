@@ -1,0 +1,45 @@
+#include "creation/new_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <span>
+
+#include "base/error.hpp"
+#include "creation/temporary_name.hpp"
+#include "format/header.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+namespace {
+
+NewFile open_given(Store& store, const std::string& path) {
+  const bool existed = store.status(path).exists;
+  return {open_patiently(store, path, Access::create), existed};
+}
+
+NewFile open_placed(Store& store, const std::string& path) {
+  try {
+    return {store.open(path, Access::fresh), false};
+  } catch (const Error& e) {
+    if (e.errno_value() != EEXIST) throw;
+  }
+  auto file = store.open(path, Access::beside);
+  std::array<std::byte, 16> head;
+  const auto found = std::span(head).first(file->read_at(head, 0));
+  if (found.empty() || format::begins_as_multifile(found)) return {std::move(file), true};
+  file->close();
+  throw file_error(Code::foreign, path,
+                   "is no multifile and is not overwritten; move it away, or write under another name");
+}
+
+}  // namespace
+
+NewFile create_file(Store& store, const std::string& path, const std::string& later, Naming naming) {
+  const bool placed = naming == Naming::placed || final_name(path);
+  NewFile made = placed ? open_placed(store, path) : open_given(store, path);
+  if (later != path) store.take_after(path, later, Making::begun);
+  return made;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,76 @@
+#include "creation/output_set.hpp"
+
+#include <cerrno>
+
+#include "base/error.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int most_suffixes = 100;
+
+std::string temporary_name(const std::string& name, int suffix) {
+  return name + ".part" + (suffix > 0 ? std::to_string(suffix) : "");
+}
+
+}  // namespace
+
+FileStatus require_replaceable(Store& store, const std::string& name) {
+  FileStatus status = store.status(name);
+  if (status.is_directory)
+    throw file_error(Code::invalid_argument, name, "is a directory; give the name of a file");
+  if (status.is_special)
+    throw file_error(Code::invalid_argument, name, "is not a regular file and is not replaced");
+  return status;
+}
+
+OutputSet::~OutputSet() {
+  for (size_t i = committed_; i < names_.size(); ++i) {
+    try {
+      store_.remove(temporary(i));
+    } catch (const Error&) {
+      // Somebody else has removed it, or nobody can: there is no one to tell.
+    }
+  }
+}
+
+std::string OutputSet::temporary(size_t number) const {
+  return temporary_name(names_[number].target, names_[number].suffix);
+}
+
+void OutputSet::check(const std::string& name) const { look_at(name); }
+
+FileStatus OutputSet::look_at(const std::string& name) const {
+  const FileStatus status = require_replaceable(store_, name);
+  if (status.exists && existing_ == Existing::refuse)
+    throw file_error(Code::invalid_argument, name, "exists already; use --force to replace it");
+  return status;
+}
+
+std::shared_ptr<File> OutputSet::add(const std::string& name, const std::string& original) {
+  const bool replaces = look_at(name).exists;
+  Name added{name, store_.target_of(name), replaces ? name : original};
+  for (;; ++added.suffix) {
+    try {
+      auto file = store_.open(temporary_name(added.target, added.suffix), Access::fresh);
+      names_.push_back(std::move(added));
+      if (!names_.back().like.empty())
+        store_.take_after(temporary(names_.size() - 1), names_.back().like, Making::begun);
+      return file;
+    } catch (const Error& error) {
+      if (error.errno_value() != EEXIST || added.suffix == most_suffixes) throw;
+    }
+  }
+}
+
+void OutputSet::commit() {
+  for (; committed_ < names_.size(); ++committed_) {
+    const Name& name = names_[committed_];
+    check(name.final);
+    if (!name.like.empty()) store_.take_after(temporary(committed_), name.like, Making::done);
+    store_.rename(temporary(committed_), name.target);
+  }
+}
+
+}  // namespace sheaf

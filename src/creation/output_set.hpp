@@ -1,0 +1,63 @@
+// creation/output_set: new files that appear under their final names all together, or not at all.
+//
+// Each file is written under a temporary name in the directory of its final one ("NAME.part", or
+// "NAME.part1", ... if that exists). commit() renames them; an OutputSet that is destroyed before removes
+// them. A file that is replaced leaves its mode, owner and the like to the new one, and symbolic links in
+// its place stay (Store::take_after, target_of).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/export.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// What is called `name` may be replaced by a file, or is not there. Throws invalid_argument for a directory,
+// pipe or device.
+FileStatus require_replaceable(Store& store, const std::string& name);
+
+class SHEAF_EXPORT OutputSet {
+ public:
+  enum class Existing { refuse, replace };
+
+  OutputSet(Store& store, Existing existing) : store_(store), existing_(existing) {}
+  ~OutputSet();
+  OutputSet(const OutputSet&) = delete;
+  OutputSet& operator=(const OutputSet&) = delete;
+
+  // Throws invalid_argument if `name` may not be written: it exists and may not be replaced, or is no regular
+  // file.
+  void check(const std::string& name) const;
+
+  // Checks, and creates the temporary file; the caller closes what it gets before commit(). Files are
+  // numbered in the order of add(). `original`: what the new file is a copy of, and takes after if it
+  // replaces none; empty: nothing.
+  std::shared_ptr<File> add(const std::string& name, const std::string& original = {});
+  // Opens file `number` again, for writing.
+  std::shared_ptr<File> reopen(size_t number) { return store_.open(temporary(number), Access::beside); }
+  size_t size() const { return names_.size(); }
+
+  // Brings all files under their final names. If a rename fails, the files before it are there, the others
+  // are not.
+  void commit();
+
+ private:
+  struct Name {
+    std::string final;
+    std::string target;  // where symbolic links lead
+    std::string like;    // the file to take after; empty: none
+    int suffix = 0;
+  };
+  FileStatus look_at(const std::string& name) const;
+  std::string temporary(size_t number) const;
+
+  Store& store_;
+  Existing existing_;
+  std::vector<Name> names_;
+  size_t committed_ = 0;
+};
+
+}  // namespace sheaf

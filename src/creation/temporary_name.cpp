@@ -1,0 +1,79 @@
+#include "creation/temporary_name.hpp"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "creation/copy_stream.hpp"
+#include "creation/output_set.hpp"
+#include "format/header.hpp"
+
+namespace sheaf {
+
+namespace {
+constexpr std::string_view marker = ".sheaf-tmp.";
+constexpr size_t digits = 16;
+}  // namespace
+
+std::string temporary_name(std::string_view path) {
+  char number[digits + 1];
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(random_number()));
+  return format::physical_name(std::string(path).append(marker).append(number), 0);
+}
+
+std::optional<std::string> final_name(std::string_view temporary) {
+  const size_t length = marker.size() + digits;
+  if (temporary.size() <= length) return std::nullopt;
+  const size_t at = temporary.size() - length;
+  if (temporary.substr(at, marker.size()) != marker) return std::nullopt;
+  if (temporary.substr(at + marker.size()).find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return std::nullopt;
+  return std::string(temporary.substr(0, at));
+}
+
+namespace {
+
+// A link may lead to another file system, into which a file cannot be renamed.
+void move(Store& store, const std::string& from, const std::string& to, const std::string& target) {
+  try {
+    return store.rename(from, target);
+  } catch (const Error& error) {
+    if (error.errno_value() != EXDEV || target == to) throw;
+  }
+  WorkProgress nobody;
+  OutputSet outputs(store, OutputSet::Existing::replace);
+  const auto source = store.open(from, Access::read);
+  const auto copy = outputs.add(target, from);
+  const int64_t size = source->status().size;
+  RangeCopier copier(*copy, nobody);
+  copier.add(*source, 0, 0, size);
+  copier.finish();
+  if (copy->status().size < size) copy->resize(size);  // it ends in a hole
+  copy->sync();
+  copy->close();
+  outputs.commit();
+  store.remove(from);
+}
+
+}  // namespace
+
+void rename_set(Store& store, const std::string& temporary, const std::string& path, int32_t nfiles,
+                bool durable) {
+  const std::string target = store.target_of(path);
+  store.take_after(temporary, path, Making::done);
+  if (nfiles > 1 && store.status(path).exists) store.remove(target);
+  for (int32_t k = nfiles - 1; k >= 0; --k) {
+    const std::string from = format::physical_name(temporary, k);
+    const std::string to = format::physical_name(path, k);
+    // One that is not there was renamed by a call before.
+    if (k > 0 && !store.status(from).exists) continue;
+    if (k > 0) store.take_after(from, to, Making::done);
+    move(store, from, to, k > 0 ? store.target_of(to) : target);
+  }
+  if (!durable) return;
+  store.sync_name(path);
+  if (target != path) store.sync_name(target);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,169 @@
+#include "exchange/pieces/access.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace sheaf::exchange {
+
+namespace {
+
+using layout::Blocks;
+using layout::EqualBlocks;
+using layout::Run;
+using layout::TypeMap;
+
+// Calls body(length) with lengths that programs have as constants, so that their copies become a few moves.
+template <class Body>
+void with_constant(int64_t length, Body body) {
+  switch (length) {
+    case 1:
+      return body(std::integral_constant<size_t, 1>());
+    case 2:
+      return body(std::integral_constant<size_t, 2>());
+    case 4:
+      return body(std::integral_constant<size_t, 4>());
+    case 8:
+      return body(std::integral_constant<size_t, 8>());
+    case 12:
+      return body(std::integral_constant<size_t, 12>());
+    case 16:
+      return body(std::integral_constant<size_t, 16>());
+    case 24:
+      return body(std::integral_constant<size_t, 24>());
+    case 32:
+      return body(std::integral_constant<size_t, 32>());
+    case 40:
+      return body(std::integral_constant<size_t, 40>());
+    case 48:
+      return body(std::integral_constant<size_t, 48>());
+    case 64:
+      return body(std::integral_constant<size_t, 64>());
+    case 128:
+      return body(std::integral_constant<size_t, 128>());
+    default:
+      return body(static_cast<size_t>(length));
+  }
+}
+
+// Moves a stream to the pieces (scatters) or the pieces to the stream.
+template <bool scatters>
+class PieceMover final : public layout::PieceVisitor {
+ public:
+  using Stream = std::conditional_t<scatters, const std::byte, std::byte>;
+  using Place = std::conditional_t<scatters, std::byte, const std::byte>;
+
+  PieceMover(Stream* stream, Place* at) : stream_(stream), at_(at) {}
+
+  void run(const Run& run) override {
+    if (run.count == 1) return move(run.offset, static_cast<size_t>(run.length));
+    with_constant(run.length, [&](auto length) {
+      int64_t offset = run.offset;
+      for (int64_t i = 0; i < run.count; ++i, offset += run.stride) move(offset, length);
+    });
+  }
+  void equal(const EqualBlocks& blocks) override {
+    with_constant(blocks.length, [&](auto length) {
+      for (const int64_t offset : blocks.offsets) move(blocks.base + offset, length);
+    });
+  }
+  void blocks(const Blocks& blocks) override {
+    for (size_t i = 0; i < blocks.offsets.size(); ++i)
+      move(blocks.base + blocks.offsets[i], static_cast<size_t>(blocks.starts[i + 1] - blocks.starts[i]));
+  }
+
+ private:
+  void move(int64_t offset, size_t length) {
+    if constexpr (scatters) {
+      std::memcpy(at_ + offset, stream_, length);
+    } else {
+      std::memcpy(stream_, at_ + offset, length);
+    }
+    stream_ += length;
+  }
+
+  Stream* stream_;
+  Place* const at_;
+};
+
+// Pieces in memory and in the file: the stream between them passes through the nearest cache.
+constexpr int64_t chunk_bytes = 16 << 10;
+
+}  // namespace
+
+void scatter(const TypeMap& type, int64_t from, int64_t to, const std::byte* stream, std::byte* at) {
+  PieceMover<true> mover(stream, at);
+  type.visit(0, from, to, mover);
+}
+
+void gather(const TypeMap& type, int64_t from, int64_t to, const std::byte* at, std::byte* stream) {
+  PieceMover<false> mover(stream, at);
+  type.visit(0, from, to, mover);
+}
+
+const TypeMap& contiguous_bytes() {
+  static const TypeMap map = TypeMap::bytes(1);
+  return map;
+}
+
+int64_t Access::position_at(int64_t offset) const {
+  return offset <= displacement ? from : std::clamp(filetype->bytes_below(offset - displacement), from, to);
+}
+
+int64_t Access::pieces() const {
+  if (to <= from) return 0;
+  if (filetype->is_contiguous()) return 1;
+  const auto share = static_cast<double>(bytes()) / static_cast<double>(filetype->size());
+  return std::max<int64_t>(1, static_cast<int64_t>(share * static_cast<double>(filetype->pieces())));
+}
+
+std::byte* Access::contiguous(int64_t position) const {
+  const bool one_piece =
+      memory->pieces() <= 1 && (memory->size() == memory->extent() || memory->size() >= bytes());
+  return one_piece && memory->size() > 0 ? address + memory->offset_of(0) + (position - from) : nullptr;
+}
+
+void pack(const Access& access, int64_t from, int64_t to, std::byte* out) {
+  if (from >= to) return;
+  if (const std::byte* const stream = access.contiguous(from)) {
+    std::memcpy(out, stream, static_cast<size_t>(to - from));
+  } else {
+    gather(*access.memory, from - access.from, to - access.from, access.address, out);
+  }
+}
+
+void unpack(const Access& access, int64_t from, int64_t to, const std::byte* in) {
+  if (from >= to) return;
+  if (std::byte* const stream = access.contiguous(from)) {
+    std::memcpy(stream, in, static_cast<size_t>(to - from));
+  } else {
+    scatter(*access.memory, from - access.from, to - access.from, in, access.address);
+  }
+}
+
+void put_pieces(const Access& access, int64_t from, int64_t to, std::byte* window, int64_t window_offset) {
+  std::byte* const at = window + (access.displacement - window_offset);
+  if (const std::byte* const stream = access.contiguous(from))
+    return scatter(*access.filetype, from, to, stream, at);
+  std::array<std::byte, chunk_bytes> chunk;
+  for (; from < to; from += chunk_bytes) {
+    const int64_t end = std::min(to, from + chunk_bytes);
+    pack(access, from, end, chunk.data());
+    scatter(*access.filetype, from, end, chunk.data(), at);
+  }
+}
+
+void take_pieces(const Access& access, int64_t from, int64_t to, const std::byte* window,
+                 int64_t window_offset) {
+  const std::byte* const at = window + (access.displacement - window_offset);
+  if (std::byte* const stream = access.contiguous(from))
+    return gather(*access.filetype, from, to, at, stream);
+  std::array<std::byte, chunk_bytes> chunk;
+  for (; from < to; from += chunk_bytes) {
+    const int64_t end = std::min(to, from + chunk_bytes);
+    gather(*access.filetype, from, end, at, chunk.data());
+    unpack(access, from, end, chunk.data());
+  }
+}
+
+}  // namespace sheaf::exchange

@@ -1,0 +1,86 @@
+#include "exchange/pieces/access_list.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/error.hpp"
+#include "layout/each_piece.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+// Longest run that is read into memory of its own to be handed out in pieces.
+constexpr int64_t longest_read = 16 << 20;
+
+[[noreturn]] void too_short(const File& file, int64_t offset) {
+  throw Error(Code::damaged, "'" + file.path() + "' ends before offset " + std::to_string(offset) +
+                                 ", inside a task's block");
+}
+
+void read_fully(File& file, std::span<std::byte> memory, int64_t offset) {
+  if (file.read_at(memory, offset) < memory.size()) too_short(file, offset + std::ssize(memory));
+}
+
+}  // namespace
+
+void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces) {
+  std::vector<Piece<const std::byte>> sorted = pieces;
+  std::ranges::stable_sort(sorted, {}, &Piece<const std::byte>::offset);
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i].offset >= sorted[i - 1].end()) continue;
+    for (const auto& piece : pieces) file.write_at(piece.memory, piece.offset);  // in their own order
+    return;
+  }
+  std::vector<std::span<const std::byte>> run;
+  for (size_t i = 0; i < sorted.size();) {
+    run.clear();
+    const int64_t offset = sorted[i].offset;
+    do run.push_back(sorted[i].memory);
+    while (++i < sorted.size() && sorted[i].offset == sorted[i - 1].end());
+    file.write_vector_at(run, offset);
+  }
+}
+
+void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) {
+  std::ranges::sort(pieces, {}, &Piece<std::byte>::offset);
+  std::vector<std::byte> joined;
+  for (size_t i = 0; i < pieces.size();) {
+    const size_t first = i;
+    int64_t end = pieces[i].end();
+    for (++i; i < pieces.size(); ++i) {
+      const int64_t longer = std::max(end, pieces[i].end());
+      if (pieces[i].offset - end > gap || longer - pieces[first].offset > longest_read) break;
+      end = longer;
+    }
+    if (i == first + 1) {
+      read_fully(file, pieces[first].memory, pieces[first].offset);
+      continue;
+    }
+    joined.resize(static_cast<size_t>(end - pieces[first].offset));
+    read_fully(file, joined, pieces[first].offset);
+    for (size_t p = first; p < i; ++p)
+      std::memcpy(pieces[p].memory.data(), joined.data() + (pieces[p].offset - pieces[first].offset),
+                  pieces[p].memory.size());
+  }
+}
+
+namespace {
+
+template <class Byte>
+void add(std::vector<Piece<Byte>>& to, const Access& access) {
+  std::byte* next = access.contiguous(access.from);
+  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to,
+                         [&](int64_t offset, int64_t length) {
+                           to.push_back({offset, {next, static_cast<size_t>(length)}});
+                           next += length;
+                         });
+}
+
+}  // namespace
+
+void add_pieces(std::vector<Piece<const std::byte>>& to, const Access& access) { add(to, access); }
+void add_pieces(std::vector<Piece<std::byte>>& to, const Access& access) { add(to, access); }
+
+}  // namespace sheaf::exchange

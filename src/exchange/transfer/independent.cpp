@@ -1,0 +1,238 @@
+#include "exchange/transfer/independent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "base/error.hpp"
+#include "exchange/transfer/hosts_file.hpp"
+#include "layout/each_piece.hpp"
+#include "storage/scattered.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+// A request costs about as much as so many bytes that pass through memory.
+constexpr int64_t bytes_per_write = 2 << 10;  // twice: read and written back
+constexpr int64_t bytes_per_read = 4 << 10;
+constexpr int64_t packed_bytes = 1 << 20;      // of memory that is not contiguous
+constexpr int64_t scattered_bytes = 16 << 20;  // the same where requests are dear
+
+// Neighbouring pieces in one request: request(offset, stream position, length), as long as it returns true.
+// The result is that of the last call.
+template <class Request>
+bool in_requests(const Access& access, int64_t from, int64_t to, Request request) {
+  bool going = true;
+  int64_t next = from;  // position in the stream
+  int64_t begin = 0;    // of the request in the file
+  int64_t length = 0;
+  const auto finish = [&] {
+    if (length > 0 && going) going = request(begin, next - length, length);
+    length = 0;
+  };
+  layout::for_each_piece(*access.filetype, access.displacement, from, to, [&](int64_t offset, int64_t bytes) {
+    if (offset != begin + length) finish();
+    if (length == 0) begin = offset;
+    length += bytes;
+    next += bytes;
+  });
+  finish();
+  return going;
+}
+
+bool sieves(const Access& access, const Alone& how, int64_t worth) {
+  if (how.sieving == Sieving::never || !access.filetype->is_ordered()) return false;
+  const int64_t pieces = access.pieces();
+  if (pieces < 2) return false;
+  return how.sieving == Sieving::always || (access.high() - access.low()) / pieces < worth;
+}
+
+// Windows of the file that hold pieces: use(from, to, offset, length) with the stream positions in each and
+// its first byte. `use` returns false to end.
+template <class Use>
+void in_windows(const Access& access, int64_t from, int64_t to, int64_t buffer, Use use) {
+  while (from < to) {
+    const int64_t low = access.offset_of(from);
+    const int64_t end = std::min(access.position_at(low + buffer), to);
+    const int64_t high = access.offset_of(end - 1) + 1;
+    if (!use(from, end, low, high - low)) return;
+    from = end;
+  }
+}
+
+// Stream positions [from, to), piece by piece.
+void write_direct(File& file, const Access& access, int64_t from, int64_t to, Tally& tally) {
+  const std::byte* const memory = access.contiguous(from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(to - from, packed_bytes)));
+  const int64_t step = memory ? to - from : packed_bytes;
+  for (; from < to; from += step) {
+    const int64_t end = std::min(to, from + step);
+    if (!memory) pack(access, from, end, packed.data());
+    const std::byte* const stream = memory ? memory : packed.data();
+    in_requests(access, from, end, [&](int64_t offset, int64_t position, int64_t length) {
+      put(file, {stream + (position - from), static_cast<size_t>(length)}, offset, tally);
+      return true;
+    });
+  }
+}
+
+void write_sieved(File& file, const Access& access, const Alone& how, Tally& tally) {
+  ++tally.sieve_calls;
+  std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  in_windows(access, access.from, access.to, how.buffer,
+             [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
+               const auto window = std::span(memory).first(static_cast<size_t>(length));
+               const auto fill_and_put = [&] {
+                 put_pieces(access, from, to, window.data(), offset);
+                 put(file, window, offset, tally);
+               };
+               const bool full = to - from == length;
+               if (full) {
+                 how.locked ? fill_and_put() : while_shared(file, offset, length, fill_and_put);
+                 return true;
+               }
+               if (!how.locked && !file.lock(offset, length, true, Barred::tell).held) {
+                 while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
+                 return true;
+               }
+               const auto problem = attempt([&] {
+                 const size_t got = get(file, window, offset, tally);
+                 std::ranges::fill(window.subspan(got), std::byte());
+                 fill_and_put();
+               });
+               if (!how.locked) file.unlock(offset, length);
+               if (problem) throw *problem;
+               return true;
+             });
+}
+
+int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alone& how, Tally& tally) {
+  ++tally.sieve_calls;
+  std::vector<std::byte> memory(static_cast<size_t>(std::min(how.buffer, access.high() - access.low())));
+  int64_t done = access.from;
+  in_windows(
+      access, access.from, to_end, how.buffer, [&](int64_t from, int64_t to, int64_t offset, int64_t length) {
+        const size_t got = get(file, std::span(memory).first(static_cast<size_t>(length)), offset, tally);
+        done = static_cast<int64_t>(got) == length
+                   ? to
+                   : std::min(to, access.position_at(offset + static_cast<int64_t>(got)));
+        take_pieces(access, from, done, memory.data(), offset);
+        return done == to;
+      });
+  return done - access.from;
+}
+
+// All pieces of stream positions [from, to) that lie in `memory` one behind the other.
+std::vector<ScatteredFile::Piece> pieces_of(const Access& access, int64_t from, int64_t to,
+                                            std::byte* memory) {
+  std::vector<ScatteredFile::Piece> pieces;
+  in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+    pieces.push_back({offset, memory + (position - from), length});
+    return true;
+  });
+  return pieces;
+}
+
+void write_scattered(ScatteredFile& pieces, const Access& access, Tally& tally) {
+  ++tally.direct_calls;
+  std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
+  const int64_t step = memory ? access.bytes() : scattered_bytes;
+  for (int64_t from = access.from; from < access.to; from += step) {
+    const int64_t to = std::min(access.to, from + step);
+    if (!memory) pack(access, from, to, packed.data());
+    const auto all = pieces_of(access, from, to, memory ? memory + (from - access.from) : packed.data());
+    const Clock clock(tally.file_ns);
+    ++tally.requests;
+    pieces.write_scattered(all);
+    tally.file_bytes_written += to - from;
+  }
+}
+
+int64_t read_scattered(File& file, ScatteredFile& pieces, const Access& access, Tally& tally) {
+  ++tally.direct_calls;
+  const int64_t end = std::min(access.to, access.position_at(file.status().size));
+  std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
+  const int64_t step = memory ? access.bytes() : scattered_bytes;
+  for (int64_t from = access.from; from < end; from += step) {
+    const int64_t to = std::min(end, from + step);
+    const auto all = pieces_of(access, from, to, memory ? memory + (from - access.from) : packed.data());
+    {
+      const Clock clock(tally.file_ns);
+      ++tally.requests;
+      pieces.read_scattered(all);
+      tally.file_bytes_read += to - from;
+    }
+    if (!memory) unpack(access, from, to, packed.data());
+  }
+  return std::max<int64_t>(end - access.from, 0);
+}
+
+}  // namespace
+
+void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
+  const Clock clock(tally.file_ns);
+  ++tally.requests;
+  file.write_at(data, offset);
+  tally.file_bytes_written += std::ssize(data);
+}
+
+void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
+  while_shared(file, offset, std::ssize(data), [&] { put(file, data, offset, tally); });
+}
+
+size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) {
+  const Clock clock(tally.file_ns);
+  ++tally.requests;
+  const size_t got = file.read_at(data, offset);
+  tally.file_bytes_read += static_cast<int64_t>(got);
+  return got;
+}
+
+void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
+  if (access.bytes() <= 0) return;
+  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file))
+    return write_scattered(*pieces, access, tally);
+  if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
+  ++tally.direct_calls;
+  const auto write = [&] { write_direct(file, access, access.from, access.to, tally); };
+  if (auto* const hosts = dynamic_cast<HostsFile*>(&file)) {
+    hosts->while_written(access.low(), access.high() - access.low(), write);
+    return hosts->bring();
+  }
+  if (how.locked) return write();
+  while_shared(file, access.low(), access.high() - access.low(), write);
+}
+
+int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
+  if (access.bytes() <= 0) return 0;
+  if (!how.locked) from_server(file);
+  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file); pieces && access.filetype->is_ordered())
+    return read_scattered(file, *pieces, access, tally);
+  if (sieves(access, how, bytes_per_read)) {
+    const int64_t end = access.position_at(file.status().size);
+    return read_sieved(file, access, end, how, tally);
+  }
+  ++tally.direct_calls;
+  std::byte* const memory = access.contiguous(access.from);
+  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), packed_bytes)));
+  const int64_t step = memory ? access.bytes() : packed_bytes;
+  int64_t done = access.from;
+  for (int64_t from = access.from; from < access.to && done == from; from += step) {
+    const int64_t to = std::min(access.to, from + step);
+    std::byte* const stream = memory ? memory + (from - access.from) : packed.data();
+    in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
+      const std::span data(stream + (position - from), static_cast<size_t>(length));
+      const size_t got = get(file, data, offset, tally);
+      done = position + static_cast<int64_t>(got);
+      return static_cast<int64_t>(got) == length;
+    });
+    if (!memory) unpack(access, from, done, packed.data());
+  }
+  return done - access.from;
+}
+
+}  // namespace sheaf::exchange

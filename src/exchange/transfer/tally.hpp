@@ -1,0 +1,40 @@
+// exchange/transfer/tally: what transfers did, counted where they do it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace sheaf::exchange {
+
+struct Tally {
+  int64_t requests = 0;  // reads and writes of the file
+  int64_t file_bytes_written = 0;
+  int64_t file_bytes_read = 0;
+  int64_t exchanged_bytes = 0;  // that went through the memory of, or a message to, another task
+  int64_t direct_calls = 0;
+  int64_t exchange_calls = 0;
+  int64_t sieve_calls = 0;
+  int64_t plans_made = 0;
+  int64_t plans_reused = 0;
+  int64_t aggregators = 0;  // the most in one call
+  int64_t exchange_ns = 0;
+  int64_t file_ns = 0;
+};
+
+// Adds the time it lives to a counter.
+class Clock {
+ public:
+  explicit Clock(int64_t& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  ~Clock() {
+    sum_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin_)
+                .count();
+  }
+
+ private:
+  int64_t& sum_;
+  const std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace sheaf::exchange

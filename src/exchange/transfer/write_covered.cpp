@@ -1,0 +1,99 @@
+#include "exchange/transfer/write_covered.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/agree.hpp"
+
+namespace sheaf::exchange {
+
+namespace {
+
+// Gaps up to this are read and written back rather than left out: about what a request costs.
+constexpr int64_t gap_worth_a_request = 4 << 10;
+
+using Gaps = std::vector<std::pair<int64_t, int64_t>>;
+
+// What lies between the gaps of a run, which begin and end within it.
+void write_between(File& file, std::span<const std::byte> run, int64_t offset, const Gaps& gaps,
+                   Tally& tally) {
+  int64_t from = 0;
+  const auto write_to = [&](int64_t to) {
+    put_shared(file, run.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)), offset + from,
+               tally);
+  };
+  for (const auto& [gap, end] : gaps) {
+    write_to(gap);
+    from = end;
+  }
+  write_to(std::ssize(run));
+}
+
+void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
+  ++tally.sieve_calls;
+  const int64_t length = std::ssize(run);
+  if (!file.lock(offset, length, true, Barred::tell).held)
+    return write_between(file, run, offset, gaps, tally);
+  const auto error = attempt([&] {
+    std::vector<std::byte> old(run.size());
+    const size_t got = get(file, old, offset, tally);
+    std::fill(old.begin() + static_cast<std::ptrdiff_t>(got), old.end(), std::byte());
+    for (const auto& [gap, end] : gaps) std::copy(old.begin() + gap, old.begin() + end, run.begin() + gap);
+    put(file, run, offset, tally);
+  });
+  file.unlock(offset, length);
+  if (error) throw *error;
+}
+
+}  // namespace
+
+void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window,
+                 const CoverageMap& map, int64_t offset) {
+  const int64_t length = std::ssize(window);
+  for (int64_t from = map.next_set(0, length); from < length;) {
+    const int64_t to = map.next_clear(from, length);
+    pieces.push_back({offset + from, window.data() + from, to - from});
+    from = map.next_set(to, length);
+  }
+}
+
+void put_scattered(ScatteredFile& file, std::span<const ScatteredFile::Piece> pieces, Tally& tally) {
+  if (pieces.empty()) return;
+  const Clock clock(tally.file_ns);
+  for (const ScatteredFile::Piece& piece : pieces) tally.file_bytes_written += piece.length;
+  ++tally.requests;
+  file.write_scattered(pieces);
+}
+
+void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
+                   Sieving sieving, Tally& tally) {
+  if (auto* const scattered = dynamic_cast<ScatteredFile*>(&file)) {
+    std::vector<ScatteredFile::Piece> pieces;
+    add_covered(pieces, window, map, offset);
+    return put_scattered(*scattered, pieces, tally);
+  }
+  const int64_t length = std::ssize(window);
+  const int64_t worth = sieving == Sieving::never    ? 0
+                        : sieving == Sieving::always ? length
+                                                     : gap_worth_a_request;
+  Gaps gaps;
+  for (int64_t from = map.next_set(0, length); from < length;) {
+    gaps.clear();
+    int64_t to = map.next_clear(from, length);
+    int64_t next = map.next_set(to, length);
+    while (next < length && next - to <= worth) {
+      gaps.emplace_back(to - from, next - from);
+      to = map.next_clear(next, length);
+      next = map.next_set(to, length);
+    }
+    const auto run = window.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from));
+    if (gaps.empty()) {
+      put_shared(file, run, offset + from, tally);
+    } else {
+      write_with_gaps(file, run, offset + from, gaps, tally);
+    }
+    from = next;
+  }
+}
+
+}  // namespace sheaf::exchange

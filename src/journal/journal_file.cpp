@@ -1,0 +1,178 @@
+#include "journal/journal_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <span>
+
+#include "comm/agree.hpp"
+#include "format/edges.hpp"
+#include "layout/chunk_layout.hpp"
+#include "storage/beside.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using Head = std::array<std::byte, format::journal_header_size>;
+
+std::span<const std::byte> read_head(File& file, Head& head) {
+  return std::span(head).first(file.read_at(head, 0));
+}
+
+}  // namespace
+
+JournalKey JournalKey::of(const format::Header& h, const std::optional<format::Extension>& extension) {
+  JournalKey key;
+  if (extension) key.identity = extension->identity;
+  key.ntasks = h.ntasks;
+  key.nfiles = h.nfiles;
+  key.filenumber = h.filenumber;
+  key.fsblksize = h.fsblksize;
+  return key;
+}
+
+format::JournalHeader JournalKey::header() const {
+  format::JournalHeader h{identity,   ntasks,    nfiles,
+                          filenumber, fsblksize, layout::data_start(ntasks, fsblksize)};
+  if (hosts.count > 1) {
+    h.hosts = hosts.count;
+    h.host = hosts.mine;
+  }
+  return h;
+}
+
+int64_t JournalKey::pointer_offset() const {
+  format::Header h;
+  h.ntasks = ntasks;
+  return h.pointer_offset();
+}
+
+namespace {
+
+// Its header, if it has a whole one.
+std::optional<format::JournalHeader> require_journal(std::span<const std::byte> head,
+                                                     const std::string& name) {
+  if (head.empty()) return std::nullopt;
+  if (!format::begins_as_journal(head))
+    throw file_error(Code::foreign, name, "is no journal, but another file");
+  return format::decode_journal_header(head, name);  // throws for one of another version
+}
+
+}  // namespace
+
+// NAME.journal of a file that several hosts write: who makes it writes it, in one request, and nobody else
+// does.
+void announce_hosts(Store& store, const std::string& physical_file, format::JournalHeader header) {
+  const std::string name = format::journal_name(physical_file);
+  bool made = false;
+  const auto file = make_or_open_beside(store, name, physical_file, made);
+  Head head;
+  if (made) {
+    header.host = format::no_journal_host;
+    file->write_at(format::encode(header), 0);
+    file->sync();
+  } else {
+    const auto found = require_journal(read_head(*file, head), name);
+    if (found && found->identity != header.identity)
+      throw file_error(Code::foreign, name,
+                       "is the journal of another file, and could not be removed when this one was made");
+  }
+  file->close();
+}
+
+OpenedJournal open_journal(Store& store, const std::string& physical_file,
+                           const format::JournalHeader& header) {
+  if (header.hosts > 1) announce_hosts(store, physical_file, header);
+  const std::string name = header.hosts > 1 ? format::journal_name(physical_file, header.host)
+                                            : format::journal_name(physical_file);
+  OpenedJournal journal;
+  journal.file = make_or_open_beside(store, name, physical_file, journal.changed);
+  const auto wanted = format::encode(header);
+  Head head;
+  const auto found = read_head(*journal.file, head);
+  if (found.size() == wanted.size() && head == wanted) return journal;
+  require_journal(found, name);
+  journal.file->write_at(wanted, 0);
+  journal.changed = true;
+  return journal;
+}
+
+void note_journal_gap(Store& store, const std::string& physical_file) {
+  attempt([&] { store.open(format::journal_gap_name(physical_file), Access::fresh)->close(); });
+}
+
+void require_unfinished(File& data, int64_t pointer_offset, const format::Pointer& before) {
+  std::array<std::byte, format::pointer_size> found{};
+  data.read_at(found, pointer_offset);
+  // Of another byte order the number is another one, but no less 0 or not.
+  const int64_t varheader = format::decode_pointer(found, native_order).varheader;
+  if (varheader == 0 || varheader == before.varheader) return;
+  throw file_error(Code::foreign, data.path(),
+                   "was made complete by somebody else (`sheaf repair`?) while this program is writing it: "
+                   "what was recorded until "
+                   "then is in it, and nothing more can be written");
+}
+
+namespace {
+
+// Of a file of `identity`, or of any: a journal, or what a host keeps beside it.
+bool is_ours(std::span<const std::byte> head, const std::string& name,
+             const std::optional<format::Identity>& identity) {
+  if (head.empty()) return true;
+  if (!format::begins_as_edges(head) && !format::begins_as_journal(head)) return false;
+  if (!identity) return true;
+  if (const auto edges = format::decode_edges_header(head, name)) return edges->identity == *identity;
+  const auto journal = format::decode_journal_header(head, name);
+  return journal && journal->identity == *identity;
+}
+
+// before: is told of how many hosts the journal speaks, if it is removed.
+void remove_one(Store& store, const std::string& name, const std::string& physical_file,
+                const std::optional<format::Identity>& identity,
+                const std::function<void(int32_t hosts)>& before = {}) {
+  const auto file = open_beside(store, name, physical_file);
+  Head head;
+  const auto found = read_head(*file, head);
+  file->close();
+  if (!is_ours(found, name, identity)) return;
+  if (before)
+    if (const auto journal = format::decode_journal_header(found, name)) before(journal->hosts);
+  store.remove(name);
+}
+
+using NameOfHost = std::string (*)(std::string_view physical_file, int32_t host);
+
+// NAME.journal, by which the others are found, last.
+void remove_beside(Store& store, const std::string& physical_file,
+                   const std::optional<format::Identity>& identity, int32_t hosts_of_writers,
+                   std::initializer_list<NameOfHost> names) {
+  attempt([&] {
+    remove_one(store, format::journal_name(physical_file), physical_file, identity, [&](int32_t hosts) {
+      for (int32_t host = 0; hosts > 1 && host < hosts; ++host)
+        for (const NameOfHost name : names)
+          attempt([&] { remove_one(store, name(physical_file, host), physical_file, identity); });
+      hosts_of_writers = std::max(hosts_of_writers, hosts);
+    });
+  });
+  if (hosts_of_writers > 1) attempt([&] { store.remove(format::journal_gap_name(physical_file)); });
+}
+
+}  // namespace
+
+void remove_earlier_journals(Store& store, const std::string& physical_file, int32_t hosts) {
+  if (store.status(format::journal_name(physical_file)).exists)
+    remove_leftovers(store, physical_file, {}, hosts);
+}
+
+void remove_journal(Store& store, const std::string& physical_file,
+                    const std::optional<format::Identity>& identity, int32_t hosts_of_writers) {
+  remove_beside(store, physical_file, identity, hosts_of_writers, {format::journal_name});
+}
+
+void remove_leftovers(Store& store, const std::string& physical_file,
+                      const std::optional<format::Identity>& identity, int32_t hosts_of_writers) {
+  remove_beside(store, physical_file, identity, hosts_of_writers, {format::journal_name, format::edges_name});
+}
+
+}  // namespace sheaf

@@ -1,0 +1,302 @@
+#include "journal/journal_writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "base/warnings.hpp"
+#include "comm/agree.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+using format::JournalRecord;
+
+// False if the file has no identity that would tie records to it.
+bool JournalWriter::open(File& data) {
+  if (!key_.has_identity()) return false;
+  if (file_) return true;
+  if (!marked_ && key_.may_mark()) require_unfinished(data);
+  const format::JournalHeader header = key_.header();
+  OpenedJournal journal = open_journal(store_, data.path(), header);
+  seed_ = format::journal_seed(header);
+  counts_names_ = journal.file->status().links > 0;
+  dirty_ = journal.changed;
+  file_ = std::move(journal.file);
+  return true;
+}
+
+namespace {
+
+// Then there is soon no room for data either. Room can be made, and the call repeated.
+bool is_full(const Error& error) { return error.errno_value() == ENOSPC || error.errno_value() == EDQUOT; }
+
+}  // namespace
+
+// Runs `record`. What it throws is thrown, or ends the journal of this task.
+template <class Record>
+void JournalWriter::keep(File& data, Record&& record) {
+  if (finished_) throw *finished_;
+  // A complete file that is appended to counts as unclosed from its first record on, journal or not.
+  if (!file_ && !given_up_ && key_.has_identity()) data.announce(std::numeric_limits<int64_t>::max());
+  const auto failed = given_up_ ? std::nullopt : attempt(record);
+  if (finished_) throw *finished_;
+  if (failed && (how_ != Journaling::wished || is_full(*failed)))
+    throw Error(failed->code(),
+                std::string(failed->what()) + " (the journal of '" + data.path() +
+                    "', without which nothing can be found if the program dies; open mode journal=off writes "
+                    "without)",
+                failed->errno_value());
+  if (failed) give_up(data, *failed);
+  if (!given_up_) return;
+  if (!key_.may_mark()) return;
+  // Again each time: tasks that do record put their own mark over it.
+  attempt([&] { with_file_itself(data, [&](File& file) { mark(file, format::journal_gap_mark); }); });
+  if (finished_) throw *finished_;
+}
+
+void JournalWriter::give_up(File& data, const Error& why) {
+  given_up_ = true;
+  if (!key_.may_mark()) note_journal_gap(store_, data.path());
+  add_warning("'" + data.path() + "' is written on without a journal (" + why.what() +
+              "): should the program die, what this task writes from now on is not found");
+}
+
+// Who makes a file complete removes its journal after that.
+void JournalWriter::require_journal(File& data) {
+  if (!counts_names_ || file_->status().links > 0) return;
+  if (key_.may_mark()) {
+    with_file_itself(data, [&](File& file) { require_unfinished(file); });
+  } else {
+    require_unfinished(*open_patiently(store_, data.path(),
+                                       Access::read));  // as it is now, not as it was when `data` was opened
+  }
+  throw file_error(Code::foreign, format::journal_name(data.path()),
+                   "was removed while the program is writing");
+}
+
+void JournalWriter::require_unfinished(File& data) {
+  auto problem = attempt([&] { sheaf::require_unfinished(data, key_.pointer_offset()); });
+  if (!problem) return;
+  if (problem->code() == Code::foreign) finished_ = problem;
+  throw *problem;
+}
+
+void JournalWriter::report(File& data, int64_t task, int64_t block, int64_t bytes, bool finished) {
+  const Report report{task, block, bytes, finished};
+  if (deferred() || kept_until_synced()) {
+    if (!held_.empty() && held_.back().task == task && held_.back().block == block) held_.pop_back();
+    held_.push_back(report);
+    if (how_ != Journaling::durable && !kept_until_synced() && holder_()) confirm(data);
+    return;
+  }
+  settle();
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
+    write(report);
+    if (how_ != Journaling::durable) mark(data, format::journal_mark);
+  });
+}
+
+// Whoever misses the journal of a file that is marked knows that it is lost.
+void JournalWriter::mark(File& data, const std::array<std::byte, 4>& with) {
+  const bool gap = with == format::journal_gap_mark;
+  if (!key_.may_mark()) marked_ = true;
+  if (marked_ && !gap) return;
+  require_unfinished(data);
+  std::array<std::byte, 4> found{};
+  data.read_at(found, key_.pointer_offset());
+  if (found != with && found != format::journal_gap_mark) data.write_at(with, key_.pointer_offset());
+  marked_ = true;
+}
+
+// Where bytes are held for a collector they would come later than they should.
+template <class Act>
+void JournalWriter::with_file_itself(File& data, Act&& act) {
+  if (File* const direct = deferred() ? holder_() : &data) return act(*direct);
+  const std::shared_ptr<File> own = open_patiently(store_, data.path(), Access::write);
+  act(*own);
+  own->close();
+}
+
+namespace {
+
+// What follows the record in a slot; nothing if that says it all.
+std::optional<JournalRecord> next_record(const std::optional<JournalRecord>& last,
+                                         const JournalWriter::Report& r) {
+  if (last && last->bytes == r.bytes && last->finished == r.finished) return std::nullopt;
+  JournalRecord record;
+  record.bytes = r.bytes;
+  record.finished = r.finished;
+  record.sequence = last ? last->sequence + 1 : 1;
+  if (record.sequence == 0) record.sequence = 2;  // 0 is no sequence; keeps to the other half of the slot
+  return record;
+}
+
+}  // namespace
+
+void JournalWriter::write(const Report& r) {
+  const int64_t slot = format::slot_number(key_.ntasks, r.block, r.task);
+  if (slot != slot_) {
+    std::array<std::byte, format::journal_slot_size> found{};
+    file_->read_at(found, format::slot_offset(slot));
+    last_ = format::decode_slot(found, seed_, slot);
+    slot_ = slot;
+  }
+  if (given_up_ && !last_) return;  // only what is there is taken back
+  // Bytes that nobody has synced are not spoken of, neither then.
+  if (withdrawn_ && kept_until_synced() && !(last_ && (last_->finished || r.bytes < 0))) return;
+  const auto record = next_record(last_, r);
+  if (!record) return;
+  slot_ = -1;
+  file_->write_at(format::encode(*record, seed_, slot),
+                  format::slot_offset(slot) + format::journal_record_size * (record->sequence % 2));
+  slot_ = slot;
+  last_ = record;
+  dirty_ = true;
+}
+
+void JournalWriter::report_all(File& data, int64_t first, std::span<const int64_t> counts,
+                               const std::function<int64_t(size_t t, int64_t block)>& size_of) {
+  constexpr size_t tasks_at_once = 16 << 10;
+  marked_ = true;  // a complete file keeps its pointer
+  if (!open(data)) return;
+  std::vector<std::byte> slots;
+  for (size_t begin = 0; begin < counts.size(); begin += tasks_at_once) {
+    const auto some = counts.subspan(begin, std::min(tasks_at_once, counts.size() - begin));
+    for (int64_t block = 0; block < std::ranges::max(some); ++block) {
+      slots.assign(some.size() * format::journal_slot_size, std::byte{});
+      const int64_t slot = format::slot_number(key_.ntasks, block, first + static_cast<int64_t>(begin));
+      for (size_t t = 0; t < some.size(); ++t) {
+        if (block >= some[t]) continue;
+        JournalRecord record;
+        record.sequence = 1;
+        record.bytes = size_of(begin + t, block);
+        record.finished = block + 1 < some[t];
+        const auto bytes = format::encode(record, seed_, slot + static_cast<int64_t>(t));
+        std::ranges::copy(bytes, slots.begin() + static_cast<ptrdiff_t>(t * format::journal_slot_size));
+      }
+      file_->write_at(slots, format::slot_offset(slot));
+    }
+  }
+  dirty_ = true;
+}
+
+void JournalWriter::withdraw(int64_t task, int64_t first, int64_t last, int64_t bytes) {
+  std::erase_if(held_, [&](const Report& r) { return r.block >= first; });
+  if (!file_ || last <= first) return;
+  withdrawn_ = {task, first, bytes, false};
+  withdrawn_end_ = last;
+  attempt([&] { take_back(); });
+}
+
+void JournalWriter::take_back() {
+  for (int64_t block = withdrawn_end_ - 1; block > withdrawn_->block; --block)
+    write({withdrawn_->task, block, -1, false});
+  write(*withdrawn_);
+  withdrawn_.reset();
+}
+
+void JournalWriter::confirm(File& data) {
+  come_back();
+  if (held_.empty()) return;
+  settle();
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
+    for (const Report& r : held_) write(r);
+    if (how_ != Journaling::durable)
+      with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
+  });
+  held_.clear();
+}
+
+int64_t JournalWriter::to_send() const {
+  if (how_ == Journaling::durable || kept_until_synced()) return 0;
+  return std::ranges::count_if(held_, &Report::finished);
+}
+
+std::vector<JournalWriter::Report> JournalWriter::send(int64_t most) {
+  const auto goes = [&](const Report& r) { return r.finished && std::ssize(underway_) < most; };
+  std::erase_if(held_, [&](const Report& r) {
+    if (!goes(r)) return false;
+    underway_.push_back(r);
+    return true;
+  });
+  return underway_;
+}
+
+void JournalWriter::come_back() {
+  held_.insert(held_.begin(), underway_.begin(), underway_.end());
+  underway_.clear();
+}
+
+void JournalWriter::require_unfinished_file(File& data) {
+  if (finished_) throw *finished_;
+  if (!file_ || given_up_) return;
+  attempt([&] { require_journal(data); });
+  if (finished_) throw *finished_;
+}
+
+void JournalWriter::record(File& data, std::vector<Report> reports) {
+  settle();
+  if (reports.empty()) return;
+  keep(data, [&] {
+    if (!open(data)) return;
+    require_journal(data);
+    write_side_by_side(reports);
+    mark(data, format::journal_mark);
+  });
+}
+
+// Slots side by side are written at once, with the halves that stay: their owners write nothing else there
+// any more.
+void JournalWriter::write_side_by_side(std::vector<Report>& reports) {
+  const auto slot_of = [&](const Report& r) { return format::slot_number(key_.ntasks, r.block, r.task); };
+  std::ranges::sort(reports, {}, slot_of);
+  slot_ = -1;
+  std::vector<std::byte> slots;
+  for (size_t begin = 0, end = 0; begin < reports.size(); begin = end) {
+    const int64_t first = slot_of(reports[begin]);
+    for (end = begin + 1;
+         end < reports.size() && slot_of(reports[end]) == first + static_cast<int64_t>(end - begin);)
+      ++end;
+    slots.assign((end - begin) * format::journal_slot_size, std::byte{});
+    file_->read_at(slots, format::slot_offset(first));
+    bool changes = false;
+    for (size_t i = 0; i < end - begin; ++i) {
+      const auto slot = std::span(slots).subspan(i * format::journal_slot_size, format::journal_slot_size);
+      const int64_t number = first + static_cast<int64_t>(i);
+      const auto record = next_record(
+          format::decode_slot(slot.first<format::journal_slot_size>(), seed_, number), reports[begin + i]);
+      if (!record) continue;
+      changes = true;
+      std::ranges::copy(format::encode(*record, seed_, number),
+                        slot.begin() + format::journal_record_size * (record->sequence % 2));
+    }
+    if (changes) file_->write_at(slots, format::slot_offset(first));
+  }
+}
+
+void JournalWriter::sync(File& data) {
+  if (unsynced_) throw *unsynced_;
+  if (!dirty_ || given_up_) return;
+  if (how_ == Journaling::wished)
+    return keep(data, [&] {
+      file_->sync();
+      dirty_ = false;
+    });
+  unsynced_ = attempt([&] { file_->sync(); });
+  if (unsynced_) throw *unsynced_;
+  dirty_ = false;
+  if (!marked_) with_file_itself(data, [&](File& file) { mark(file, format::journal_mark); });
+}
+
+void JournalWriter::close() {
+  if (const auto file = std::exchange(file_, nullptr)) attempt([&] { file->close(); });
+  slot_ = -1;
+}
+
+}  // namespace sheaf

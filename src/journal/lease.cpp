@@ -1,0 +1,185 @@
+#include "journal/lease.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/setting.hpp"
+#include "comm/agree.hpp"
+#include "comm/host_name.hpp"
+#include "format/header.hpp"
+#include "process/process_identity.hpp"
+#include "storage/beside.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// The byte that a holder locks, where files can be locked.
+constexpr int64_t lock_at = 0;
+constexpr int64_t lock_length = 1;
+
+std::optional<format::Lease> read_lease(File& file) {
+  std::array<std::byte, format::lease_size> bytes;
+  return format::decode_lease(std::span(bytes).first(file.read_at(bytes, 0)));
+}
+
+format::Lease lease_of_this_process() {
+  const ProcessIdentity me = this_process();
+  format::Lease lease;
+  lease.id = random_number();
+  lease.host = host_name();
+  lease.boot = me.boot;
+  lease.pid = me.pid;
+  lease.started = me.started;
+  return lease;
+}
+
+// Where the lease of the multifile can be that `path` is a physical file of: a further file of a set has the
+// name of file 0 and a number.
+std::vector<std::string> lease_names(const std::string& path) {
+  std::vector<std::string> names{format::lease_name(path)};
+  const size_t length = format::physical_name("", 1).size();
+  const size_t dot = path.size() > length ? path.size() - length : std::string::npos;
+  if (dot != std::string::npos && path[dot] == '.' &&
+      path.find_first_not_of("0123456789", dot + 1) == std::string::npos)
+    names.push_back(format::lease_name(path.substr(0, dot)));
+  return names;
+}
+
+LeaseView look_at(Store& store, const std::string& name) {
+  LeaseView view;
+  attempt([&] {
+    const FileStatus there = store.status(name);
+    if (!there.exists || there.is_directory || there.is_special) return;  // a pipe would be waited for
+    const auto file = store.open(name, Access::read);
+    view.lease = read_lease(*file);
+    if (!view.lease) return;
+    const auto runs = runs_here({view.lease->boot, view.lease->pid, view.lease->started});
+    view.holder = !runs ? Holder::unknown : *runs ? Holder::living : Holder::none;
+    if (runs) return;
+    bool free = true;
+    attempt([&] {
+      free = file->try_lock(lock_at, lock_length, false);
+      if (free) file->unlock(lock_at, lock_length);
+    });
+    if (!free) view.holder = Holder::living;
+  });
+  return view;
+}
+
+}  // namespace
+
+LeaseTimes lease_times() {
+  LeaseTimes times;
+  long long beat = 0, patience = 0;
+  const char* const set = setting("SHEAF_LEASE_TIMES");
+  if (set && std::sscanf(set, "%lld,%lld", &beat, &patience) == 2 && beat > 0 && patience > 0)
+    times = {std::chrono::milliseconds(beat), std::chrono::milliseconds(patience)};
+  return times;
+}
+
+struct Lease::Held {
+  std::shared_ptr<File> file;
+  format::Lease lease;
+  bool locked = false;
+
+  bool is_own() const {
+    const auto found = read_lease(*file);
+    return found && found->id == lease.id;
+  }
+  void write() const { file->write_at(format::encode(lease), 0); }
+  // By the thread that beats.
+  void raise() {
+    if (!is_own()) return;  // another job writes under this name now
+    ++lease.counter;
+    write();
+    if (!locked) locked = file->try_lock(lock_at, lock_length, true);
+  }
+};
+
+Lease::Lease(Store& store, std::string path, std::shared_ptr<Held> held)
+    : store_(store), path_(std::move(path)), held_(std::move(held)) {
+  heartbeat_ = Heartbeat::start(lease_times().beat, [held = held_] { held->raise(); });
+}
+
+std::unique_ptr<Lease> Lease::take(Store& store, const std::string& path) {
+  std::unique_ptr<Lease> taken;
+  attempt([&] {
+    const std::string name = format::lease_name(path);
+    const auto held = std::make_shared<Held>();
+    try {
+      held->file = store.open(name, Access::fresh);
+    } catch (const Error& e) {
+      if (e.errno_value() != EEXIST) throw;
+      held->file = open_beside(store, name, path);
+      if (held->file->status().size > 0 && !read_lease(*held->file)) return;  // another file
+    }
+    held->lease = lease_of_this_process();
+    held->write();
+    taken.reset(new Lease(store, path, held));
+  });
+  return taken;
+}
+
+Lease::~Lease() {
+  if (held_->lease.pid != process_number()) return;
+  heartbeat_.reset();
+  // The file goes with its last user, which may be a call of the heartbeat that hangs.
+  attempt([&] {
+    if (held_->is_own()) store_.remove(format::lease_name(path_));
+  });
+}
+
+std::string LeaseView::job() const {
+  return lease ? "process " + std::to_string(lease->pid) + " on host " + lease->host : std::string();
+}
+
+LeaseView look_at_lease(Store& store, const std::string& path) {
+  LeaseView view;
+  for (const std::string& name : lease_names(path))
+    if (!view.lease) view = look_at(store, name);
+  return view;
+}
+
+LeaseView watch_lease(Store& store, const std::string& path, const LeaseTimes& times,
+                      const std::function<void(const LeaseView&)>& waits) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds between_looks{100};
+  const LeaseView first = look_at_lease(store, path);
+  const auto until = Clock::now() + times.patience;
+  LeaseView now = first;
+  while (now.holder == Holder::unknown && Clock::now() < until) {
+    waits(now);
+    std::this_thread::sleep_for(between_looks);
+    now = look_at_lease(store, path);
+    if (now.holder == Holder::unknown && now.lease != first.lease) now.holder = Holder::living;
+  }
+  if (now.holder == Holder::unknown) now.holder = Holder::none;
+  return now;
+}
+
+void remove_lease(Store& store, const std::string& path) {
+  attempt([&] {
+    const std::string name = format::lease_name(path);
+    const auto file = open_beside(store, name, path);
+    const bool ours = file->status().size == 0 || read_lease(*file).has_value();
+    file->close();
+    if (ours) store.remove(name);
+  });
+}
+
+std::string advice_on_unclosed(Store& store, const std::string& path) {
+  const LeaseView view = look_at_lease(store, path);
+  if (view.holder == Holder::living) return view.job() + " is writing it";
+  if (view.holder == Holder::unknown)
+    return view.job() + " is writing it, if that lives still; else `sheaf repair` makes it complete";
+  return "`sheaf repair` makes it complete";
+}
+
+}  // namespace sheaf

@@ -1,0 +1,65 @@
+#include "keyval/keyval_table.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace sheaf {
+
+void KeptBytes::reserve(size_t bytes) {
+  void* const more = std::realloc(bytes_.get(), bytes);
+  if (!more) throw std::bad_alloc();
+  static_cast<void>(bytes_.release());
+  bytes_.reset(static_cast<std::byte*>(more));
+  capacity_ = bytes;
+}
+
+bool KeyEntry::settle_later() {
+  while (record < records.size()) {
+    if (offset < length(record)) return true;
+    if (record + 1 == records.size()) return false;
+    ++record;
+    offset = 0;
+  }
+  return false;
+}
+
+size_t KeyEntry::record_at(int64_t joined_offset) const {
+  const auto next =
+      std::upper_bound(records.begin(), records.end(), joined_offset,
+                       [](int64_t offset_wanted, const KeyRecord& r) { return offset_wanted < r.before; });
+  return static_cast<size_t>(next - records.begin()) - 1;
+}
+
+// The seed differs between runs (addresses do), so that nobody can prepare a file whose keys all meet in one
+// slot.
+KeyTable::KeyTable() : seed_(reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15u), slots_(16) {}
+
+KeyTable::KeyTable(const KeyTable& other) : seed_(other.seed_) {
+  for (const KeyEntry& e : other.entries_) {
+    KeyEntry& copy = entries_.emplace_back();
+    copy.key = e.key;
+    copy.number = e.number;
+    copy.records = e.records;
+    copy.total = e.total;
+    copy.record = e.record;
+    copy.offset = e.offset;
+    copy.visited = e.visited;
+  }
+  fill_slots(other.slots_.size());
+}
+
+KeyEntry& KeyTable::add(uint64_t key) {
+  KeyEntry& added = entries_.emplace_back();
+  added.key = key;
+  added.number = static_cast<uint32_t>(entries_.size() - 1);
+  slots_[slot_of(key)] = &added;
+  if (2 * entries_.size() > slots_.size()) fill_slots(2 * slots_.size());
+  return *(recent_ = &added);
+}
+
+void KeyTable::fill_slots(size_t count) {
+  slots_ = std::vector<KeyEntry*>(count);
+  for (KeyEntry& entry : entries_) slots_[slot_of(entry.key)] = &entry;
+}
+
+}  // namespace sheaf

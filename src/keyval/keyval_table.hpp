@@ -1,0 +1,125 @@
+// keyval/keyval_table: what is known of the keys of one task, in memory: where their records are, and how
+// far each has been read. A pure data structure; it knows no file.
+//
+// Takes 16 bytes per record and about 120 per distinct key. The values of a key, joined in the order of their
+// records, are its *joined stream*; all positions called joined are offsets in there, in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace sheaf {
+
+struct KeyRecord {
+  int64_t position = 0;  // of the value, in the stream of the task
+  int64_t before = 0;    // joined: where the value begins
+};
+
+// Bytes in the order in which they were appended.
+class KeptBytes {
+ public:
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  size_t room() const { return capacity_ - size_; }
+  const std::byte* data() const { return bytes_.get(); }
+  void clear() { size_ = 0; }
+  void reserve(size_t bytes);  // >= size()
+  // Room for `bytes` more, of undefined contents; bytes <= room().
+  std::byte* extend(size_t bytes) {
+    std::byte* const room = bytes_.get() + size_;
+    size_ += bytes;
+    return room;
+  }
+  void shrink(size_t bytes) { size_ -= bytes; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;  // of realloc, which moves large ones without touching them
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+struct KeyEntry {
+  uint64_t key = 0;
+  uint32_t number = 0;  // keys that appeared before this one
+  std::vector<KeyRecord> records;
+  int64_t total = 0;  // bytes of all values
+
+  // Where the key is read next. The end of a record stays there until a later record is known.
+  size_t record = 0;
+  int64_t offset = 0;
+  size_t visited = 0;  // records that the iterator over all records has passed
+
+  // Values that were passed over but not read: joined bytes from kept_from on.
+  KeptBytes kept;
+  int64_t kept_from = 0;
+
+  int64_t length(size_t r) const {
+    return (r + 1 < records.size() ? records[r + 1].before : total) - records[r].before;
+  }
+  int64_t joined() const { return records[record].before + offset; }
+  int64_t kept_end() const { return kept_from + static_cast<int64_t>(kept.size()); }
+
+  // Moves from the end of a record to the next one that has bytes, as far as known. False if no bytes are
+  // left.
+  bool settle() {
+    if (record < records.size() && offset < length(record)) [[likely]]
+      return true;
+    return settle_later();
+  }
+  // The record that holds a joined byte < total.
+  size_t record_at(int64_t joined_offset) const;
+
+ private:
+  bool settle_later();
+};
+
+// The keys of a task, found by key and numbered by first appearance. Entries stay where they are.
+class KeyTable {
+ public:
+  KeyTable();
+  KeyTable(const KeyTable& other);  // without the kept values
+  KeyTable& operator=(const KeyTable&) = delete;
+
+  // Null: not there.
+  KeyEntry* find(uint64_t key) {
+    if (recent_ && recent_->key == key) return recent_;
+    KeyEntry* const found = slots_[slot_of(key)];
+    return found ? recent_ = found : nullptr;
+  }
+  KeyEntry& find_or_add(uint64_t key) {
+    KeyEntry* const known = find(key);
+    return known ? *known : add(key);
+  }
+
+  size_t size() const { return entries_.size(); }
+  KeyEntry& operator[](size_t number) { return entries_[number]; }
+
+ private:
+  // The slot that holds the key, or the free one where it belongs.
+  size_t slot_of(uint64_t key) const {
+    uint64_t h = key ^ seed_;  // mixed as in splitmix64 (Steele, Lea, Flood 2014)
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+    h ^= h >> 31;
+    const size_t mask = slots_.size() - 1;
+    size_t slot = h & mask;
+    while (slots_[slot] && slots_[slot]->key != key) slot = (slot + 1) & mask;
+    return slot;
+  }
+  KeyEntry& add(uint64_t key);
+  void fill_slots(size_t count);
+
+  uint64_t seed_;
+  std::deque<KeyEntry> entries_;
+  KeyEntry* recent_ = nullptr;    // found last: a key that is asked for is often the next one scanned, too
+  std::vector<KeyEntry*> slots_;  // open addressing; null: free; at most half of them are taken
+};
+
+}  // namespace sheaf

@@ -1,0 +1,35 @@
+// keyval/keyval_writer: appends key-value records to the stream of a task (docs/format.md, section
+// "Key-value records"): key, length and value without padding, in chunks of which all but the last are full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/byte_order.hpp"
+#include "stream/write_stream.hpp"
+
+namespace sheaf {
+
+inline constexpr size_t record_header_bytes = 16;  // key and length
+
+// Appends one record; the value may be empty, or larger than a chunk. Throws what WriteStream::write throws,
+// with nothing written.
+void write_record(WriteStream& stream, ByteOrder metadata_order, uint64_t key,
+                  std::span<const std::byte> value);
+
+// The same in native byte order without a call, if the whole record fits the window; false, and nothing done,
+// if not.
+inline bool put_record(Window& window, uint64_t key, const void* value, size_t bytes) {
+  const auto room = static_cast<size_t>(window.end - window.at);
+  if (room < record_header_bytes || bytes > room - record_header_bytes) return false;
+  const uint64_t length = bytes;
+  std::memcpy(window.at, &key, 8);
+  std::memcpy(window.at + 8, &length, 8);
+  if (bytes > 0) std::memcpy(window.at + record_header_bytes, value, bytes);
+  window.at += record_header_bytes + bytes;
+  return true;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,139 @@
+#include "metadata/edges_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "format/edges.hpp"
+#include "format/journal.hpp"
+#include "layout/edge_map.hpp"
+#include "metadata/metadata_io.hpp"
+#include "storage/beside.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// Of one host.
+struct Beside {
+  std::shared_ptr<File> file;
+  int64_t shift = 0;
+};
+
+class RejoinedFile final : public ForwardingFile {
+ public:
+  RejoinedFile(std::shared_ptr<File> inner, layout::EdgeMap map, std::vector<Beside> hosts)
+      : ForwardingFile(std::move(inner)), map_(std::move(map)), hosts_(std::move(hosts)) {}
+
+  // Edges may reach further than the file does.
+  FileStatus status() override {
+    FileStatus found = inner().status();
+    for (const Beside& host : hosts_)
+      found.size = std::max(found.size, host.file->status().size - host.shift);
+    return found;
+  }
+  // What is nowhere reads as zero, in front of the end of what is somewhere.
+  size_t read_at(std::span<std::byte> data, int64_t offset) override {
+    const int64_t length = std::clamp<int64_t>(status().size - offset, 0, std::ssize(data));
+    map_.for_each_part(offset, length, [&](int64_t at, int64_t bytes, const auto& part) {
+      const auto piece = data.subspan(static_cast<size_t>(at - offset), static_cast<size_t>(bytes));
+      const size_t got = part.is_edge ? hosts_[part.place].file->read_at(piece, at + hosts_[part.place].shift)
+                                      : inner().read_at(piece, at);
+      std::ranges::fill(piece.subspan(got), std::byte{});
+      return true;
+    });
+    return static_cast<size_t>(length);
+  }
+  int64_t next_data(int64_t offset) override { return std::min(offset, status().size); }
+  int open_again(bool) override {
+    throw file_error(Code::unsupported, path(),
+                     "was never closed, and parts of it are in other files, which a descriptor cannot show; "
+                     "`sheaf repair` it first");
+  }
+  void close() override {
+    for (const Beside& host : hosts_) host.file->close();
+    inner().close();
+  }
+  const layout::EdgeMap& map() const { return map_; }
+
+ private:
+  const layout::EdgeMap map_;
+  const std::vector<Beside> hosts_;
+};
+
+// How many hosts write the file: its journal says so.
+int32_t hosts_of(Store& store, const File& file, const format::Identity& identity) {
+  const std::string name = format::journal_name(file.path());
+  if (const FileStatus found = store.status(name); !found.exists || found.is_directory) return 0;
+  std::array<std::byte, format::journal_header_size> head;
+  const auto journal = store.open(name, Access::read);
+  const size_t found = journal->read_at(head, 0);
+  journal->close();
+  const auto header = format::decode_journal_header(std::span(head).first(found), name);
+  return header && header->identity == identity && header->hosts > 1 ? header->hosts : 0;
+}
+
+// Adds the runs of the tasks that have written at this host.
+void add_runs(const format::EdgesHeader& header, File& file, size_t place,
+              std::vector<layout::EdgeRange>& runs) {
+  constexpr int64_t at_once = 4096;
+  std::vector<std::byte> rows;
+  for (int64_t first = 0; first < header.ntasks; first += at_once) {
+    const int64_t tasks = std::min(at_once, header.ntasks - first);
+    rows.assign(static_cast<size_t>(tasks * format::edges_row_size), std::byte{});
+    file.read_at(rows, format::edges_row_offset(first));
+    for (int64_t t = 0; t < tasks; ++t) {
+      const std::span<const std::byte, format::edges_row_size> bytes(rows.data() + t * format::edges_row_size,
+                                                                     format::edges_row_size);
+      if (const auto row = format::decode_edges_row(bytes, header, first + t))
+        runs.push_back({row->begin, row->end, row->from, place});
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file) {
+  MetadataReader reader(*file);
+  const auto extension = reader.extension();
+  if (!extension) return file;
+  const format::Identity& identity = extension->identity;
+  std::optional<format::EdgesHeader> layout;
+  std::vector<Beside> hosts;
+  std::vector<layout::EdgeRange> runs;
+  const int32_t count = hosts_of(store, *file, identity);
+  for (int32_t host = 0; host < count; ++host) {
+    const std::string name = format::edges_name(file->path(), host);
+    if (!store.status(name).exists) continue;
+    auto beside = store.open(name, Access::read);
+    std::array<std::byte, format::edges_header_size> head;
+    const auto found = format::decode_edges_header(std::span(head).first(beside->read_at(head, 0)), name);
+    if (!found || found->identity != identity || found->host != host ||
+        found->ntasks != reader.header().ntasks)
+      continue;
+    layout = *found;
+    add_runs(*layout, *beside, hosts.size(), runs);
+    hosts.push_back({std::move(beside), format::edges_shift(*layout)});
+  }
+  if (runs.empty()) return file;
+  layout::EdgeMap map(layout->unit, layout->data_start, layout->skip, std::move(runs));
+  return std::make_shared<RejoinedFile>(std::move(file), std::move(map), std::move(hosts));
+}
+
+void copy_edges(File& edged, File& target, int64_t offset, int64_t length) {
+  const auto* const rejoined = dynamic_cast<const RejoinedFile*>(&edged);
+  if (rejoined == nullptr) return;
+  constexpr int64_t at_once = 256 << 10;
+  std::vector<std::byte> bytes;
+  rejoined->map().for_each_part(offset, length, [&](int64_t at, int64_t part_length, const auto& part) {
+    for (int64_t done = 0; part.is_edge && done < part_length; done += at_once) {
+      bytes.resize(static_cast<size_t>(std::min(at_once, part_length - done)));
+      bytes.resize(edged.read_at(bytes, at + done));
+      target.write_at(bytes, at + done);
+    }
+    return true;
+  });
+}
+
+}  // namespace sheaf

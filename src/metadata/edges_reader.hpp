@@ -1,0 +1,20 @@
+// metadata/edges_reader: reading a physical file that was never closed, and whose hosts keep the edges of
+// their regions beside it (metadata/edges).
+#pragma once
+
+#include <memory>
+
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+// `file`, a physical file that is not complete, as if all edges were in it, to read; `file` itself if there
+// are none. Keeps a file open for every host that has some, and 24 bytes for every task that has written
+// there. Throws what the store throws, and unsupported.
+std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file);
+
+// Brings the bytes [offset, offset + length) that with_edges() shows in edges into `target`, the file itself
+// or a copy. `edged`: what with_edges() has returned.
+void copy_edges(File& edged, File& target, int64_t offset, int64_t length);
+
+}  // namespace sheaf

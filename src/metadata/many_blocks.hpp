@@ -1,0 +1,63 @@
+// metadata/many_blocks: the block sizes of a task that has too many to hold, read from the table of its file
+// in windows of at most 64 KiB. What lies in holes of the file is passed over.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/export.hpp"
+#include "metadata/metadata_io.hpp"
+#include "stream/block_sizes.hpp"
+
+namespace sheaf {
+
+// A metadata reader for several threads.
+struct SharedReader {
+  std::mutex mutex;
+  std::unique_ptr<MetadataReader> reader;
+  format::Pointer pointer;
+
+  template <class Body>
+  auto with(Body&& body) {
+    const std::lock_guard lock(mutex);
+    return body(*reader);
+  }
+};
+
+class SHEAF_EXPORT ManyBlocks final : public BlockSource {
+ public:
+  // Of a local task with `count` blocks.
+  ManyBlocks(std::shared_ptr<SharedReader> tables, int64_t task, int64_t count)
+      : tables_(std::move(tables)), task_(task), count_(count) {}
+
+  int64_t size_of(int64_t block) override;
+  int64_t next_candidate(int64_t block) override;
+
+ private:
+  bool in_window(int64_t block) const { return block >= begin_ && block - begin_ < std::ssize(window_); }
+  void load(int64_t block);
+
+  std::shared_ptr<SharedReader> tables_;
+  int64_t task_;
+  int64_t count_;
+  int64_t begin_ = 0;
+  std::vector<int64_t> window_;  // sizes from there on
+};
+
+// The block sizes of one task, checked: held if they are not too many.
+class BlocksOfTask {
+ public:
+  BlocksOfTask() = default;
+  // Throws damaged.
+  BlocksOfTask(const std::shared_ptr<SharedReader>& tables, const layout::ChunkGeometry& geometry,
+               int64_t local_rank);
+  BlockSizes sizes() const;  // of an object that lives on
+
+ private:
+  std::vector<int64_t> held_;
+  std::unique_ptr<ManyBlocks> many_;
+  int32_t count_ = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,345 @@
+#include "metadata/metadata_io.hpp"
+
+#include <algorithm>
+
+#include "journal/journal_reader.hpp"
+#include "stream/file_checks.hpp"
+
+namespace sheaf {
+
+using format::Header;
+using format::Pointer;
+using layout::Placement;
+
+namespace {
+
+int64_t regular_size(File& file) {
+  const FileStatus status = file.status();
+  if (status.is_special)
+    throw file_error(Code::invalid_argument, file.path(), "is a device, not a regular file");
+  return status.size;
+}
+
+Header read_header(File& file) {
+  try {
+    std::array<std::byte, format::fixed_size> bytes;
+    const size_t got = file.read_at(bytes, 0);
+    Header h = format::decode_header(std::span(bytes).first(got), file.path());
+    h.compressed = h.version >= 5 && format::says_compressed(std::span(bytes).first(got));
+    return h;
+  } catch (const Error&) {
+    regular_size(file);  // is what there is to say about a device
+    throw;
+  }
+}
+
+int64_t block_sizes_offset(const Header& h, const Pointer& p, int64_t round) {
+  return p.varheader + 8 * int64_t{h.ntasks} * (1 + round);
+}
+
+int64_t mapping_offset(const Header& h, const Pointer& p) { return block_sizes_offset(h, p, p.maxblocks); }
+
+}  // namespace
+
+MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(file)) {
+  if (header_.globalranks_offset() + 16 * int64_t{header_.ntasks} > file_size_)
+    damaged("the header claims " + std::to_string(header_.ntasks) + " tasks, but the file has only " +
+            std::to_string(file_size_) + " bytes");
+}
+
+MetadataReader::MetadataReader(File& file, const Header& header)
+    : file_(file), file_size_(regular_size(file)), header_(header) {}
+
+MetadataReader::MetadataReader(Store& store, File& file, NameOf name_of) : MetadataReader(file) {
+  store_ = &store;
+  name_of_ = std::move(name_of);
+}
+
+MetadataReader::MetadataReader(Store& store, File& file, const Header& header, NameOf name_of)
+    : MetadataReader(file, header) {
+  store_ = &store;
+  name_of_ = std::move(name_of);
+}
+
+MetadataReader::~MetadataReader() = default;
+
+void MetadataReader::damaged(const std::string& finding) const {
+  throw file_error(Code::damaged, file_.path(), finding);
+}
+
+std::optional<Pointer> MetadataReader::read_stored_pointer() {
+  std::array<std::byte, format::pointer_size> bytes{};
+  const bool present = file_.read_at(bytes, header_.pointer_offset()) == bytes.size();
+  const Pointer p = format::decode_pointer(bytes, header_.metadata_order);
+  if (!present || p.varheader == 0 || (format::is_marked(p) && extension())) return std::nullopt;
+  file_size_ = std::max(file_size_, file_.status().size);
+  const int64_t begin = layout::data_start(header_.ntasks, header_.fsblksize);
+  // Without tasks, nothing in the file would bound the number of blocks.
+  const int32_t most = header_.ntasks > 0 ? INT32_MAX : 1;
+  if (p.maxblocks < (header_.ntasks > 0) || p.maxblocks > most || p.varheader < begin)
+    damaged("impossible block table: " + std::to_string(p.maxblocks) + " blocks, table at offset " +
+            std::to_string(p.varheader));
+  const auto rows = checked_mul(8 * int64_t{header_.ntasks}, 1 + int64_t{p.maxblocks});
+  const auto end = rows ? checked_add(p.varheader, *rows) : std::nullopt;
+  if (!end || *end > file_size_)
+    damaged("truncated: the block table at offset " + std::to_string(p.varheader) + " with " +
+            std::to_string(p.maxblocks) + " blocks does not fit into " + std::to_string(file_size_) +
+            " bytes");
+  return p;
+}
+
+Pointer MetadataReader::read_pointer() {
+  extension();
+  const auto stored = read_stored_pointer();
+  if (!stored) return recover_pointer();
+  checks(*stored);
+  return *stored;
+}
+
+const std::optional<format::Extension>& MetadataReader::extension() {
+  if (extension_) return *extension_;
+  std::array<std::byte, format::fixed_size> head;
+  const auto bytes = std::span(head).first(file_.read_at(head, 0));
+  try {
+    if (header_.version >= 5 && bytes.size() < head.size()) damaged("has become shorter than its header");
+    extension_ = format::decode_extension(bytes, file_.path());
+  } catch (const Error& e) {
+    if (checking_ == Checking::on || e.code() != Code::damaged) throw;
+    extension_ = std::optional<format::Extension>();
+  }
+  return *extension_;
+}
+
+FileChecks* MetadataReader::checks(const Pointer& p) {
+  if (checking_ == Checking::off || !p.complete()) return nullptr;
+  if (!checks_)
+    if (auto opened = FileChecks::open(file_, header_, p, extension()))
+      checks_ = std::make_unique<FileChecks>(std::move(*opened));
+  return checks_.get();
+}
+
+void MetadataReader::read_array(int64_t offset, std::span<int64_t> values, const char* what) {
+  const std::span<std::byte> bytes = std::as_writable_bytes(values);
+  if (file_.read_at(bytes, offset) != bytes.size()) damaged(std::string("truncated inside the ") + what);
+  if (header_.metadata_order != native_order) format::decode(bytes, header_.metadata_order, values);
+}
+
+void MetadataReader::read_globalranks(int64_t first, std::span<int64_t> values) {
+  read_array(header_.globalranks_offset() + 8 * first, values, "global ranks");
+}
+
+void MetadataReader::read_chunk_sizes(int64_t first, std::span<int64_t> values) {
+  read_stored_chunk_sizes(first, values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t& size = values[i];
+    if (size < 0)
+      damaged("chunk size " + std::to_string(size) + " of task " +
+              std::to_string(first + static_cast<int64_t>(i)));
+    // Format 3 and older hold the sizes that were asked for.
+    if (header_.version <= 3) {
+      const auto aligned = align_up(size, header_.fsblksize);
+      if (!aligned) damaged("a chunk size exceeds 2^63 bytes");
+      size = *aligned;
+    }
+  }
+}
+
+void MetadataReader::read_block_counts(const Pointer& p, int64_t first, std::span<int64_t> values) {
+  if (!p.complete()) return recover_counts(p, first, values);
+  read_array(p.varheader + 8 * first, values, "block counts");
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] < 1 || values[i] > p.maxblocks)
+      damaged("task " + std::to_string(first + static_cast<int64_t>(i)) + " claims " +
+              std::to_string(values[i]) + " blocks of at most " + std::to_string(p.maxblocks));
+}
+
+void MetadataReader::read_block_sizes(const Pointer& p, int64_t round, int64_t first,
+                                      std::span<int64_t> values) {
+  if (!p.complete()) return recover_sizes(p, round, first, values);
+  read_array(block_sizes_offset(header_, p, round) + 8 * first, values, "block sizes");
+}
+
+int64_t MetadataReader::empty_rounds(const Pointer& p, int64_t round, int64_t task) {
+  if (!p.complete()) return 0;
+  const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
+  const int64_t distance = 8 * int64_t{header_.ntasks};
+  const int64_t hole = std::min(file_.next_data(at), file_size_) - at;
+  return hole < 8 ? 0 : std::min<int64_t>((hole - 8) / distance + 1, p.maxblocks - round);
+}
+
+int64_t MetadataReader::read_mapping_size(const Pointer& p) {
+  if (!p.complete()) return recover_mapping_size();
+  std::array<std::byte, 4> bytes;
+  const int64_t at = mapping_offset(header_, p);
+  if (file_.read_at(bytes, at) != bytes.size()) damaged("truncated: the mapping of the set is missing");
+  const int64_t size = load<int32_t>(bytes.data(), header_.metadata_order);
+  if (size < 0 || at + 4 + 8 * size > file_size_)
+    damaged("the mapping of the set claims " + std::to_string(size) + " tasks, more than the file holds");
+  return size;
+}
+
+void MetadataReader::read_mapping(const Pointer& p, int64_t first, std::span<Placement> entries) {
+  if (!p.complete()) return recover_mapping(first, entries);
+  std::vector<std::byte> bytes(8 * entries.size());
+  if (file_.read_at(bytes, mapping_offset(header_, p) + 4 + 8 * first) != bytes.size())
+    damaged("truncated inside the mapping of the set");
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Placement& e = entries[i];
+    e.file = load<int32_t>(bytes.data() + 8 * i, header_.metadata_order);
+    e.local_rank = load<int32_t>(bytes.data() + 8 * i + 4, header_.metadata_order);
+    if (e.file < 0 || e.file >= header_.nfiles || e.local_rank < 0)
+      damaged("the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to file " +
+              std::to_string(e.file) + ", task " + std::to_string(e.local_rank) + " of a set of " +
+              std::to_string(header_.nfiles) + " files");
+  }
+}
+
+void MetadataReader::check_pointer(const Pointer& p, int64_t skip) const {
+  const auto rounds = checked_mul(p.maxblocks, skip);
+  const auto end =
+      rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
+  if (!end || *end != p.varheader)
+    damaged("the block table is said to begin at offset " + std::to_string(p.varheader) +
+            ", which is not the end of the chunks");
+}
+
+void MetadataReader::check_block(const Pointer& p, const layout::ChunkGeometry& g, int64_t task,
+                                 int64_t block, int64_t bytes) const {
+  const auto end = bytes < 0 ? std::nullopt : checked_add(g.start + block * g.skip, bytes);
+  if (!end || *end > p.varheader)
+    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
+            std::to_string(bytes) + " bytes, which reach beyond the data");
+  // Blocks that fit their chunks add up to no more than the data area; so that those that do not stay
+  // countable:
+  const auto entries = checked_mul(header_.ntasks, p.maxblocks);
+  if (bytes > g.size && (!entries || bytes > (INT64_MAX - p.varheader) / *entries))
+    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
+            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) +
+            "; with such blocks the data may exceed 2^63 bytes");
+  if (bytes > g.size && header_.keyval() == format::KeyvalMode::inline_)
+    damaged("block " + std::to_string(block) + " of task " + std::to_string(task) + " claims " +
+            std::to_string(bytes) + " bytes of a chunk of " + std::to_string(g.size) +
+            " in a key-value file");
+}
+
+void MetadataWriter::write_array(int64_t offset, std::span<const int64_t> values) {
+  if (header_.metadata_order == native_order) {
+    file_.write_at(std::as_bytes(values), offset);
+    return;
+  }
+  std::vector<std::byte> bytes(values.size_bytes());
+  format::encode(values, header_.metadata_order, bytes);
+  file_.write_at(bytes, offset);
+}
+
+void MetadataWriter::write_header(const std::optional<format::Extension>& extension) {
+  Header h = header_;
+  h.encoded = extension && extension->compressed();
+  auto bytes = format::encode(h);
+  const bool extends = extension && format::extensible(header_.name());
+  if (extension && extension->compressed() && !extends)
+    throw file_error(Code::invalid_argument, file_.path(),
+                     "cannot be compressed: its name has more than " +
+                         std::to_string(format::longest_extended_name) + " bytes");
+  if (extends) format::put_extension(*extension, bytes);
+  file_.write_at(bytes, 0);
+}
+
+void MetadataWriter::write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
+                                           std::span<const int64_t> chunk_sizes) {
+  write_array(header_.globalranks_offset() + 8 * first, globalranks);
+  write_array(header_.chunksizes_offset() + 8 * first, chunk_sizes);
+}
+
+void MetadataWriter::write_block_counts(const Pointer& p, int64_t first, std::span<const int64_t> counts) {
+  write_array(p.varheader + 8 * first, counts);
+}
+
+void MetadataWriter::write_block_sizes(const Pointer& p, int64_t round, int64_t first,
+                                       std::span<const int64_t> sizes) {
+  write_array(block_sizes_offset(header_, p, round) + 8 * first, sizes);
+}
+
+void MetadataWriter::write_mapping_size(const Pointer& p, int32_t size) {
+  std::array<std::byte, 4> bytes;
+  store<int32_t>(bytes.data(), size, header_.metadata_order);
+  file_.write_at(bytes, mapping_offset(header_, p));
+}
+
+void MetadataWriter::write_mapping(const Pointer& p, int64_t first, std::span<const Placement> entries) {
+  std::vector<std::byte> bytes(8 * entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    store<int32_t>(bytes.data() + 8 * i, entries[i].file, header_.metadata_order);
+    store<int32_t>(bytes.data() + 8 * i + 4, entries[i].local_rank, header_.metadata_order);
+  }
+  file_.write_at(bytes, mapping_offset(header_, p) + 4 + 8 * first);
+}
+
+void MetadataWriter::write_pointer(const Pointer& p) {
+  file_.write_at(format::encode(p, header_.metadata_order), header_.pointer_offset());
+}
+
+void write_block_table(MetadataWriter& writer, const Pointer& p, int64_t first,
+                       std::span<const int64_t> counts,
+                       const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused) {
+  if (counts.empty()) return;
+  // Rounds of a slice that covers the whole file are neighbours and go out together.
+  constexpr size_t batch_values = 128 << 10;
+  const size_t rounds_per_write =
+      writer.covers_file(counts.size()) ? std::max<size_t>(1, batch_values / counts.size()) : 1;
+  std::vector<int64_t> values;
+  for (int64_t round = 0; round < p.maxblocks;) {
+    const int64_t begin = round;
+    values.clear();
+    for (size_t r = 0; r < rounds_per_write && round < p.maxblocks; ++r, ++round)
+      for (size_t t = 0; t < counts.size(); ++t)
+        values.push_back(round < counts[t] ? size_of(t, round) : unused);
+    writer.write_block_sizes(p, begin, first, values);
+  }
+  // Behind the sizes they count: a table that is rewritten in place is right at every moment.
+  writer.write_block_counts(p, first, counts);
+}
+
+layout::ChunkGeometry read_geometry(MetadataReader& reader, const Pointer& p, int64_t local_rank) {
+  const Header& h = reader.header();
+  if (local_rank < 0 || local_rank >= h.ntasks)
+    throw Error(Code::out_of_range, "'" + reader.file().path() + "': there is no task " +
+                                        std::to_string(local_rank) + "; the file holds tasks 0 to " +
+                                        std::to_string(h.ntasks - 1));
+  layout::ChunkGeometry g;
+  int64_t at = layout::data_start(h.ntasks, h.fsblksize);
+  const int64_t begin = at;
+  std::vector<int64_t> sizes(static_cast<size_t>(std::min<int64_t>(h.ntasks, 1 << 16)));
+  for (int64_t first = 0; first < h.ntasks; first += static_cast<int64_t>(sizes.size())) {
+    sizes.resize(
+        static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(sizes.size()), h.ntasks - first)));
+    reader.read_chunk_sizes(first, sizes);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (first + static_cast<int64_t>(i) == local_rank) {
+        g.start = at;
+        g.size = sizes[i];
+      }
+      const auto next = checked_add(at, sizes[i]);
+      if (!next) reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+      at = *next;
+    }
+  }
+  g.skip = at - begin;
+  reader.check_pointer(p, g.skip);
+  return g;
+}
+
+std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const Pointer& p,
+                                         const layout::ChunkGeometry& g, int64_t local_rank) {
+  int64_t count = 0;
+  reader.read_block_counts(p, local_rank, std::span(&count, 1));
+  std::vector<int64_t> sizes(static_cast<size_t>(count));
+  for (int64_t round = 0; round < count; ++round) {
+    int64_t& size = sizes[static_cast<size_t>(round)];
+    reader.read_block_sizes(p, round, local_rank, std::span(&size, 1));
+    reader.check_block(p, g, local_rank, round, size);
+  }
+  return sizes;
+}
+
+}  // namespace sheaf

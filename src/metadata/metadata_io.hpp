@@ -1,0 +1,168 @@
+// metadata/metadata_io: the metadata of one physical file, read and written in slices at offsets that
+// everyone can compute. Shared by the serial handles, the parallel protocol and the tools; no call holds more
+// than it was asked for. Every number that is read is checked against the size of the file before it is
+// believed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/extension.hpp"
+#include "format/header.hpp"
+#include "layout/chunk_layout.hpp"
+#include "layout/placement.hpp"
+#include "metadata/facts.hpp"
+#include "mode/checking.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class FileChecks;
+class JournalReader;
+
+// Reads one physical file. All calls throw damaged/unclosed errors that name the file.
+//
+// A file that was never closed has no META2. With a store, the reader takes its journal for it
+// (journal/journal_reader), and the global ranks of all files for the mapping; a Pointer from there says so,
+// and may travel to other readers.
+class MetadataReader {
+ public:
+  // Reads and checks the header. `file`, and `store`, must outlive the reader.
+  explicit MetadataReader(File& file);
+  MetadataReader(Store& store, File& file, NameOf name_of = {});
+  // Takes over a header that another task has read.
+  MetadataReader(File& file, const format::Header& header);
+  MetadataReader(Store& store, File& file, const format::Header& header, NameOf name_of = {});
+  ~MetadataReader();
+
+  const format::Header& header() const { return header_; }
+  File& file() const { return file_; }
+  int64_t file_size() const { return file_size_; }
+
+  // Reads the pointer to META2 and checks that META2 lies inside the file. Throws `unclosed` if it is not
+  // there and no journal can replace it. Checksums: the header and the pointer are compared with theirs.
+  format::Pointer read_pointer();
+  // Whether that was because the journal is lost which the file had.
+  bool journal_lost() const { return journal_lost_; }
+
+  // Whether a task has gone on without the journal: then that tells how each stream begins, but maybe not all
+  // of it.
+  bool has_journal_gap();
+
+  // To be called before read_pointer().
+  void set_checking(Checking checking) { checking_ = checking; }
+  // What guards the rest of a complete file, opened at the first call. Null: nothing does, or it is not
+  // wanted.
+  FileChecks* checks(const format::Pointer& p);
+  // What the extension header says; throws damaged if that does not match its checksum.
+  const std::optional<format::Extension>& extension();
+
+  // Slices [first, first + values.size()) of the arrays. Chunk sizes are the final ones (aligned for format
+  // 3).
+  void read_globalranks(int64_t first, std::span<int64_t> values);
+  void read_chunk_sizes(int64_t first, std::span<int64_t> values);
+  // The same as they are in the file: before format 4 those that were asked for.
+  void read_stored_chunk_sizes(int64_t first, std::span<int64_t> values) {
+    read_array(header_.chunksizes_offset() + 8 * first, values, "chunk sizes");
+  }
+  // Counts are checked to be 1..maxblocks.
+  void read_block_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  void read_block_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  // Rounds from this one on, maybe not all, in which the block of the task is empty because its size lies in
+  // a hole of the file: found without reading them. 0: that is not known.
+  int64_t empty_rounds(const format::Pointer& p, int64_t round, int64_t task);
+
+  // The mapping of a set; only where header().leads_set(). Size: total number of tasks of the set.
+  int64_t read_mapping_size(const format::Pointer& p);
+  void read_mapping(const format::Pointer& p, int64_t first, std::span<layout::Placement> entries);
+
+  // Throws unless `p` points exactly behind the chunks: data_start + maxblocks * skip.
+  void check_pointer(const format::Pointer& p, int64_t skip) const;
+  // Throws unless the block lies inside the data area. A block larger than its chunk is legal in files that
+  // were written through FILE*, but not in key-value files (docs/format.md, section 9).
+  void check_block(const format::Pointer& p, const layout::ChunkGeometry& g, int64_t task, int64_t block,
+                   int64_t bytes) const;
+
+  [[noreturn]] void damaged(const std::string& finding) const;
+
+ private:
+  void read_array(int64_t offset, std::span<int64_t> values, const char* what);
+  std::optional<format::Pointer> read_stored_pointer();
+  bool open_journal();
+  bool had_journal();
+  format::Pointer read_marks();
+  [[noreturn]] void lost_journal();
+  std::string what_to_do() const;
+  // Of a file that was not closed.
+  format::Pointer recover_pointer();
+  std::optional<format::Pointer> find_unmarked_table(int64_t skip);
+  void recover_counts(const format::Pointer& p, int64_t first, std::span<int64_t> values);
+  void recover_sizes(const format::Pointer& p, int64_t round, int64_t first, std::span<int64_t> values);
+  int64_t recover_mapping_size();
+  void recover_mapping(int64_t first, std::span<layout::Placement> entries);
+  const format::Pointer* closed_since(const format::Pointer& p);
+  void for_each_rank(const std::function<void(layout::Placement, int64_t rank)>& visit);
+
+  File& file_;
+  int64_t file_size_;
+  format::Header header_;
+  Store* store_ = nullptr;
+  NameOf name_of_;
+  std::unique_ptr<JournalReader> journal_;
+  bool journal_lost_ = false;
+  Checking checking_ = Checking::on;
+  std::optional<std::optional<format::Extension>> extension_;  // none: not looked for yet
+  std::unique_ptr<FileChecks> checks_;
+  std::optional<format::Pointer> closed_;  // the file was completed behind the reader's back
+};
+
+// Writes one physical file. Collective order is the caller's business.
+class MetadataWriter {
+ public:
+  MetadataWriter(File& file, const format::Header& header) : file_(file), header_(header) {}
+
+  // The fixed part, with the magic that goes with the extension.
+  void write_header(const std::optional<format::Extension>& extension = {});
+  // One task's entries of META1 for tasks [first, first + n).
+  void write_ranks_and_sizes(int64_t first, std::span<const int64_t> globalranks,
+                             std::span<const int64_t> chunk_sizes);
+  void write_block_counts(const format::Pointer& p, int64_t first, std::span<const int64_t> counts);
+  // One round of block sizes for tasks [first, first + n); several rounds if n is the number of tasks of the
+  // file.
+  void write_block_sizes(const format::Pointer& p, int64_t round, int64_t first,
+                         std::span<const int64_t> sizes);
+  // Serial and mapped writing, and file 0 of a set: the mapping size, then entries.
+  void write_mapping_size(const format::Pointer& p, int32_t size);
+  void write_mapping(const format::Pointer& p, int64_t first, std::span<const layout::Placement> entries);
+  // Last of all: makes the file complete.
+  void write_pointer(const format::Pointer& p);
+
+  bool covers_file(size_t ntasks) const { return static_cast<int64_t>(ntasks) == header_.ntasks; }
+
+ private:
+  void write_array(int64_t offset, std::span<const int64_t> values);
+
+  File& file_;
+  const format::Header& header_;
+};
+
+// Writes block counts and all rounds of block sizes of tasks [first, first + counts.size()). size_of(t, k)
+// gives block k < counts[t] of task first + t; rounds a task did not use are written as `unused` (0 or -1).
+void write_block_table(MetadataWriter& writer, const format::Pointer& p, int64_t first,
+                       std::span<const int64_t> counts,
+                       const std::function<int64_t(size_t t, int64_t block)>& size_of, int64_t unused);
+
+// Geometry of one task: reads the chunk sizes in pieces of bounded memory. Throws out_of_range for a bad
+// rank.
+layout::ChunkGeometry read_geometry(MetadataReader& reader, const format::Pointer& p, int64_t local_rank);
+
+// Block sizes of one task, checked.
+std::vector<int64_t> read_blocks_of_task(MetadataReader& reader, const format::Pointer& p,
+                                         const layout::ChunkGeometry& geometry, int64_t local_rank);
+
+}  // namespace sheaf

@@ -1,0 +1,217 @@
+// What MetadataReader tells of a file that was never closed.
+#include <algorithm>
+
+#include "journal/journal_reader.hpp"
+#include "journal/lease.hpp"
+#include "metadata/metadata_io.hpp"
+#include "stream/file_checks.hpp"
+
+namespace sheaf {
+
+using format::Pointer;
+using format::TableSource;
+using layout::Placement;
+
+namespace {
+constexpr int64_t recovered_at_once = 64 << 10;
+}  // namespace
+
+// False if the file cannot have one. One that it could have, but has not, leaves journal_ empty.
+bool MetadataReader::open_journal() {
+  const auto own = store_ ? extension() : std::nullopt;
+  if (own) journal_ = JournalReader::open(*store_, file_.path(), header_, *own);
+  return journal_ || (own && (own->flags & format::flag_journal));
+}
+
+Pointer MetadataReader::read_marks() {
+  std::array<std::byte, format::pointer_size> bytes{};
+  file_.read_at(bytes, header_.pointer_offset());
+  return format::decode_pointer(bytes, header_.metadata_order);
+}
+
+bool MetadataReader::had_journal() { return format::is_marked(read_marks()); }
+bool MetadataReader::has_journal_gap() {
+  return format::has_journal_gap(read_marks()) ||
+         (store_ && store_->status(format::journal_gap_name(file_.path())).exists);
+}
+
+// Repairs are for files that nobody writes any more.
+std::string MetadataReader::what_to_do() const {
+  const LeaseView view = store_ ? look_at_lease(*store_, file_.path()) : LeaseView{};
+  if (view.holder == Holder::living) return view.job() + " is writing it";
+  return "`sheaf repair` recovers what can be told from the file alone";
+}
+
+void MetadataReader::lost_journal() {
+  journal_lost_ = true;
+  throw file_error(
+      Code::unclosed, file_.path(),
+      "the multifile was never closed, and its journal '" + format::journal_name(file_.path()) + "' is " +
+          (journal_ ? "another one or destroyed" : "missing") +
+          ", which tells what its tasks had written (was the file copied or moved without it?); " +
+          what_to_do());
+}
+
+Pointer MetadataReader::recover_pointer() {
+  const bool possible = open_journal();
+  if (!journal_) {
+    // Whoever completes a file removes its journal after that.
+    if (const auto stored = read_stored_pointer()) return *stored;
+    if (!possible)
+      throw file_error(
+          Code::unclosed, file_.path(),
+          "the multifile was never closed: its block table is missing, and there is no journal (" +
+              what_to_do() + ")");
+    if (had_journal()) {
+      open_journal();  // it may have been made a moment ago, or the file completed
+      if (!journal_)
+        if (const auto stored = read_stored_pointer()) return *stored;
+      if (!journal_) lost_journal();
+    }
+  }
+  int64_t skip = 0;
+  std::vector<int64_t> sizes;
+  for (int64_t first = 0; first < header_.ntasks; first += recovered_at_once) {
+    sizes.resize(static_cast<size_t>(std::min(recovered_at_once, header_.ntasks - first)));
+    read_chunk_sizes(first, sizes);
+    for (const int64_t size : sizes) {
+      const auto sum = checked_add(skip, size);
+      if (!sum) damaged("the chunk sizes add up to more than 2^63 bytes");
+      skip = *sum;
+    }
+  }
+  if (!journal_)
+    if (const auto found = find_unmarked_table(skip)) return *found;
+  Pointer p;
+  p.source = journal_ ? TableSource::journal : TableSource::nothing;
+  const int64_t most = header_.ntasks == 0 ? 0 : journal_ ? journal_->most_blocks() : 1;
+  if (journal_ && !journal_->found_records() && had_journal()) lost_journal();
+  const auto rounds = checked_mul(most, skip);
+  const auto end =
+      rounds ? checked_add(layout::data_start(header_.ntasks, header_.fsblksize), *rounds) : std::nullopt;
+  if (!end || most > INT32_MAX)
+    damaged("its journal speaks of " + std::to_string(most) + " blocks, more than a file can hold");
+  p.maxblocks = static_cast<int32_t>(most);
+  p.varheader = *end;
+  return p;
+}
+
+// A whole block table at the end of a file of which nobody has reported anything: then all data are there,
+// and only the pointer is not, because the program died in the last step of its close.
+std::optional<Pointer> MetadataReader::find_unmarked_table(int64_t skip) {
+  const int64_t n = header_.ntasks;
+  if (const auto p = pointer_in_trailer(file_, extension());
+      p && matches_trailer(file_, header_, *p, extension()))
+    return Pointer{p->maxblocks, p->varheader, TableSource::unmarked};
+  const int64_t begin = layout::data_start(n, header_.fsblksize);
+  const auto round = checked_add(skip, 8 * n);
+  if (n == 0 || !round || file_size_ < begin + 8 * n) return std::nullopt;
+  const int64_t most = (file_size_ - begin - 8 * n) / *round;
+  std::vector<int64_t> counts;
+  for (int64_t blocks = most; blocks >= std::max<int64_t>(1, most - 1) && blocks <= INT32_MAX; --blocks) {
+    const Pointer p{static_cast<int32_t>(blocks), begin + blocks * skip};
+    int64_t largest = 0;
+    try {
+      for (int64_t first = 0; first < n; first += recovered_at_once) {
+        counts.resize(static_cast<size_t>(std::min(recovered_at_once, n - first)));
+        read_block_counts(p, first, counts);
+        largest = std::max(largest, std::ranges::max(counts));
+      }
+    } catch (const Error& e) {
+      if (e.code() != Code::damaged) throw;
+      continue;
+    }
+    if (largest == blocks) return Pointer{p.maxblocks, p.varheader, TableSource::unmarked};
+  }
+  return std::nullopt;
+}
+
+// The pointer of a file that has been completed since `p` was made from its journal, which is gone then.
+// Null: the journal is there, and open.
+const Pointer* MetadataReader::closed_since(const Pointer& p) {
+  if (p.source != TableSource::journal || journal_) return nullptr;
+  if (closed_) return &*closed_;
+  open_journal();
+  if (journal_) return nullptr;
+  closed_ = read_stored_pointer();
+  if (!closed_)
+    throw file_error(Code::unclosed, format::journal_name(file_.path()),
+                     "the journal was removed while it was in use");
+  return &*closed_;
+}
+
+void MetadataReader::recover_counts(const Pointer& p, int64_t first, std::span<int64_t> values) {
+  const Pointer* const now = closed_since(p);
+  if (p.source == TableSource::unmarked) {
+    read_block_counts({p.maxblocks, p.varheader}, first, values);
+  } else if (p.source == TableSource::nothing) {
+    std::ranges::fill(values, 1);
+  } else if (now) {
+    read_block_counts(*now, first, values);
+    for (int64_t& count : values) count = std::min<int64_t>(count, p.maxblocks);
+  } else {
+    journal_->read_counts(first, p.maxblocks, values);
+  }
+}
+
+void MetadataReader::recover_sizes(const Pointer& p, int64_t round, int64_t first,
+                                   std::span<int64_t> values) {
+  const Pointer* const now = closed_since(p);
+  // Several rounds only if there are values for all tasks.
+  while (!values.empty()) {
+    const auto row = values.first(std::min(values.size(), static_cast<size_t>(header_.ntasks - first)));
+    if (p.source == TableSource::unmarked) {
+      read_block_sizes({p.maxblocks, p.varheader}, round, first, row);
+    } else if (p.source == TableSource::nothing) {
+      std::ranges::fill(row, 0);
+    } else if (now) {
+      read_block_sizes(*now, round, first, row);
+    } else {
+      journal_->read_sizes(round, first, row);
+    }
+    values = values.subspan(row.size());
+    ++round;
+  }
+}
+
+// Every task's place, in no order. Tasks below 0 are those that buddy copies put in front of their own.
+void MetadataReader::for_each_rank(const std::function<void(Placement, int64_t rank)>& visit) {
+  std::vector<int64_t> ranks;
+  for (int32_t k = 0; k < header_.nfiles; ++k) {
+    const auto other = k == 0 ? nullptr : store_->open(name_in_set(file_.path(), k, name_of_), Access::read);
+    MetadataReader member(other ? *other : file_);
+    if (member.header_.nfiles != header_.nfiles || member.header_.filenumber != k)
+      member.damaged("is file " + std::to_string(member.header_.filenumber) + " of " +
+                     std::to_string(member.header_.nfiles) + ", not file " + std::to_string(k) + " of " +
+                     std::to_string(header_.nfiles));
+    for (int64_t first = 0; first < member.header_.ntasks; first += recovered_at_once) {
+      ranks.resize(static_cast<size_t>(std::min(recovered_at_once, member.header_.ntasks - first)));
+      member.read_globalranks(first, ranks);
+      for (size_t i = 0; i < ranks.size(); ++i)
+        if (ranks[i] >= 0) visit({k, static_cast<int32_t>(first + static_cast<int64_t>(i))}, ranks[i]);
+    }
+  }
+}
+
+int64_t MetadataReader::recover_mapping_size() {
+  int64_t tasks = 0;
+  for_each_rank([&](Placement, int64_t) { ++tasks; });
+  return tasks;
+}
+
+void MetadataReader::recover_mapping(int64_t first, std::span<Placement> entries) {
+  std::ranges::fill(entries, Placement{-1, -1});
+  for_each_rank([&](Placement place, int64_t rank) {
+    if (rank < first || rank - first >= std::ssize(entries)) return;
+    Placement& entry = entries[static_cast<size_t>(rank - first)];
+    if (entry.file >= 0)
+      damaged("two tasks of the set have the global rank " + std::to_string(rank) +
+              "; it was not closed, and nothing else orders them");
+    entry = place;
+  });
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].file < 0)
+      damaged("no task of the set has the global rank " + std::to_string(first + static_cast<int64_t>(i)));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,133 @@
+#include "metadata/parallel_open.hpp"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "mode/environment.hpp"
+
+namespace sheaf {
+
+namespace {
+
+int64_t hash_of(const std::string& text) {
+  return static_cast<int64_t>(XXH3_64bits(text.data(), text.size()));
+}
+
+}  // namespace
+
+OpenMode agree_on_call(Comm& comm, const std::string& path, const std::string& mode,
+                       std::span<const int64_t> same_everywhere, const std::optional<Error>& mine,
+                       bool* any) {
+  std::string flags = comm.rank() == 0 ? words_of_environment() : "";
+  OpenMode parsed;
+  std::optional<Error> problem = mine;
+  if (!problem) {
+    problem = attempt([&] {
+      parsed = parse_open_mode(mode);
+      if (parsed.direction == Direction::none)
+        throw Error(Code::invalid_argument, "unknown file mode '" + mode + "' for '" + path +
+                                                "': it must contain a word to read (rb) or to write (wb)");
+    });
+  }
+  // A number is the same everywhere if its maximum is its minimum; ~x turns one into the other.
+  std::array<int64_t, 15> pairs{static_cast<int64_t>(flags.size()), any && *any, INT64_MIN, INT64_MIN};
+  static_assert(sizeof(format::Identity) == 2 * sizeof(int64_t));
+  format::Identity identity;
+  if (comm.rank() == 0) {
+    identity = new_identity();
+    std::memcpy(&pairs[2], identity.data(), sizeof identity);
+  }
+  constexpr size_t first_pair = 4;
+  size_t used = first_pair;
+  const auto add = [&](int64_t value) {
+    pairs[used++] = value;
+    pairs[used++] = ~value;
+  };
+  add(hash_of(path));
+  add(hash_of(mode));
+  for (const int64_t value : same_everywhere) add(value);
+  agree(comm, problem, std::span(pairs).first(used));
+  for (size_t i = first_pair; i < used; i += 2) {
+    if (pairs[i] == ~pairs[i + 1]) continue;
+    static constexpr const char* names[] = {
+        "file name", "open mode", "number of files", "block size", "kind of local communicator", "argument"};
+    const char* what = names[(i - first_pair) / 2];
+    throw Error(Code::mismatch, "'" + path + "': the tasks of the collective open gave a different " + what +
+                                    "; it must be the same on every task");
+  }
+  if (any) *any = pairs[1] != 0;
+  std::memcpy(identity.data(), &pairs[2], sizeof identity);
+  if (pairs[0] > 0) {
+    flags.resize(static_cast<size_t>(pairs[0]));
+    comm.broadcast(std::as_writable_bytes(std::span(flags)), 0);
+    parsed = parse_open_mode(mode, flags);
+  }
+  parsed.identity = identity;
+  return parsed;
+}
+
+int leader_group(int ntasks) {
+  constexpr int most_leaders = 64;
+  constexpr int fewest_tasks = format::group_tasks;
+  const int leaders = std::clamp((ntasks + fewest_tasks - 1) / fewest_tasks, 1, most_leaders);
+  const int share = (ntasks + leaders - 1) / leaders;
+  return leaders == 1 ? share : (share + fewest_tasks - 1) / fewest_tasks * fewest_tasks;
+}
+
+Hosts find_hosts(Comm& all, Comm& local, const exchange::Nodes* known) {
+  const exchange::Nodes nodes = known ? *known : exchange::find_nodes(all);
+  if (nodes.count <= 1) return {};
+  int64_t range[2] = {nodes.mine, -nodes.mine};
+  local.all_max(range);
+  if (range[0] == -range[1]) return {};
+  return {static_cast<int32_t>(nodes.mine), static_cast<int32_t>(nodes.count)};
+}
+
+void check_own_task(int64_t wanted, int64_t own, const std::string& path) {
+  if (wanted != own)
+    throw Error(Code::out_of_range, "'" + path + "': this handle gives access to task " +
+                                        std::to_string(own) + " only, not to task " + std::to_string(wanted));
+}
+
+PrefixedSum prefixed_sum(Comm& comm, int64_t mine) {
+  // Halves of 32 bits cannot overflow in sums over fewer than 2^31 tasks.
+  const std::array<int64_t, 2> halves{mine >> 32, mine & 0xffffffff};
+  std::array<int64_t, 2> before = halves;
+  std::array<int64_t, 2> total;
+  comm.prefix_sum_and_total(before, total);
+  const auto join = [](const std::array<int64_t, 2>& h) {
+    const auto upper = checked_mul(h[0], int64_t{1} << 32);
+    return must_fit(upper ? checked_add(*upper, h[1]) : upper, "the sum of the chunk sizes");
+  };
+  const int64_t sum = join(total);
+  return {join(before), sum};
+}
+
+TravellingHeader pack(const format::Header& h, const format::Pointer& p) {
+  return {{static_cast<int64_t>(h.metadata_order), static_cast<int64_t>(h.userdata_order), h.version,
+           h.fsblksize, h.ntasks, h.nfiles, h.filenumber, h.flag1, h.flag2, p.maxblocks, p.varheader,
+           static_cast<int64_t>(p.source), h.compressed}};
+}
+
+void unpack(const TravellingHeader& facts, format::Header& h, format::Pointer& p) {
+  const auto& v = facts.values;
+  h.metadata_order = static_cast<ByteOrder>(v[0]);
+  h.userdata_order = static_cast<ByteOrder>(v[1]);
+  h.version = static_cast<int32_t>(v[2]);
+  h.fsblksize = static_cast<int32_t>(v[3]);
+  h.ntasks = static_cast<int32_t>(v[4]);
+  h.nfiles = static_cast<int32_t>(v[5]);
+  h.filenumber = static_cast<int32_t>(v[6]);
+  h.flag1 = v[7];
+  h.flag2 = v[8];
+  p.maxblocks = static_cast<int32_t>(v[9]);
+  p.varheader = v[10];
+  p.source = static_cast<format::TableSource>(v[11]);
+  h.compressed = v[12] != 0;
+}
+
+}  // namespace sheaf

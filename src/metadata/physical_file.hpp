@@ -1,0 +1,95 @@
+// metadata/physical_file: the metadata of one physical file, or of a set of them. For the serial handles and
+// the tools; parallel tasks read their own slices instead (set/parallel_reader.hpp).
+//
+// Metadata that take little are held, others are read again where they are asked for: whatever a file claims,
+// memory is bounded by what the loader says, plus a few MiB for whoever goes through the tasks
+// (metadata/task_rows.hpp).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/export.hpp"
+#include "metadata/metadata_io.hpp"
+#include "metadata/task_table.hpp"
+
+namespace sheaf {
+
+class PlainFile;
+
+// Bytes of metadata that are held.
+inline constexpr int64_t held_by_tools = 16 << 20;
+inline constexpr int64_t held_by_readers = 256 << 20;  // which go from task to task in any order
+
+struct SHEAF_EXPORT PhysicalFile {
+  std::shared_ptr<File> file;
+  format::Header header;
+  format::Pointer pointer;
+  std::optional<format::Extension> extension;
+  std::shared_ptr<const TaskTable> table;
+  std::shared_ptr<PlainFile> plain;  // in a plain view of a compressed file: its blocks, and `file`
+
+  const std::string& path() const { return file->path(); }
+  int64_t skip() const;
+  // One task. Who wants many has FileRows.
+  TaskRow row(int64_t local_rank) const;
+};
+
+// Loads and checks everything. Throws what MetadataReader throws.
+PhysicalFile load_physical_file(Store& store, const std::string& path, Checking checking = Checking::on,
+                                int64_t most_held = held_by_tools);
+
+// A multifile: the set that `path` leads, or the single physical file that `path` is.
+struct SHEAF_EXPORT Multifile {
+  std::string path;
+  std::vector<PhysicalFile> files;
+  int64_t set_tasks = 0;                   // entries of the mapping of a set; 0 for a single file
+  std::vector<layout::Placement> mapping;  // all of them, or none: too much to hold
+
+  int64_t ntasks() const { return is_set() ? set_tasks : files.front().header.ntasks; }
+  bool is_set() const { return set_tasks > 0; }
+  // Places of tasks [first, first + places.size()).
+  void read_places(int64_t first, std::span<layout::Placement> places) const;
+
+  // One task. Who wants many has TaskRows.
+  layout::Placement place(int64_t task) const;
+  const PhysicalFile& file_of(int64_t task) const { return files[static_cast<size_t>(place(task).file)]; }
+  TaskRow row(int64_t task) const;
+  layout::ChunkGeometry geometry(int64_t task) const { return row(task).geometry; }
+  int64_t globalrank(int64_t task) const { return row(task).globalrank; }
+
+  const PhysicalFile& file_of(const TaskRow& row) const { return files[static_cast<size_t>(row.place.file)]; }
+  int64_t maxblocks() const;  // largest of all files
+  bool closed() const;        // else what is here is what the journals tell
+  bool compressed() const;    // streams of a file are frames; false for a plain view
+  int64_t data_bytes() const;
+};
+
+// Loads all physical files. Throws damaged if the files do not belong together.
+SHEAF_EXPORT Multifile load_multifile(Store& store, const std::string& path, Checking checking = Checking::on,
+                                      int64_t most_held = held_by_tools);
+
+// Calls visit(first, places) for all tasks of a set, slice by slice.
+template <class Visit>
+void for_each_place(const Multifile& multifile, Visit&& visit) {
+  constexpr int64_t at_once = 128 << 10;  // 1 MiB
+  std::vector<layout::Placement> places;
+  for (int64_t first = 0; first < multifile.ntasks(); first += std::ssize(places)) {
+    places.resize(static_cast<size_t>(std::min(at_once, multifile.ntasks() - first)));
+    multifile.read_places(first, places);
+    visit(first, std::span<const layout::Placement>(places));
+  }
+}
+
+// Loads the stream of a task of `multifile`, at its begin: its plain bytes, compressed or not. The row
+// outlives its use.
+SHEAF_EXPORT void load_stream(ReadStream& stream, const Multifile& multifile, int64_t task,
+                              const TaskRow& row);
+
+// The same multifile as if it were not compressed (stream/plain_file). Chunk and block sizes, block counts
+// and maxblocks are those of the plain data; header and place of the block table stay. Holds about 200 bytes
+// per task, and the frames of all tasks. Throws damaged.
+Multifile plain_view(Multifile multifile);
+
+}  // namespace sheaf

@@ -1,0 +1,52 @@
+// metadata/task_rows: goes through the tasks of a physical file, or of a multifile, whose tables need not be
+// in memory. In order it reads everything once; anywhere else it begins small. Holds a few MiB. The files
+// outlive it; one thread at a time, others have their own.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/export.hpp"
+#include "metadata/physical_file.hpp"
+
+namespace sheaf {
+
+class FileRows {
+ public:
+  // number: of the file in its set, for the places of the rows.
+  explicit FileRows(const PhysicalFile& file, int32_t number = 0) : file_(&file) { row_.place.file = number; }
+
+  // Valid until the next call, or as long as a copy of it. Throws what reading throws.
+  const TaskRow& at(int64_t local_rank);
+
+ private:
+  const PhysicalFile* file_;
+  std::shared_ptr<const RowSlice> slice_;
+  int64_t tasks_at_once_ = 0;
+  TaskRow row_;
+};
+
+class SHEAF_EXPORT TaskRows {
+ public:
+  explicit TaskRows(const Multifile& multifile);
+
+  // As above; of a task of the multifile.
+  const TaskRow& at(int64_t task);
+
+ private:
+  // Rows of consecutive tasks of a set, with the sizes of their blocks.
+  struct Batch {
+    int64_t first = 0;
+    std::vector<TaskRow> rows;
+    std::vector<int64_t> sizes;
+  };
+  bool gather(int64_t first, int64_t tasks);
+
+  const Multifile* multifile_;
+  std::vector<FileRows> files_;   // of a single file, and of a set that is held
+  std::shared_ptr<Batch> batch_;  // of others
+  int64_t tasks_at_once_ = 0;
+  TaskRow row_;
+};
+
+}  // namespace sheaf

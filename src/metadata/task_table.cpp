@@ -1,0 +1,266 @@
+#include "metadata/task_table.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "stream/file_checks.hpp"
+
+namespace sheaf {
+
+using format::group_tasks;
+
+namespace {
+
+// No array of a slice has more than 1 MiB.
+constexpr int64_t rows_at_once = 16 << 10;
+constexpr int64_t row_sizes_at_once = 128 << 10;
+constexpr int64_t bytes_of_row = 6 * sizeof(int64_t);
+constexpr int64_t most_starts = 16 << 10;
+
+}  // namespace
+
+int64_t RowSlice::bytes() const {
+  const size_t numbers = globalranks.size() + chunks.size() + counts.size() + stored_chunks.size() +
+                         starts.size() + sums.size() + sizes.size() + sizes_at.size();
+  return static_cast<int64_t>(sizeof *this + 8 * numbers);
+}
+
+TaskTable::TaskTable(std::unique_ptr<MetadataReader> reader, const format::Pointer& pointer,
+                     int64_t most_held)
+    : tables_(std::make_shared<SharedReader>()) {
+  tables_->reader = std::move(reader);
+  tables_->pointer = pointer;
+  check_against_sums();
+  sum_chunks();
+  const int64_t start = start_of(0);
+  if (const int64_t rest = most_held - bytes_of_row * ntasks(); rest >= 8 * ntasks()) {
+    auto all = read_slice(0, start, 0, {ntasks(), rest / 8});
+    if (all->end() == ntasks() && std::ranges::find(all->sizes_at, -1) == all->sizes_at.end())
+      held_ = std::move(all);
+  }
+  if (held_) {
+    check_blocks(held_);
+    return;
+  }
+  std::shared_ptr<const RowSlice> slice;
+  for (int64_t task = 0; task < ntasks(); task = slice->end()) {
+    slice = slice ? read_slice(task, slice->next_start, slice->next_sum, {rows_at_once, row_sizes_at_once})
+                  : read_slice(0, start, 0, {rows_at_once, row_sizes_at_once});
+    check_blocks(slice);
+  }
+}
+
+// What the checksums of the metadata say of all tasks.
+void TaskTable::check_against_sums() {
+  FileChecks* const checks = tables_->reader->checks(tables_->pointer);
+  if (!checks) return;
+  for (int64_t task = 0; task < ntasks(); task += group_tasks)
+    checks->check_tasks(task, std::min(group_tasks, ntasks() - task));
+  piece_ = checks->piece();
+  const format::Section* const sums = checks->trailer().find(format::SectionKind::sums);
+  sums_at_ = sums ? sums->offset : 0;
+}
+
+void TaskTable::sum_chunks() {
+  MetadataReader& reader = *tables_->reader;
+  while (ntasks() / starts_step_ > most_starts) starts_step_ *= 2;
+  std::optional<int64_t> begin;
+  (void)attempt([&] { begin = layout::data_start(ntasks(), header().fsblksize); });
+  std::optional<int64_t> at = begin;
+  if (at) starts_.push_back(*at);
+  std::vector<int64_t> sizes;
+  for (int64_t first = 0; first < ntasks(); first += std::ssize(sizes)) {
+    sizes.resize(static_cast<size_t>(std::min({starts_step_, rows_at_once, ntasks() - first})));
+    reader.read_chunk_sizes(first, sizes);
+    if (at && first > 0 && first % starts_step_ == 0) starts_.push_back(*at);
+    for (const int64_t size : sizes) {
+      at = at ? checked_add(*at, size) : std::nullopt;
+      largest_chunk_ = std::max(largest_chunk_, size);
+    }
+  }
+  if (!at) reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+  skip_ = *at - *begin;
+  reader.check_pointer(tables_->pointer, skip_);
+}
+
+void TaskTable::check_blocks(const std::shared_ptr<const RowSlice>& slice) {
+  TaskRow row;
+  for (int64_t task = slice->first; task < slice->end(); ++task) {
+    fill(row, slice, task);
+    int64_t total = 0;
+    for_each_used(row.sizes, [&](int64_t block, int64_t bytes) {
+      tables_->reader->check_block(tables_->pointer, row.geometry, task, block, bytes);
+      total += bytes;
+    });
+    data_bytes_ += total;
+    largest_task_ = std::max(largest_task_, total);
+  }
+}
+
+std::shared_ptr<const RowSlice> TaskTable::slice_with(int64_t task, const RowSlice* before,
+                                                      int64_t most_tasks) const {
+  if (held_) return held_;
+  const Limits limits{std::clamp(most_tasks, int64_t{1}, rows_at_once), row_sizes_at_once};
+  const int64_t group = task / group_tasks * group_tasks;
+  const bool goes_on = before && before->end() <= task && before->end() >= group;
+  auto slice = goes_on ? read_slice(before->end(), before->next_start, before->next_sum, limits)
+                       : read_slice(group, start_of(group), 0, limits);
+  while (slice->end() <= task) slice = read_slice(slice->end(), slice->next_start, slice->next_sum, limits);
+  return slice;
+}
+
+int64_t TaskTable::start_of(int64_t task) const {
+  int64_t first = task / starts_step_ * starts_step_;
+  int64_t start = starts_[static_cast<size_t>(first / starts_step_)];
+  std::vector<int64_t> sizes;
+  for (; first < task; first += std::ssize(sizes)) {
+    sizes.resize(static_cast<size_t>(std::min(rows_at_once, task - first)));
+    tables_->with([&](MetadataReader& reader) { reader.read_chunk_sizes(first, sizes); });
+    for (const int64_t size : sizes) start += size;
+  }
+  return start;
+}
+
+std::shared_ptr<const RowSlice> TaskTable::read_slice(int64_t first, int64_t start, int64_t sum,
+                                                      const Limits& limits) const {
+  const auto result = std::make_shared<RowSlice>();
+  RowSlice& slice = *result;
+  slice.first = first;
+  slice.counts.resize(static_cast<size_t>(std::min(limits.tasks, ntasks() - first)));
+  tables_->with(
+      [&](MetadataReader& reader) { reader.read_block_counts(tables_->pointer, first, slice.counts); });
+  int64_t sizes = 0;
+  for (const int64_t count : slice.counts) {
+    const bool many = count > limits.sizes / 8;
+    if (!many && sizes > 0 && sizes + count > limits.sizes) break;
+    slice.sizes_at.push_back(many ? -1 : sizes);
+    sizes += many ? 0 : count;
+  }
+  const size_t n = slice.sizes_at.size();
+  slice.counts.resize(n);
+  slice.counts.shrink_to_fit();
+  slice.sizes.resize(static_cast<size_t>(sizes));
+  slice.globalranks.resize(n);
+  slice.chunks.resize(n);
+  if (header().version <= 3) slice.stored_chunks.resize(n);
+  tables_->with([&](MetadataReader& reader) {
+    reader.read_globalranks(first, slice.globalranks);
+    reader.read_chunk_sizes(first, slice.chunks);
+    if (!slice.stored_chunks.empty()) reader.read_stored_chunk_sizes(first, slice.stored_chunks);
+  });
+  slice.starts.reserve(n);
+  slice.next_start = start;
+  for (const int64_t chunk : slice.chunks) {
+    slice.starts.push_back(slice.next_start);
+    slice.next_start += chunk;
+  }
+  read_sizes(slice);
+  if (has_sums()) place_sums(slice, sum);
+  return result;
+}
+
+void TaskTable::read_sizes(RowSlice& slice) const {
+  std::vector<size_t> tasks;  // that have the round
+  int64_t most = 0;
+  for (size_t i = 0; i < slice.counts.size(); ++i) {
+    if (slice.sizes_at[i] < 0) continue;
+    tasks.push_back(i);
+    most = std::max(most, slice.counts[i]);
+  }
+  const auto leave_out_finished = [&](int64_t round) {
+    std::erase_if(tasks, [&](size_t i) { return slice.counts[i] <= round; });
+  };
+  std::vector<int64_t> table;
+  for (int64_t round = 0; round < most;) {
+    leave_out_finished(round);
+    // Rounds of all tasks of the file are neighbours, and worth it if most of the tasks have them.
+    const bool together = std::ssize(slice.counts) == ntasks() && 4 * tasks.size() > slice.counts.size();
+    const size_t begin = together ? 0 : tasks.front();
+    const size_t width = together ? slice.counts.size() : tasks.back() + 1 - begin;
+    const int64_t rounds = together ? std::clamp<int64_t>(row_sizes_at_once / ntasks(), 1, most - round) : 1;
+    table.resize(width * static_cast<size_t>(rounds));
+    tables_->with([&](MetadataReader& reader) {
+      reader.read_block_sizes(tables_->pointer, round, slice.first + static_cast<int64_t>(begin), table);
+    });
+    for (auto row = table.begin(); row != table.end(); row += static_cast<std::ptrdiff_t>(width)) {
+      leave_out_finished(round);
+      for (const size_t i : tasks)
+        slice.sizes[static_cast<size_t>(slice.sizes_at[i] + round)] =
+            row[static_cast<std::ptrdiff_t>(i - begin)];
+      ++round;
+    }
+  }
+}
+
+// They lie one behind the other, task by task.
+void TaskTable::place_sums(RowSlice& slice, int64_t sum) const {
+  slice.sums.reserve(slice.counts.size());
+  for (size_t i = 0; i < slice.counts.size(); ++i) {
+    const int64_t task = slice.first + static_cast<int64_t>(i);
+    if (task % group_tasks == 0)
+      sum = tables_->with([&](MetadataReader& reader) {
+        return reader.checks(tables_->pointer)->sums_before(task / group_tasks);
+      });
+    slice.sums.push_back(sums_at_ + 4 * sum);
+    const int64_t chunk = slice.chunks[i];
+    if (chunk == 0) continue;
+    const auto count = [&](int64_t, int64_t bytes) {
+      sum += bytes > 0 ? format::sums_of_block(bytes, chunk, piece_) : 0;
+    };
+    if (slice.sizes_at[i] >= 0) {
+      for_each_used(
+          {&slice.sizes[static_cast<size_t>(slice.sizes_at[i])], 1, static_cast<int32_t>(slice.counts[i])},
+          count);
+    } else {
+      ManyBlocks blocks(tables_, task, slice.counts[i]);
+      for_each_used({blocks, static_cast<int32_t>(slice.counts[i])}, count);
+    }
+  }
+  slice.next_sum = sum;
+}
+
+void TaskTable::fill(TaskRow& row, const std::shared_ptr<const RowSlice>& slice, int64_t task) const {
+  const auto i = static_cast<size_t>(task - slice->first);
+  const auto count = static_cast<int32_t>(slice->counts[i]);
+  row.globalrank = slice->globalranks[i];
+  row.stored_chunk = slice->stored_chunks.empty() ? slice->chunks[i] : slice->stored_chunks[i];
+  row.geometry = {slice->starts[i], skip_, slice->chunks[i]};
+  row.sums =
+      slice->sums.empty() ? SumsPlace{} : SumsPlace{slice->sums[i], piece_, static_cast<int32_t>(task)};
+  if (slice->sizes_at[i] >= 0) {
+    row.sizes = {&slice->sizes[static_cast<size_t>(slice->sizes_at[i])], 1, count};
+    if (row.held != slice) row.held = slice;
+  } else {
+    const auto blocks = std::make_shared<ManyBlocks>(tables_, task, count);
+    row.sizes = {*blocks, count};
+    row.held = blocks;
+  }
+}
+
+void TaskTable::read_stored_sizes(int64_t round, int64_t first, std::span<int64_t> sizes) const {
+  tables_->with(
+      [&](MetadataReader& reader) { reader.read_block_sizes(tables_->pointer, round, first, sizes); });
+}
+
+int64_t TaskTable::read_mapping_size() const {
+  return tables_->with([&](MetadataReader& reader) { return reader.read_mapping_size(tables_->pointer); });
+}
+
+void TaskTable::read_mapping(int64_t first, std::span<layout::Placement> entries) const {
+  tables_->with([&](MetadataReader& reader) { reader.read_mapping(tables_->pointer, first, entries); });
+}
+
+void TaskTable::check_mapping(int64_t entries) const {
+  tables_->with([&](MetadataReader& reader) {
+    if (FileChecks* const checks = reader.checks(tables_->pointer))
+      checks->check_mapping(0, entries, entries);
+  });
+}
+
+void TaskTable::check_sums() const {
+  tables_->with([&](MetadataReader& reader) {
+    if (FileChecks* const checks = reader.checks(tables_->pointer)) checks->check_sums();
+  });
+}
+
+}  // namespace sheaf

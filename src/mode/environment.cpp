@@ -1,0 +1,35 @@
+#include "mode/environment.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/setting.hpp"
+#include "mode/collective_mode.hpp"
+
+namespace sheaf {
+
+std::string words_of_environment() {
+  std::string words;
+  const auto add = [&](const std::string& word) { words += (words.empty() ? "" : ",") + word; };
+  if (const char* const size = setting("SION_BUFFERSIZE"))
+    add(std::string("buffer=") + (std::string_view(size) == "-1" ? "block" : size));
+  if (const char* const set = setting("SION_KEYVALUE_MODE")) {
+    const auto modes = {"inline", "meta", "hash", "none", "unknown"};
+    const auto named = std::ranges::find_if(
+        modes, [&](const char* mode) { return std::string_view(set).find(mode) != std::string_view::npos; });
+    if (named != modes.end()) {
+      add(std::string("keyval-default=") + *named);
+    } else {
+      tell_not_understood("SION_KEYVALUE_MODE", set, "inline, meta, hash, none or unknown");
+    }
+  }
+  // What all tasks ask, said here by the one that reads for all.
+  for (const char* const number :
+       {"SION_HINTS", "SION_SERBLOCKSIZE", "SION_ERROR_MSG_RANK", "SION_ERROR_MSG_THREAD"})
+    number_setting(number);
+  if (const std::string collective = collective_environment(); !collective.empty()) add(collective);
+  if (const char* const flags = setting("SHEAF_FLAGS")) add(flags);
+  return words;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,29 @@
+// process/futex: sleeping on a word of memory, which processes may share, until another task changes it
+// (futex(2)).
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+namespace sheaf {
+
+using SharedWord = std::atomic<uint32_t>;
+static_assert(sizeof(SharedWord) == sizeof(uint32_t) && SharedWord::is_always_lock_free);
+
+// Sleeps while `word` is `value`, for less than a second; may return early.
+inline void sleep_while(SharedWord& word, uint32_t value, long nanoseconds) {
+  const timespec most{0, nanoseconds};
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
+}
+
+inline void wake(SharedWord& word, int sleepers = INT_MAX) {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, sleepers, nullptr, nullptr, 0);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+#include "process/lent_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "base/random.hpp"
+
+namespace sheaf {
+
+namespace {
+
+size_t place_of_secret(size_t bytes) {
+  return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+// Other processes may read or change it.
+std::atomic_ref<int64_t> secret_of(std::byte* mapping, size_t bytes) {
+  return std::atomic_ref(*reinterpret_cast<int64_t*>(mapping + place_of_secret(bytes)));
+}
+
+size_t size_with_secret(size_t bytes) { return place_of_secret(bytes) + sizeof(int64_t); }
+
+void set_secret(std::byte* mapping, size_t bytes) {
+  secret_of(mapping, bytes).store(static_cast<int64_t>(random_number()));
+}
+
+// Null if it cannot be mapped.
+std::byte* map_file(int descriptor, size_t bytes) {
+  void* const mapping =
+      mmap(nullptr, size_with_secret(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return mapping == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapping);
+}
+
+}  // namespace
+
+// The bytes here may be a part of what the facts are of.
+void call_back(const LentMemory& memory) {
+  set_secret(memory.bytes.data(), static_cast<size_t>(memory.facts.bytes));
+}
+
+std::unique_ptr<LendableMemory> LendableMemory::make(size_t bytes) {
+  return over(memfd_create("sheaf", MFD_CLOEXEC), bytes, true);
+}
+
+std::unique_ptr<LendableMemory> LendableMemory::over(int descriptor, size_t bytes, bool fresh) {
+  if (descriptor < 0) return nullptr;
+  std::byte* mapping = nullptr;
+  // Allocated now: a lack of memory would else show as a signal later.
+  const bool there =
+      bytes <= static_cast<size_t>(INT64_MAX / 2) &&
+      (!fresh || posix_fallocate(descriptor, 0, static_cast<off_t>(size_with_secret(bytes))) == 0);
+  if (there) mapping = map_file(descriptor, bytes);
+  if (!mapping) {
+    ::close(descriptor);
+    return nullptr;
+  }
+  if (fresh) set_secret(mapping, bytes);
+  return std::unique_ptr<LendableMemory>(new LendableMemory(mapping, bytes, descriptor));
+}
+
+LendableMemory::~LendableMemory() {
+  munmap(mapping_, size_with_secret(bytes_));
+  ::close(descriptor_);
+}
+
+LentMemory LendableMemory::lent() const {
+  return {bytes(), {getpid(), descriptor_, static_cast<int64_t>(bytes_), secret_of(mapping_, bytes_).load()}};
+}
+
+std::unique_ptr<BorrowedMemory> BorrowedMemory::map(const LoanFacts& facts) {
+  if (facts.process <= 0 || facts.descriptor < 0 || facts.bytes <= 0 || facts.bytes > INT64_MAX / 2)
+    return nullptr;
+  const std::string path =
+      "/proc/" + std::to_string(facts.process) + "/fd/" + std::to_string(facts.descriptor);
+  const auto bytes = static_cast<size_t>(facts.bytes);
+  struct stat found {};
+  // Looked at first: to open anything else may have consequences.
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return nullptr;
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return nullptr;
+  const bool is_long =
+      fstat(file, &found) == 0 && static_cast<size_t>(found.st_size) >= size_with_secret(bytes);
+  std::byte* const mapping = is_long ? map_file(file, bytes) : nullptr;
+  ::close(file);
+  if (!mapping) return nullptr;
+  std::unique_ptr<BorrowedMemory> memory(new BorrowedMemory(mapping, bytes));
+  return memory->is_lent(facts) ? std::move(memory) : nullptr;
+}
+
+bool BorrowedMemory::is_lent(const LoanFacts& facts) const {
+  return secret_of(mapping_, bytes_).load() == facts.secret;
+}
+
+BorrowedMemory::~BorrowedMemory() { munmap(mapping_, size_with_secret(bytes_)); }
+
+}  // namespace sheaf

@@ -1,0 +1,77 @@
+#include "process/process_identity.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+
+namespace sheaf {
+
+namespace {
+
+// The first line of a small file of the kernel; empty if it cannot be read.
+std::string line_of(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  std::array<char, 1024> line{};
+  if (!file || !std::fgets(line.data(), line.size(), file.get())) return {};
+  std::string text = line.data();
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+struct Life {
+  char state = '?';
+  uint64_t started = 0;
+};
+
+// proc(5), /proc/PID/stat: the name in parentheses may hold anything, then come the state, the third field,
+// and so on.
+std::optional<Life> life_of(int64_t pid) {
+  const std::string line = line_of("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  Life life;
+  fields >> life.state;
+  std::string field;
+  for (int number = 4; number < 22; ++number) fields >> field;
+  fields >> life.started;
+  return fields ? std::optional(life) : std::nullopt;
+}
+
+// Processes are told apart by numbers within one start of the machine and one process space.
+std::string boot_and_space() {
+  const std::string boot = line_of("/proc/sys/kernel/random/boot_id");
+  std::array<char, 64> space{};
+  const ssize_t length = ::readlink("/proc/self/ns/pid", space.data(), space.size());
+  if (boot.empty() || length <= 0) return {};
+  return boot + "/" + std::string(space.data(), static_cast<size_t>(length));
+}
+
+}  // namespace
+
+int64_t process_number() { return ::getpid(); }
+
+ProcessIdentity this_process() {
+  ProcessIdentity me;
+  me.boot = boot_and_space();
+  me.pid = process_number();
+  if (const auto life = life_of(me.pid)) me.started = life->started;
+  return me;
+}
+
+std::optional<bool> runs_here(const ProcessIdentity& process) {
+  if (process.boot.empty() || process.started == 0 || process.pid <= 0 || process.boot != boot_and_space())
+    return std::nullopt;
+  if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
+  const auto life = life_of(process.pid);
+  if (!life) return true;  // it is there, but not ours to look at
+  return life->started == process.started && life->state != 'Z' && life->state != 'X';
+}
+
+}  // namespace sheaf

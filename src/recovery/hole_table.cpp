@@ -1,0 +1,149 @@
+#include "recovery/hole_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/agree.hpp"
+
+namespace sheaf {
+
+namespace {
+
+layout::FileLayout layout_of(MetadataReader& reader, std::vector<int64_t>& sizes) {
+  sizes.resize(static_cast<size_t>(reader.header().ntasks));
+  reader.read_chunk_sizes(0, sizes);
+  try {
+    return layout::lay_out(sizes, reader.header().fsblksize);
+  } catch (const Error&) {
+    reader.damaged("the chunk sizes add up to more than 2^63 bytes");
+  }
+}
+
+}  // namespace
+
+HoleTable read_holes(MetadataReader& reader) {
+  std::vector<int64_t> sizes;
+  const layout::FileLayout layout = layout_of(reader, sizes);
+  File& file = reader.file();
+  const int64_t end = file.status().size;
+  HoleTable table;
+  table.rounds.emplace_back(sizes.size());
+  table.counts.assign(sizes.size(), 1);
+  int64_t uncertain = 0;
+  for (int64_t at = layout.data_start; layout.skip > 0 && at < end;) {
+    const int64_t from = file.next_data(at);
+    if (from >= end) break;
+    const int64_t until = std::min(end, std::max(file.next_hole(from), from + 1));
+    for (int64_t p = from; p < until;) {
+      const int64_t round = (p - layout.data_start) / layout.skip;
+      const int64_t shift = round * layout.skip;
+      const auto next = std::ranges::upper_bound(layout.starts, p - shift);
+      const auto t = static_cast<size_t>(next - layout.starts.begin()) -
+                     1;  // of equal starts the last: it has the bytes
+      const int64_t begin = layout.starts[t] + shift;
+      const int64_t piece = std::min(until, begin + sizes[t]);
+      while (std::ssize(table.rounds) <= round) table.rounds.emplace_back(sizes.size());
+      table.rounds[static_cast<size_t>(round)][t] = piece - begin;
+      table.counts[t] = round + 1;
+      p = piece;
+    }
+    at = until;
+  }
+  for (size_t t = 0; t < sizes.size(); ++t)
+    for (const auto& round : table.rounds) uncertain += round[t] > 0 && round[t] < sizes[t];
+  if (uncertain > 0)
+    table.unknown.push_back("where exactly " + std::to_string(uncertain) +
+                            " chunk(s) end that are not full: up to the end of a block of the file system, "
+                            "zeros may be data or not");
+  if (layout.skip > 0 && end > layout.data_start && file.next_hole(layout.data_start) >= end &&
+      table.rounds.size() > 1)
+    table.unknown.emplace_back(
+        "whether chunks are full: the file has no holes, or its file system does not tell them");
+  table.unknown.emplace_back(
+      "zeros in whole blocks at the end of a task's data, which look like what was never written");
+  return table;
+}
+
+void add_records(MetadataReader& reader, const format::Pointer& p, HoleTable& table) {
+  std::vector<int64_t> counts(table.counts.size());
+  std::vector<int64_t> sizes(counts.size());
+  reader.read_block_counts(p, 0, counts);
+  while (std::ssize(table.rounds) < p.maxblocks) table.rounds.emplace_back(counts.size());
+  for (int64_t round = 0; round < p.maxblocks; ++round) {
+    reader.read_block_sizes(p, round, 0, sizes);
+    for (size_t t = 0; t < counts.size(); ++t) {
+      if (round >= counts[t]) continue;
+      int64_t& used = table.rounds[static_cast<size_t>(round)][t];
+      used = round + 1 < counts[t] ? sizes[t] : std::max(used, sizes[t]);
+      table.counts[t] = std::max(table.counts[t], round + 1);
+    }
+  }
+}
+
+// Bytes of a chunk up to the last one that is not zero.
+static int64_t without_zeros(File& file, int64_t chunk, int64_t used, std::span<std::byte> buffer) {
+  while (used > 0) {
+    const auto piece = buffer.first(static_cast<size_t>(std::min(used, std::ssize(buffer))));
+    const auto found = piece.first(file.read_at(piece, chunk + used - std::ssize(piece)));
+    const auto last =
+        std::ranges::find_if(found.rbegin(), found.rend(), [](std::byte b) { return b != std::byte{}; });
+    used -= std::ssize(piece) - (found.rend() - last);
+    if (last != found.rend()) break;
+  }
+  return used;
+}
+
+void leave_out_zeros(MetadataReader& reader, HoleTable& table) {
+  constexpr int64_t at_once = 256 << 10;
+  std::vector<int64_t> sizes;
+  const layout::FileLayout layout = layout_of(reader, sizes);
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, std::max<int64_t>(1, layout.skip))));
+  int64_t most = 1;
+  for (size_t t = 0; t < sizes.size(); ++t) {
+    bool goes_on = true;
+    const int64_t blocks = std::exchange(table.counts[t], 1);
+    for (int64_t round = 0; round < blocks; ++round) {
+      int64_t& used = table.rounds[static_cast<size_t>(round)][t];
+      used = goes_on ? without_zeros(reader.file(), layout.starts[t] + round * layout.skip, used, buffer) : 0;
+      if (used > 0) table.counts[t] = round + 1;
+      goes_on = goes_on && used == sizes[t];
+    }
+    most = std::max(most, table.counts[t]);
+  }
+  table.rounds.resize(static_cast<size_t>(most));
+}
+
+std::optional<format::Pointer> find_table(MetadataReader& reader, int64_t rounds) {
+  const format::Header& h = reader.header();
+  if (h.ntasks == 0) return std::nullopt;
+  std::vector<int64_t> chunk_sizes;
+  const layout::FileLayout layout = layout_of(reader, chunk_sizes);
+  for (int64_t blocks = rounds; blocks >= std::max<int64_t>(1, rounds - 2); --blocks) {
+    const auto bytes = checked_mul(blocks, layout.skip);
+    const auto behind = checked_mul(8 * int64_t{h.ntasks}, 1 + blocks);
+    if (!bytes || !behind) continue;
+    const auto at = checked_add(layout.data_start, *bytes);
+    if (!at) continue;
+    const auto table_end = checked_add(*at, *behind);
+    if (!table_end || *table_end > reader.file_size() || blocks > INT32_MAX) continue;
+    const format::Pointer p{static_cast<int32_t>(blocks), *at};
+    const auto wrong = attempt([&] {
+      std::vector<int64_t> counts(static_cast<size_t>(h.ntasks));
+      std::vector<int64_t> sizes(counts.size());
+      reader.read_block_counts(p, 0, counts);
+      if (std::ranges::max(counts) != blocks) reader.damaged("no table");
+      for (int64_t round = 0; round < blocks; ++round) {
+        reader.read_block_sizes(p, round, 0, sizes);
+        for (size_t t = 0; t < sizes.size(); ++t) {
+          const bool unused = round >= counts[t];
+          if (unused ? sizes[t] != 0 && sizes[t] != -1 : sizes[t] < 0 || sizes[t] > chunk_sizes[t])
+            reader.damaged("no table");
+        }
+      }
+    });
+    if (!wrong) return p;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,78 @@
+#include "recovery/leftovers.hpp"
+
+#include "comm/agree.hpp"
+#include "creation/temporary_name.hpp"
+#include "journal/lease.hpp"
+#include "metadata/metadata_io.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// Of the file, and of all members of its set that have not been renamed yet.
+void look_into(Store& store, Leftover& leftover) {
+  const auto problem = attempt([&] {
+    for (int32_t k = 0; k < leftover.nfiles; ++k) {
+      const std::string name = format::physical_name(leftover.temporary, k);
+      if (k > 0 && !store.status(name).exists && store.status(format::physical_name(leftover.path, k)).exists)
+        continue;
+      const auto file = store.open(name, Access::read);
+      MetadataReader reader(*file);
+      if (reader.header().leads_set()) leftover.nfiles = reader.header().nfiles;
+      reader.read_pointer();
+    }
+  });
+  leftover.state = !problem                            ? LeftoverState::complete
+                   : problem->code() == Code::unclosed ? LeftoverState::unclosed
+                                                       : LeftoverState::damaged;
+}
+
+}  // namespace
+
+const char* name_of(LeftoverState state) {
+  switch (state) {
+    case LeftoverState::complete:
+      return "complete";
+    case LeftoverState::unclosed:
+      return "unclosed";
+    case LeftoverState::damaged:
+      return "damaged";
+  }
+  return "unknown";
+}
+
+std::vector<Leftover> find_leftovers(Store& store, const std::string& directory,
+                                     const std::vector<std::string>& names) {
+  const std::string front = directory.empty() || directory.ends_with('/') ? directory : directory + "/";
+  std::vector<Leftover> found;
+  for (const std::string& name : names) {
+    const auto path = final_name(name);
+    if (!path) continue;
+    Leftover leftover{front + name, front + *path, LeftoverState::damaged, 1, {}, {}};
+    if (const LeaseView view = look_at_lease(store, leftover.temporary); view.holder == Holder::living)
+      leftover.writer = view.job();
+    for (const std::string& other : names)
+      if (other == name || other.starts_with(name + ".")) leftover.files.push_back(front + other);
+    look_into(store, leftover);
+    found.push_back(std::move(leftover));
+  }
+  return found;
+}
+
+void remove_leftover(Store& store, const Leftover& leftover) {
+  // Physical file 0, by which it is found, last.
+  for (const std::string& file : leftover.files)
+    if (file != leftover.temporary) store.remove(file);
+  store.remove(leftover.temporary);
+}
+
+void finish_leftover(Store& store, const Leftover& leftover) {
+  if (leftover.state != LeftoverState::complete)
+    throw file_error(
+        leftover.state == LeftoverState::unclosed ? Code::unclosed : Code::damaged, leftover.temporary,
+        leftover.state == LeftoverState::unclosed ? "was never closed: `sheaf repair` it first"
+                                                  : "is not a whole multifile: it can only be removed");
+  rename_set(store, leftover.temporary, leftover.path, leftover.nfiles, true);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,59 @@
+// recovery/repair: makes multifiles that were never closed complete, ordinary ones.
+//
+// What each task had flushed, and the chunks it had completed, is told by the journal (docs/format.md,
+// section 16); without one, or where nobody had told anything, by the holes of the sparse file, as far as
+// they go. Order on disk: block table and mapping, sync, a look at what is there now, then the pointer that
+// makes the file complete, then the journal goes; so a repair that is killed can be started again. Nobody
+// else should write to the files meanwhile (journal/lease tells).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/export.hpp"
+#include "creation/work_progress.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+struct RepairRequest {
+  std::string copy_to;    // base name of a complete copy to write instead; empty: in place
+  bool replace = false;   // files of that name that exist
+  bool dry_run = false;   // only find out
+  bool holes = false;     // go by the holes although there is a journal
+  bool may_live = false;  // somebody may be writing all the same: the block table leaves room for the chunks
+                          // that tasks may be in
+};
+
+enum class RepairSource : uint8_t {
+  complete,  // nothing to do
+  journal,
+  nothing,  // no task had anything to tell, and no data are in the file: all are empty
+  table,    // the block table was there, only the pointer to it was missing
+  holes,
+};
+// Lower-case name. Static storage.
+SHEAF_EXPORT const char* name_of(RepairSource source);
+
+struct RepairedFile {
+  std::string path;
+  RepairSource source = RepairSource::complete;
+  int64_t ntasks = 0;
+  int64_t blocks = 0;                // largest number of a task
+  int64_t data_bytes = 0;            // that the tasks have now
+  std::vector<std::string> unknown;  // what could not be told
+};
+
+struct SHEAF_EXPORT RepairReport {
+  std::string path;
+  std::vector<RepairedFile> files;
+  bool was_complete() const;
+};
+
+// Throws damaged and not_a_multifile for what is no (whole) META1, and whatever the store throws. Progress:
+// the bytes of a copy. Memory: of files with a journal a few MiB, of others 8 bytes per chunk in use.
+SHEAF_EXPORT RepairReport repair(Store& store, const std::string& path, const RepairRequest& request,
+                                 WorkProgress& progress);
+
+}  // namespace sheaf

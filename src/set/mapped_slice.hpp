@@ -1,0 +1,85 @@
+// set/mapped_slice: the rows of the metadata arrays that a leader has read.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "metadata/metadata_io.hpp"
+#include "set/mapped_tasks.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/read_stream.hpp"
+
+namespace sheaf {
+
+struct MappedSlice {
+  std::vector<format::Header> headers;  // one per segment, as the next
+  std::vector<format::Pointer> pointers;
+  std::vector<int64_t> sizes;              // chunk sizes, one per row, as the next ones
+  std::vector<int64_t> counts;             // blocks
+  std::vector<int64_t> firsts;             // sizes of the first blocks
+  std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind those; empty if no task has any
+  std::vector<MappedPlace> places;
+  std::vector<SumsPlace> sums;
+  // Appending: the checksums of the rows that nobody asked for, one behind the other. They go into the new
+  // trailer, and data that are appended may come to lie where the old one is, so they are held until then.
+  // Those of all other rows are with the processes that asked: there are none here if all tasks are opened.
+  std::vector<uint32_t> data_sums;
+  std::vector<int32_t> readers;  // how often a row was asked for
+  int64_t unused = 0;            // what is stored for rounds that a task has not used
+
+  // Appends the rows of a segment.
+  void read(MetadataReader& reader, const format::Pointer& p, const Segment& s) {
+    const size_t at = sizes.size();
+    const auto n = static_cast<size_t>(s.count);
+    const auto grow = [&](std::vector<int64_t>& column) {
+      column.resize(at + n);
+      return std::span(column).subspan(at);
+    };
+    headers.push_back(reader.header());
+    pointers.push_back(p);
+    reader.read_chunk_sizes(s.first, grow(sizes));
+    reader.read_block_counts(p, s.first, grow(counts));
+    reader.read_block_sizes(p, 0, s.first, grow(firsts));
+    more.resize(at + n);
+    std::vector<int64_t> round(p.maxblocks > 1 ? n : 0);
+    for (int64_t k = 1; k < p.maxblocks; ++k) {
+      reader.read_block_sizes(p, k, s.first, round);
+      for (size_t t = 0; t < n; ++t) {
+        if (k < counts[at + t]) {
+          more[at + t].push_back(round[t]);
+        } else {
+          unused = round[t] == -1 ? -1 : 0;
+        }
+      }
+    }
+  }
+
+  int64_t block(size_t row, int64_t number) const {
+    return number == 0 ? firsts[row] : more[row][static_cast<size_t>(number - 1)];
+  }
+
+  int64_t count_sums(size_t row) const {
+    int64_t count = 0;
+    for (int64_t b = 0; sums[row].piece > 0 && b < counts[row]; ++b)
+      count += format::sums_of_block(block(row, b), sizes[row], sums[row].piece);
+    return count;
+  }
+
+  // Reads `data_sums` of rows first.. up to first + count, all of one file.
+  void keep_sums(File& file, size_t first, size_t count) {
+    for (size_t row = first; row < first + count;) {
+      // Rows that are neighbours are so in the file.
+      size_t next = row;
+      int64_t n = 0;
+      for (; next < first + count && readers[next] == 0; ++next) n += count_sums(next);
+      if (n > 0) {
+        data_sums.resize(data_sums.size() + static_cast<size_t>(n));
+        read_sums(file, sums[row].at, std::span(data_sums).last(static_cast<size_t>(n)));
+      }
+      row = std::max(next, row + 1);
+    }
+  }
+};
+
+}  // namespace sheaf

@@ -1,0 +1,72 @@
+// set/mapped_tasks: the tasks that one process of a mapped multifile has in its hands, and their physical
+// files.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "journal/journal_writer.hpp"
+#include "layout/chunk_layout.hpp"
+#include "layout/placement.hpp"
+#include "metadata/edges.hpp"
+#include "metadata/row_slices.hpp"
+#include "storage/stdio_handle.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+struct MappedTask {
+  int64_t task = 0;  // number in the whole multifile
+  layout::Placement place;
+  int64_t row = 0;         // in the order of (file, local rank)
+  int64_t file_tasks = 0;  // of its physical file
+  size_t file = 0;         // index in MappedTasks::files
+  layout::ChunkGeometry geometry;
+};
+
+// One physical file that this process has open. While the program shares the stream of another file, or of
+// none, `handle` is parked here, and so is its journal.
+struct MappedFile {
+  int32_t number = 0;
+  int64_t own_tasks = 0;
+  int64_t file_tasks = 0;
+  int32_t fsblksize = 0;
+  JournalKey key;
+  std::shared_ptr<Edges> edges;  // writing, where hosts do not share a page cache
+  std::shared_ptr<File> file;
+  std::unique_ptr<StdioHandle> handle;
+  std::unique_ptr<JournalWriter> journal;
+};
+
+// What a leader learns of a task that is to be written.
+struct MappedRow {
+  int64_t row;
+  int64_t globalrank;
+  int64_t chunk_size;  // requested
+};
+
+// What it answers.
+struct MappedPlace {
+  layout::ChunkGeometry geometry;
+  int64_t fsblksize;
+};
+
+struct MappedTasks {
+  std::vector<MappedTask> tasks;  // in the order of the caller
+  std::vector<size_t> by_row;     // indices, ascending by row
+  std::vector<size_t> by_number;  // indices, ascending by task, then in the caller's order
+  std::vector<MappedFile> files;  // ascending by number
+
+  // Local. Fills `files` from the places of the tasks, and by_number.
+  void index();
+  // Collective: counts the tasks of all processes in each file, `own` being what this process adds. Gives
+  // every task its row and the size of its file, and segments() of the slice. `check` sees every file first.
+  void find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, RowSlices& slices,
+                 std::vector<Segment>& segments,
+                 const std::function<void(int32_t file, int64_t tasks)>& check);
+
+  size_t find(int64_t task, const std::string& path) const;  // index; throws out_of_range if it is not local
+};
+
+}  // namespace sheaf

@@ -1,0 +1,202 @@
+// How a multifile written by processes with several tasks each keeps hosts apart (layout/regions,
+// metadata/edges).
+#include <algorithm>
+
+#include "collective/edges_home.hpp"
+#include "comm/agree.hpp"
+#include "layout/regions.hpp"
+#include "set/mapped_writer.hpp"
+#include "storage/patience.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// A chunk of the first round, which tasks of a host write.
+struct HostedRow {
+  int64_t row;
+  int64_t host;
+  int64_t begin;  // absolute offsets
+  int64_t end;
+};
+
+// What its leader answers.
+struct RunOfRow {
+  int64_t begin = 0;  // of the consecutive chunks of that host, among which it is
+  int64_t end = 0;
+  int64_t unit = 0;  // of the file; 0: hosts share none anyway
+};
+
+// Of the rows of one file, in order.
+void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t unit, std::span<RunOfRow> runs) {
+  int64_t smallest = INT64_MAX;
+  for (size_t first = 0, end = 0; first < rows.size(); first = end) {
+    for (end = first + 1;
+         end < rows.size() && rows[end].row == rows[end - 1].row + 1 && rows[end].host == rows[first].host;)
+      ++end;
+    const int64_t begin_of_run = rows[first].begin, end_of_run = rows[end - 1].end;
+    for (size_t r = first; r < end; ++r) runs[r] = {begin_of_run, end_of_run, 0};
+    smallest = std::min(smallest, end_of_run - begin_of_run);
+  }
+  if (unit > layout::largest_unit && smallest < unit) unit = layout::largest_page;
+  if (file.fsblksize % unit == 0) return;  // all chunks begin at units
+  for (RunOfRow& run : runs) run.unit = unit;
+}
+
+}  // namespace
+
+// Collective.
+void MappedWriter::find_unit() {
+  if (hosts_.count == 1) return;
+  int64_t found[2] = {};  // unit, whether hosts have caches of their own
+  if (comm_->rank() == 0)
+    attempt([&] {  // a missing directory is found when the files are made
+      const FileSystemTraits traits = store_->traits(path_);
+      if (traits.coherence == Coherence::local) return;
+      if (traits.unit > 1) found[0] = traits.unit;
+      found[1] = 1;
+    });
+  comm_->broadcast(std::as_writable_bytes(std::span(found)), 0);
+  unit_ = found[0];
+  own_caches_ = found[1] != 0;
+}
+
+std::shared_ptr<Edges> MappedWriter::edges_of(int32_t file) const {
+  return unit_ > 0 ? std::make_shared<Edges>(*store_, name_of(file), stream_.keeps_journal()) : nullptr;
+}
+
+// Collective, when all chunks have their places.
+void MappedWriter::keep_hosts_apart() {
+  if (unit_ == 0) return;
+  std::vector<HostedRow> mine;
+  for (const size_t i : mine_.by_row) {
+    const MappedTask& t = mine_.tasks[i];
+    mine.push_back({t.row, hosts_.mine, t.geometry.start, t.geometry.start + t.geometry.size});
+  }
+  const Gathered collected = rows_->collect(std::span<const HostedRow>(mine));
+  Gathered answers;
+  const auto problem = attempt([&] {
+    const auto asked = records_of<HostedRow>(collected);
+    std::vector<HostedRow> rows = asked;
+    std::ranges::sort(rows, {}, &HostedRow::row);
+    std::vector<RunOfRow> runs(rows.size());
+    size_t done = 0;
+    int64_t first_row = rows_->first();
+    for (const Segment& segment : segments_) {
+      const auto end = static_cast<size_t>(
+          std::ranges::lower_bound(rows, first_row += segment.count, {}, &HostedRow::row) - rows.begin());
+      find_runs(std::span(rows).subspan(done, end - done), segment, unit_,
+                std::span(runs).subspan(done, end - done));
+      done = end;
+    }
+    for (const HostedRow& r : asked) {
+      const auto at = std::ranges::lower_bound(rows, r.row, {}, &HostedRow::row) - rows.begin();
+      const auto bytes = std::as_bytes(std::span(&runs[static_cast<size_t>(at)], 1));
+      answers.bytes.insert(answers.bytes.end(), bytes.begin(), bytes.end());
+    }
+    for (const int64_t bytes : collected.sizes)
+      answers.sizes.push_back(bytes / int64_t{sizeof(HostedRow)} * int64_t{sizeof(RunOfRow)});
+  });
+  const std::vector<std::byte> answer = rows_->answer(std::move(answers));
+  agree(*comm_, problem);
+
+  std::vector<std::vector<Edges::Row>> rows(mine_.files.size());
+  std::vector<int64_t> units(mine_.files.size());
+  for (size_t k = 0; k < mine_.by_row.size(); ++k) {
+    RunOfRow run;
+    std::memcpy(&run, answer.data() + k * sizeof run, sizeof run);
+    const MappedTask& t = mine_.tasks[mine_.by_row[k]];
+    Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
+    // Of a task that is appended to, edges begin where its stream goes on; its neighbours' may begin
+    // elsewhere.
+    if (old_)
+      row = {t.place.local_rank,
+             {t.geometry.start, t.geometry.start + t.geometry.size, ends_before_[mine_.by_row[k]].block},
+             ends_before_[mine_.by_row[k]].offset};
+    rows[t.file].push_back(row);
+    units[t.file] = run.unit;
+  }
+  for (size_t f = 0; f < mine_.files.size(); ++f) {
+    const MappedFile& file = mine_.files[f];
+    const auto first = std::ranges::find(mine_.tasks, f, &MappedTask::file);
+    file.edges->set(file.key, units[f], layout::data_start(file.file_tasks, file.fsblksize),
+                    first->geometry.skip, std::move(rows[f]));
+  }
+}
+
+// Local, by the leader of a new file: says that its journal tells what is in it, and makes that, with a first
+// record, since one without any counts as lost. Where it cannot be made the tasks find that out themselves.
+void MappedWriter::mark_unclosed(File& file, const JournalKey& key) {
+  if (!key.has_identity()) return;
+  const int64_t blocks = 1;
+  const auto unmade = attempt([&] {
+    JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
+    journal.report_all(file, 0, std::span(&blocks, 1), [](size_t, int64_t) { return int64_t{0}; });
+    if (facts_.durable) journal.sync(file);
+    journal.close();
+  });
+  if (!unmade) file.write_at(format::journal_mark, key.pointer_offset());
+}
+
+// Collective, when all bytes are written. Returns what went wrong here.
+std::optional<Error> MappedWriter::bring_edges_home(std::span<const SegmentEnd> ends) {
+  constexpr int32_t files_at_once = 64;
+  struct Facts {  // of a file; the largest of all processes
+    int64_t has_edges, unit, data_start, end, leader;
+  };
+  std::optional<Error> problem;
+  for (int32_t first = 0; first < facts_.nfiles; first += files_at_once) {
+    const int32_t end = std::min(first + files_at_once, facts_.nfiles);
+    std::vector<Facts> facts(static_cast<size_t>(end - first));
+    std::vector<std::vector<exchange::Extent>> extents(facts.size());
+    const auto is_here = [&](int32_t file) { return file >= first && file < end; };
+    for (size_t s = 0; s < segments_.size(); ++s)
+      if (is_here(segments_[s].file)) {
+        Facts& f = facts[static_cast<size_t>(segments_[s].file - first)];
+        f.end = ends[s].pointer.varheader;
+        f.leader = comm_->rank();
+      }
+    for (size_t i = 0; i < mine_.tasks.size(); ++i) {
+      const MappedTask& t = mine_.tasks[i];
+      if (!is_here(t.place.file) || !mine_.files[t.file].edges->in_use()) continue;
+      const auto k = static_cast<size_t>(t.place.file - first);
+      const ReadPosition before = old_ ? ends_before_[i] : ReadPosition{};
+      for (int64_t b = before.block; b < blocks_[i].count(); ++b) {
+        const int64_t from = b == before.block ? before.offset : 0;
+        add_edges(mine_.files[t.file].edges->map(), t.geometry.offset(b) + from, blocks_[i].size_of(b) - from,
+                  extents[k]);
+      }
+      facts[k].has_edges |= !extents[k].empty();
+      facts[k].unit = mine_.files[t.file].edges->unit();
+      facts[k].data_start = layout::data_start(t.file_tasks, mine_.files[t.file].fsblksize);
+    }
+    static_assert(sizeof(Facts) % sizeof(int64_t) == 0);
+    comm_->all_max(
+        {reinterpret_cast<int64_t*>(facts.data()), facts.size() * sizeof(Facts) / sizeof(int64_t)});
+    for (size_t k = 0; k < facts.size(); ++k) {
+      if (facts[k].has_edges == 0) continue;
+      const std::string name = name_of(first + static_cast<int32_t>(k));
+      std::ranges::sort(extents[k], {}, &exchange::Extent::offset);
+      const auto own = std::ranges::find(mine_.files, first + static_cast<int32_t>(k), &MappedFile::number);
+      std::shared_ptr<File> target;
+      const auto open = [&]() -> File& {
+        if (!target) target = open_patiently(*store_, name, Access::write);
+        return *target;
+      };
+      const EdgesHome where{facts[k].unit, facts[k].data_start, facts[k].end, hosts_.count,
+                            static_cast<int>(facts[k].leader)};
+      const auto lost = bring_home(*comm_, name, open, where,
+                                   {own == mine_.files.end() ? nullptr : own->edges.get(), extents[k]});
+      if (!problem) problem = lost;
+      const auto unwritten = attempt([&] {
+        if (!target) return;
+        if (facts_.durable) target->sync();
+        target->close();
+      });
+      if (!problem) problem = unwritten;
+    }
+  }
+  return problem;
+}
+
+}  // namespace sheaf

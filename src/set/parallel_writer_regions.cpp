@@ -1,0 +1,80 @@
+// How a multifile written in parallel keeps hosts apart.
+#include <algorithm>
+
+#include "base/warnings.hpp"
+#include "collective/edges_home.hpp"
+#include "set/parallel_writer.hpp"
+
+namespace sheaf {
+
+// Collective over the tasks of the file. Throws on all of them alike.
+ParallelWriter::RegionPlan ParallelWriter::plan_regions(int64_t chunk_size, const NewGroups& groups) {
+  RegionPlan plan{{chunk_size, chunk_size}, {}, 0};
+  if (!edges() || facts_.fsblksize == 0) return plan;
+  const int64_t total = prefixed_sum(local(), chunk_size).total;
+  const Hosts hosts = stream_.journal_key().hosts;
+  using Begins = layout::GroupPass::Begins;
+  const bool first = groups.spans_hosts ? groups.group.rank() == 0 : is_first_of_host(local(), hosts.mine);
+  plan.run = place_in_groups(local(), chunk_size, -1, first ? Begins::always : Begins::never);
+
+  int64_t unit = parts_->unit;
+  if (unit > layout::largest_unit) {
+    int64_t smallest = -plan.run.sum;
+    local().all_max(std::span(&smallest, 1));
+    if (-smallest < unit) {
+      if (task() == 0)
+        add_warning("'" + path() + "': the file system stores " + std::to_string(unit >> 20) +
+                    " MiB of a file together, and " +
+                    "a host has less of this one: hosts will wait for each other (files=auto gives each host "
+                    "files of its own)");
+      unit = layout::largest_page;
+    }
+  }
+  if (facts_.fsblksize % unit == 0) return plan;  // chunks and groups begin at units
+  const layout::RunRules rules{layout::data_start(local().size(), facts_.fsblksize), unit};
+  const auto enlarged =
+      attempt([&] { plan.chunk = layout::enlarged_chunk(local().rank(), chunk_size, plan.run, rules); });
+  if (enlarged) plan.chunk = {INT64_MAX, INT64_MAX};
+  int64_t growth = plan.chunk.size - chunk_size;
+  local().all_sum(std::span(&growth, 1));
+  if (!parts_->keeps_chunks && growth >= 0 && layout::may_grow(growth, total, hosts.count, unit)) return plan;
+  plan.chunk = {chunk_size, chunk_size};
+  plan.unit = unit;
+  return plan;
+}
+
+// Local.
+void ParallelWriter::set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry) {
+  if (!edges()) return;
+  const int64_t data_start = layout::data_start(local().size(), facts_.fsblksize);
+  const int64_t begin = data_start + plan.run.before;
+  std::vector<Edges::Row> rows;
+  if (plan.run.sum > 0) rows.push_back({local().rank(), {begin, begin + plan.run.sum, 0}});
+  edges()->set(stream_.journal_key(), plan.unit, data_start, geometry.skip, std::move(rows));
+}
+
+// Collective over the tasks of the file. Returns what went wrong here, `problem` first.
+std::optional<Error> ParallelWriter::bring_edges_home(const TaskBlocks& blocks,
+                                                      std::optional<Error> problem) {
+  const layout::ChunkGeometry& chunks = stream_.geometry();
+  std::vector<exchange::Extent> extents;
+  if (!problem)
+    problem = attempt([&] {
+      for (int64_t b = 0; b < blocks.count(); ++b)
+        add_edges(edges()->map(), chunks.offset(b), blocks.size_of(b), extents);
+    });
+  int64_t rounds = problem ? 0 : blocks.count();
+  local().all_max(std::span(&rounds, 1));
+  const int64_t data_start = layout::data_start(local().size(), facts_.fsblksize);
+  const EdgesHome where{edges()->unit(), data_start, data_start + rounds * chunks.skip,
+                        stream_.journal_key().hosts.count};
+  edges()->end();
+  const auto lost =
+      bring_home(local(), path(), [this]() -> File& { return file(); }, where, {edges().get(), extents});
+  if (!problem) problem = lost;
+  edges()->close();
+  if (facts_.durable && !problem) problem = attempt([&] { file().sync(); });
+  return problem;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,34 @@
+// storage/decorators/forwarding_file: a File that hands on to another one what every File has to do;
+// decorators override what they are about, and what else they hand on. The rest, hints and short cuts, is as
+// File has it by default: a decorator must not be passed by.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class ForwardingFile : public File {
+ public:
+  explicit ForwardingFile(std::shared_ptr<File> inner) : inner_(std::move(inner)) {}
+  void write_at(std::span<const std::byte> data, int64_t offset) override { inner_->write_at(data, offset); }
+  size_t read_at(std::span<std::byte> data, int64_t offset) override { return inner_->read_at(data, offset); }
+  FileStatus status() override { return inner_->status(); }
+  void resize(int64_t size) override { inner_->resize(size); }
+  void sync() override { inner_->sync(); }
+  void renew() override { inner_->renew(); }
+  int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
+  int open_again(bool writable) override { return inner_->open_again(writable); }
+  const std::string& path() const override { return inner_->path(); }
+  void close() override { inner_->close(); }
+
+ protected:
+  File& inner() const { return *inner_; }
+
+ private:
+  const std::shared_ptr<File> inner_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,152 @@
+// storage/decorators/shared_handles: the table of open files and the File that counts its holders.
+#include "storage/decorators/shared_handles.hpp"
+
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "storage/decorators/forwarding_file.hpp"
+
+namespace sheaf {
+
+// What is open now. Handles keep it alive, so they may outlive the SharedHandles.
+class SharedHandles::Table {
+ public:
+  struct Key {
+    std::string place;
+    bool writable;
+  };
+  // A key to look for, which copies nothing.
+  struct Sought {
+    std::string_view place;
+    bool writable;
+  };
+  struct Order {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return std::pair<std::string_view, bool>(a.place, a.writable) <
+             std::pair<std::string_view, bool>(b.place, b.writable);
+    }
+  };
+  struct Entry {
+    const Handle* who;  // to compare only
+    std::weak_ptr<Handle> handle;
+  };
+
+  std::mutex mutex;  // held during opens as well: two tasks that open a path at once get one File
+  std::map<Key, Entry, Order> open;
+
+  void forget(const std::string& place) {
+    for (const bool writable : {false, true}) {
+      const auto entry = open.find(Sought{place, writable});
+      if (entry != open.end()) open.erase(entry);
+    }
+  }
+};
+
+class SharedHandles::Handle final : public ForwardingFile {
+ public:
+  Handle(std::shared_ptr<File> inner, std::string place, bool writable, std::shared_ptr<Table> table)
+      : ForwardingFile(std::move(inner)),
+        table_(std::move(table)),
+        place_(std::move(place)),
+        writable_(writable) {}
+  ~Handle() override {
+    const std::lock_guard lock(table_->mutex);
+    leave_table();
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
+    inner().write_vector_at(parts, offset);
+  }
+  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
+    auto* const shared = dynamic_cast<Handle*>(&target);
+    inner().copy_to(shared != nullptr ? shared->inner() : target, offset, target_offset, length);
+  }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return inner().lock(offset, length, exclusive, barred);
+  }
+  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inner().try_lock(offset, length, exclusive);
+  }
+  void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
+  void allocate(int64_t size) override { inner().allocate(size); }
+  int writers_at_once() override { return inner().writers_at_once(); }
+  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
+  std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
+  int descriptor() const override { return inner().descriptor(); }
+
+  void close() override {
+    {
+      const std::lock_guard lock(table_->mutex);
+      if (holders_ == 0 || --holders_ > 0) return;
+      leave_table();
+    }
+    inner().close();
+  }
+
+  void join() { ++holders_; }  // the caller holds the table's mutex
+
+ private:
+  // Erases this file's entry, not that of a later file of the same name. The caller holds the table's mutex.
+  void leave_table() {
+    const auto entry = table_->open.find(Table::Sought{place_, writable_});
+    if (entry != table_->open.end() && entry->second.who == this) table_->open.erase(entry);
+  }
+
+  const std::shared_ptr<Table> table_;
+  const std::string place_;  // what the name stood for when it was opened
+  int64_t holders_ = 1;      // opens without their close; guarded by the table's mutex
+  const bool writable_;
+};
+
+SharedHandles::SharedHandles(Store& inner) : ForwardingStore(inner), table_(std::make_shared<Table>()) {}
+SharedHandles::SharedHandles(std::shared_ptr<Store> inner, const SharedHandles& beside)
+    : ForwardingStore(*inner), kept_(std::move(inner)), table_(beside.table_) {}
+SharedHandles::~SharedHandles() = default;
+
+std::shared_ptr<File> SharedHandles::open(const std::string& path, Access access) {
+  const bool writable = access != Access::read;
+  const std::string place = inner().place_of(path);
+  const std::lock_guard lock(table_->mutex);
+  if (access != Access::fresh) {
+    const auto entry = table_->open.find(Table::Sought{place, writable});
+    if (entry != table_->open.end()) {
+      if (auto handle = entry->second.handle.lock()) {
+        handle->join();
+        return handle;
+      }
+    }
+  }
+  // From here nothing may release a Handle before the lock is gone: its destructor takes the lock.
+  auto file = inner().open(path, access);
+  const auto entry = table_->open.insert_or_assign(Table::Key{place, writable}, Table::Entry{}).first;
+  auto handle = std::make_shared<Handle>(std::move(file), place, writable, table_);
+  entry->second = {handle.get(), handle};
+  return handle;
+}
+
+void SharedHandles::remove(const std::string& path) {
+  const std::lock_guard lock(table_->mutex);
+  inner().remove(path);
+  table_->forget(inner().place_of(path));
+}
+
+void SharedHandles::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(table_->mutex);
+  inner().rename(from, to);
+  table_->forget(inner().place_of(from));
+  table_->forget(inner().place_of(to));
+}
+
+size_t SharedHandles::open_files() const {
+  const std::lock_guard lock(table_->mutex);
+  return table_->open.size();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,15 @@
+// storage/decorators/throttled_file: a File whose transfers wait for a slot (storage/write_slots.hpp).
+#pragma once
+
+#include <memory>
+
+#include "storage/store.hpp"
+#include "storage/write_slots.hpp"
+
+namespace sheaf {
+
+// `file` with every write and every read in a slot of `slots`; `file` itself if there are none (null). Takes
+// many pieces at once (storage/scattered.hpp) if `file` does.
+std::shared_ptr<File> throttled(std::shared_ptr<File> file, std::shared_ptr<WriteSlots> slots);
+
+}  // namespace sheaf

@@ -1,0 +1,113 @@
+// storage/posix/posix_file: one open file of the operating system. All transfers are positional, so that the
+// offset of the descriptor means nothing and threads need no lock.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "storage/decorators/few_descriptors.hpp"
+#include "storage/posix/direct_file.hpp"
+#include "storage/posix/range_locks.hpp"
+#include "storage/store.hpp"
+#include "storage/traits/traits.hpp"
+#include "storage/working_directory.hpp"
+
+namespace sheaf {
+
+// A new descriptor, closed on exec; the caller owns it. Throws not_found, permission, io (EEXIST, EISDIR,
+// ...) as the operating system refuses; a directory, pipe or socket is refused for any access, without
+// waiting. Created files get mode 0666 less umask. A relative path counts from `directory`; null: from the
+// current one.
+int open_descriptor(const std::string& path, Access access, const WorkingDirectory* directory = nullptr);
+
+// The same for who finds files in another way than by their names.
+struct Opening {
+  std::function<int(int flags)> open;        // a descriptor; negative with errno
+  std::function<bool(struct stat&)> status;  // of what would be opened; false: not known
+};
+int open_descriptor(const std::string& path, Access access, const Opening& how);
+
+// Where file systems let hosts keep pages over an open (storage/traits/traits.hpp, opens_anew): what is read
+// from now on is what others have closed before. Nothing elsewhere, and never an error: the host may have
+// pages that it cannot give up.
+void forget_what_was_kept(int fd);
+
+class PosixFile final : public File, public RestingFile {
+ public:
+  // Throws what open_descriptor() throws.
+  PosixFile(const std::string& path, Access access,
+            std::shared_ptr<const WorkingDirectory> directory = nullptr);
+  PosixFile(const std::string& path, Access access, std::shared_ptr<const WorkingDirectory> directory,
+            Opening how);
+  ~PosixFile() override;
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override;
+  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  FileStatus status() override;
+  void resize(int64_t size) override;
+
+  // Syncs the directory too, the first time, if this open may have created the file: its bytes survive a loss
+  // of power only together with its name.
+  void sync() override;
+  void renew() override;
+
+  // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever.
+  bool write_through(std::span<const std::byte> data, int64_t offset) override;
+  size_t read_through(std::span<std::byte> data, int64_t offset) override;
+
+  // copy_file_range(2) where the target has a descriptor; whatever that cannot do goes through memory.
+  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
+  int64_t next_data(int64_t offset) override;
+  int64_t next_hole(int64_t offset) override;
+
+  // Open file description locks: each File is a holder of its own, in this process too. Threads with one File
+  // exclude each other here, also where they only read.
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override;
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override;
+  void unlock(int64_t offset, int64_t length) override;
+  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
+  void allocate(int64_t size) override;
+  int writers_at_once() override;
+  int descriptor() const override { return fd_; }
+  int open_again(bool writable) override;
+  const std::string& path() const override { return path_; }
+  void close() override;
+
+  bool rest() override;
+  void wake() override;
+
+ private:
+  std::string path_;
+  Opening how_;                                        // empty: by the path
+  std::shared_ptr<const WorkingDirectory> directory_;  // that path_ counts from
+  int fd_;
+  bool writable_;
+  bool name_unsynced_;
+  struct stat rested_ {};  // what it was when it gave its descriptor back
+
+  void close_another();
+  FileSystem file_system();
+  int open_beside_own(int flags) const;
+  std::shared_ptr<DirectFile> open_direct();
+  std::shared_ptr<DirectFile> written();
+  void sync_written();
+  std::shared_ptr<DirectFile> direct();
+
+  std::atomic<int> file_system_ = -1;  // -1: not asked yet
+  RangeLocks locks_;
+  int64_t lockers_ = 1;
+  std::mutex direct_mutex_;             // guards what follows
+  std::shared_ptr<DirectFile> direct_;  // opened with O_DIRECT when it was first wanted, and again by renew()
+  std::shared_ptr<DirectFile> written_;  // FUSE: what write_through() has written with since the last sync
+};
+
+}  // namespace sheaf

@@ -1,0 +1,42 @@
+#include "storage/posix/range_locks.hpp"
+
+#include <algorithm>
+
+namespace sheaf {
+
+bool RangeLocks::is_free(const Held& wanted) const {
+  return std::ranges::none_of(held_, [&](const Held& held) {
+    // Lengths may reach the end of what 63 bits can say: differences do not overflow.
+    const bool overlap = held.offset <= wanted.offset ? wanted.offset - held.offset < held.length
+                                                      : held.offset - wanted.offset < wanted.length;
+    return overlap && (held.exclusive || wanted.exclusive);
+  });
+}
+
+bool RangeLocks::lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience) {
+  const Held wanted{offset, length, exclusive};
+  std::unique_lock lock(mutex_);
+  const bool free = freed_.wait_for(lock, patience, [&] { return is_free(wanted); });
+  if (free) held_.push_back(wanted);
+  return free;
+}
+
+bool RangeLocks::try_lock(int64_t offset, int64_t length, bool exclusive) {
+  const Held wanted{offset, length, exclusive};
+  const std::lock_guard lock(mutex_);
+  if (!is_free(wanted)) return false;
+  held_.push_back(wanted);
+  return true;
+}
+
+void RangeLocks::unlock(int64_t offset, int64_t length) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(
+        held_, [&](const Held& held) { return held.offset == offset && held.length == length; });
+    if (found != held_.end()) held_.erase(found);
+  }
+  freed_.notify_all();
+}
+
+}  // namespace sheaf

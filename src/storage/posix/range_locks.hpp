@@ -1,0 +1,36 @@
+// storage/posix/range_locks: ranges of a file that threads of this process hold.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace sheaf {
+
+// Offsets and lengths in bytes, lengths > 0. Thread-safe.
+class RangeLocks {
+ public:
+  // Waits until nobody holds a part of the range, or only those who share do and this one shares as well.
+  // False, and nothing is held, if that takes longer than `patience`.
+  [[nodiscard]] bool lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience);
+  // The same without waiting: false if it would have to.
+  bool try_lock(int64_t offset, int64_t length, bool exclusive);
+  // Gives back a range exactly as it was locked.
+  void unlock(int64_t offset, int64_t length);
+
+ private:
+  struct Held {
+    int64_t offset;
+    int64_t length;
+    bool exclusive;
+  };
+  bool is_free(const Held& wanted) const;
+
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<Held> held_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,129 @@
+// storage/traits/mounts: reading mountinfo.
+#include "storage/traits/mounts.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "base/parse.hpp"
+#include "storage/system/posix_descriptor.hpp"
+
+namespace sheaf {
+
+namespace {
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string_view cut(std::string_view& text, char until) {
+  const size_t end = std::min(text.find(until), text.size());
+  const auto taken = text.substr(0, end);
+  text.remove_prefix(std::min(text.size(), end + 1));
+  return taken;
+}
+
+bool is_octal(std::string_view digits) {
+  return digits.size() == 3 && digits[0] <= '3' &&
+         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '7'; });
+}
+
+std::string unescaped(std::string_view field) {
+  std::string text;
+  for (size_t at = 0; at < field.size(); ++at) {
+    const auto digits = field.substr(at + 1, field[at] == '\\' ? 3 : 0);
+    if (!is_octal(digits)) {
+      text += field[at];
+      continue;
+    }
+    text += static_cast<char>((digits[0] - '0') * 64 + (digits[1] - '0') * 8 + (digits[2] - '0'));
+    at += 3;
+  }
+  return text;
+}
+
+// ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS
+std::optional<Mount> parse_line(std::string_view line) {
+  Mount mount;
+  const auto id = parse_number(cut(line, ' '));
+  for (int skipped = 0; skipped < 3; ++skipped) cut(line, ' ');
+  mount.point = unescaped(cut(line, ' '));
+  mount.options = unescaped(cut(line, ' '));
+  while (!line.empty() && cut(line, ' ') != "-") continue;
+  mount.type = unescaped(cut(line, ' '));
+  mount.source = unescaped(cut(line, ' '));
+  if (!id || mount.type.empty() || !mount.point.starts_with('/')) return std::nullopt;
+  mount.id = *id;
+  if (!line.empty()) mount.options += "," + unescaped(line);
+  return mount;
+}
+
+bool is_at_or_below(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path.starts_with('/');
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+// What /proc/self/fdinfo says; nothing on systems that say nothing.
+std::optional<int64_t> mount_id_of(int fd) {
+  const std::string text = contents_of("/proc/self/fdinfo/" + std::to_string(fd));
+  constexpr std::string_view label = "mnt_id:";
+  const size_t at = text.find(label);
+  if (at == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(text).substr(at + label.size());
+  return parse_number(trimmed(cut(rest, '\n')));
+}
+
+}  // namespace
+
+std::optional<std::string> Mount::option(std::string_view name) const {
+  std::optional<std::string> found;
+  for (std::string_view rest = options; !rest.empty();) {
+    std::string_view value = cut(rest, ',');
+    const bool is_it = cut(value, '=') == name;
+    if (is_it) found = std::string(value);
+  }
+  return found;
+}
+
+std::vector<Mount> parse_mounts(std::string_view mountinfo) {
+  std::vector<Mount> mounts;
+  while (!mountinfo.empty())
+    if (auto mount = parse_line(cut(mountinfo, '\n'))) mounts.push_back(std::move(*mount));
+  return mounts;
+}
+
+const Mount* mount_at(const std::vector<Mount>& mounts, std::string_view path) {
+  const Mount* best = nullptr;
+  for (const Mount& mount : mounts)
+    if (is_at_or_below(path, mount.point) && (!best || mount.point.size() >= best->point.size()))
+      best = &mount;
+  return best;
+}
+
+// The number of the mount is exact also where one lies over another; the name is for systems without it.
+std::optional<Mount> mount_of_descriptor(int fd) {
+  const auto mounts = parse_mounts(contents_of("/proc/self/mountinfo"));
+  if (const auto id = mount_id_of(fd)) {
+    const auto found = std::ranges::find(mounts, *id, &Mount::id);
+    if (found != mounts.end()) return *found;
+    return std::nullopt;  // of another namespace, through /proc/PID/root
+  }
+  std::string name(PATH_MAX, '\0');
+  const ssize_t length =
+      ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(), name.size());
+  name.resize(static_cast<size_t>(std::max<ssize_t>(0, length)));
+  const Mount* const found = mount_at(mounts, name);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::optional<Mount> mount_of(const std::string& path) {
+  const Descriptor found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  return found.get() >= 0 ? mount_of_descriptor(found.get()) : std::nullopt;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,218 @@
+// storage/traits/traits: the table of file systems, and what mount options change.
+#include "storage/traits/traits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+
+#include "base/parse.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int64_t KiB = 1 << 10;
+constexpr int64_t MiB = 1 << 20;
+
+// Pages of a host have 4 to 64 KiB; what a host writes back is whole pages where it has them.
+constexpr int64_t page_of_any_host = 64 * KiB;
+constexpr int64_t least_unit = 4 * KiB;
+constexpr int64_t most_block = 64 * MiB;  // larger preferred blocks are not believed
+
+struct Row {
+  FileSystem kind;
+  const char* name;
+  int64_t magic;      // f_type; 0: known by the type of its mount only
+  const char* types;  // of mounts, with commas
+  Coherence coherence;
+  LockScope locks;
+  int64_t unit;  // 0: st_blksize
+  int64_t writers;
+  bool fallocate;
+  bool mmap;
+};
+
+// writers: a local file system lets one write(2) into a file at a time. Units of stores for objects are their
+// chunks: MooseFS lets one host write to a chunk at a time, CephFS stores objects.
+std::span<const Row> all_rows() {
+  using enum Coherence;
+  using enum LockScope;
+  constexpr int64_t block = 0;  // st_blksize
+  // clang-format off
+  static constexpr Row rows[] = {
+      {FileSystem::unknown, "unknown", 0, "", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::memory, "memory", 0, "", local, global, least_unit, 0, false, false},
+      {FileSystem::ext4, "ext4", 0xEF53, "ext4,ext3,ext2", local, global, block, 1, true, true},
+      {FileSystem::xfs, "xfs", 0x58465342, "xfs", local, global, block, 1, true, true},
+      {FileSystem::btrfs, "btrfs", 0x9123683E, "btrfs", local, global, block, 1, true, true},
+      {FileSystem::f2fs, "f2fs", 0xF2F52010, "f2fs", local, global, block, 0, true, true},
+      {FileSystem::zfs, "zfs", 0x2FC12FC1, "zfs", local, global, block, 0, false, true},
+      {FileSystem::bcachefs, "bcachefs", 0xCA451A4E, "bcachefs", local, global, block, 0, true, true},
+      {FileSystem::tmpfs, "tmpfs", 0x01021994, "tmpfs", local, global, least_unit, 1, true, true},
+      {FileSystem::ramfs, "ramfs", 0x858458F6, "ramfs,rootfs", local, global, least_unit, 0, false, true},
+      {FileSystem::overlayfs, "overlay", 0x794C7630, "overlay", local, global, block, 0, true, true},
+      {FileSystem::fuseblk, "fuseblk", 0, "fuseblk", local, global, block, 0, false, true},
+      {FileSystem::lustre, "lustre", 0x0BD00BD0, "lustre", coherent, none, MiB, 0, false, true},
+      {FileSystem::gpfs, "gpfs", 0x47504653, "gpfs", coherent, global, block, 0, false, true},
+      {FileSystem::ceph, "ceph", 0x00C36400, "ceph,fuse.ceph,fuse.ceph-fuse", coherent, global, 4 * MiB, 0, false, false},
+      {FileSystem::beegfs, "beegfs", 0x19830326, "beegfs", close_to_open, host, 512 * KiB, 0, false, false},
+      {FileSystem::gfs2, "gfs2", 0x01161970, "gfs2", coherent, global, block, 0, true, true},
+      {FileSystem::ocfs2, "ocfs2", 0x7461636F, "ocfs2", coherent, host, block, 0, true, true},
+      {FileSystem::nfs, "nfs", 0x6969, "nfs,nfs4", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::smb, "cifs", 0xFF534D42, "cifs,smb3,smbfs", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::p9, "9p", 0x01021997, "9p", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::virtiofs, "virtiofs", 0, "virtiofs", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::orangefs, "orangefs", 0x20030528, "orangefs,pvfs2", close_to_open, none, page_of_any_host, 0, false, false},
+      {FileSystem::glusterfs, "glusterfs", 0, "fuse.glusterfs", close_to_open, global, 128 * KiB, 0, false, false},
+      {FileSystem::moosefs, "moosefs", 0, "fuse.mfs,fuse.moosefs,moosefs,fuse.lizardfs,fuse.saunafs", close_to_open, global, 64 * MiB, 0,
+       false, false},
+      {FileSystem::juicefs, "juicefs", 0, "fuse.juicefs", close_to_open, global, 4 * MiB, 0, false, false},
+      {FileSystem::sshfs, "sshfs", 0, "fuse.sshfs", close_to_open, host, page_of_any_host, 0, false, false},
+      {FileSystem::daos, "daos", 0, "fuse.daos,fuse.dfuse", close_to_open, host, MiB, 0, false, false},
+      {FileSystem::fuse, "fuse", 0x65735546, "fuse", close_to_open, host, page_of_any_host, 0, false, false},
+  };
+  // clang-format on
+  static_assert(std::size(rows) == static_cast<size_t>(FileSystem::fuse) + 1);
+  return rows;
+}
+
+constexpr int64_t smb2_magic = 0xFE534D42;
+constexpr int64_t smb1_magic = 0x517B;
+
+const Row& row_of(FileSystem kind) { return *std::ranges::find(all_rows(), kind, &Row::kind); }
+
+bool has_type(const Row& row, std::string_view type) {
+  for (std::string_view rest = row.types; !rest.empty();)
+    if (take_word(rest) == type) return true;
+  return false;
+}
+
+// MooseFS and its kin say who they are in the name of what is mounted: "mfs#master:9421".
+bool is_moosefs(const Mount& mount) {
+  return std::ranges::any_of(std::array{"mfs#", "sfs#", "mfsmount#", "MooseFS", "moosefs"},
+                             [&](const char* begin) { return mount.source.starts_with(begin); });
+}
+
+// Without its mount, what a client's locks do is not known.
+LockScope nfs_locks(const std::optional<Mount>& mount) {
+  if (!mount || mount->has("nolock")) return LockScope::host;
+  const auto kept_here = mount->option("local_lock");
+  return kept_here && (*kept_here == "none" || *kept_here == "flock") ? LockScope::global : LockScope::host;
+}
+
+// A client that was mounted without either refuses locks.
+LockScope lustre_locks(const std::optional<Mount>& mount) {
+  if (!mount || mount->has("localflock")) return LockScope::host;
+  return mount->has("flock") && !mount->has("noflock") ? LockScope::global : LockScope::none;
+}
+
+LockScope locks_of(const Row& row, const std::optional<Mount>& mount) {
+  switch (row.kind) {
+    case FileSystem::nfs:
+      return nfs_locks(mount);
+    case FileSystem::lustre:
+      return lustre_locks(mount);
+    case FileSystem::gfs2:
+      return mount && mount->has("localflocks") ? LockScope::host : row.locks;
+    case FileSystem::orangefs:
+      return mount && mount->has("local_lock") ? LockScope::host : row.locks;
+    case FileSystem::moosefs:
+      return mount && mount->has("mfsnoposixlocks") ? LockScope::host : row.locks;
+    default:
+      return row.locks;
+  }
+}
+
+int64_t believed(int64_t preferred) {
+  return preferred > 0 && preferred <= most_block ? preferred : least_unit;
+}
+
+}  // namespace
+
+const char* name_of(FileSystem kind) { return row_of(kind).name; }
+
+FileSystem kind_of_magic(int64_t magic) {
+  const int64_t number = magic & 0xFFFFFFFF;  // 32-bit systems have it signed
+  if (number == smb1_magic || number == smb2_magic) return FileSystem::smb;
+  const auto rows = all_rows();
+  const auto found =
+      std::ranges::find_if(rows, [&](const Row& row) { return row.magic != 0 && row.magic == number; });
+  return found != rows.end() ? found->kind : FileSystem::unknown;
+}
+
+FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount) {
+  const FileSystem kind = kind_of_magic(magic);
+  if (!mount || (kind != FileSystem::fuse && kind != FileSystem::unknown)) return kind;
+  if (is_moosefs(*mount)) return FileSystem::moosefs;
+  const auto rows = all_rows();
+  const auto found = std::ranges::find_if(rows, [&](const Row& row) { return has_type(row, mount->type); });
+  return found != rows.end() ? found->kind : kind;
+}
+
+FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t preferred) {
+  const Row& row = row_of(kind);
+  FileSystemTraits traits{.kind = kind, .coherence = row.coherence, .locks = locks_of(row, mount)};
+  traits.unit = row.unit == 0 ? believed(preferred) : row.unit;
+  if (kind == FileSystem::beegfs) traits.unit = std::max(traits.unit, believed(preferred));
+  traits.writers = row.writers;
+  traits.fallocate = row.fallocate || (kind == FileSystem::nfs && mount && mount->option("vers") == "4.2");
+  traits.mmap = row.mmap;
+  if (kind == FileSystem::lustre || kind == FileSystem::ceph) traits.stripe_size = traits.unit;
+  if (kind == FileSystem::gpfs || kind == FileSystem::beegfs) {
+    traits.stripes = 0;
+    traits.stripe_size = traits.unit;
+  }
+  return traits;
+}
+
+int64_t writers_at_once(FileSystem kind) { return row_of(kind).writers; }
+
+bool opens_anew(FileSystem kind) {
+  switch (kind) {
+    case FileSystem::unknown:
+    case FileSystem::fuse:
+    case FileSystem::glusterfs:
+    case FileSystem::moosefs:
+    case FileSystem::juicefs:
+    case FileSystem::sshfs:
+    case FileSystem::daos:
+    case FileSystem::p9:
+    case FileSystem::virtiofs:
+    case FileSystem::orangefs:
+      return false;
+    default:
+      return true;
+  }
+}
+
+FileSystemTraits::Encoded FileSystemTraits::encode() const {
+  return {static_cast<int64_t>(kind),
+          static_cast<int64_t>(coherence),
+          static_cast<int64_t>(locks),
+          unit,
+          stripes,
+          stripe_size,
+          writers,
+          fallocate,
+          mmap};
+}
+
+FileSystemTraits FileSystemTraits::decode(const Encoded& n) {
+  const auto in_range = [](int64_t number, auto last) {
+    return number >= 0 && number <= static_cast<int64_t>(last);
+  };
+  FileSystemTraits traits;
+  if (in_range(n[0], FileSystem::fuse)) traits.kind = static_cast<FileSystem>(n[0]);
+  if (in_range(n[1], Coherence::close_to_open)) traits.coherence = static_cast<Coherence>(n[1]);
+  if (in_range(n[2], LockScope::global)) traits.locks = static_cast<LockScope>(n[2]);
+  if (n[3] > 0) traits.unit = n[3];
+  traits.stripes = std::max<int64_t>(n[4], 0);
+  traits.stripe_size = std::max<int64_t>(n[5], 0);
+  traits.writers = std::max<int64_t>(n[6], 0);
+  traits.fallocate = n[7] == 1;
+  traits.mmap = n[8] == 1;
+  return traits;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,183 @@
+// storage/traits/traits: what the system tells of the file system of a file.
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/setting.hpp"
+#include "storage/system/posix_descriptor.hpp"
+#include "storage/system/posix_transfer.hpp"
+#include "storage/traits/traits.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr int most_overlays = 3;  // one upon the other
+
+// Reading the mounts takes 0.1 ms, and several where thousands of containers are mounted: once for the files
+// of a burst. Numbers of devices are used again, so it is not kept for long.
+constexpr std::chrono::seconds kept_for{5};
+
+// Whether the type of file system alone says all.
+bool needs_mount(FileSystem kind) {
+  switch (kind) {
+    case FileSystem::ext4:
+    case FileSystem::xfs:
+    case FileSystem::btrfs:
+    case FileSystem::f2fs:
+    case FileSystem::zfs:
+    case FileSystem::bcachefs:
+    case FileSystem::tmpfs:
+    case FileSystem::ramfs:
+    case FileSystem::gpfs:
+    case FileSystem::ceph:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::optional<Mount> kept_mount_of(int fd, dev_t device, int64_t magic) {
+  using Clock = std::chrono::steady_clock;
+  struct Kept {
+    Clock::time_point read;
+    std::optional<Mount> mount;
+  };
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::pair<dev_t, int64_t>, Kept>;  // needed until the process ends
+  const auto now = Clock::now();
+  const std::pair key{device, magic};
+  {
+    const std::scoped_lock lock(mutex);
+    const auto found = all->find(key);
+    if (found != all->end() && now - found->second.read < kept_for) return found->second.mount;
+  }
+  auto mount = mount_of_descriptor(fd);
+  const std::scoped_lock lock(mutex);
+  std::erase_if(*all, [&](const auto& kept) { return now - kept.second.read >= kept_for; });
+  (*all)[key] = {now, mount};
+  return mount;
+}
+
+std::string attribute_of(int fd, const char* name) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);  // O_PATH descriptors have no attributes
+  const ssize_t size = ::getxattr(path.c_str(), name, nullptr, 0);
+  std::string value(static_cast<size_t>(std::max<ssize_t>(size, 0)), '\0');
+  const ssize_t got = value.empty() ? 0 : ::getxattr(path.c_str(), name, value.data(), value.size());
+  value.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return value;
+}
+
+std::string config_in(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What the running client says, if there is one of them; else what it was started with. Options of the mount
+// count more.
+std::string beegfs_config(const Mount& mount) {
+  std::string text;
+  glob_t found{};
+  if (::glob("/proc/fs/beegfs/*/config", 0, nullptr, &found) == 0 && found.gl_pathc == 1)
+    text = config_in(found.gl_pathv[0]);
+  ::globfree(&found);
+  if (text.empty()) text = config_in(mount.option("cfgFile").value_or("/etc/beegfs/beegfs-client.conf"));
+  for (const char* key : {"tuneFileCacheType", "tuneUseGlobalFileLocks"})
+    if (const auto value = mount.option(key)) text += "\n" + std::string(key) + "=" + *value;
+  return text;
+}
+
+void apply_layout(FileSystemTraits& traits, int fd, const std::optional<Mount>& mount) {
+  if (traits.kind == FileSystem::lustre) {
+    const std::string layout = attribute_of(fd, "lustre.lov");
+    apply_lustre_layout(traits, std::as_bytes(std::span(layout)));
+  } else if (traits.kind == FileSystem::ceph) {
+    if (!apply_ceph_layout(traits, attribute_of(fd, "ceph.file.layout")))
+      apply_ceph_layout(traits, attribute_of(fd, "ceph.dir.layout"));
+  } else if (traits.kind == FileSystem::beegfs && mount) {
+    apply_beegfs_config(traits, beegfs_config(*mount));
+  }
+}
+
+// The files of an overlay that can be written are those of its upper directory. Containers do not see it;
+// then it is on a local file system, because those of clusters cannot be one.
+void apply_upper(FileSystemTraits& traits, const std::optional<Mount>& mount, int depth);
+
+FileSystemTraits found_traits(int fd, int depth) {
+  struct statfs system {};
+  struct stat file {};
+  const bool known = uninterrupted([&] { return ::fstatfs(fd, &system); }) == 0 && ::fstat(fd, &file) == 0;
+  if (!known) return {};
+  const auto magic = static_cast<int64_t>(system.f_type);
+  const auto mount = needs_mount(kind_of_magic(magic)) ? kept_mount_of(fd, file.st_dev, magic) : std::nullopt;
+  FileSystemTraits traits = traits_of_kind(kind_of(magic, mount), mount, file.st_blksize);
+  apply_layout(traits, fd, mount);
+  if (traits.kind == FileSystem::overlayfs) apply_upper(traits, mount, depth);
+  return traits;
+}
+
+void apply_upper(FileSystemTraits& traits, const std::optional<Mount>& mount, int depth) {
+  const auto upper = mount ? mount->option("upperdir") : std::nullopt;
+  if (!upper || depth >= most_overlays) return;
+  const Descriptor directory(::open(upper->c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return;
+  const FileSystemTraits below = found_traits(directory.get(), depth + 1);
+  if (below.kind == FileSystem::unknown) return;
+  traits = below;
+  traits.kind = FileSystem::overlayfs;
+  traits.writers = 0;  // turns were not measured there
+}
+
+// The directory of a file that is not there yet, or of the link in its place.
+std::string directory_of(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = end == std::string::npos ? end : path.rfind('/', end);
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+FileSystem kind_of_descriptor(int fd) {
+  struct statfs found;
+  if (uninterrupted([&] { return ::fstatfs(fd, &found); }) != 0) return FileSystem::unknown;
+  return kind_of_magic(static_cast<int64_t>(found.f_type));
+}
+
+FileSystemTraits traits_of_descriptor(int fd) {
+  FileSystemTraits traits = found_traits(fd, 0);
+  if (const char* const words = setting("SHEAF_FS")) {
+    std::string unknown;
+    apply_words(traits, words, &unknown);
+    if (!unknown.empty()) tell_not_understood("SHEAF_FS", unknown, known_traits_words());
+  }
+  return traits;
+}
+
+FileSystemTraits traits_of_path(const std::string& path, int base) {
+  const auto open = [&](const std::string& name) {
+    return uninterrupted([&] { return ::openat(base, name.c_str(), O_PATH | O_CLOEXEC); });
+  };
+  int fd = open(path);
+  if (fd < 0 && errno == ENOENT && !path.empty()) fd = open(directory_of(path));
+  if (fd < 0) throw os_error("cannot find the file system of", path, errno);
+  const Descriptor found(fd);
+  return traits_of_descriptor(found.get());
+}
+
+FileSystemTraits traits_of(const std::string& path) { return traits_of_path(path, AT_FDCWD); }
+
+}  // namespace sheaf

@@ -1,0 +1,207 @@
+// storage/traits/traits: traits as people read and write them, and as file systems write them down.
+#include <algorithm>
+#include <cstring>
+
+#include "base/parse.hpp"
+#include "storage/traits/traits.hpp"
+
+namespace sheaf {
+
+namespace {
+
+std::string sized(int64_t bytes) {
+  constexpr const char* units[] = {"", " KiB", " MiB", " GiB"};
+  size_t unit = 0;
+  for (; bytes > 0 && bytes % 1024 == 0 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  return std::to_string(bytes) + (unit == 0 ? " bytes" : units[unit]);
+}
+
+template <class Named>
+bool set_named(Named& target, std::string_view name, std::initializer_list<Named> all) {
+  const auto found = std::ranges::find_if(all, [&](Named one) { return name == name_of(one); });
+  if (found == all.end()) return false;
+  target = *found;
+  return true;
+}
+
+bool set_truth(bool& target, std::string_view value) {
+  if (value != "yes" && value != "no") return false;
+  target = value == "yes";
+  return true;
+}
+
+bool set_number(int64_t& target, std::optional<int64_t> number, int64_t smallest) {
+  if (!number || *number < smallest) return false;
+  target = *number;
+  return true;
+}
+
+bool apply_word(FileSystemTraits& traits, std::string_view word) {
+  const size_t equals = word.find('=');
+  const auto key = trimmed(word.substr(0, equals));
+  if (equals == std::string_view::npos)
+    return set_named(traits.coherence, key,
+                     {Coherence::local, Coherence::coherent, Coherence::close_to_open});
+  const auto value = trimmed(word.substr(equals + 1));
+  if (key == "locks")
+    return set_named(traits.locks, value, {LockScope::none, LockScope::host, LockScope::global});
+  if (key == "unit") return set_number(traits.unit, parse_bytes(value), 1);
+  if (key == "stripes") return set_number(traits.stripes, parse_number(value), 0);
+  if (key == "stripe") return set_number(traits.stripe_size, parse_bytes(value), 0);
+  if (key == "writers") return set_number(traits.writers, parse_number(value), 0);
+  if (key == "fallocate") return set_truth(traits.fallocate, value);
+  return key == "mmap" && set_truth(traits.mmap, value);
+}
+
+// Little- and big-endian clients alike have these numbers in their own byte order.
+template <class Number>
+Number number_at(std::span<const std::byte> bytes, size_t at) {
+  Number number = 0;
+  if (at + sizeof number <= bytes.size()) std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+// struct lov_mds_md (lustre_user.h): magic, pattern, 16 bytes that identify the object, size and number of
+// stripes, ...
+constexpr uint32_t lustre_plain_1 = 0x0BD10BD0;
+constexpr uint32_t lustre_plain_3 = 0x0BD30BD0;
+constexpr size_t lustre_stripe_size_at = 24;
+constexpr size_t lustre_stripe_count_at = 28;
+constexpr size_t lustre_plain_bytes = 32;
+constexpr uint16_t lustre_all_servers = 0xFFFF;
+
+// struct lov_comp_md_v1: magic, size, generation, flags, number of entries; entries of 48 bytes from byte 32
+// on, each with the place of its struct lov_mds_md.
+constexpr uint32_t lustre_composite = 0x0BD60BD0;
+constexpr size_t lustre_entry_count_at = 14;
+constexpr size_t lustre_entries_at = 32;
+constexpr size_t lustre_entry_bytes = 48;
+constexpr size_t lustre_offset_in_entry = 24;
+
+bool apply_plain_layout(FileSystemTraits& traits, std::span<const std::byte> layout) {
+  const auto magic = number_at<uint32_t>(layout, 0);
+  const int64_t size = number_at<uint32_t>(layout, lustre_stripe_size_at);
+  if (layout.size() < lustre_plain_bytes || (magic != lustre_plain_1 && magic != lustre_plain_3) || size == 0)
+    return false;
+  const auto count = number_at<uint16_t>(layout, lustre_stripe_count_at);
+  traits.unit = traits.stripe_size = size;
+  traits.stripes = count == lustre_all_servers ? 0 : std::max<int64_t>(count, 1);
+  return true;
+}
+
+std::optional<int64_t> word_of_layout(std::string_view layout, std::string_view key) {
+  for (size_t at = 0; at < layout.size();) {
+    const size_t end = std::min(layout.find(' ', at), layout.size());
+    const auto word = layout.substr(at, end - at);
+    if (word.starts_with(key) && word.size() > key.size() && word[key.size()] == '=')
+      return parse_number(word.substr(key.size() + 1));
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+// What `KEY = VALUE` in a line says; the last line counts.
+std::string_view value_in(std::string_view config, std::string_view key) {
+  std::string_view found;
+  for (size_t at = 0; at < config.size();) {
+    const size_t end = std::min(config.find('\n', at), config.size());
+    const auto line = config.substr(at, end - at);
+    const size_t equals = line.find('=');
+    if (equals != std::string_view::npos && trimmed(line.substr(0, equals)) == key)
+      found = trimmed(line.substr(equals + 1));
+    at = end + 1;
+  }
+  return found;
+}
+
+}  // namespace
+
+const char* name_of(Coherence coherence) {
+  switch (coherence) {
+    case Coherence::local:
+      return "local";
+    case Coherence::coherent:
+      return "coherent";
+    case Coherence::close_to_open:
+      return "close-to-open";
+  }
+  return "unknown";
+}
+
+const char* name_of(LockScope locks) {
+  switch (locks) {
+    case LockScope::none:
+      return "none";
+    case LockScope::host:
+      return "host";
+    case LockScope::global:
+      return "global";
+  }
+  return "unknown";
+}
+
+std::string to_string(const FileSystemTraits& traits) {
+  std::string text = std::string(name_of(traits.kind)) + ": " + name_of(traits.coherence) + ", locks " +
+                     name_of(traits.locks) + ", unit " + sized(traits.unit);
+  if (traits.stripe_size > 0)
+    text += ", " +
+            (traits.stripes > 0 ? std::to_string(traits.stripes) : std::string("an unknown number of")) +
+            (traits.stripes == 1 ? " stripe of " : " stripes of ") + sized(traits.stripe_size);
+  if (traits.writers > 0) text += ", writers " + std::to_string(traits.writers);
+  return text + ", fallocate " + (traits.fallocate ? "yes" : "no") + ", mmap " + (traits.mmap ? "yes" : "no");
+}
+
+void apply_words(FileSystemTraits& traits, std::string_view words, std::string* unknown) {
+  for (std::string_view rest = words; !rest.empty();) {
+    const auto word = take_word(rest);
+    if (!word.empty() && !apply_word(traits, word) && unknown && unknown->empty()) *unknown = word;
+  }
+}
+
+std::string_view known_traits_words() {
+  return "local, coherent, close-to-open, locks=none|host|global, unit=SIZE, stripes=N, stripe=SIZE, "
+         "writers=N, fallocate=yes|no, "
+         "mmap=yes|no, with commas between them";
+}
+
+// Only without any cache do the clients of BeeGFS agree at once.
+void apply_beegfs_config(FileSystemTraits& traits, std::string_view config) {
+  const auto cache = value_in(config, "tuneFileCacheType");
+  if (cache == "none") traits.coherence = Coherence::coherent;
+  if (cache == "native") traits.mmap = true;
+  const auto locks = value_in(config, "tuneUseGlobalFileLocks");
+  if (locks == "true" || locks == "1") traits.locks = LockScope::global;
+}
+
+// A file of several components has the unit of the largest, and as many stripes as any has.
+bool apply_lustre_layout(FileSystemTraits& traits, std::span<const std::byte> attribute) {
+  if (number_at<uint32_t>(attribute, 0) != lustre_composite) return apply_plain_layout(traits, attribute);
+  const size_t entries = number_at<uint16_t>(attribute, lustre_entry_count_at);
+  bool any = false;
+  int64_t stripes = 1;
+  for (size_t i = 0; i < entries; ++i) {
+    const size_t entry = lustre_entries_at + i * lustre_entry_bytes;
+    const size_t at = number_at<uint32_t>(attribute, entry + lustre_offset_in_entry);
+    FileSystemTraits one;
+    if (at < lustre_entries_at || at >= attribute.size() || !apply_plain_layout(one, attribute.subspan(at)))
+      continue;
+    traits.unit = traits.stripe_size = any ? std::max(traits.unit, one.unit) : one.unit;
+    stripes = stripes == 0 || one.stripes == 0 ? 0 : std::max(stripes, one.stripes);
+    any = true;
+  }
+  if (any) traits.stripes = stripes;
+  return any;
+}
+
+bool apply_ceph_layout(FileSystemTraits& traits, std::string_view attribute) {
+  const auto size = word_of_layout(attribute, "stripe_unit");
+  const auto count = word_of_layout(attribute, "stripe_count");
+  const auto object = word_of_layout(attribute, "object_size");
+  if (!size || !count || !object || *size <= 0 || *count <= 0 || *object <= 0) return false;
+  traits.unit = *count == 1 ? *object : *size;
+  traits.stripe_size = *size;
+  traits.stripes = *count;
+  return true;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,252 @@
+#include "stream/compressed_writer.hpp"
+
+#include <algorithm>
+
+namespace sheaf {
+
+using codec::Compression;
+using format::FrameTable;
+using format::PlainPlace;
+
+namespace {
+
+constexpr int64_t plain_buffer = 64 << 10;  // small records meet here before they go into a frame
+constexpr int64_t most_parked = 64 << 20;   // bytes that no frame holds, of all parked tasks
+constexpr size_t few_frames = 2;            // are found as fast without an index
+
+}  // namespace
+
+// The file that the plain stream writes to: its chunks lie where those of the task do, but nothing gets
+// there.
+//
+// A write that comes back to an earlier place takes back what lies behind: the program was told that it had
+// failed. Frames that are stored already stay; the next one replaces them for readers.
+class CompressedWriter::Sink final : public File {
+ public:
+  // `plain`: the stream that writes here.
+  Sink(WriteStream& stored, const WriteStream& plain, const Compression& how)
+      : stored_(stored), plain_(plain), frame_(how.frame), queue_(how) {}
+
+  void load(const layout::ChunkGeometry& chunks, Task task) {
+    chunks_ = chunks;
+    frames_ = std::move(task.frames);
+    indexed_ = task.indexed;
+    at_ = task.pending_at;
+    pending_ = std::move(task.pending);
+    submitted_ = frames_.end();
+    stored_bytes_ = stored_.bytes_written();
+    frames_submitted_ = frames_stored_ = complete_ = recorded_ = 0;
+  }
+
+  // Without the blocks. All that was stored is in the file then, so that parking the stored stream cannot
+  // fail.
+  Task park() {
+    go_to(end_of_plain());
+    if (at_ < submitted_) submit_pending();  // takes back what a write that has failed left in frames
+    store_all();
+    stored_.flush();
+    Task task;
+    task.frames = std::move(frames_);
+    task.indexed = indexed_;
+    task.pending_at = at_;
+    task.pending = std::move(pending_);
+    pending_ = {};
+    return task;
+  }
+
+  int64_t pending() const { return std::ssize(pending_); }
+  void give_up(const Error& why) { given_up_ = why; }
+
+  // Everything in front of `end`, and nothing behind it, is in the stored stream.
+  void end_frame(const PlainPlace& end) {
+    if (given_up_) throw *given_up_;
+    go_to(end);
+    if (!pending_.empty() || submitted_ != end) submit_pending();
+    store_all();
+  }
+
+  void write_index() {
+    if (indexed_ || frames_.frames().size() <= few_frames) return;
+    if (const auto index = frames_.encode_index(stored_bytes_)) {
+      stored_.write_filling(*index, {});
+      stored_bytes_ += std::ssize(*index);
+      indexed_ = true;
+    }
+  }
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    if (given_up_) throw *given_up_;
+    const int64_t in_chunks = offset - chunks_.start;
+    const int64_t block = in_chunks / chunks_.skip;
+    if (block > INT32_MAX) throw file_error(Code::out_of_range, path(), "a task of more than 2^31 blocks");
+    go_to({static_cast<int32_t>(block), in_chunks % chunks_.skip});
+    while (!data.empty()) {
+      if (pending_.empty() && data.size() >= frame_) {
+        submit(data.first(frame_));
+        data = data.subspan(frame_);
+        continue;
+      }
+      const auto piece = data.first(std::min(data.size(), frame_ - std::min(frame_, pending_.size())));
+      pending_.insert(pending_.end(), piece.begin(), piece.end());
+      data = data.subspan(piece.size());
+      if (pending_.size() >= frame_) submit_pending();
+    }
+    if (!queue_.has_threads()) store_all();
+  }
+
+  // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that
+  // has failed left behind the end of the chunk is no part of it.
+  void announce(int64_t) override {
+    if (given_up_) throw *given_up_;
+    go_to(end_of_plain());
+    if (!stored_.keeps_journal()) return;
+    if (!pending_.empty() || submitted_ != at_) submit_pending();
+    complete_ = frames_submitted_;
+    store_ready();
+    if (!queue_.has_threads()) store_all();
+    record_complete();
+  }
+
+  size_t read_at(std::span<std::byte>, int64_t) override { cannot("be read while it is written"); }
+  FileStatus status() override { return stored_.file().status(); }
+  void resize(int64_t) override { cannot("be cut"); }
+  void sync() override { stored_.sync(); }
+  int64_t next_data(int64_t offset) override { return offset; }
+  const std::string& path() const override { return stored_.file().path(); }
+  void close() override {}
+
+ private:
+  [[noreturn]] void cannot(const char* what) const {
+    throw file_error(Code::unsupported, path(), std::string("is compressed and cannot ") + what);
+  }
+
+  PlainPlace end_of_plain() const { return {static_cast<int32_t>(plain_.chunk()), plain_.position()}; }
+  PlainPlace next() const { return {at_.block, at_.offset + pending()}; }
+
+  void go_to(const PlainPlace& place) {
+    if (place == next()) return;
+    if (place < next()) {
+      pending_.resize(place >= at_ ? static_cast<size_t>(place.offset - at_.offset) : 0);
+      if (place < at_) at_ = place;
+      return;
+    }
+    if (!pending_.empty() || submitted_ != at_) submit_pending();
+    while (submitted_.block + 1 < place.block) {  // every block has a frame
+      at_ = {submitted_.block + 1, 0};
+      submit({});
+    }
+    at_ = place;
+  }
+
+  void submit_pending() {
+    submit(pending_);
+    pending_.clear();
+  }
+
+  // Queues a frame of `plain`, which lies at at_ and on. After a failure nothing has changed.
+  void submit(std::span<const std::byte> plain) {
+    store_ready();
+    if (queue_.full()) store_front(true);
+    queue_.push(at_, plain);
+    ++frames_submitted_;
+    at_.offset += std::ssize(plain);
+    submitted_ = at_;
+    indexed_ = false;
+  }
+
+  void store_ready() {
+    while (!queue_.empty() && store_front(false)) {
+    }
+  }
+  void store_all() {
+    while (!queue_.empty()) store_front(true);
+  }
+
+  bool store_front(bool wait) {
+    const auto frame = queue_.front(wait);
+    if (!frame) return false;
+    stored_.write_filling(*frame, {});
+    const auto head = format::decode_frame(frame->first<format::frame_head_size>());
+    frames_.add(*head, stored_bytes_);
+    stored_bytes_ += std::ssize(*frame);
+    queue_.pop();
+    ++frames_stored_;
+    record_complete();
+    return true;
+  }
+
+  void record_complete() {
+    if (recorded_ == complete_ || frames_stored_ < complete_) return;
+    stored_.record_progress();
+    recorded_ = complete_;
+  }
+
+  WriteStream& stored_;
+  const WriteStream& plain_;
+  const size_t frame_;
+  codec::FrameQueue queue_;
+  layout::ChunkGeometry chunks_;
+  FrameTable frames_;
+  bool indexed_ = false;
+  PlainPlace at_;  // of the first pending byte
+  std::vector<std::byte> pending_;
+  PlainPlace submitted_;      // behind the last frame in the queue or the table
+  int64_t stored_bytes_ = 0;  // of the task
+  // Frames since load(): queued, stored, and of these the ones that end the latest complete chunk, and what
+  // is recorded.
+  int64_t frames_submitted_ = 0;
+  int64_t frames_stored_ = 0;
+  int64_t complete_ = 0;
+  int64_t recorded_ = 0;
+  std::optional<Error> given_up_;
+};
+
+CompressedWriter::CompressedWriter(WriteStream& stored, const Compression& how, std::string_view path)
+    : how_(how) {
+  codec::require(how.codec, path);
+  sink_ = std::make_shared<Sink>(stored, plain_, how);
+  plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
+}
+
+CompressedWriter::~CompressedWriter() = default;
+
+void CompressedWriter::load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks) {
+  parked_bytes_ -= std::ssize(task.pending);
+  TaskBlocks blocks = std::move(task.blocks);
+  sink_->load(chunks, std::move(task));
+  plain_.load(chunks, std::move(blocks), local_rank);
+}
+
+CompressedWriter::Task CompressedWriter::park() {
+  plain_.flush();
+  if (parked_bytes_ + sink_->pending() > most_parked) flush();
+  Task task = sink_->park();
+  task.blocks = plain_.park();
+  parked_bytes_ += std::ssize(task.pending);
+  return task;
+}
+
+void CompressedWriter::give_up(const Error& why) { sink_->give_up(why); }
+
+void CompressedWriter::flush() {
+  plain_.flush();
+  sink_->end_frame({static_cast<int32_t>(plain_.chunk()), plain_.position()});
+}
+
+void CompressedWriter::finish() {
+  plain_.require_nothing_lost();
+  flush();
+  sink_->write_index();
+}
+
+CompressedWriter::Task appended_task(FrameTable frames, bool indexed) {
+  CompressedWriter::Task task;
+  const std::vector<int64_t> sizes = frames.block_sizes();
+  task.blocks.continue_behind(sizes);
+  task.pending_at = frames.end();
+  task.frames = std::move(frames);
+  task.indexed = indexed;
+  return task;
+}
+
+}  // namespace sheaf

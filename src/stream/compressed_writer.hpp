@@ -1,0 +1,84 @@
+// stream/compressed_writer: a task's stream of plain bytes that is stored as frames (docs/format.md,
+// section 14.4).
+//
+// Two WriteStreams, one above the other: the program writes to the upper one, which decides about chunks as
+// if nothing were compressed; what leaves it is cut into frames, and these are appended to the lower one, the
+// stream of the physical file. So a program sees the same blocks and positions with and without compression.
+// Local; one thread at a time. Sizes in bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "codec/frame_queue.hpp"
+#include "comm/agree.hpp"
+#include "format/frame.hpp"
+#include "stream/write_stream.hpp"
+
+namespace sheaf {
+
+class CompressedWriter {
+ public:
+  // One task, while another one is current.
+  struct Task {
+    TaskBlocks blocks;          // plain
+    format::FrameTable frames;  // stored
+    bool indexed = false;       // an index of all of them is stored behind them
+    format::PlainPlace pending_at;
+    std::vector<std::byte> pending;  // plain bytes that no frame holds yet
+  };
+
+  // `stored` outlives the object. how.threads >= 0. Throws unsupported, naming `path`, if the codec is
+  // missing.
+  CompressedWriter(WriteStream& stored, const codec::Compression& how, std::string_view path);
+  ~CompressedWriter();
+
+  WriteStream& stream() { return plain_; }
+  const codec::Compression& compression() const { return how_; }
+
+  // After stored.load(), with what park() has given for this task and the geometry of its chunks.
+  void load(Task task, int64_t local_rank, const layout::ChunkGeometry& chunks);
+  // Before stored.park(). What no frame holds yet is kept in memory, up to a bound over all parked tasks.
+  // Throws; then the task is still the current one.
+  Task park();
+
+  // The program would write to another task than it thinks: from now on everything that writes throws this.
+  void give_up(const Error& why);
+
+  // Ends the current frame. All that was written is then in the stored stream, which may buffer it.
+  void flush();
+  // flush(), and the index: nothing more will be written to this task.
+  void finish();
+
+ private:
+  class Sink;
+  std::shared_ptr<Sink> sink_;
+  const codec::Compression how_;
+  WriteStream plain_;
+  int64_t parked_bytes_ = 0;
+};
+
+// Ends the frames that parked tasks have begun, and that of the current one, task `current`: select(t) makes
+// another one current, and `parked` holds them all. If it fails, task `current` is the current one again, or
+// the writer has given up.
+template <class Select>
+void flush_frames(CompressedWriter& writer, std::span<const CompressedWriter::Task> parked, size_t current,
+                  Select select) {
+  const auto problem = attempt([&] {
+    for (size_t t = 0; t < parked.size(); ++t) {
+      if (t == current || parked[t].pending.empty()) continue;
+      select(t);
+      writer.flush();
+    }
+  });
+  if (const auto stuck = attempt([&] { select(current); })) writer.give_up(*stuck);
+  if (problem) throw *problem;
+  writer.flush();
+}
+
+// What a stream holds so far, to go on from there.
+CompressedWriter::Task appended_task(format::FrameTable frames, bool indexed);
+
+}  // namespace sheaf

@@ -1,0 +1,83 @@
+// stream/plain_file: the plain bytes of tasks whose stored streams consist of frames (docs/format.md,
+// section 14.4), as a File that readers and tools use like one that is not compressed.
+//
+// Its tasks have chunks and blocks as their writers had: block b of task t lies at geometry(t).offset(b),
+// which is where it would be in a file that is not compressed, unless a tool has made the chunks smaller than
+// the blocks. A read decompresses the frames it touches and no others, and keeps the last one. Frame tables
+// are read once, from the index of the task or from frame to frame: 32 bytes a frame. Any thread, one at a
+// time. Sizes in bytes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/header.hpp"
+#include "stream/stored_frames.hpp"
+
+namespace sheaf {
+
+class PlainFile final : public File {
+ public:
+  // Loads the stored stream of tasks[index].
+  using Load = std::function<void(ReadStream& stream, size_t index)>;
+  // `file` is the physical file, held for as long as this one, `tasks` some of it, in the order of their
+  // local ranks. `load` is called now, for all, and later. Throws as read_frames() does.
+  PlainFile(std::shared_ptr<File> file, std::vector<StoredTask> tasks, Load load);
+
+  layout::ChunkGeometry geometry(size_t index) const;
+  BlockSizes sizes_of(size_t index) const;
+  const format::FrameTable& frames(size_t index) const { return tasks_[index].frames.table; }
+  const StoredFrames& stored(size_t index) const { return tasks_[index].frames; }
+
+  int64_t frames_decoded() const { return decoded_; }
+
+  size_t read_at(std::span<std::byte> data, int64_t offset) override;
+  void write_at(std::span<const std::byte> data, int64_t offset) override;
+  FileStatus status() override;  // of the physical file, but without an end
+  void resize(int64_t size) override;
+  void sync() override {}
+  int64_t next_data(int64_t offset) override { return offset; }
+  int64_t next_hole(int64_t) override { return INT64_MAX; }
+  const std::string& path() const override { return file_->path(); }
+  void close() override { file_->close(); }
+
+ private:
+  struct Task {
+    StoredTask what;
+    StoredFrames frames;
+    std::vector<int64_t> sizes;
+  };
+  [[noreturn]] void read_only() const;
+  void lay_out();
+  size_t read_block(std::span<std::byte> data, int64_t offset);
+  void choose(size_t index);
+  void copy_from_frame(size_t index, size_t number, size_t begin, std::span<std::byte> out);
+
+  std::shared_ptr<File> file_;
+  std::vector<Task> tasks_;
+  std::vector<int64_t> starts_;  // of chunk 0 of each task
+  std::vector<int64_t> chunks_;
+  int64_t skip_ = 0;
+  Load load_;
+
+  std::mutex mutex_;  // guards what follows
+  ReadStream stored_;
+  StreamPlaces places_;       // in it
+  size_t chosen_ = SIZE_MAX;  // whose stream that is
+  FrameReader frames_;
+  std::vector<std::byte> plain_;  // of the frame below
+  size_t plain_task_ = SIZE_MAX;
+  size_t plain_frame_ = 0;
+  int64_t decoded_ = 0;
+};
+
+// Loads the plain stream of one task, at its begin: through a PlainFile if `header` says that the file is
+// compressed. The table behind `sizes` outlives its use.
+void load_stream(ReadStream& stream, const format::Header& header, std::shared_ptr<File> file,
+                 const StoredTask& task, BlockSizes sizes);
+
+}  // namespace sheaf

@@ -1,0 +1,176 @@
+#include "stream/task_blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/crc32c.hpp"
+#include "format/extension.hpp"
+
+namespace sheaf {
+
+int64_t TaskBlocks::total() const {
+  return past ? std::accumulate(past->finished.begin(), past->finished.end(), high) : high;
+}
+
+TaskBlocks::Past& TaskBlocks::make_past() {
+  if (!past) past = std::make_unique<Past>();
+  return *past;
+}
+
+void TaskBlocks::sum(std::span<const std::byte> bytes, int64_t ahead) {
+  if (piece == 0 || (past && past->shared)) return;
+  for (int64_t at = position + ahead; !bytes.empty();) {
+    const int64_t in_piece = at % piece;
+    const auto part = bytes.first(static_cast<size_t>(std::min(piece - in_piece, std::ssize(bytes))));
+    running = crc32c(in_piece == 0 ? 0 : running, part);
+    at += std::ssize(part);
+    if (at % piece == 0) make_past().sums.push_back(running);
+    bytes = bytes.subspan(part.size());
+  }
+}
+
+void TaskBlocks::share() {
+  if (piece > 0) make_past().shared = true;
+}
+
+void TaskBlocks::finish_block(int64_t chunk_size) {
+  Past& p = make_past();
+  if (piece > 0) {
+    const int64_t used = std::min(high, chunk_size);
+    const int64_t pieces = format::sums_of_block(used, chunk_size, piece);
+    if (p.shared || position != high) {
+      p.unknown.push_back({count() - 1, 0, pieces});
+      p.sums.resize(static_cast<size_t>(p.current_sums + pieces));
+    } else if (used % piece != 0) {
+      p.sums.push_back(running);
+    }
+    p.current_sums = std::ssize(p.sums);
+    p.shared = false;
+  }
+  p.finished.push_back(high);
+  position = high = 0;
+  running = 0;
+}
+
+void TaskBlocks::return_to(int64_t block, int64_t to, int64_t highest, int64_t chunk_size) {
+  const bool left = block + 1 < count();
+  const bool moves = left || to != position;
+  if (past && moves) {
+    Past& p = *past;
+    const auto unknown_from_begin = [&](const Pieces& u) { return u.block == block && u.first == 0; };
+    p.shared = left ? std::ranges::any_of(p.unknown, unknown_from_begin) : p.shared;
+    p.finished.resize(static_cast<size_t>(block));
+    if (piece > 0) forget_behind(block, to, chunk_size);
+  }
+  if (piece > 0 && moves && to % piece != 0)
+    make_past().unknown.push_back({block, to / piece, to / piece + 1});
+  position = to;
+  high = highest;
+}
+
+// Sums of pieces that do not lie in front of `to` in `block`, the current one.
+void TaskBlocks::forget_behind(int64_t block, int64_t to, int64_t chunk_size) {
+  Past& p = *past;
+  const int64_t whole = to / piece;
+  p.current_sums = 0;
+  for (int64_t b = 0; b < block; ++b) p.current_sums += format::sums_of_block(size_of(b), chunk_size, piece);
+  p.sums.resize(static_cast<size_t>(p.current_sums + whole));
+  std::vector<Pieces> kept;
+  for (const Pieces& u : p.unknown) {
+    if (u.block < block) kept.push_back(u);
+    if (u.block == block && u.first < whole) kept.push_back({block, u.first, std::min(u.last, whole)});
+  }
+  p.unknown = std::move(kept);
+}
+
+void TaskBlocks::continue_behind(std::span<const int64_t> sizes, std::vector<uint32_t> sums) {
+  position = high = sizes.back();
+  if (sizes.size() > 1) make_past().finished.assign(sizes.begin(), sizes.end() - 1);
+  if (piece == 0) return;
+  Past& p = make_past();
+  p.current_sums = std::ssize(sums) - position / piece;
+  p.sums = std::move(sums);
+}
+
+std::vector<uint32_t> TaskBlocks::take_sums(File& file, const layout::ChunkGeometry& geometry) {
+  if (piece == 0) return {};
+  const int64_t used = std::min(high, geometry.size);
+  const int64_t pieces = format::sums_of_block(used, geometry.size, piece);
+  if (!past) return pieces > 0 ? std::vector{running} : std::vector<uint32_t>{};
+  Past& p = *past;
+  std::vector<uint32_t> sums = std::move(p.sums);
+  if (p.shared || position != high) {
+    p.unknown.push_back({count() - 1, 0, pieces});
+  } else if (used % piece != 0) {
+    sums.push_back(running);
+  }
+  sums.resize(static_cast<size_t>(p.current_sums + pieces));
+  int64_t block = 0;
+  int64_t begin = 0;  // of the block's sums
+  std::ranges::sort(p.unknown, {}, &Pieces::block);
+  for (const Pieces& u : p.unknown) {
+    for (; block < u.block; ++block) begin += format::sums_of_block(size_of(block), geometry.size, piece);
+    const int64_t size = std::min(size_of(block), geometry.size);
+    const int64_t end = std::min(u.last, format::sums_of_block(size, geometry.size, piece));
+    if (u.first >= end) continue;
+    const auto wanted =
+        std::span(sums).subspan(static_cast<size_t>(begin + u.first), static_cast<size_t>(end - u.first));
+    const int64_t from = u.first * piece;
+    sum_pieces(file, geometry.offset(block) + from, size - from, piece, wanted);
+  }
+  return sums;
+}
+
+std::optional<int64_t> TaskBlocks::find_sums(const Pieces& pieces, int64_t chunk_size) const {
+  if (piece == 0) return std::nullopt;
+  if (!past) return pieces.first;
+  const auto overlaps = [&](const Pieces& u) {
+    return u.block == pieces.block && u.first < pieces.last && pieces.first < u.last;
+  };
+  if (std::ranges::any_of(past->unknown, overlaps)) return std::nullopt;
+  int64_t begin = 0;
+  for (int64_t b = 0; b < pieces.block; ++b) begin += format::sums_of_block(size_of(b), chunk_size, piece);
+  return begin + pieces.first;
+}
+
+void sum_pieces(File& file, int64_t offset, int64_t bytes, uint32_t piece, std::span<uint32_t> sums) {
+  constexpr int64_t most_at_once = 512 << 10;
+  const int64_t at_once = std::max<int64_t>(1, most_at_once / piece) * piece;
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(at_once, bytes)));
+  for (size_t next = 0; next < sums.size();) {
+    auto data = std::span(buffer).first(static_cast<size_t>(std::min(at_once, bytes)));
+    // Behind the end of the file there will be zeros once its block table is written.
+    const size_t found = file.read_at(data, offset);
+    if (found < data.size() && file.status().size > offset + static_cast<int64_t>(found))
+      throw Error(Code::io, "'" + file.path() + "': reading ended at offset " +
+                                std::to_string(offset + static_cast<int64_t>(found)) +
+                                ", where the file does not");
+    std::ranges::fill(data.subspan(found), std::byte{});
+    offset += std::ssize(data);
+    bytes -= std::ssize(data);
+    for (; !data.empty() && next < sums.size(); ++next) {
+      const auto part = data.first(std::min<size_t>(piece, data.size()));
+      sums[next] = crc32c(0, part);
+      data = data.subspan(part.size());
+    }
+  }
+}
+
+std::vector<std::byte> row_of(const TaskBlocks& blocks, std::span<const uint32_t> sums, int64_t most_sums) {
+  const int64_t count = blocks.count();
+  const auto here = sums.first(std::ssize(sums) <= most_sums ? sums.size() : 0);
+  std::vector<std::byte> row(static_cast<size_t>(8 * (2 + count)) + here.size_bytes());
+  store<int64_t>(row.data(), count, native_order);
+  store<int64_t>(row.data() + 8, std::ssize(sums), native_order);
+  for (int64_t b = 0; b < count; ++b)
+    store<int64_t>(row.data() + 8 * (2 + b), blocks.size_of(b), native_order);
+  if (!here.empty()) std::memcpy(row.data() + 8 * (2 + count), here.data(), here.size_bytes());
+  return row;
+}
+
+int64_t RowView::word(int64_t number) const {
+  return load<int64_t>(bytes_.data() + 8 * number, native_order);
+}
+
+}  // namespace sheaf

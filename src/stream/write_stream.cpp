@@ -1,0 +1,352 @@
+#include "stream/write_stream.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sheaf {
+
+namespace {
+constexpr int64_t first_buffer = 32;
+// The page cache takes what comes in large pieces as large pages.
+constexpr int64_t border = 64 << 10;
+constexpr int64_t summed_at_once = 256 << 10;   // half of it or twice as much costs more
+constexpr int64_t recorded_at_once = 16 << 20;  // in complete chunks, where a record costs a sync
+}  // namespace
+
+WriteStream::Attached& WriteStream::attached() {
+  if (!attached_) attached_ = std::make_unique<Attached>();
+  return *attached_;
+}
+
+void WriteStream::load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank) {
+  geometry_ = geometry;
+  blocks_ = std::move(blocks);
+  local_rank_ = static_cast<uint32_t>(local_rank);
+  close_window();
+  move_handle();
+}
+
+// The program is where the stream is, and may write there.
+void WriteStream::move_handle() {
+  if (!handle()) return;
+  blocks_.share();
+  handle()->move_to(file_position());
+}
+
+TaskBlocks WriteStream::park() {
+  flush();
+  buffer_.reset();
+  close_window();
+  return std::exchange(blocks_, TaskBlocks::with_sums(piece()));
+}
+
+const TaskBlocks& WriteStream::blocks() {
+  blocks_.high = std::max(blocks_.high, position());
+  return blocks_;
+}
+
+int64_t WriteStream::bytes_written() const {
+  return blocks_.total() + std::max<int64_t>(0, position() - blocks_.high);
+}
+
+StdioHandle& WriteStream::share(bool with_stream) {
+  if (!handle()) {
+    flush_buffer();
+    attach(std::make_unique<StdioHandle>(*file_, true, with_stream));
+  }
+  return *handle();
+}
+
+std::unique_ptr<StdioHandle> WriteStream::release_handle() {
+  learn_from_handle();
+  return handle() ? std::move(attached_->handle) : nullptr;
+}
+
+void WriteStream::forget_handle() {
+  if (!handle()) return;
+  const std::optional<int64_t> left_at = handle()->forget();
+  attached_->handle.reset();
+  if (left_at) learn_position(*left_at);
+}
+
+void WriteStream::attach(std::unique_ptr<StdioHandle> handle) {
+  blocks_.share();
+  handle->move_to(file_position());
+  attached().handle = std::move(handle);
+  close_window();
+}
+
+void WriteStream::learn_from_handle() {
+  if (handle()) learn_position(handle()->position());
+}
+
+void WriteStream::learn_position(int64_t in_file) {
+  const int64_t position = in_file - geometry_.offset(chunk());
+  if (position < 0)
+    throw Error(Code::out_of_range, "'" + file_->path() + "': the stream was moved to offset " +
+                                        std::to_string(in_file) +
+                                        ", in front of the current chunk of the task");
+  if (position > geometry_.size) return take_in(position - geometry_.size);
+  blocks_.position = position;
+  blocks_.high = std::max(blocks_.high, position);
+}
+
+void WriteStream::too_large(int64_t bytes) const {
+  throw Error(Code::out_of_range, "could not write " + std::to_string(bytes) + " bytes, chunksize=" +
+                                      std::to_string(geometry_.size) + " ('" + file_->path() + "')");
+}
+
+void WriteStream::begin_next_chunk() {
+  flush_buffer();
+  file_->announce(
+      geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
+  if (durable_) require_nothing_lost();
+  if (durable_ && make_journal() && !journal()->deferred()) sync();
+  report(true);
+  if (records_wait() && !journal()->deferred() && journal()->waiting() * geometry_.size >= recorded_at_once)
+    record_waiting();
+  blocks_.finish_block(geometry_.size);
+  close_window();
+  move_handle();
+}
+
+void WriteStream::ensure_free_space(int64_t bytes) {
+  learn_from_handle();
+  if (bytes < 0 || bytes > geometry_.size) too_large(bytes);
+  if (bytes > geometry_.size - position()) begin_next_chunk();
+}
+
+void WriteStream::write(std::span<const std::byte> data) {
+  const Mark before = mark();
+  if (geometry_.size == 0 && !data.empty()) too_large(static_cast<int64_t>(data.size()));
+  try {
+    append(data);
+  } catch (...) {
+    return_to(before);
+    throw;
+  }
+}
+
+void WriteStream::write_filling(std::span<const std::byte> head, std::span<const std::byte> body) {
+  const Mark before = mark();
+  if (geometry_.size == 0) too_large(static_cast<int64_t>(head.size() + body.size()));
+  try {
+    fill(head);
+    fill(body);
+  } catch (...) {
+    return_to(before);
+    throw;
+  }
+}
+
+void WriteStream::append(std::span<const std::byte> data) {
+  const auto bytes = static_cast<int64_t>(data.size());
+  if (bytes > geometry_.size - position() && bytes <= geometry_.size) begin_next_chunk();
+  fill(data);
+}
+
+void WriteStream::fill(std::span<const std::byte> data) {
+  while (!data.empty()) {
+    if (position() >= geometry_.size) begin_next_chunk();
+    const int64_t left = geometry_.size - position();
+    const auto piece =
+        data.first(static_cast<size_t>(std::min<int64_t>(left, static_cast<int64_t>(data.size()))));
+    put(piece);
+    data = data.subspan(piece.size());
+  }
+}
+
+void WriteStream::return_to(const Mark& mark) {
+  if (chunk() == mark.chunk && mark.position >= blocks_.position) {
+    window_.at = buffer() + (mark.position - blocks_.position);
+    blocks_.high = mark.high;
+  } else {  // everything in front of the mark is in the file
+    if (chunk() > mark.chunk && journal())
+      journal()->withdraw(local_rank_, mark.chunk, chunk(), std::max(mark.high, mark.position));
+    blocks_.return_to(mark.chunk, mark.position, mark.high, geometry_.size);
+    close_window();
+  }
+  move_handle();
+}
+
+void WriteStream::put(std::span<const std::byte> piece) {
+  const auto bytes = static_cast<int64_t>(piece.size());
+  if (max_buffer_ == 0 || handle()) {
+    transfer(piece);
+    return;
+  }
+  if (bytes >= std::min<int64_t>(direct_bytes, max_buffer_)) piece = put_directly(piece);
+  while (!piece.empty()) {
+    if (window_.at == window_.end) make_room(static_cast<int64_t>(piece.size()));
+    const auto n = std::min(piece.size(), static_cast<size_t>(window_.end - window_.at));
+    std::memcpy(window_.at, piece.data(), n);
+    window_.at += n;
+    piece = piece.subspan(n);
+  }
+}
+
+// Writes what is buffered and as much of the piece as ends on a border in one transfer; returns the rest,
+// which is smaller than a border's distance and goes into the buffer.
+std::span<const std::byte> WriteStream::put_directly(std::span<const std::byte> piece) {
+  const int64_t end = file_offset() + buffered() + static_cast<int64_t>(piece.size());
+  const bool fills_chunk = position() + static_cast<int64_t>(piece.size()) == geometry_.size;
+  const int64_t rest = fills_chunk ? 0 : end % std::min<int64_t>(border, max_buffer_);
+  const auto direct = piece.first(piece.size() - static_cast<size_t>(rest));
+  settle();
+  const TaskBlocks::Sums before = blocks_.sums();
+  try {
+    write_summed({buffer(), static_cast<size_t>(buffered())}, direct);
+  } catch (...) {
+    blocks_.return_to(before);
+    throw;
+  }
+  blocks_.move(buffered() + static_cast<int64_t>(direct.size()));
+  close_window();
+  return piece.last(static_cast<size_t>(rest));
+}
+
+// Both from the position on, which stays. Bytes that are summed go to the file in parts, and are summed
+// behind it: then the kernel's copy has brought them to the cache, faster than a sum could.
+void WriteStream::write_summed(std::span<const std::byte> head, std::span<const std::byte> body) {
+  const int64_t begin = file_offset();
+  int64_t done = 0;
+  do {
+    const int64_t at = begin + done + std::ssize(head);
+    const size_t n =
+        piece() == 0
+            ? body.size()
+            : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
+    const std::span<const std::byte> parts[] = {head, body.first(n)};
+    file_->write_vector_at(parts, begin + done);
+    blocks_.sum(head, done);
+    blocks_.sum(parts[1], done + std::ssize(head));
+    done += std::ssize(head) + static_cast<int64_t>(n);
+    head = {};
+    body = body.subspan(n);
+  } while (!body.empty());
+}
+
+void WriteStream::transfer(std::span<const std::byte> bytes) {
+  const int64_t at = file_offset();
+  settle();
+  if (handle() && handle()->second_stream()) {
+    if (handle()->write(bytes) < bytes.size())
+      throw os_error("cannot write through the second stream of", file_->path(), errno);
+    handle()->flush();
+  } else {
+    file_->write_at(bytes, at);
+    if (handle()) handle()->move_to(at + static_cast<int64_t>(bytes.size()));
+  }
+  blocks_.advance(bytes);
+}
+
+void WriteStream::flush_buffer() {
+  const int64_t bytes = buffered();
+  if (bytes == 0) return;
+  transfer(std::span(buffer(), static_cast<size_t>(bytes)));
+  close_window();
+}
+
+void WriteStream::flush() {
+  settle();
+  learn_from_handle();
+  flush_buffer();
+}
+
+void WriteStream::commit() {
+  require_nothing_lost();
+  flush();
+  if (durable_ || records_wait()) sync();
+  report(false);
+  if (!journal()) return;
+  journal()->confirm(*file_);
+  if (durable_ || records_wait()) journal()->sync(*file_);
+}
+
+void WriteStream::record_waiting() {
+  sync();
+  journal()->confirm(*file_);
+}
+
+void WriteStream::record_progress() {
+  if (!make_journal()) return;
+  flush();
+  if (durable_ && !journal()->deferred()) sync();
+  report(false);
+}
+
+// What is flushed of the current chunk. After a sync that has failed nobody knows what is on disk.
+void WriteStream::report(bool finished) {
+  blocks();
+  if (JournalWriter* const to = make_journal(); to && !attached_->lost)
+    to->report(*file_, local_rank_, chunk(), blocks_.high, finished);
+}
+
+void WriteStream::report_parked(const TaskBlocks& blocks, int64_t local_rank) {
+  if (JournalWriter* const to = make_journal(); to && !attached_->lost)
+    to->report(*file_, local_rank, blocks.count() - 1, blocks.high, false);
+}
+
+JournalWriter* WriteStream::make_journal() {
+  if (!journal_on_) return nullptr;
+  auto& journal = attached().journal;
+  if (!journal)
+    journal = std::make_unique<JournalWriter>(*store_, journal_key_,
+                                              durable() ? Journaling::durable : Journaling::wished);
+  return journal.get();
+}
+
+std::unique_ptr<JournalWriter> WriteStream::release_journal() {
+  return attached_ ? std::move(attached_->journal) : nullptr;
+}
+
+void WriteStream::attach(std::unique_ptr<JournalWriter> journal) {
+  if (journal || attached_) attached().journal = std::move(journal);
+}
+
+// Records of a write that has failed must be gone before other bytes take the place of its own.
+void WriteStream::settle() {
+  if (journal()) journal()->settle();
+}
+
+void WriteStream::require_nothing_lost() const {
+  if (!attached_ || !attached_->lost) return;
+  const Error& e = *attached_->lost;
+  throw Error(e.code(),
+              "data of '" + file_->path() + "' may be lost: an earlier flush has failed: " + e.what(),
+              e.errno_value());
+}
+
+void WriteStream::close_window() { window_.at = window_.end = buffer(); }
+
+// The window ends at the end of the buffer or of the chunk. A buffer of full size ends at a multiple of its
+// size in the file: the page cache then takes each transfer as few large pages (docs/tuning.md).
+void WriteStream::set_window_end() {
+  int64_t usable = capacity();
+  if (usable == max_buffer_) {
+    const int64_t to_border = usable - file_offset() % usable;
+    if (to_border > buffered()) usable = to_border;
+  }
+  usable = std::min(usable, geometry_.size - blocks_.position);
+  window_.end = buffer() + usable;
+}
+
+// Called with a full window: grows the buffer, or empties it once it has its full size.
+void WriteStream::make_room(int64_t wanted) {
+  const int64_t held = buffered();
+  if (capacity() < max_buffer_) {
+    const int64_t needed = std::max(first_buffer, held + wanted);
+    const int64_t grown = std::min<int64_t>(max_buffer_, std::max<int64_t>(needed, 4 * capacity()));
+    auto larger = std::make_unique_for_overwrite<std::byte[]>(sizeof grown + static_cast<size_t>(grown));
+    std::memcpy(larger.get(), &grown, sizeof grown);
+    if (held > 0) std::memcpy(larger.get() + sizeof grown, buffer(), static_cast<size_t>(held));
+    buffer_ = std::move(larger);
+    window_.at = buffer() + held;
+  } else {
+    flush_buffer();
+  }
+  set_window_end();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,227 @@
+// stream/write_stream: the stream of bytes one task writes into its chunks.
+//
+// Path of a byte: window of the buffer -> File, in transfers that end on multiples of their size; large
+// requests skip the buffer. The buffer starts at nothing and grows with what is written, so that a task that
+// writes little holds little. Local to a task; one thread at a time. All sizes in bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "journal/journal_writer.hpp"
+#include "layout/chunk_layout.hpp"
+#include "storage/stdio_handle.hpp"
+#include "storage/store.hpp"
+#include "stream/task_blocks.hpp"
+
+namespace sheaf {
+
+// Free (write) or waiting (read) bytes that a caller may use without a call: the fast path of small records.
+struct Window {
+  std::byte* at = nullptr;
+  std::byte* end = nullptr;
+};
+
+class WriteStream {
+ public:
+  // Requests of at least this many bytes are written from the caller's memory (docs/tuning.md).
+  static constexpr int64_t direct_bytes = 64 << 10;
+
+  // The file to write to. `max_buffer` 0: no buffer at all.
+  void bind(std::shared_ptr<File> file, int64_t max_buffer) {
+    file_ = std::move(file);
+    max_buffer_ = static_cast<uint32_t>(std::min(max_buffer, most_buffer));
+  }
+
+  // From now on chunks that are left and commit() are recorded in a journal beside the file
+  // (journal/journal_writer). `store` outlives the stream. durable: also of what survives a loss of power.
+  void keep_journal(Store& store, bool on, bool durable) {
+    store_ = &store;
+    journal_on_ = on;
+    durable_ = durable;
+  }
+  // The physical file that bind() has named, as its journal must know it.
+  void know_file(const JournalKey& key) { journal_key_ = key; }
+  const JournalKey& journal_key() const { return journal_key_; }
+  // From now on tasks that are loaded have checksums of so many bytes each.
+  void keep_sums(uint32_t piece) { blocks_.piece = piece; }
+  uint32_t piece() const { return blocks_.piece; }
+  // The store given to keep_journal(), for the owner of the stream, whose tasks each have little memory.
+  Store& store() const { return *store_; }
+  bool durable() const { return durable_; }
+  bool keeps_journal() const { return journal_on_; }
+
+  // Makes `blocks` of a task laid out by `geometry` the current ones. The stream must be flushed. local_rank:
+  // number of the task in the physical file.
+  void load(const layout::ChunkGeometry& geometry, TaskBlocks blocks, int64_t local_rank);
+  // Flushes and hands the state of the current task out.
+  TaskBlocks park();
+
+  // Appends. A request that fits a chunk is kept in one: a new chunk is begun if the rest of the current one
+  // is too small. A larger request fills the rest and goes on over as many chunks as it needs. Throws
+  // out_of_range for a task of chunk size 0. After an error the stream is as it was before the call, buffered
+  // bytes included: a program may try again or close.
+  void write(std::span<const std::byte> data);
+
+  // Appends `head` and `body` as one request that fills every chunk to its last byte before the next one
+  // begins: how key-value records are stored. Throws as write() does, with nothing changed.
+  void write_filling(std::span<const std::byte> head, std::span<const std::byte> body);
+
+  // Begins a new chunk unless `bytes` fit into the rest of the current one. Throws out_of_range if they fit
+  // none.
+  void ensure_free_space(int64_t bytes);
+
+  // A place to come back to, as long as nothing in front of it changes. `high` counts what is still buffered:
+  // it was accepted.
+  struct Mark {
+    int64_t chunk;
+    int64_t position;
+    int64_t high;
+  };
+  Mark mark() {
+    learn_from_handle();
+    return {chunk(), position(), blocks().high};
+  }
+  // Forgets what was written behind the mark.
+  void return_to(const Mark& mark);
+
+  // Brings buffered bytes into the file and learns what the program wrote itself.
+  void flush();
+  // flush(); then whoever opens the file finds these bytes, whatever becomes of the program; durable: of the
+  // machine, also where hosts have page caches of their own (JournalKey::own_caches).
+  // What is written collectively must be in the file (CollectiveWriter::flush).
+  void commit();
+  // flush(), and a record of what is now in the current chunk, as if the task left it. Nothing without a
+  // journal.
+  void record_progress();
+  // Records in the journal how far a parked task of the same file has come.
+  void report_parked(const TaskBlocks& blocks, int64_t local_rank);
+  // Returns when what has been flushed would survive a loss of power. If that fails once, the data count as
+  // lost: what was to be kept then may not be on disk, whatever succeeds later.
+  void sync() {
+    keep([&] { file_->sync(); });
+  }
+  // The same for what belongs to the stream elsewhere: `act` throws if it could not be made durable.
+  template <class Act>
+  void keep(Act&& act) {
+    try {
+      act();
+    } catch (const Error& e) {
+      lose(e);
+      throw;
+    }
+  }
+  // Throws if data count as lost, by keep() or lose(). So do commit() and, of a durable stream, every write
+  // that leaves a chunk.
+  void require_nothing_lost() const;
+  // Bytes that the program counts as written are lost: the close must fail.
+  void lose(const Error& why) {
+    if (!attached().lost) attached().lost = why;
+  }
+  File& file() const { return *file_; }
+  // The journal of the file; null if there is none, or nothing was recorded yet.
+  JournalWriter* journal() const { return attached_ ? attached_->journal.get() : nullptr; }
+  // The same, made if need be. Null: no journal is kept.
+  JournalWriter* make_journal();
+  // When the stream changes to another physical file and back. The stream must be parked.
+  std::unique_ptr<JournalWriter> release_journal();
+  void attach(std::unique_ptr<JournalWriter> journal);
+
+  // The handle through which the program shares the position, positioned at the next byte; made at the first
+  // call.
+  StdioHandle& share(bool with_stream);
+  StdioHandle* handle() const { return attached_ ? attached_->handle.get() : nullptr; }
+  // Takes the handle away, up to date. Null if there is none.
+  std::unique_ptr<StdioHandle> release_handle();
+  // The program has closed its stream: goes on where that stood (or, a second stream, where the last call
+  // left it).
+  void forget_handle();
+  // Gives one back, which moves to the stream's position. The stream must be flushed.
+  void attach(std::unique_ptr<StdioHandle> handle);
+
+  Window& window() { return window_; }
+  const layout::ChunkGeometry& geometry() const { return geometry_; }
+  int64_t chunk() const { return blocks_.count() - 1; }
+  int64_t position() const { return blocks_.position + buffered(); }  // in the current chunk
+  int64_t file_position() const { return geometry_.offset(chunk()) + position(); }
+  int64_t bytes_written() const;
+  int64_t buffer_capacity() const { return capacity(); }
+  // True once after the program wrote beyond its chunk through the handle, and these bytes were moved to
+  // further chunks (stream/overruns): every call but window() and handle() looks whether it did. What cannot
+  // be moved is an error.
+  bool take_overrun() {
+    const bool overrun = overrun_;
+    overrun_ = 0;
+    return overrun;
+  }
+
+  // State of the current task, of which the stream keeps none of its own.
+  const TaskBlocks& blocks();
+
+ private:
+  // What few streams have.
+  struct Attached {
+    std::unique_ptr<StdioHandle> handle;
+    std::unique_ptr<JournalWriter> journal;
+    std::optional<Error> lost;
+  };
+  Attached& attached();
+
+  // The buffer begins with its size.
+  std::byte* buffer() const { return buffer_ ? buffer_.get() + sizeof(int64_t) : nullptr; }
+  int64_t capacity() const {
+    int64_t bytes = 0;
+    if (buffer_) std::memcpy(&bytes, buffer_.get(), sizeof bytes);
+    return bytes;
+  }
+  int64_t buffered() const { return window_.at - buffer(); }
+  int64_t file_offset() const {
+    return geometry_.offset(chunk()) + blocks_.position;
+  }  // of the buffer's first byte
+
+  void append(std::span<const std::byte> data);
+  void fill(std::span<const std::byte> data);
+  void learn_from_handle();
+  void learn_position(int64_t in_file);
+  void take_in(int64_t tail);
+  void move_handle();
+  void begin_next_chunk();
+  void put(std::span<const std::byte> piece);
+  std::span<const std::byte> put_directly(std::span<const std::byte> piece);
+  void write_summed(std::span<const std::byte> head, std::span<const std::byte> body);
+  void transfer(std::span<const std::byte> bytes);
+  void flush_buffer();
+  void report(bool finished);
+  // Whether records are kept until what they speak of has been synced.
+  bool records_wait() const { return journal_on_ && journal_key_.own_caches && !durable_; }
+  void record_waiting();
+  void settle();
+  void make_room(int64_t wanted);
+  void close_window();
+  void set_window_end();
+  [[noreturn]] void too_large(int64_t bytes) const;
+
+  static constexpr int64_t most_buffer = 256 << 20;
+
+  Window window_;
+  std::unique_ptr<std::byte[]> buffer_;
+  std::shared_ptr<File> file_;
+  Store* store_ = nullptr;
+  JournalKey journal_key_;
+  std::unique_ptr<Attached> attached_;
+  layout::ChunkGeometry geometry_;
+  TaskBlocks blocks_;  // its position is that of the first byte in the buffer
+  uint32_t local_rank_ : 31 = 0;
+  uint32_t max_buffer_ : 29 = 0;
+  uint32_t overrun_ : 1 = 0;
+  uint32_t journal_on_ : 1 = 0;
+  uint32_t durable_ : 1 = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,272 @@
+// Opening, closing and removing subfiles, and their identities.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm/agree.hpp"
+#include "storage/beside.hpp"
+#include "stripedfile/service/service.hpp"
+
+namespace sheaf::sfio {
+
+using format::IdentityState;
+using format::StripeIdentity;
+
+namespace {
+
+std::string identity_path(const std::string& path) { return path + std::string(identity_suffix); }
+
+}  // namespace
+
+void Service::keep_identity(const std::string& path, const StripeIdentity& identity, Access access,
+                            bool* opened) {
+  const auto file = counted(access == Access::fresh ? Counted::creat : Counted::open, [&] {
+    return access == Access::fresh ? store_.open(identity_path(path), access)
+                                   : open_beside(store_, identity_path(path), path);
+  });
+  if (opened) *opened = true;
+  const std::string bytes = to_bytes(identity);
+  counted(Counted::write, [&] { file->write_at(std::as_bytes(std::span(bytes)), 0); });
+  counted(Counted::close, [&] { file->close(); });
+}
+
+Service::Looked Service::look_at(const std::string& path) {
+  Looked found;
+  found.data = store_.status(path);
+  found.has_identity_file = store_.status(identity_path(path)).exists;
+  if (!found.has_identity_file) return found;
+  const auto file = counted(Counted::open, [&] { return store_.open(identity_path(path), Access::read); });
+  std::array<std::byte, StripeIdentity::bytes> bytes;
+  const auto read = std::span(bytes).first(counted(Counted::read, [&] { return file->read_at(bytes, 0); }));
+  file->close();
+  found.state = format::identity_state(read);
+  found.identity = format::stripe_identity_of(read);
+  return found;
+}
+
+bool Service::Looked::is_own() const {
+  if (!has_identity_file) return !data.exists;
+  if (state == IdentityState::begun) return data.size == 0 && !data.is_special;
+  return state != IdentityState::foreign;
+}
+
+void Service::require_own(const std::string& path, const Looked& found) {
+  if (found.data.is_directory) throw os_error("cannot touch", path, EISDIR);
+  if (found.is_own()) return;
+  const std::string why = !found.has_identity_file ? "there is no '" + identity_path(path) + "'"
+                          : found.state == IdentityState::foreign
+                              ? "'" + identity_path(path) + "' is no identity"
+                              : "'" + identity_path(path) + "' is empty";
+  throw file_error(
+      Code::damaged, path,
+      "is no subfile of a striped file, or has lost its identity: " + why + "; nothing was touched");
+}
+
+Answer Service::look(const std::string& path) {
+  const Looked found = look_at(path);
+  Answer answer;
+  answer.values = {found.data.exists,    found.has_identity_file, found.data.size, found.data.block_size,
+                   found.data.allocated, found.data.is_directory, found.is_own()};
+  if (found.identity) answer.set_text(to_bytes(*found.identity));
+  return answer;
+}
+
+// Makes a subfile, or what is missing of one, and opens it. If that fails nothing is left that was not there.
+int64_t Service::make(const Request& request, const Looked& found, const StripeIdentity& identity) {
+  const std::string& path = request.path;
+  Subfile made;
+  made.path = path;
+  made.identity = identity;
+  int64_t handle = 0;
+  const auto failed = attempt([&] {
+    const auto access = [](bool exists) { return exists ? Access::beside : Access::fresh; };
+    if (!found.identity)
+      keep_identity(path, identity, access(found.has_identity_file),
+                    found.has_identity_file ? nullptr : &made.made_identity);
+    counted(Counted::creat, [&] {
+      const auto file = store_.open(path, access(found.data.exists));
+      made.made_data = !found.data.exists;
+      file->close();
+    });
+    Looked now = found;
+    now.data.exists = now.has_identity_file = true;
+    now.identity = identity;
+    handle = share_found(path, now, request);
+  });
+  if (failed) {
+    discard(made);
+    throw *failed;
+  }
+  Subfile& subfile = subfile_of(handle);
+  subfile.made_data = subfile.made_data || made.made_data;
+  subfile.made_identity = subfile.made_identity || made.made_identity;
+  return handle;
+}
+
+// What an open has made of which nothing has come, unless somebody else has begun to use it.
+void Service::discard(Subfile& subfile) {
+  const bool used =
+      std::ranges::any_of(handles_, [&](const auto& one) { return one.second->path == subfile.path; });
+  if (used || subfile.removed) return;
+  if (!subfile.made_data && !subfile.made_identity) return;
+  const auto failed = attempt([&] {
+    const Looked found = look_at(subfile.path);
+    if (found.data.size > 0 || (found.identity && found.identity->file != subfile.identity.file)) return;
+    if (subfile.made_data && found.data.exists)
+      counted(Counted::unlink, [&] { store_.remove(subfile.path); });
+    if (subfile.made_identity && found.has_identity_file)
+      counted(Counted::unlink, [&] { store_.remove(identity_path(subfile.path)); });
+  });
+  left_ = left_ || failed;
+}
+
+Answer Service::open(const Request& request) {
+  const std::string& path = request.path;
+  const auto mode = static_cast<OpenMode>(request.values[0]);
+  const Looked found = look_at(path);
+  const auto wanted = format::stripe_identity_of(std::as_bytes(std::span(request.more)));
+  if (!wanted) throw file_error(Code::invalid_argument, path, "was asked for without an identity");
+  const bool makes = mode == OpenMode::make || mode == OpenMode::fresh;
+  if (makes && found.has_identity_file && !found.data.exists) require_own(path, found);
+  if (mode == OpenMode::fresh && (found.data.exists || found.has_identity_file))
+    throw os_error("cannot create", path, EEXIST);
+  if (found.data.is_special) throw file_error(Code::invalid_argument, path, "is no regular file");
+  // Nothing is there, or an identity that was never written to its end; or an empty file from elsewhere.
+  if (makes && !found.identity && !found.data.is_directory &&
+      (found.has_identity_file ? found.state == IdentityState::begun && !found.data.exists
+                               : found.data.size == 0))
+    return opened(make(request, found, *wanted));
+  if (!found.data.exists) {
+    if (makes && found.identity && !found.identity->complete)
+      return opened(make(request, found, *found.identity));
+    if (found.has_identity_file)
+      throw file_error(Code::not_found, path, "is missing, a subfile whose identity is still there");
+    else
+      throw os_error("cannot open", path, ENOENT);
+  }
+  return opened(share_found(path, found, request));
+}
+
+Answer Service::opened(int64_t handle) {
+  Answer answer;
+  answer.values[0] = handle;
+  answer.set_text(to_bytes(subfile_of(handle).identity));
+  return answer;
+}
+
+int64_t Service::share_found(const std::string& path, const Looked& found, const Request& request) {
+  StripeIdentity wanted = *format::stripe_identity_of(std::as_bytes(std::span(request.more)));
+  if (request.values[1] != 0 && found.identity) wanted.file = found.identity->file;
+  check_identity(path, found, wanted);
+  StripeIdentity identity = *found.identity;
+  const bool writable = static_cast<OpenMode>(request.values[0]) != OpenMode::read;
+  if (identity.unit == 0 && wanted.unit != 0 && writable) {
+    identity.unit = wanted.unit;
+    keep_identity(path, identity, Access::beside);
+  }
+  return share(path, writable, identity);
+}
+
+void Service::check_identity(const std::string& path, const Looked& found, const StripeIdentity& wanted) {
+  const auto wrong = [&](const std::string& finding) { throw file_error(Code::mismatch, path, finding); };
+  if (!found.has_identity_file)
+    throw file_error(Code::damaged, path,
+                     "is no subfile of a striped file, or has lost its identity: there is no '" +
+                         identity_path(path) + "'");
+  if (!found.identity)
+    throw file_error(Code::damaged, identity_path(path), "is no identity of a subfile, or damaged");
+  const StripeIdentity& is = *found.identity;
+  if (is.count != wanted.count)
+    wrong("is one of " + std::to_string(is.count) + " subfiles of its striped file, but the name lists " +
+          std::to_string(wanted.count));
+  if (is.index != wanted.index)
+    wrong("is subfile " + std::to_string(is.index) + " of its striped file, but stands as number " +
+          std::to_string(wanted.index) + " in the name");
+  if (is.unit != 0 && wanted.unit != 0 && is.unit != wanted.unit)
+    wrong("has a stripe unit of " + std::to_string(is.unit) + " bytes, not " + std::to_string(wanted.unit));
+  if (is.file != wanted.file) wrong("belongs to another striped file than the subfiles before it");
+  if (is.size >= 0 && is.unit > 0) {
+    const int64_t full = layout::Stripes{is.unit, is.count}.subfile_size(is.index, is.size);
+    if (found.data.size < full)
+      throw file_error(
+          Code::damaged, path,
+          "is short: it has " + std::to_string(found.data.size) + " of " + std::to_string(full) + " bytes");
+  }
+}
+
+int64_t Service::share(const std::string& path, bool writable, const StripeIdentity& identity) {
+  std::weak_ptr<Subfile>& known = in_use_[{path, writable}];
+  std::shared_ptr<Subfile> subfile = known.lock();
+  if (!subfile || subfile->removed) {
+    subfile = std::make_shared<Subfile>();
+    subfile->path = path;
+    subfile->writable = writable;
+    subfile->identity = identity;
+    subfile->file =
+        counted(Counted::open, [&] { return store_.open(path, writable ? Access::write : Access::read); });
+    known = subfile;
+  }
+  if (subfile->identity.unit == 0) subfile->identity.unit = identity.unit;
+  ++subfile->users;
+  handles_[next_handle_] = subfile;
+  return next_handle_++;
+}
+
+void Service::close(const Request& request) {
+  const auto found = handles_.find(request.handle);
+  if (found == handles_.end()) subfile_of(request.handle);
+  const std::shared_ptr<Subfile> subfile = found->second;
+  handles_.erase(found);
+  std::erase_if(held_, [&](const Held& held) { return held.handle == request.handle; });
+  if (handles_.empty()) borrowed_.clear();
+  subfile->size_at_close = std::max(subfile->size_at_close, request.values[0]);
+  if (request.values[0] < 0) subfile->size_unknown = true;
+  if (request.values[1] == 0) subfile->kept = true;
+  if (--subfile->users > 0) return;
+  in_use_.erase({subfile->path, subfile->writable});
+  const auto failed = attempt([&] { finish(*subfile); });
+  if (!subfile->kept) discard(*subfile);
+  if (failed) throw *failed;
+}
+
+// The last user is gone: the subfile gets the length that the logical file needs, then its identity says so.
+void Service::finish(Subfile& subfile) {
+  StripeIdentity& identity = subfile.identity;
+  const bool has_grown = identity.size == StripeIdentity::open_size || identity.size < subfile.size_at_close;
+  if (subfile.writable && !subfile.removed && !subfile.size_unknown && has_grown && identity.unit > 0) {
+    const int64_t full =
+        layout::Stripes{identity.unit, identity.count}.subfile_size(identity.index, subfile.size_at_close);
+    if (subfile.file->status().size < full) counted(Counted::ftruncate, [&] { subfile.file->resize(full); });
+    identity.size = subfile.size_at_close;
+    keep_identity(subfile.path, identity, Access::beside);
+  }
+  counted(Counted::close, [&] { subfile.file->close(); });
+}
+
+Answer Service::remove(const std::string& path) {
+  require_own(path, look_at(path));
+  Answer answer;
+  for (const std::string& name : {path, identity_path(path)}) {
+    if (!store_.status(name).exists) continue;
+    answer.values[0] = 1;
+    counted(Counted::unlink, [&] { store_.remove(name); });
+  }
+  for (const auto& [handle, subfile] : handles_)
+    if (subfile->path == path) subfile->removed = true;
+  return answer;
+}
+
+void Service::rename(const std::string& from, const std::string& to) {
+  require_own(from, look_at(from));
+  require_own(to, look_at(to));
+  store_.rename(from, to);
+  store_.rename(identity_path(from), identity_path(to));
+  for (const auto& [handle, subfile] : handles_) {
+    if (subfile->path == to) subfile->removed = true;
+    if (subfile->path != from) continue;
+    in_use_.erase({from, subfile->writable});
+    subfile->path = to;
+  }
+}
+
+}  // namespace sheaf::sfio

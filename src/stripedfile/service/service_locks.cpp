@@ -1,0 +1,31 @@
+// Ranges that clients lock. Who does not get one asks again.
+#include <algorithm>
+
+#include "stripedfile/service/service.hpp"
+
+namespace sheaf::sfio {
+
+bool Service::lock(const Request& request, bool exclusive) {
+  const auto [offset, length] = request.values;
+  const Held wanted{subfile_of(request.handle).path, request.handle, offset, length, exclusive};
+  const auto in_the_way = [&](const Held& held) {
+    return held.path == wanted.path && held.offset < offset + length && offset < held.offset + held.length &&
+           (held.exclusive || exclusive);
+  };
+  if (std::ranges::any_of(held_, in_the_way)) return false;
+  held_.push_back(wanted);
+  return true;
+}
+
+void Service::unlock(const Request& request) {
+  const auto [offset, length] = request.values;
+  const auto mine = std::ranges::find_if(held_, [&](const Held& held) {
+    return held.handle == request.handle && held.offset == offset && held.length == length;
+  });
+  if (mine == held_.end())
+    throw Error(Code::invalid_argument,
+                "'" + subfile_of(request.handle).path + "': this range is not locked");
+  held_.erase(mine);
+}
+
+}  // namespace sheaf::sfio

@@ -1,0 +1,148 @@
+#include "stripedfile/service/workplace.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/quiet_thread.hpp"
+
+namespace sheaf::sfio {
+namespace {
+
+constexpr std::chrono::milliseconds moment{50};
+
+class OwnPlace final : public Workplace {
+ public:
+  void carry_out(const std::function<void()>& job, const std::function<void()>& /*meanwhile*/) override {
+    job();
+  }
+};
+
+// A thread that sleeps on `changed_` until `ends_` is set.
+class PlaceWithThread : public Workplace {
+ public:
+  PlaceWithThread(const PlaceWithThread&) = delete;
+  PlaceWithThread& operator=(const PlaceWithThread&) = delete;
+
+ protected:
+  PlaceWithThread() = default;
+  void start(std::function<void()> work) { thread_ = quiet_thread(std::move(work)); }
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  std::mutex mutex_;  // guards what follows, and the members of those below
+  std::condition_variable changed_;
+  bool ends_ = false;
+
+ private:
+  std::thread thread_;
+};
+
+class GuardedPlace final : public PlaceWithThread {
+ public:
+  GuardedPlace() {
+    start([this] { guard(); });
+  }
+  ~GuardedPlace() override { end(); }
+
+  void carry_out(const std::function<void()>& job, const std::function<void()>& meanwhile) override {
+    set(&meanwhile);
+    try {
+      job();
+    } catch (...) {
+      set(nullptr);
+      throw;
+    }
+    set(nullptr);
+  }
+
+ private:
+  // Waits for a call that is under way.
+  void set(const std::function<void()>* meanwhile) {
+    const std::lock_guard lock(mutex_);
+    meanwhile_ = meanwhile;
+    ++changes_;
+  }
+
+  void guard() {
+    std::unique_lock lock(mutex_);
+    for (int64_t seen = changes_; !changed_.wait_for(lock, moment, [this] { return ends_; });) {
+      if (meanwhile_ && changes_ == seen) (*meanwhile_)();
+      seen = changes_;
+    }
+  }
+
+  const std::function<void()>* meanwhile_ = nullptr;  // of the job under way
+  int64_t changes_ = 0;
+};
+
+class ThreadPlace final : public PlaceWithThread {
+ public:
+  ThreadPlace() {
+    start([this] { work(); });
+  }
+  ~ThreadPlace() override { end(); }
+
+  void carry_out(const std::function<void()>& job, const std::function<void()>& meanwhile) override {
+    std::unique_lock lock(mutex_);
+    job_ = &job;
+    changed_.notify_one();
+    while (!done_.wait_for(lock, moment, [this] { return !job_; })) {
+      lock.unlock();
+      meanwhile();
+      lock.lock();
+    }
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return job_ || ends_; });
+      if (!job_) return;
+      lock.unlock();
+      std::exception_ptr failure;
+      try {
+        (*job_)();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      failure_ = failure;
+      job_ = nullptr;
+      done_.notify_one();
+    }
+  }
+
+  std::condition_variable done_;
+  const std::function<void()>* job_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+template <class Place>
+std::unique_ptr<Workplace> place_with_thread() {
+  try {
+    return std::make_unique<Place>();
+  } catch (const std::system_error&) {
+    return own_place();
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Workplace> own_place() { return std::make_unique<OwnPlace>(); }
+std::unique_ptr<Workplace> guarded_place() { return place_with_thread<GuardedPlace>(); }
+std::unique_ptr<Workplace> thread_place() { return place_with_thread<ThreadPlace>(); }
+
+}  // namespace sheaf::sfio

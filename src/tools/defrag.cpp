@@ -1,0 +1,159 @@
+#include "tools/defrag.hpp"
+
+#include <algorithm>
+
+#include "creation/copy_stream.hpp"
+#include "creation/output_set.hpp"
+#include "creation/work_threads.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "mode/open_mode.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/task_blocks.hpp"
+#include "tools/compress_streams.hpp"
+
+namespace sheaf {
+
+namespace {
+
+format::Header header_of_result(const Multifile& m, const DefragRequest& request) {
+  if (m.ntasks() > INT32_MAX) throw file_error(Code::invalid_argument, m.path, "more than 2^31-1 tasks");
+  const format::Header& first = m.files.front().header;
+  format::Header h;
+  if (has_records(m)) {
+    // The words in front of each record are metadata and are copied as they are.
+    h.metadata_order = first.metadata_order;
+    for (const PhysicalFile& f : m.files)
+      if (f.header.metadata_order != h.metadata_order)
+        throw file_error(
+            Code::unsupported, f.path(),
+            "has another byte order than '" + m.path + "': their records do not fit into one file");
+  }
+  h.userdata_order = first.userdata_order;
+  h.fsblksize = request.fsblksize > 0 ? request.fsblksize : first.fsblksize;
+  h.ntasks = static_cast<int32_t>(m.ntasks());
+  h.filenumber = 1;  // as the serial writers of the format
+  h.flag1 = format::Header::flag_of(first.keyval());
+  h.set_name(format::physical_name(request.output, 0));
+  return h;
+}
+
+// Checksums if the source has some: else the result is the plain file it always was. Frames are copied as
+// they are.
+std::optional<format::Extension> extension_of_result(const Multifile& m, const format::Header& header,
+                                                     const codec::Compression& how) {
+  const bool checked = std::ranges::any_of(
+      m.files, [](const PhysicalFile& f) { return f.extension && f.extension->checksums(); });
+  const bool compressed = m.compressed();
+  for (const PhysicalFile& f : m.files)
+    if (f.header.compressed != compressed)
+      throw file_error(Code::unsupported, f.path(),
+                       "is compressed or not, unlike other files of the set: use --decompress");
+  if (compressed && !m.closed())
+    throw file_error(
+        Code::unclosed, m.path,
+        "was not closed, and may end in a part of a frame: use --decompress, or `sheaf repair` first");
+  if (!compressed && !how.on() && (!checked || !format::extensible(header.name()))) return std::nullopt;
+  OpenMode mode;
+  mode.journal = false;
+  mode.checksums = checked;
+  mode.compression = how;
+  if (const auto& first = m.files.front().extension; compressed && first)
+    mode.compression = {first->codec, first->level, first->shuffle, first->frame};
+  return mode.extension();
+}
+
+std::vector<int64_t> chunks_for(const std::vector<int64_t>& lengths, const format::Header& header) {
+  std::vector<int64_t> chunks;
+  for (const int64_t length : lengths) chunks.push_back(layout::aligned_chunk(length, header.fsblksize));
+  return chunks;
+}
+
+// In shares of neighbours, whose ranges may join. Writing into one file goes one at a time, reading goes
+// beside it.
+StoredStreams copy_streams(const Multifile& m, const format::Header& header, File& file, uint32_t piece,
+                           WorkProgress& progress) {
+  StoredStreams result;
+  TaskRows all(m);
+  for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(all.at(t).sizes.total());
+  result.sums.resize(result.lengths.size());
+  const layout::FileLayout layout = layout::lay_out(chunks_for(result.lengths, header), header.fsblksize);
+  constexpr int64_t bytes_of_share = 4 << 20;
+  const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
+  const int64_t share = std::max(
+      {m.ntasks() / 64, std::min<int64_t>(16, bytes_of_share / std::max<int64_t>(1, average)), int64_t{1}});
+  on_threads((m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
+             [&](int64_t, int64_t first, WorkProgress& shared) {
+               RangeCopier copier(file, shared);
+               TaskRows rows(m);
+               for (int64_t t = first; t < std::min(first + share, m.ntasks()); ++t) {
+                 const auto i = static_cast<size_t>(t);
+                 const TaskRow& row = rows.at(t);
+                 if (piece > 0) {
+                   copy_stream(m.file_of(row), row, file, layout.starts[i], shared, piece, &result.sums[i]);
+                 } else {
+                   copier.add_stream(m.file_of(row), row, layout.starts[i]);
+                 }
+               }
+               copier.finish();
+             });
+  return result;
+}
+
+void write(const Multifile& m, const format::Header& header, const codec::Compression& how,
+           const std::shared_ptr<File>& target, WorkProgress& progress) {
+  File& file = *target;
+  MetadataWriter writer(file, header);
+  const std::optional<format::Extension> extension = extension_of_result(m, header, how);
+  writer.write_header(extension);
+  const uint32_t piece = extension && extension->checksums() ? extension->piece : 0;
+  const StoredStreams streams =
+      how.on() ? compress_streams(m, how, target, layout::data_start(header.ntasks, header.fsblksize),
+                                  header.fsblksize, piece, progress)
+               : copy_streams(m, header, file, piece, progress);
+  const std::vector<int64_t> chunks = chunks_for(streams.lengths, header);
+  const layout::FileLayout layout = layout::lay_out(chunks, header.fsblksize);
+  std::vector<int64_t> ranks;
+  TaskRows rows(m);
+  for (int64_t t = 0; t < m.ntasks(); ++t) ranks.push_back(rows.at(t).globalrank);
+  writer.write_ranks_and_sizes(0, ranks, chunks);
+
+  const std::vector<int64_t> counts(chunks.size(), 1);
+  const format::Pointer p{chunks.empty() ? 0 : 1,
+                          must_fit(checked_add(layout.data_start, layout.skip), "the multifile")};
+  write_block_table(
+      writer, p, 0, counts, [&](size_t t, int64_t) { return streams.lengths[t]; }, 0);
+  writer.write_mapping_size(p, 0);
+  if (piece > 0) {
+    int64_t all = 0;
+    for (const auto& own : streams.sums) all += std::ssize(own);
+    const format::Trailer plan = plan_trailer(header, p, extension->identity, all, 0);
+    TrailerWriter trailer(file, header, plan, piece);
+    trailer.begin_groups(0, header.ntasks, 0);
+    for (const auto& own : streams.sums) trailer.add_sums(std::as_bytes(std::span(own)));
+    trailer.end_groups();
+    trailer.write_footer();
+  }
+  writer.write_pointer(p);
+}
+
+}  // namespace
+
+void defrag(Store& store, const Multifile& given, const DefragRequest& request, WorkProgress& progress) {
+  const bool wants_plain = request.plain || request.compression.on();
+  const std::optional<Multifile> plain =
+      wants_plain && given.compressed() ? std::optional(plain_view(given)) : std::nullopt;
+  const Multifile& m = plain ? *plain : given;
+  const format::Header header = header_of_result(m, request);
+  OutputSet outputs(store, request.replace ? OutputSet::Existing::replace : OutputSet::Existing::refuse);
+  outputs.check(request.output);
+  progress.begin(m.data_bytes());
+  check_keyval_records(m, progress);
+  const auto file = outputs.add(request.output, m.files.front().path());
+  progress.begin_output(0, request.output);
+  write(m, header, request.compression, file, progress);
+  file->close();
+  outputs.commit();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,32 @@
+// tools/defrag: a multifile of any number of physical files and blocks as one file with one chunk per
+// task.
+//
+// Every chunk has the size of the task's data, rounded up to the block size. Global ranks, byte order of the
+// user data and key-value mode are kept. The result appears under its final name at the end, complete, or not
+// at all. Memory: the metadata, and a few frames where something is compressed or was.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/export.hpp"
+#include "codec/frame_coder.hpp"
+#include "creation/work_progress.hpp"
+#include "metadata/physical_file.hpp"
+
+namespace sheaf {
+
+struct DefragRequest {
+  std::string output;
+  int32_t fsblksize = 0;  // bytes; 0: that of the input. 1: no gaps at all
+  bool replace = false;   // an existing output
+  bool plain = false;  // what is compressed is written as it was before; else frames are copied as they are
+  codec::Compression compression = {};  // on: the result is compressed so, whether the input is or not
+};
+
+// Throws invalid_argument if the output exists, damaged for bad key-value records, unsupported if the codec
+// is missing.
+SHEAF_EXPORT void defrag(Store& store, const Multifile& multifile, const DefragRequest& request,
+                         WorkProgress& progress);
+
+}  // namespace sheaf

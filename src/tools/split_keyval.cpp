@@ -1,0 +1,106 @@
+#include "tools/split_keyval.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "creation/copy_stream.hpp"
+#include "keyval/keyval_scan.hpp"
+#include "tools/split.hpp"
+
+namespace sheaf {
+
+namespace {
+
+constexpr size_t most_open_files = 200;  // outputs at a time
+constexpr int64_t split_buffer_bytes = 1 << 20;
+constexpr int64_t direct_copy_bytes =
+    256 << 10;  // values of this size are copied without passing through a buffer
+
+struct KeyOutput {
+  size_t number = 0;           // in the OutputSet
+  int64_t length = 0;          // bytes written
+  std::shared_ptr<File> file;  // null: closed for the time being
+};
+
+// The outputs of one task; only the most recently opened ones are open.
+class KeyOutputs {
+ public:
+  KeyOutputs(OutputSet& outputs, std::string name, int64_t task, WorkProgress& progress)
+      : outputs_(outputs), name_(std::move(name)), task_(task), progress_(progress) {}
+
+  KeyOutput& of(uint64_t key) {
+    auto [at, is_new] = by_key_.try_emplace(key);
+    KeyOutput& output = at->second;
+    if (output.file) return output;
+    if (opened_.size() == most_open_files) {
+      close(by_key_[opened_.front()]);
+      opened_.pop_front();
+    }
+    if (is_new) {
+      const std::string name = split_name(name_, key);
+      progress_.begin_output(task_, name);
+      output.number = outputs_.size();
+      output.file = outputs_.add(name);
+    } else {
+      output.file = outputs_.reopen(output.number);
+    }
+    opened_.push_back(key);
+    return output;
+  }
+
+  void close_all() {
+    for (const uint64_t key : opened_) close(by_key_[key]);
+    opened_.clear();
+  }
+
+ private:
+  static void close(KeyOutput& output) {
+    if (output.file->status().size < output.length) output.file->resize(output.length);  // it ends in a hole
+    output.file->close();
+    output.file.reset();
+  }
+
+  OutputSet& outputs_;
+  std::string name_;
+  int64_t task_;
+  WorkProgress& progress_;
+  std::unordered_map<uint64_t, KeyOutput> by_key_;
+  std::deque<uint64_t> opened_;
+};
+
+}  // namespace
+
+void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, const std::string& name,
+                  OutputSet& outputs, WorkProgress& progress) {
+  ReadStream stream;
+  stream.set_max_buffer(split_buffer_bytes);
+  stream.load(source.file, row.geometry, row.sizes, {}, row.sums);
+  KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
+  KeyOutputs keys(outputs, name, task, progress);
+  std::vector<std::byte> buffer(static_cast<size_t>(split_buffer_bytes));
+  const bool checked = row.sums.piece > 0;  // what is to be compared with checksums has to be read
+
+  while (const auto record = records.next()) {
+    KeyOutput& out = keys.of(record->key);
+    while (records.left() > 0) {
+      if (stream.at_end()) break;  // moves to the next block if there is one
+      const int64_t here = std::min(records.left(), stream.available_in_block());
+      if (here >= direct_copy_bytes && !checked) {
+        RangeCopier copier(*out.file, progress);
+        copier.add(*source.file, stream.file_position(), out.length, here);
+        copier.finish();
+        records.skip(here);
+        out.length += here;
+      } else {
+        const size_t got = records.read(std::span(buffer).first(static_cast<size_t>(here)));
+        out.file->write_at(std::span(buffer).first(got), out.length);
+        out.length += static_cast<int64_t>(got);
+        progress.advance(static_cast<int64_t>(got));
+      }
+    }
+  }
+  keys.close_all();
+}
+
+}  // namespace sheaf

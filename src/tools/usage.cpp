@@ -1,0 +1,125 @@
+#include "tools/usage.hpp"
+
+#include <algorithm>
+
+#include "comm/agree.hpp"
+#include "metadata/task_rows.hpp"
+#include "stream/file_checks.hpp"
+
+namespace sheaf {
+
+namespace {
+
+// Chunks of several files, and rounds that only some have, may add up to more than 2^63 bytes: the sum stays
+// there.
+void grow(int64_t& sum, int64_t chunk, int64_t rounds) {
+  const auto bytes = checked_mul(chunk, rounds);
+  sum = (bytes ? checked_add(sum, *bytes) : std::nullopt).value_or(INT64_MAX);
+}
+
+void add_task(Usage& u, const TaskRow& row, int64_t rounds, int64_t fsblksize) {
+  const int64_t chunk = row.stored_chunk;
+  grow(u.chunk_bytes, chunk, row.sizes.count);
+  int64_t total = 0;
+  int64_t used = 0;
+  for_each_used(row.sizes, [&](int64_t, int64_t size) {
+    ++used;
+    total += size;
+    if (size == chunk) {
+      u.full_bytes += size;
+      ++u.full_chunks;
+    } else {
+      u.partly_bytes += size;
+      ++u.partly_chunks;
+    }
+    u.fsblocks_full += size / fsblksize;
+    u.fsblocks_partly += size % fsblksize != 0;
+    u.fsblocks_partly_bytes += size % fsblksize;
+  });
+  u.data_bytes += total;
+  const int64_t unused = row.sizes.count - used;
+  if (chunk == 0) u.full_chunks += unused;
+  const int64_t empty = rounds - row.sizes.count + (chunk == 0 ? 0 : unused);
+  grow(u.empty_bytes, chunk, empty);
+  u.empty_chunks += empty;
+}
+
+// Reads entries of a mapping field that is no more than that of a single file.
+template <class Visit>
+void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
+  std::vector<layout::Placement> places;
+  for (int64_t first = 0; first < entries; first += std::ssize(places)) {
+    places.resize(static_cast<size_t>(std::min<int64_t>(128 << 10, entries - first)));
+    f.table->read_mapping(first, places);
+    for (const layout::Placement& at : places) visit(at);
+  }
+}
+
+// Whether they name each task once: kept in bits, of so many tasks at a time.
+bool is_permutation(const PhysicalFile& f, int64_t entries) {
+  constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
+  std::vector<bool> seen;
+  bool right = true;
+  for (int64_t from = 0; right && from < entries; from += tasks_at_once) {
+    seen.assign(static_cast<size_t>(std::min(tasks_at_once, entries - from)), false);
+    read_entries(f, entries, [&](layout::Placement at) {
+      right = right && at.local_rank < entries;
+      const int64_t i = at.local_rank - from;
+      if (!right || i < 0 || i >= std::ssize(seen)) return;
+      right = !seen[static_cast<size_t>(i)];
+      seen[static_cast<size_t>(i)] = true;
+    });
+  }
+  return right;
+}
+
+}  // namespace
+
+Usage usage_of(const Multifile& m) {
+  Usage u;
+  const int64_t rounds = m.maxblocks();
+  const int64_t fsblksize = m.files.front().header.fsblksize;
+  TaskRows rows(m);
+  for (int64_t t = 0; t < m.ntasks(); ++t) {
+    const int64_t before = u.data_bytes;
+    add_task(u, rows.at(t), rounds, fsblksize);
+    const int64_t bytes = u.data_bytes - before;
+    if (t == 0 || bytes > u.largest.bytes) u.largest = {t, bytes};
+    if (t == 0 || bytes < u.smallest.bytes) u.smallest = {t, bytes};
+  }
+  return u;
+}
+
+std::optional<int64_t> stored_mapping_size(const Multifile& m, size_t file) {
+  const PhysicalFile& f = m.files[file];
+  if (file == 0 && m.is_set()) return m.set_tasks;
+  if (!f.pointer.complete()) return std::nullopt;
+  const int64_t at = f.pointer.varheader + layout::meta2_size(f.header.ntasks, f.pointer.maxblocks);
+  const int64_t rest = f.file->status().size - at;
+  if (f.header.nfiles > 1 || rest < 4) return std::nullopt;
+  MetadataReader reader(*f.file, f.header);
+  std::optional<int64_t> plain_end;  // as far as it is known
+  attempt([&] {
+    if (const FileChecks* const checks = reader.checks(f.pointer)) plain_end = checks->trailer().plain_end;
+  });
+  if (plain_end == at) return std::nullopt;
+  std::array<std::byte, 4> bytes;
+  f.file->read_at(bytes, at);
+  const int64_t size = load<int32_t>(bytes.data(), f.header.metadata_order);
+  if (size != 0 && (size != f.header.ntasks || rest < 4 + 8 * size)) return std::nullopt;
+  bool right = false;
+  const auto unreadable = attempt([&] { right = is_permutation(f, size); });
+  return right && !unreadable ? std::optional(size) : std::nullopt;
+}
+
+void for_each_stored_entry(const Multifile& m, size_t file,
+                           const std::function<void(layout::Placement)>& visit) {
+  if (file == 0 && m.is_set()) {
+    for_each_place(
+        m, [&](int64_t, std::span<const layout::Placement> places) { std::ranges::for_each(places, visit); });
+  } else {
+    read_entries(m.files[file], stored_mapping_size(m, file).value_or(0), visit);
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,245 @@
+#include "tools/verify.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "journal/lease.hpp"
+#include "keyval/keyval_check.hpp"
+#include "metadata/task_rows.hpp"
+#include "tools/verify_data.hpp"
+
+namespace sheaf {
+
+FileState state_of(Code code) {
+  switch (code) {
+    case Code::unclosed:
+      return FileState::unclosed;
+    case Code::not_a_multifile:
+    case Code::unsupported:
+      return FileState::foreign;
+    case Code::not_found:
+    case Code::permission:
+    case Code::io:
+    case Code::no_space:
+      return FileState::unreadable;
+    default:
+      return FileState::damaged;
+  }
+}
+
+namespace {
+
+constexpr size_t most_findings = 100;  // of a file
+
+void add_finding(FileReport& report, FileState state, std::string message) {
+  if (report.findings.size() == most_findings) {
+    if (!std::exchange(report.more, true))
+      report.notes.push_back("there are more findings than these " + std::to_string(most_findings));
+    return;
+  }
+  if (report.findings.empty()) report.state = state;
+  report.findings.push_back({state, std::move(message)});
+}
+
+void add_finding(FileReport& report, const std::string& text) {
+  add_finding(report, FileState::damaged, "'" + report.path + "': " + text);
+}
+
+// Runs a check; what it throws becomes a finding. Errors of the caller's own (from `progress`) pass.
+template <class Check>
+void guarded(FileReport& report, Check check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    add_finding(report, state_of(error.code()), error.what());
+  }
+}
+
+// Blocks that go beyond their chunks: legal, but two tasks have written to the same place.
+void look_for_overruns(const PhysicalFile& f, FileReport& report) {
+  int64_t overruns = 0;
+  int64_t first_task = 0;
+  FileRows rows(f);
+  for (int64_t t = 0; t < f.header.ntasks; ++t) {
+    const TaskRow& row = rows.at(t);
+    for_each_used(row.sizes, [&](int64_t, int64_t bytes) {
+      if (bytes > row.geometry.size && overruns++ == 0) first_task = t;
+    });
+  }
+  if (overruns == 0) return;
+  const std::string text = std::to_string(overruns) +
+                           " block(s) are larger than their chunk, the first one of task " +
+                           std::to_string(first_task) + ": the bytes behind lie in the chunk of another task";
+  if (f.header.keyval() == format::KeyvalMode::inline_)
+    add_finding(report, text + ", which a key-value file may not have");
+  else
+    report.notes.push_back(text);
+}
+
+void check_file(Store& store, const PhysicalFile& f, FileReport& report) {
+  if (!f.pointer.complete())
+    add_finding(report, FileState::unclosed,
+                "'" + report.path + "': was never closed; its journal tells what is there (" +
+                    advice_on_unclosed(store, report.path) + ")");
+  report.ntasks = f.header.ntasks;
+  report.checksums = f.table->has_sums();
+  report.data_bytes = f.table->data_bytes();
+  const int64_t mode = f.header.flag1 >> 32;
+  if (f.header.version >= 5 && mode != 0 && mode != 50 && mode != 51)
+    add_finding(report, "unknown key-value mode " + std::to_string(mode));
+  if (f.header.compressed && !f.header.encoded)
+    report.notes.emplace_back(
+        "compressed, with the magic of plain files, as once usual: programs that know only those take its "
+        "frames for data "
+        "(`sheaf defrag` writes a file that they refuse)");
+  if (f.header.ntasks == 0) report.notes.emplace_back("the multifile has no tasks");
+  look_for_overruns(f, report);
+}
+
+// Takes what the file's tables hold off `most_held`.
+std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyReport& report,
+                                 int64_t& most_held) {
+  FileReport& file = report.files.emplace_back();
+  file.path = path;
+  std::optional<PhysicalFile> loaded;
+  guarded(file, [&] {
+    loaded = load_physical_file(store, path, Checking::on, most_held);
+    most_held -= loaded->table->bytes_held();
+    check_file(store, *loaded, file);
+  });
+  return loaded;
+}
+
+// The mapping of the set against the files that could be loaded: which tasks are named is kept in bits, of so
+// many tasks at a time.
+void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile,
+                   FileReport& report) {
+  constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
+  constexpr size_t most_wrong = 20;
+  std::vector<int64_t> begins{0};  // of the tasks of each file among all
+  for (const auto& file : files) begins.push_back(begins.back() + (file ? file->header.ntasks : 0));
+  std::vector<bool> named;
+  for (int64_t from = 0; from == 0 || from < begins.back(); from += tasks_at_once) {
+    named.assign(static_cast<size_t>(std::clamp<int64_t>(begins.back() - from, 0, tasks_at_once)), false);
+    for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
+      for (size_t i = 0; i < places.size() && report.findings.size() <= most_wrong; ++i) {
+        const auto [file, local_rank] = places[i];
+        const auto k = static_cast<size_t>(file);
+        if (!files[k]) continue;
+        const auto text = [&, local = local_rank, number = file] {
+          return "the mapping sends task " + std::to_string(first + static_cast<int64_t>(i)) + " to task " +
+                 std::to_string(local) + " of file " + std::to_string(number);
+        };
+        const int64_t at = begins[k] + local_rank - from;
+        if (local_rank >= files[k]->header.ntasks) {
+          if (from == 0)
+            add_finding(report, text() + ", which has only " + std::to_string(files[k]->header.ntasks));
+        } else if (at >= 0 && at < std::ssize(named)) {
+          if (named[static_cast<size_t>(at)]) add_finding(report, text() + ", as another task before");
+          named[static_cast<size_t>(at)] = true;
+        }
+      }
+    });
+    if (report.findings.size() > most_wrong) return;
+  }
+}
+
+void check_set(Store& store, const std::string& path, std::vector<std::optional<PhysicalFile>>& files,
+               VerifyReport& report, Multifile& multifile, int64_t most_held) {
+  const format::Header lead = files.front()->header;
+  const TaskTable& table = *files.front()->table;
+  guarded(report.files.front(), [&] {
+    multifile.set_tasks = table.read_mapping_size();
+    table.check_mapping(multifile.set_tasks);
+    if (multifile.set_tasks == 0)
+      add_finding(report.files.front(), "a set of several files with an empty mapping");
+    for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // is it all there?
+  });
+  constexpr int32_t most_missing = 20;
+  int32_t missing = 0;
+  for (int32_t k = 1; k < lead.nfiles && missing < most_missing; ++k) {
+    files.push_back(load(store, format::physical_name(path, k), report, most_held));
+    FileReport& file = report.files.back();
+    missing += !files.back();
+    if (files.back() && (files.back()->header.nfiles != lead.nfiles || files.back()->header.filenumber != k))
+      add_finding(file, "is file " + std::to_string(files.back()->header.filenumber) + " of " +
+                            std::to_string(files.back()->header.nfiles) + ", not file " + std::to_string(k) +
+                            " of " + std::to_string(lead.nfiles));
+    if (files.back() && files.front()->extension && files.back()->extension &&
+        files.back()->extension->identity != files.front()->extension->identity)
+      file.notes.push_back("was written by another open than '" + path + "': their identities differ");
+  }
+  if (report.files.front().findings.empty() && missing < most_missing)
+    check_mapping(files, multifile, report.files.front());
+}
+
+}  // namespace
+
+const char* name_of(FileState state) {
+  switch (state) {
+    case FileState::complete:
+      return "complete";
+    case FileState::unclosed:
+      return "unclosed";
+    case FileState::damaged:
+      return "damaged";
+    case FileState::unreadable:
+      return "unreadable";
+    case FileState::foreign:
+      return "foreign";
+  }
+  return "unknown";
+}
+
+bool VerifyReport::ok() const {
+  return std::all_of(files.begin(), files.end(), [](const FileReport& f) { return f.findings.empty(); });
+}
+
+VerifyReport verify(Store& store, const std::string& path, bool read_data, WorkProgress& progress) {
+  VerifyReport report;
+  report.path = path;
+  Multifile multifile;
+  multifile.path = path;
+  int64_t most_held = held_by_tools;
+  std::vector<std::optional<PhysicalFile>> files;
+  files.push_back(load(store, path, report, most_held));
+  if (files.front()) multifile.files.push_back(*files.front());
+  if (files.front() && files.front()->header.leads_set())
+    check_set(store, path, files, report, multifile, most_held);
+
+  int64_t total = 0;
+  for (const FileReport& file : report.files) total = checked_add(total, file.data_bytes).value_or(INT64_MAX);
+  if (read_data) progress.begin(total);
+  const bool complete = report.ok();
+  for (size_t k = 0; read_data && k < files.size(); ++k) {
+    if (!files[k]) continue;
+    FileReport& file = report.files[k];
+    guarded(file, [&] {
+      check_data(*files[k], progress,
+                 [&](FileState state, const std::string& message) { add_finding(file, state, message); });
+    });
+  }
+  if (!complete) return report;
+
+  multifile.files.clear();
+  for (auto& file : files) multifile.files.push_back(std::move(*file));
+  const auto for_each_task = [&](auto&& check) {
+    TaskRows rows(multifile);
+    for (int64_t t = 0; t < multifile.ntasks(); ++t) {
+      const TaskRow& row = rows.at(t);
+      guarded(report.files[static_cast<size_t>(row.place.file)], [&] { check(t, row); });
+    }
+  };
+  guarded(report.files.front(), [&] {
+    if (read_data && multifile.compressed())
+      for_each_task([&](int64_t t, const TaskRow& row) { check_frames(multifile, t, row); });
+    if (has_records(multifile))
+      for_each_task([&](int64_t t, const TaskRow& row) {
+        for_each_record(multifile, t, row, [](const KeyvalRecord&) {});
+      });
+  });
+  return report;
+}
+
+}  // namespace sheaf

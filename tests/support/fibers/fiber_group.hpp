@@ -1,0 +1,246 @@
+// support/fibers/fiber_group: the state that the fibers of a group share. Private to fiber_comm.cpp.
+//
+// A collective is a meeting: every member notes what it brings in the group's slot, the last to come
+// completes the result there, all go on and take theirs. Two slots in turn are enough: nobody can come to the
+// meeting after next before all have left this one.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/comm.hpp"
+#include "comm/helpers.hpp"
+#include "support/fibers/fiber_scheduler.hpp"
+
+namespace sheaf::fibers {
+
+struct World;
+struct Family;
+
+// Task to which allocations count instead of the running one (memory_owner() in fiber_comm.hpp); null: the
+// running one.
+inline thread_local const int* billed = nullptr;
+
+// Sets it for a scope in which no other task runs.
+class Billing {
+ public:
+  explicit Billing(int task) : task_(task), outer_(std::exchange(billed, &task_)) {}
+  Billing(const Billing&) = delete;
+  Billing& operator=(const Billing&) = delete;
+  ~Billing() { billed = outer_; }
+
+ private:
+  int task_;
+  const int* outer_;
+};
+
+// What a call must have in common with those of the other members. `operation` is a literal: equal if
+// identical.
+struct Call {
+  const char* operation = nullptr;
+  int root = 0;
+  int64_t length = 0;  // in bytes; 0 where lengths may differ
+
+  bool operator==(const Call&) const = default;
+
+  std::string text() const {
+    return std::string(operation) + "(root " + std::to_string(root) + ", " + std::to_string(length) +
+           " bytes)";
+  }
+};
+
+// The result of one meeting under construction. Each operation uses what it needs.
+struct Slot {
+  std::vector<int64_t> values;        // sums, maxima, offsets; or one entry or more per member
+  std::vector<std::byte> bytes;       // what the root broadcasts
+  Gathered gathered;                  // for the root, which moves it out
+  const Gathered* pieces = nullptr;   // the root's, null if they do not match their sizes
+  Family* family = nullptr;           // the groups that a split made
+  int readers = 0;                    // members that have yet to copy their piece
+  std::vector<ExchangeLists*> lists;  // of an exchange, one per member
+  std::optional<Error> outcome;       // of an exchange
+};
+
+struct Group {
+  World* world = nullptr;
+  Family* family = nullptr;
+  int first = 0;  // of the members in the family's list
+  int size = 0;
+  int arrived = 0;          // at the meeting under way
+  int first_task = nobody;  // the first of these
+  uint32_t meetings = 0;    // completed
+  Call call;                // of the meeting under way
+  std::unique_ptr<Slot[]> slots;
+  std::exception_ptr broken;  // why this group can meet no more
+
+  int task_of(int rank) const;
+  Slot& slot() { return slot(meetings); }
+  Slot& slot(uint32_t meeting);
+
+  // The running member, `task`, comes to the meeting that `now` names. Returns the meeting's slot.
+  Slot& come(int task, const Call& now);
+
+  // Ends the meeting if all are there, else waits for that. complete() is called once, by the last to come.
+  template <typename Complete>
+  void meet(Complete complete);
+
+  // The same in two steps. Ends the meeting if all are there: then those go on that wait for it, and the
+  // running member if it queues up with them.
+  template <typename Complete>
+  bool end(Complete complete, bool queues_up = false);
+  void wait(uint32_t meeting);  // until it is over
+
+ private:
+  void refuse(int task, const Call& now);
+};
+
+// Groups that were made by one split, and lives as long as any Comm of theirs.
+struct Family {
+  std::vector<Group> groups;
+  std::shared_ptr<const std::vector<int>> members;  // task numbers, group by group; null: all tasks in order
+  int64_t comms = 0;
+
+  void release() {
+    if (--comms == 0) delete this;
+  }
+};
+
+// What all tasks of a run share.
+struct World {
+  Scheduler* scheduler = nullptr;
+  int ranks_per_node = 1;
+  Slot alone;  // for groups of one, whose meetings begin and end within a call
+};
+
+inline int Group::task_of(int rank) const {
+  return family->members ? (*family->members)[static_cast<size_t>(first + rank)] : rank;
+}
+
+inline Slot& Group::slot(uint32_t meeting) {
+  if (size == 1) return world->alone;
+  if (!slots) slots = std::make_unique<Slot[]>(2);
+  return slots[meeting % 2];
+}
+
+inline Slot& Group::come(int task, const Call& now) {
+  world->scheduler->throw_failure();
+  if (broken) std::rethrow_exception(broken);
+  if (arrived == 0) {
+    call = now;
+    first_task = task;
+  } else if (call != now) {
+    refuse(task, now);
+  }
+  ++arrived;
+  return slot();
+}
+
+template <typename Complete>
+bool Group::end(Complete complete, bool queues_up) {
+  if (arrived < size) return false;
+  complete();
+  arrived = 0;
+  ++meetings;
+  if (size == 1) return true;
+  Scheduler& scheduler = *world->scheduler;
+  for (int rank = 0; rank < size; ++rank) {
+    const int task = task_of(rank);
+    if (scheduler.task(task).waits_for == this || (queues_up && task == scheduler.running()))
+      scheduler.wake(task);
+  }
+  return true;
+}
+
+inline void Group::wait(uint32_t meeting) {
+  if (meeting != meetings) return;
+  if (broken) std::rethrow_exception(broken);  // since the running member came
+  world->scheduler->wait(this, call.operation);
+  if (broken && meeting == meetings) std::rethrow_exception(broken);
+}
+
+template <typename Complete>
+void Group::meet(Complete complete) {
+  const uint32_t meeting = meetings;
+  // The last to come queues up as well, so that round robin keeps to rank order and a seed may choose anyone.
+  if (!end(complete, true)) return wait(meeting);
+  if (size > 1) world->scheduler->pause();
+}
+
+inline void Group::refuse(int task, const Call& now) {
+  const std::string what = "task " + std::to_string(task) + " called " + now.text() + " where task " +
+                           std::to_string(first_task) + " had called " + call.text();
+  broken = std::make_exception_ptr(Error(Code::mismatch, what, 0, task));
+  for (int rank = 0; rank < size; ++rank)
+    if (world->scheduler->task(task_of(rank)).waits_for == this) world->scheduler->wake(task_of(rank));
+  std::rethrow_exception(broken);
+}
+
+inline int64_t pack(int high, int low) {
+  return static_cast<int64_t>(static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 |
+                              static_cast<uint32_t>(low));
+}
+inline int high(int64_t entry) { return static_cast<int>(entry >> 32); }
+inline int low(int64_t entry) { return static_cast<int>(entry & 0xffffffff); }
+
+// Groups of one color each, ordered by (key, rank). entries: pack(color, key) by rank in; pack(index of the
+// group in the family, rank in it) out, negative for tasks of no group. Null if no task is in a group. O(P
+// log P).
+inline Family* make_family(const Group& parent, std::vector<int64_t>& entries) {
+  struct Member {
+    int color, key, rank;
+    auto operator<=>(const Member&) const = default;
+  };
+  std::vector<Member> sorted;
+  sorted.reserve(entries.size());
+  for (int rank = 0; rank < parent.size; ++rank) {
+    int64_t& entry = entries[static_cast<size_t>(rank)];
+    if (high(entry) >= 0) sorted.push_back({high(entry), low(entry), rank});
+    entry = -1;
+  }
+  if (sorted.empty()) return nullptr;
+  if (!std::ranges::is_sorted(sorted)) std::ranges::sort(sorted);
+
+  auto family = std::make_unique<Family>();
+  auto members = std::make_shared<std::vector<int>>();
+  members->reserve(sorted.size());
+  size_t colors = 1;
+  for (size_t i = 1; i < sorted.size(); ++i) colors += sorted[i].color != sorted[i - 1].color;
+  family->groups.resize(colors);
+  int index = -1, last_color = -1;
+  for (const Member& member : sorted) {
+    if (member.color != last_color) {
+      last_color = member.color;
+      Group& opened = family->groups[static_cast<size_t>(++index)];
+      opened.world = parent.world;
+      opened.family = family.get();
+      opened.first = static_cast<int>(members->size());
+    }
+    Group& group = family->groups[static_cast<size_t>(index)];
+    entries[static_cast<size_t>(member.rank)] = pack(index, group.size++);
+    members->push_back(parent.task_of(member.rank));
+  }
+  family->members = std::move(members);
+  family->comms = std::ssize(sorted);
+  return family.release();
+}
+
+// A single group of the same tasks.
+inline Family* make_copy(const Group& parent) {
+  auto family = std::make_unique<Family>();
+  family->members = parent.family->members;
+  family->comms = parent.size;
+  Group& group = family->groups.emplace_back();
+  group.world = parent.world;
+  group.family = family.get();
+  group.first = parent.first;
+  group.size = parent.size;
+  return family.release();
+}
+
+}  // namespace sheaf::fibers

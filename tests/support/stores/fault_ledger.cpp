@@ -1,0 +1,141 @@
+// support/stores/fault_ledger: counting and deciding.
+#include "support/stores/fault_ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace sheaf {
+
+const char* name_of(Operation kind) {
+  switch (kind) {
+    case Operation::open:
+      return "open";
+    case Operation::status:
+      return "status";
+    case Operation::remove:
+      return "remove";
+    case Operation::rename:
+      return "rename";
+    case Operation::read:
+      return "read";
+    case Operation::write:
+      return "write";
+    case Operation::resize:
+      return "resize";
+    case Operation::sync:
+      return "sync";
+    case Operation::copy:
+      return "copy";
+    case Operation::next_data:
+      return "next_data";
+    case Operation::close:
+      return "close";
+  }
+  return "unknown";
+}
+
+Error injected_error(Operation kind, const std::string& path, int errno_value) {
+  return os_error(std::string("injected failure of ") + name_of(kind), path, errno_value);
+}
+
+int FaultyStore::Ledger::enter(Operation kind, const std::string& path, int64_t offset, int64_t length) {
+  const std::lock_guard lock(mutex_);
+  ++counts_[static_cast<size_t>(kind)];
+  if (keep_log_) log_.push_back({kind, path, offset, length});
+  if (!matches(kind, path)) return 0;
+  const int64_t number = matched_++;
+  const bool chosen =
+      number == plan_.fail_at || std::ranges::find(plan_.also_at, number) != plan_.also_at.end();
+  const bool fails = plan_.fail_at >= 0 && (chosen || (plan_.from_then_on && number > plan_.fail_at));
+  if (!fails) return 0;
+  ++failed_;
+  return plan_.errno_value;
+}
+
+void FaultyStore::Ledger::require(Operation kind, const std::string& path, int64_t offset, int64_t length) {
+  if (const int error = enter(kind, path, offset, length)) throw injected_error(kind, path, error);
+}
+
+bool FaultyStore::Ledger::matches(Operation kind, const std::string& path) const {
+  if (plan_.kind && *plan_.kind != kind) return false;
+  if (plan_.ends_early && kind != Operation::read) return false;
+  return path.find(plan_.path_contains) != std::string::npos;
+}
+
+void FaultyStore::Ledger::add_written(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_written_ += bytes;
+}
+
+void FaultyStore::Ledger::add_read(int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_read_ += bytes;
+}
+
+bool FaultyStore::Ledger::half_first() const {
+  const std::lock_guard lock(mutex_);
+  return plan_.half_first;
+}
+
+bool FaultyStore::Ledger::ends_early() const {
+  const std::lock_guard lock(mutex_);
+  return plan_.ends_early;
+}
+
+void FaultyStore::set_plan(FaultPlan plan) {
+  const std::lock_guard lock(ledger_->mutex_);
+  ledger_->plan_ = std::move(plan);
+  ledger_->matched_ = 0;
+}
+
+int64_t FaultyStore::operations() const {
+  const std::lock_guard lock(ledger_->mutex_);
+  int64_t sum = 0;
+  for (const int64_t count : ledger_->counts_) sum += count;
+  return sum;
+}
+
+int64_t FaultyStore::operations(Operation kind) const {
+  const std::lock_guard lock(ledger_->mutex_);
+  return ledger_->counts_[static_cast<size_t>(kind)];
+}
+
+int64_t FaultyStore::matched() const {
+  const std::lock_guard lock(ledger_->mutex_);
+  return ledger_->matched_;
+}
+
+int64_t FaultyStore::failed() const {
+  const std::lock_guard lock(ledger_->mutex_);
+  return ledger_->failed_;
+}
+
+int64_t FaultyStore::bytes_written() const {
+  const std::lock_guard lock(ledger_->mutex_);
+  return ledger_->bytes_written_;
+}
+
+int64_t FaultyStore::bytes_read() const {
+  const std::lock_guard lock(ledger_->mutex_);
+  return ledger_->bytes_read_;
+}
+
+std::vector<OperationRecord> FaultyStore::log() const {
+  const std::lock_guard lock(ledger_->mutex_);
+  return ledger_->log_;
+}
+
+void FaultyStore::keep_log(bool keep) {
+  const std::lock_guard lock(ledger_->mutex_);
+  ledger_->keep_log_ = keep;
+  if (!keep) ledger_->log_ = {};
+}
+
+void FaultyStore::clear_log() {
+  const std::lock_guard lock(ledger_->mutex_);
+  ledger_->log_.clear();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,93 @@
+// support/stores/faulty_store: counts what is asked of a store, and fails the k-th operation of a chosen kind
+// the way an operating system does. For tests, and for measuring how many operations a protocol costs.
+#pragma once
+
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/decorators/forwarding_store.hpp"
+
+namespace sheaf {
+
+enum class Operation : uint8_t {
+  open,
+  status,
+  remove,
+  rename,
+  read,
+  write,
+  resize,
+  sync,
+  copy,
+  next_data,
+  close
+};
+
+// Name of an operation, for messages. Static storage.
+const char* name_of(Operation kind);
+
+// One call to the store. write_vector_at is one `write`; `status` is that of a File as well.
+struct OperationRecord {
+  Operation kind;
+  std::string path;    // as it was opened; the old name of a rename
+  int64_t offset = 0;  // bytes; the new size of a resize
+  int64_t length = 0;  // bytes asked for
+};
+
+// Which operations fail, and how. The default lets all succeed.
+struct FaultPlan {
+  int64_t fail_at = -1;  // number of the operation, among those that match, counted from 0; -1: none
+  std::vector<int64_t> also_at = {};  // numbers of further operations that fail
+  bool from_then_on = false;          // every later matching operation fails too
+  int errno_value = EIO;              // what the failing operation reports
+  bool half_first = false;            // a failing read, write or copy moves the first half of its bytes
+  bool ends_early =
+      false;  // only reads match, and a failing one returns the first half, as at the end of a file
+  std::optional<Operation> kind;  // operations of other kinds do not match
+  std::string path_contains;      // operations on other paths do not match
+};
+
+// Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
+// half of a transfer (one that ends early throws nothing); a failing close releases the file all the same.
+// Files have no descriptor, so that nothing goes round the counting. A copy between two files of one
+// FaultyStore is one `copy`; into a file of another kind of store, or from one, it counts as the reads or
+// writes it takes here.
+//
+// Safe for use from several threads. `inner` must outlive this object and its files; files may outlive this
+// object.
+class FaultyStore final : public ForwardingStore {
+ public:
+  explicit FaultyStore(Store& inner, FaultPlan plan = {});
+  ~FaultyStore() override;
+
+  std::shared_ptr<File> open(const std::string& path, Access access) override;
+  FileStatus status(const std::string& path) override;
+  void remove(const std::string& path) override;
+  void rename(const std::string& from, const std::string& to) override;
+  void sync_name(const std::string& path) override { Store::sync_name(path); }  // an open, a sync and a close
+
+  // Replaces the plan and counts its operations from 0. The other counters go on.
+  void set_plan(FaultPlan plan);
+
+  int64_t operations() const;                // of all kinds
+  int64_t operations(Operation kind) const;  // failed ones included
+  int64_t matched() const;        // operations that matched the current plan: the k of a fault sweep
+  int64_t failed() const;         // operations that the plans made fail
+  int64_t bytes_written() const;  // by writes and copies that succeeded
+  int64_t bytes_read() const;     // by reads that succeeded
+
+  // All operations in order since the last clear_log(). keep_log(false) saves the memory of many operations.
+  std::vector<OperationRecord> log() const;
+  void keep_log(bool keep);
+  void clear_log();
+
+  class Ledger;  // private to the implementation
+
+ private:
+  const std::shared_ptr<Ledger> ledger_;
+};
+
+}  // namespace sheaf

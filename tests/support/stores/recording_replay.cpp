@@ -1,0 +1,109 @@
+// support/stores/recording_replay: rebuilding files from the list of changes, complete or after a loss of
+// power.
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "support/stores/recording_store.hpp"
+#include "support/stores/recording_tape.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using Tape = RecordingStore::Tape;
+using Kind = Tape::Kind;
+
+constexpr int64_t sector_bytes = 512;  // what a disk writes whole or not at all
+
+bool changes_names(Kind kind) { return kind == Kind::create || kind == Kind::rename || kind == Kind::remove; }
+
+void apply(const Tape::Change& change, std::vector<std::shared_ptr<File>>& files, MemoryStore& into) {
+  switch (change.kind) {
+    case Kind::create:
+      files[change.file] = into.open(change.path, Access::fresh);
+      break;
+    case Kind::write:
+      files[change.file]->write_at(change.data, change.offset);
+      break;
+    case Kind::resize:
+      files[change.file]->resize(change.offset);
+      break;
+    case Kind::sync:
+      break;
+    case Kind::rename:
+      into.rename(change.path, change.to);
+      break;
+    case Kind::remove:
+      into.remove(change.path);
+      break;
+  }
+}
+
+// What a loss of power leaves of the changes to one file that no sync made safe.
+class PowerLoss {
+ public:
+  explicit PowerLoss(uint64_t seed)
+      : random_(seed), keep_percent_(std::array{0, 10, 50, 90, 100}[random_() % 5]) {}
+
+  // A number in [low, high].
+  size_t between(size_t low, size_t high) { return low + random_() % (high - low + 1); }
+
+  bool keeps() { return random_() % 100 < static_cast<uint64_t>(keep_percent_); }
+
+  void write_some(const Tape::Change& change, File& file) {
+    auto data = std::span<const std::byte>(change.data);
+    int64_t offset = change.offset;
+    while (!data.empty()) {
+      const auto count = std::min(data.size(), static_cast<size_t>(sector_bytes - offset % sector_bytes));
+      const int64_t end = offset + static_cast<int64_t>(count);
+      if (keeps()) {
+        file.write_at(data.first(count), offset);
+      } else if (random_() % 4 == 0 && file.status().size < end) {
+        file.resize(end);
+      }
+      data = data.subspan(count);
+      offset = end;
+    }
+  }
+
+ private:
+  std::mt19937_64 random_;
+  const int keep_percent_;
+};
+
+}  // namespace
+
+void RecordingStore::replay(size_t prefix, MemoryStore& into) const {
+  const std::lock_guard lock(tape_->mutex);
+  auto files = tape_->initial_state(into);
+  for (size_t i = 0; i < prefix; ++i) apply(tape_->changes.at(i), files, into);
+}
+
+void RecordingStore::replay_losing_unsynced(size_t prefix, uint64_t seed, MemoryStore& into) const {
+  const std::lock_guard lock(tape_->mutex);
+  auto files = tape_->initial_state(into);
+  std::vector<size_t> safe(files.size(), 0);  // changes to file i before this one are on disk
+  size_t safe_names = 0;
+  for (size_t i = 0; i < prefix; ++i)
+    if (tape_->changes.at(i).kind == Kind::sync) safe_names = safe[tape_->changes[i].file] = i;
+
+  PowerLoss loss(seed);
+  const size_t last_name = loss.between(safe_names, prefix);
+  for (size_t i = 0; i < prefix; ++i) {
+    const auto& change = tape_->changes[i];
+    if (changes_names(change.kind)) {
+      if (i < last_name) apply(change, files, into);
+    } else if (files[change.file] == nullptr) {
+      continue;
+    } else if (i < safe[change.file]) {
+      apply(change, files, into);
+    } else if (change.kind == Kind::write) {
+      loss.write_some(change, *files[change.file]);
+    } else if (loss.keeps()) {
+      apply(change, files, into);
+    }
+  }
+}
+
+}  // namespace sheaf

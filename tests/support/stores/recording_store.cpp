@@ -1,0 +1,114 @@
+// support/stores/recording_store: the decorator's calls. Each makes its change and records it under one lock,
+// so that the order on the tape is the order in the store.
+#include "support/stores/recording_store.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "storage/decorators/forwarding_file.hpp"
+#include "support/stores/recording_tape.hpp"
+
+namespace sheaf {
+
+namespace {
+
+using Kind = RecordingStore::Tape::Kind;
+
+class RecordingFile final : public ForwardingFile {
+ public:
+  RecordingFile(std::shared_ptr<File> inner, size_t number, std::shared_ptr<RecordingStore::Tape> tape)
+      : ForwardingFile(std::move(inner)), number_(number), tape_(std::move(tape)) {}
+
+  void write_at(std::span<const std::byte> data, int64_t offset) override {
+    const std::lock_guard lock(tape_->mutex);
+    inner().write_at(data, offset);
+    if (!data.empty()) record(Kind::write, offset, {data.begin(), data.end()});
+  }
+  void resize(int64_t size) override {
+    const std::lock_guard lock(tape_->mutex);
+    inner().resize(size);
+    record(Kind::resize, size);
+  }
+  void sync() override {
+    const std::lock_guard lock(tape_->mutex);
+    inner().sync();
+    record(Kind::sync);
+  }
+  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
+  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+    return inner().lock(offset, length, exclusive, barred);
+  }
+  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
+  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
+    return inner().try_lock(offset, length, exclusive);
+  }
+  void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
+  int writers_at_once() override { return inner().writers_at_once(); }
+
+ private:
+  void record(Kind kind, int64_t offset = 0, std::vector<std::byte> data = {}) {
+    tape_->changes.push_back(
+        {.kind = kind, .file = number_, .path = path(), .to = {}, .offset = offset, .data = std::move(data)});
+  }
+
+  const size_t number_;
+  const std::shared_ptr<RecordingStore::Tape> tape_;
+};
+
+}  // namespace
+
+RecordingStore::RecordingStore(Store& inner) : ForwardingStore(inner), tape_(std::make_shared<Tape>()) {}
+RecordingStore::~RecordingStore() = default;
+
+std::shared_ptr<File> RecordingStore::open(const std::string& path, Access access) {
+  const std::lock_guard lock(tape_->mutex);
+  const bool existed = inner().status(path).exists;
+  auto file = inner().open(path, access);
+  const size_t number = existed ? tape_->number_of(path, inner()) : tape_->created(path);
+  return std::make_shared<RecordingFile>(std::move(file), number, tape_);
+}
+
+void RecordingStore::remove(const std::string& path) {
+  const std::lock_guard lock(tape_->mutex);
+  if (!inner().status(path).is_directory && inner().status(path).exists) tape_->number_of(path, inner());
+  inner().remove(path);
+  tape_->removed(path);
+}
+
+void RecordingStore::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard lock(tape_->mutex);
+  for (const auto& path : {from, to}) {
+    const auto found = inner().status(path);
+    if (found.exists && !found.is_directory) tape_->number_of(path, inner());
+  }
+  inner().rename(from, to);
+  tape_->renamed(from, to);
+}
+
+size_t RecordingStore::length() const {
+  const std::lock_guard lock(tape_->mutex);
+  return tape_->changes.size();
+}
+
+std::string RecordingStore::describe(size_t change) const {
+  const std::lock_guard lock(tape_->mutex);
+  const auto& c = tape_->changes.at(change);
+  switch (c.kind) {
+    case Kind::create:
+      return "create " + c.path;
+    case Kind::write:
+      return "write " + std::to_string(c.data.size()) + " bytes at " + std::to_string(c.offset) + " of " +
+             c.path;
+    case Kind::resize:
+      return "resize to " + std::to_string(c.offset) + " bytes " + c.path;
+    case Kind::sync:
+      return "sync " + c.path;
+    case Kind::rename:
+      return "rename " + c.path + " to " + c.to;
+    case Kind::remove:
+      return "remove " + c.path;
+  }
+  return "unknown";
+}
+
+}  // namespace sheaf
