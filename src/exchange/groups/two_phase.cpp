@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "comm/rounds.hpp"
 #include "exchange/pieces/access_list.hpp"
-#include "exchange/rounds.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 
 namespace sheaf::exchange {

@@ -14,9 +14,9 @@
 
 #include "base/error.hpp"
 #include "comm/comm.hpp"
+#include "comm/rounds.hpp"
 #include "exchange/groups/node_mail.hpp"
 #include "exchange/pieces/access.hpp"
-#include "exchange/rounds.hpp"
 #include "exchange/transfer/tally.hpp"
 #include "storage/store.hpp"
 
