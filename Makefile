@@ -111,6 +111,7 @@ slurm-test: build
 	  python3 -B tests/packaging/slurm_cluster.py python3 -B tests/packaging/test_docs.py Documentation.test_blocks
 
 recipes-test: build
+	@scripts/install-deps.sh recipes
 	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin JOBS=$(JOBS) python3 -B tests/packaging/build_recipes.py
 
 foreign-test: build

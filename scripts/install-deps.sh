@@ -1,7 +1,8 @@
 #!/bin/sh
-# install-deps.sh [demo|cluster|deb|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the
-# libraries, the tools and the demo, or for all that `make test` builds and runs, with `cluster` also for `make cluster-test`, with `slurm`
-# for `make slurm-test`, with the foreign ones for scripts/foreign.sh; with `deb` for `make deb` and `make deb-test` alone. Quiet if none is.
+# install-deps.sh [demo|cluster|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the
+# libraries, the tools and the demo, or for all that `make test` builds and runs, with `cluster` also for `make cluster-test`, with
+# `recipes` and `slurm` for these tests, with the foreign ones for scripts/foreign.sh; with `deb` for `make deb` and `make deb-test`
+# alone. Quiet if none is.
 set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
 [ "${1:-all}" = demo ] || packages="$packages pkg-config python3 libmpich-dev mpich gfortran
@@ -16,6 +17,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
 case ${1:-all} in
 deb) packages="mmdebstrap lintian autopkgtest iproute2" ;;
 foreign-arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;
+recipes) packages="$packages lmod python3-venv" ;;
 slurm) packages="$packages slurmctld slurmd slurm-client munge" ;;
 foreign-s390x) packages="$packages gcc-s390x-linux-gnu g++-s390x-linux-gnu qemu-user" ;;
 esac

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import unittest
 from pathlib import Path
 
@@ -61,7 +62,14 @@ class GoldenFiles(ToolCase):
 
     def test_siondefrag_gives_the_golden_bytes(self) -> None:
         run("siondefrag", "-q", 1, VECTORS / "blocks" / "blocks.sion", "defrag1.sion", cwd=self.dir)
-        self.assertEqual((self.dir / "defrag1.sion").read_bytes(), (VECTORS / "defrag1" / "defrag1.sion").read_bytes())
+        found, wanted = self.dir / "defrag1.sion", VECTORS / "defrag1" / "defrag1.sion"
+        if sys.byteorder == "little":
+            self.assertEqual(found.read_bytes(), wanted.read_bytes())
+            return
+        order = ("metadata_byte_order", "endianness_word_hex_bytes")  # metadata are in the byte order of the machine
+        with Multifile(str(found)) as ours, Multifile(str(wanted)) as golden_file:
+            self.assertEqual(*({key: value for key, value in without_checksums(describe(file)).items() if key not in order}
+                               for file in (ours, golden_file)))
 
     def test_json_is_what_the_independent_reader_finds(self) -> None:
         for name, path, _ in golden():

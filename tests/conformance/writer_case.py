@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -128,8 +129,13 @@ class Case:
         return MultifileSpec(
             self.name, tasks, fsblksize,
             Kind.MAPPED if self.places is not None else Kind.PARALLEL if self.parallel else Kind.SERIAL,
-            userdata_order="big" if "endianness=big" in self.words else "little",
+            byte_order=sys.byteorder, userdata_order=self._userdata_order(),
             keyval_mode=KEYVAL_INLINE if "keyval" in self.words else KEYVAL_NONE, aligned=True)
+
+    def _userdata_order(self) -> str:
+        """What the mode says; the byte order of this machine if it says nothing."""
+        orders = [word.removeprefix("endianness=") for word in self.words if word.startswith("endianness=")]
+        return orders[0] if orders else sys.byteorder
 
     @staticmethod
     def _buddy_tasks(tasks: list[TaskSpec]) -> list[TaskSpec]:
@@ -164,7 +170,7 @@ class Case:
                 fillers[rank].ensure(size)
             elif word == "record":
                 key = int(numbers[1])
-                fillers[rank].fill(encode_records([(key, record_value(key, records[rank], size))], "little"))
+                fillers[rank].fill(encode_records([(key, record_value(key, records[rank], size))], sys.byteorder))
                 records[rank] += 1
         return [filler.blocks() for filler in fillers]
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "packaging"
 DEPENDENCIES = "CMake,CLI11,nlohmann_json,xxHash,fmt,zstd,lz4,zlib"
 JOBS = os.environ.get("JOBS", str(os.cpu_count()))
-VERSION = re.search(r"project\(Sheaf VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+VERSION = re.search(r'SHEAF_VERSION_STRING "([0-9.]+)', (ROOT / "include" / "sheaf.h").read_text())[1]
 LMOD = os.environ.get("LMOD_CMD", "/usr/share/lmod/lmod/libexec/lmod")  # which EasyBuild asks for
 CONDA = """
 import sys
