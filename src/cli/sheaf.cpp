@@ -5,10 +5,10 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
+#include "cli/launch/mpiio.hpp"
+#include "cli/launch/run.hpp"
 #include "cli/mount.hpp"
-#include "cli/mpiio.hpp"
 #include "cli/named.hpp"
-#include "cli/run.hpp"
 #include "cli/stripe/stripe.hpp"
 
 namespace sheaf::cli {

@@ -80,7 +80,6 @@ class HostedFile final : public File, public PastCache {
     publish();
   }
 
-
   void renew() override {
     const std::lock_guard lock(world_->mutex);
     require_open();

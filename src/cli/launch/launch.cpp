@@ -1,4 +1,4 @@
-#include "cli/launch.hpp"
+#include "cli/launch/launch.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
