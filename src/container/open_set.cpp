@@ -12,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/forks.hpp"
 #include "container/container_names.hpp"
-#include "container/set_forks.hpp"
 #include "mode/open_mode.hpp"
 #include "process/process_identity.hpp"
 

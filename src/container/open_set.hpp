@@ -125,4 +125,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   bool was_taken_ = false;  // the container is in the multifile
 };
 
+// Tells the open sets of this process of its forks, from note_set() to forget_set() (set_forks.cpp).
+void note_set(OpenSet* set);
+void forget_set(OpenSet* set);
+
 }  // namespace sheaf

@@ -1,4 +1,3 @@
-#include "container/set_forks.hpp"
 
 #include <pthread.h>
 
