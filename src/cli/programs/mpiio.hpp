@@ -1,4 +1,4 @@
-// cli/launch/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards what
+// cli/programs/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards what
 // it did for which file.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "cli/launch/mpiio.hpp"
+#include "cli/programs/mpiio.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
-#include "cli/launch/launch.hpp"
+#include "cli/programs/launch.hpp"
 
 namespace sheaf::cli {
 
