@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# = 0 ] || shift
-targets=${*:-header trailer mapping slots frames records words messages keyval streams journal metadata readers tools}
+targets=${*:-header trailer mapping slots frames records words messages keyval streams journal metadata readers tools container}
 jobs=${JOBS:-$(nproc)}
 build=build-fuzz
 

@@ -106,8 +106,7 @@ class HostSet final : public ContainerSet {
   std::shared_ptr<OpenSet> join(bool make);
   // What others have; `wait`: for what they have closed until now.
   std::shared_ptr<const SetContents> contents(OpenSet* open, bool wait);
-  const ReplayedStream* find_elsewhere(OpenSet& open, const SetContents& elsewhere, std::string_view name);
-  SharedPlace find(OpenSet& open, const SetContents& elsewhere, std::string_view name);
+  SharedPlace find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere, std::string_view name);
   SharedPlace create(OpenSet& open, std::string_view name, const StreamOpening& opening);
   std::shared_ptr<HostStream> open_for(std::string_view name);
 
@@ -139,32 +138,20 @@ std::shared_ptr<const SetContents> HostSet::contents(OpenSet* open, bool wait) {
   return open != nullptr ? open->view().now(look, open->origin()) : view_.now(look, 0);
 }
 
-// Under the lock of names. A stream that other hosts have, and that nobody here has changed the name of.
-const ReplayedStream* HostSet::find_elsewhere(OpenSet& open, const SetContents& elsewhere,
-                                              std::string_view name) {
-  const ReplayedStream* const found = elsewhere.find(name);
-  if (found == nullptr || (found->key.origin == open.origin() && found->elsewhere == 0)) return nullptr;
-  return found;
-}
-
 // Under the lock of names.
-SharedPlace HostSet::find(OpenSet& open, const SetContents& elsewhere, std::string_view name) {
+SharedPlace HostSet::find(OpenSet& open, const std::shared_ptr<const SetContents>& elsewhere,
+                          std::string_view name) {
   SharedStreams& streams = open.streams();
+  open.bring_up_to_date(elsewhere);
   const SharedPlace own = streams.find(name);
-  const ReplayedStream* const other = find_elsewhere(open, elsewhere, name);
+  const ReplayedStream* const other = elsewhere->find(name);
   if (other == nullptr) return own;
   if (own != 0) {
-    const format::StreamKey& key = streams.stream(own).key;
-    if (elsewhere.find(key) == other) {
-      open.bring_up_to_date(own, other->elsewhere);
-      return own;
-    }
-    if (streams.stream(own).named.load() >= other->named) return own;
-    streams.take_name(own);
+    const SharedStream& stream = streams.stream(own);
+    if (elsewhere->find(stream.key) == other || stream.named.load() >= other->named) return own;
   }
-  // One that was made here is what was removed or renamed here since others were asked; so is one that was
-  // brought in.
-  if (other->key.origin == open.origin() || streams.find(other->key) != 0) return 0;
+  // One that is known here has the name that it has here: it was removed or renamed since others were asked.
+  if (other->key.origin == open.origin() || streams.find(other->key) != 0) return own;
   return open.bring_in(*other);
 }
 
@@ -206,7 +193,9 @@ std::shared_ptr<ContainerStream> HostSet::open_stream(std::string_view name, con
   bool made = false;
   {
     const SharedStreams::NamesLock lock(open->streams());
-    SharedPlace at = find(*open, *elsewhere, name);
+    SharedPlace at = find(*open, elsewhere, name);
+    // It may have been removed, or replaced, elsewhere.
+    if (at != 0 && opening.create && !local_) at = find(*open, contents(open.get(), true), name);
     if (at != 0 && opening.create && opening.exclusive)
       throw os_error("there is already a stream of this name in", path_, EEXIST);
     if (at == 0 && !opening.create) return nullptr;
@@ -240,7 +229,7 @@ std::optional<StreamStatus> HostSet::status(std::string_view name) {
     return found == nullptr ? std::nullopt : std::optional(status_of(*found));
   }
   const SharedStreams::NamesLock lock(open->streams());
-  const SharedPlace at = find(*open, *elsewhere, name);
+  const SharedPlace at = find(*open, elsewhere, name);
   return at == 0 ? std::nullopt : std::optional(sheaf::status_of(open->streams().stream(at)));
 }
 
@@ -264,17 +253,16 @@ bool HostSet::truncate(std::string_view name, int64_t size) {
 bool HostSet::remove(std::string_view name) {
   require_name(name, path_);
   auto open = join(false);
-  const auto elsewhere = contents(open.get(), false);
+  const auto elsewhere = contents(open.get(), true);
   if (!open) {
-    if (elsewhere->find(name) == nullptr && contents(nullptr, true)->find(name) == nullptr) return false;
+    if (elsewhere->find(name) == nullptr) return false;
     open = join(true);
   }
   std::vector<std::pair<int64_t, int64_t>> unused;
   {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
-    SharedPlace at = find(*open, *elsewhere, name);
-    if (at == 0) at = find(*open, *contents(open.get(), true), name);
+    const SharedPlace at = find(*open, elsewhere, name);
     if (at == 0) return false;
     SharedStream& stream = streams.stream(at);
     open->writer().record(
@@ -301,9 +289,9 @@ bool HostSet::rename(std::string_view from, std::string_view to, bool keep) {
   {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
-    const SharedPlace at = find(*open, *elsewhere, from);
+    const SharedPlace at = find(*open, elsewhere, from);
     if (at == 0) return false;
-    const SharedPlace there = find(*open, *elsewhere, to);
+    const SharedPlace there = find(*open, elsewhere, to);
     if (there != 0 && keep) throw os_error("there is already a stream of this name in", path_, EEXIST);
     if (there == at) return true;
     ContainerRecord record{.kind = RecordKind::rename, .time = streams.tick()};
@@ -333,7 +321,7 @@ void HostSet::list(std::string_view prefix, const Visit& visit) {
     SharedStreams& streams = open->streams();
     const SharedStreams::NamesLock lock(streams);
     for (const auto& [name, stream] : elsewhere->names)
-      if (name.starts_with(prefix)) find(*open, *elsewhere, name);
+      if (name.starts_with(prefix)) find(*open, elsewhere, name);
     streams.for_each([&](SharedPlace at) {
       if (const auto name = streams.name_of(at); !name.empty() && name.starts_with(prefix))
         found.emplace_back(name, sheaf::status_of(streams.stream(at)));

@@ -22,6 +22,8 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t copied_at_once = 1 << 20;  // bytes: many small streams in one request
+constexpr int64_t most_holes = int64_t{1}
+                               << 40;  // bytes: their checksums take memory and time as those of data do
 constexpr int64_t summed_at_once = format::default_piece;
 static_assert(copied_at_once % summed_at_once == 0);
 
@@ -147,6 +149,24 @@ int64_t total_of(const std::vector<int64_t>& lengths) {
   return total;
 }
 
+// A container can claim streams of any length; what is in its file cannot be more than that.
+void refuse_holes(const SetContents& set, const std::vector<const ReplayedStream*>& streams) {
+  int64_t holes = 0;
+  for (const ReplayedStream* const stream : streams) {
+    int64_t there = 0;
+    for (const auto& [offset, piece] : stream->pieces.all()) {
+      const SetSource& source = set.sources[piece.source];
+      there +=
+          source.base ? piece.length : std::clamp<int64_t>(source.file_bytes - piece.place, 0, piece.length);
+    }
+    if (stream->size - there > most_holes - holes)
+      throw file_error(
+          Code::unsupported, stream->name,
+          "more than a TiB of holes is too much for a multifile: the containers are left as they are");
+    holes += stream->size - there;
+  }
+}
+
 void write(File& file, const SetContents& set, const std::vector<const ReplayedStream*>& streams,
            PackedFile& packed, WorkProgress& progress) {
   MetadataWriter(file, packed.header).write_header(packed.extension);
@@ -193,6 +213,7 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
   const auto streams = sorted_streams(set);
   GatherReport done{.streams = std::ssize(streams), .containers = std::ssize(containers)};
   if (!streams.empty() || has_base || !in_place) {
+    refuse_holes(set, streams);
     PackedFile packed = plan(streams, request, output, identities(set, containers.size()));
     done.bytes = total_of(packed.lengths);
     progress.begin(done.bytes);

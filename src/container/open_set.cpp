@@ -232,16 +232,41 @@ SharedPlace OpenSet::bring_in(const ReplayedStream& from) {
   return at;
 }
 
-void OpenSet::bring_up_to_date(SharedPlace at, int64_t elsewhere) {
+void OpenSet::bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere) {
+  if (elsewhere == known_) return;
+  known_ = elsewhere;
+  if (elsewhere->streams.empty()) return;
+  std::vector<std::pair<SharedPlace, const ReplayedStream*>> changed;
+  streams_->for_each([&](SharedPlace at) {
+    const SharedStream& stream = streams_->stream(at);
+    const ReplayedStream* const now = elsewhere->find(stream.key);
+    if (now != nullptr && now->elsewhere > stream.elsewhere.load()) changed.emplace_back(at, now);
+  });
+  for (const auto& [at, now] : changed) {
+    SharedStream& stream = streams_->stream(at);
+    if (now->name.empty()) {
+      stream.elsewhere.store(now->elsewhere);
+      if (stream.named.load() < now->changed) streams_->take_name(at);
+      continue;
+    }
+    if (stream.named.load() < now->named && streams_->name_of(at) != now->name)
+      streams_->give_name(streams_->make_entry(at, now->name), now->named);
+    bring_up_to_date(at, *now, *elsewhere);
+  }
+}
+
+// What was written here since the containers were read is not in `elsewhere`, and a stream that is open may
+// change meanwhile: then they are read again, under the lock of the stream.
+void OpenSet::bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere) {
   SharedStream& stream = streams_->stream(at);
-  if (stream.elsewhere.load() >= elsewhere) return;
   const SharedStreams::StreamLock lock(*streams_, at);
-  if (stream.elsewhere.load() >= elsewhere) return;
-  const auto set = view_.again(origin_);
-  const ReplayedStream* const now = set->find(stream.key);
-  if (now == nullptr || now->name.empty()) return;
+  const bool is_all = stream.opens.load() == 0 && stream.changed.load() < elsewhere.read_at;
+  const auto again = is_all ? nullptr : view_.again(origin_);
+  const SetContents& set = is_all ? elsewhere : *again;
+  const ReplayedStream* const newest = is_all ? &now : set.find(stream.key);
+  if (newest == nullptr || newest->name.empty()) return;
   streams_->drop_pieces(stream);
-  copy_pieces(stream, *now, *set);
+  copy_pieces(stream, *newest, set);
 }
 
 SetSource OpenSet::source(uint64_t origin) {

@@ -79,8 +79,9 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   // A stream from elsewhere among those that are shared; under the lock of names. entry: give it its name,
   // too.
   SharedPlace bring_in(const ReplayedStream& stream);
-  // What other hosts have done to a stream since it was brought in.
-  void bring_up_to_date(SharedPlace at, int64_t elsewhere);
+  // What other hosts have done, as `elsewhere` knows, to streams that are shared here; under the lock of
+  // names.
+  void bring_up_to_date(const std::shared_ptr<const SetContents>& elsewhere);
 
   // Own bytes of a stream from `size` on, which can be given back to the file system when nobody wants them.
   std::vector<std::pair<int64_t, int64_t>> ranges(SharedStream& stream, int64_t size);
@@ -104,6 +105,7 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
                  const std::string& directory, bool make);
   void fill(Store& store, const std::string& container, const std::string& host, HostMemory& memory);
   bool lock_container();
+  void bring_up_to_date(SharedPlace at, const ReplayedStream& now, const SetContents& elsewhere);
   void copy_pieces(SharedStream& stream, const ReplayedStream& from, const SetContents& contents);
 
   SetView view_;
@@ -113,7 +115,8 @@ class OpenSet : public std::enable_shared_from_this<OpenSet> {
   std::unique_ptr<SharedStreams> streams_;
   std::unique_ptr<ContainerWriter> writer_;
   uint64_t origin_ = 0;
-  bool local_ = false;  // one cache: a close has nothing to do
+  bool local_ = false;                        // one cache: a close has nothing to do
+  std::shared_ptr<const SetContents> known_;  // what streams are up to date with; under the lock of names
   std::mutex opens_mutex_;
   Opens opens_;
   bool registered_ = false;

@@ -1,6 +1,7 @@
 #include "container/replay.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -92,8 +93,11 @@ class Replayer {
         }
         break;
       case RecordKind::rename:
-        if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream)
+        if (ReplayedStream* const there = set_.find(record.name); there != nullptr && there != &stream) {
+          if (set_.sources[source].origin != own_) there->elsewhere = std::max(there->elsewhere, record.time);
+          there->changed = std::max(there->changed, record.time);
           remove(*there);
+        }
         set_.names.erase(stream.name);
         name(stream, record);
         break;
@@ -154,6 +158,7 @@ struct Turn {
 SetContents read_set(Store& store, const std::vector<std::string>& containers, const std::string& multifile,
                      uint64_t own, bool lenient) {
   SetContents set;
+  set.read_at = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   if (!multifile.empty())
     if (auto base = BaseStreams::open(store, multifile)) add_base(set, std::move(base), multifile);
   std::vector<ContainerContents> held;

@@ -57,6 +57,7 @@ struct SetContents {
     }
   };
   std::unordered_map<format::StreamKey, ReplayedStream*, KeyHash> keys;
+  int64_t read_at = 0;       // when reading began
   int64_t newest = 0;        // time of a record
   uint64_t next_number = 1;  // that the container of `own` has not used for a stream
 

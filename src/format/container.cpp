@@ -104,7 +104,8 @@ std::array<std::byte, container_page> encode(const ContainerHeader& header) {
 }
 
 bool begins_as_container(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof container_magic && std::memcmp(bytes.data(), container_magic, sizeof container_magic) == 0;
+  return bytes.size() >= sizeof container_magic &&
+         std::memcmp(bytes.data(), container_magic, sizeof container_magic) == 0;
 }
 
 std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,

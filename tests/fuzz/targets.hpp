@@ -23,11 +23,12 @@ void fuzz_words(
     std::span<const std::byte> input);  // names, open modes, hints, tables of files, names of striped files
 void fuzz_messages(std::span<const std::byte> input);  // requests to I/O listeners, lists of pieces
 // Streams and whole files.
-void fuzz_keyval(std::span<const std::byte> input);    // a stream of key-value records
-void fuzz_streams(std::span<const std::byte> input);   // a stream of frames
-void fuzz_journal(std::span<const std::byte> input);   // an unclosed file and its journal
-void fuzz_metadata(std::span<const std::byte> input);  // packed files: the metadata of each by itself
-void fuzz_readers(std::span<const std::byte> input);   // packed files: every way of reading
+void fuzz_keyval(std::span<const std::byte> input);     // a stream of key-value records
+void fuzz_streams(std::span<const std::byte> input);    // a stream of frames
+void fuzz_journal(std::span<const std::byte> input);    // an unclosed file and its journal
+void fuzz_container(std::span<const std::byte> input);  // a container whose records are sealed anew
+void fuzz_metadata(std::span<const std::byte> input);   // packed files: the metadata of each by itself
+void fuzz_readers(std::span<const std::byte> input);    // packed files: every way of reading
 void fuzz_tools(std::span<const std::byte> input);  // packed files: verify, dump, info, split, defrag, append
 
 struct Target {
@@ -36,13 +37,21 @@ struct Target {
   void (*run)(std::span<const std::byte>);
 };
 inline constexpr Target targets[] = {
-    {"header", "header", fuzz_header},    {"trailer", "trailer", fuzz_trailer},
-    {"mapping", "mapping", fuzz_mapping}, {"slots", "slots", fuzz_slots},
-    {"frames", "frames", fuzz_frames},    {"records", "records", fuzz_records},
-    {"words", "words", fuzz_words},       {"messages", "messages", fuzz_messages},
-    {"keyval", "keyval", fuzz_keyval},    {"streams", "streams", fuzz_streams},
-    {"journal", "journal", fuzz_journal}, {"metadata", "files", fuzz_metadata},
-    {"readers", "files", fuzz_readers},   {"tools", "files", fuzz_tools},
+    {"header", "header", fuzz_header},
+    {"trailer", "trailer", fuzz_trailer},
+    {"mapping", "mapping", fuzz_mapping},
+    {"slots", "slots", fuzz_slots},
+    {"frames", "frames", fuzz_frames},
+    {"records", "records", fuzz_records},
+    {"words", "words", fuzz_words},
+    {"messages", "messages", fuzz_messages},
+    {"keyval", "keyval", fuzz_keyval},
+    {"streams", "streams", fuzz_streams},
+    {"journal", "journal", fuzz_journal},
+    {"metadata", "files", fuzz_metadata},
+    {"readers", "files", fuzz_readers},
+    {"tools", "files", fuzz_tools},
+    {"container", "container", fuzz_container},
 };
 
 // No std::exception: nothing in the library may catch it.

@@ -305,7 +305,8 @@ std::vector<std::string> HostsStore::names_in(const std::string& directory) {
   std::vector<std::string> names;
   for (const auto& [path, file] : world_->files) {
     const size_t slash = path.rfind('/');
-    if (path.substr(0, slash == std::string::npos ? 0 : slash) == directory) names.push_back(path.substr(slash + 1));
+    if (path.substr(0, slash == std::string::npos ? 0 : slash) == directory)
+      names.push_back(path.substr(slash + 1));
   }
   return names;
 }

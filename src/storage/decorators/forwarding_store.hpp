@@ -15,7 +15,9 @@ class ForwardingStore : public Store {
   FileStatus status(const std::string& path) override { return inner_.status(path); }
   void remove(const std::string& path) override { inner_.remove(path); }
   void rename(const std::string& from, const std::string& to) override { inner_.rename(from, to); }
-  std::vector<std::string> names_in(const std::string& directory) override { return inner_.names_in(directory); }
+  std::vector<std::string> names_in(const std::string& directory) override {
+    return inner_.names_in(directory);
+  }
   std::string place_of(const std::string& path) override { return inner_.place_of(path); }
   std::string target_of(const std::string& path) override { return inner_.target_of(path); }
   void take_after(const std::string& path, const std::string& like, Making making) override {

@@ -67,7 +67,7 @@ class FaultyStore final : public ForwardingStore {
   FileStatus status(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  std::vector<std::string> names_in(const std::string& directory) override;  // an open
+  std::vector<std::string> names_in(const std::string& directory) override;     // an open
   void sync_name(const std::string& path) override { Store::sync_name(path); }  // an open, a sync and a close
 
   // Replaces the plan and counts its operations from 0. The other counters go on.

@@ -1,0 +1,112 @@
+// Hosts that share no page cache: no two of them write one file, and what one has closed the others find.
+#include <gtest/gtest.h>
+
+#include "container/container_names.hpp"
+#include "container/gather.hpp"
+#include "container/set_model.hpp"
+#include "support/hosts_store.hpp"
+
+namespace sheaf::test {
+namespace {
+
+class Cluster {
+ public:
+  Cluster(int hosts, uint64_t seed) : world_({.seed = seed, .pressure = 7}) {
+    for (int host = 0; host < hosts; ++host) {
+      stores_.push_back(std::make_unique<HostsStore>(world_, host, host));
+      const std::string name = "s" + std::to_string(seed) + "h" + std::to_string(host);
+      sets_.push_back(ContainerSet::open(*stores_.back(), "dir/set", {name, "/dev/shm"}));
+    }
+  }
+  ContainerSet& set(int host) { return *sets_[static_cast<size_t>(host)]; }
+  Store& store(int host) { return *stores_[static_cast<size_t>(host)]; }
+  HostsCounts counts() const { return world_.counts(); }
+  void leave() { sets_.clear(); }
+
+ private:
+  SimulatedHosts world_;
+  std::vector<std::unique_ptr<HostsStore>> stores_;
+  std::vector<std::shared_ptr<ContainerSet>> sets_;
+};
+
+void put(ContainerSet& set, const std::string& name, const Bytes& bytes, bool append = false) {
+  const auto stream = set.open_stream(name, {.create = true, .truncate = !append});
+  stream->append(bytes);
+  stream->flush();
+}
+
+Bytes get(ContainerSet& set, const std::string& name) {
+  const auto stream = set.open_stream(name, {});
+  require(stream != nullptr, name + " is not there");
+  return read_all(*stream);
+}
+
+TEST(ContainerHosts, WhatWasClosedIsFoundElsewhere) {
+  Cluster cluster(3, 1);
+  put(cluster.set(0), "a", content(1, 5000));
+  EXPECT_EQ(get(cluster.set(1), "a"), content(1, 5000));
+  put(cluster.set(1), "a", content(2, 300), true);
+  Bytes both = content(1, 5000);
+  const Bytes more = content(2, 300);
+  both.insert(both.end(), more.begin(), more.end());
+  EXPECT_EQ(get(cluster.set(2), "a"), both);
+  EXPECT_EQ(get(cluster.set(0), "a"), both);
+  EXPECT_TRUE(cluster.set(2).rename("a", "b"));
+  EXPECT_FALSE(cluster.set(0).status("a"));
+  EXPECT_EQ(get(cluster.set(1), "b"), both);
+  put(cluster.set(0), "b", content(3, 10));
+  EXPECT_EQ(get(cluster.set(2), "b"), content(3, 10));
+  EXPECT_TRUE(cluster.set(1).remove("b"));
+  EXPECT_FALSE(cluster.set(0).status("b"));
+}
+
+// Programs that take turns, each closing before the next one opens.
+TEST(ContainerHosts, RandomProgramsInTurn) {
+  for (uint64_t seed = 10; seed < 60; ++seed) {
+    Cluster cluster(3, seed);
+    Model model;
+    std::mt19937_64 random(seed);
+    try {
+      for (int step = 0; step < 60; ++step) {
+        ContainerSet& set = cluster.set(static_cast<int>(random() % 3));
+        const std::string name = "n" + std::to_string(random() % 5);
+        const uint64_t what = random() % 8;
+        if (what == 0) {
+          require(set.remove(name) == model.contains(name), "remove");
+          model.erase(name);
+        } else if (what == 1) {
+          const std::string to = "n" + std::to_string(random() % 5);
+          require(set.rename(name, to) == model.contains(name), "rename");
+          if (model.contains(name) && to != name) {
+            model[to] = model[name];
+            model.erase(name);
+          }
+        } else if (what < 5) {
+          const bool append = what != 2;
+          const Bytes bytes = content(random(), 1 + random() % 9000);
+          if (append) set.refresh();
+          put(set, name, bytes, append);
+          auto& stream = model[name];
+          if (!stream || !append) stream = std::make_shared<ModelStream>();
+          stream->bytes.insert(stream->bytes.end(), bytes.begin(), bytes.end());
+        } else if (model.contains(name)) {
+          require(get(set, name) == model[name]->bytes, name + " has other bytes");
+        } else {
+          require(!set.status(name), name + " is there");
+        }
+      }
+      require_seen(cluster.store(0), "dir/set", model);
+      EXPECT_LE(containers_of(cluster.store(0), "dir/set").size(), 3u);
+      EXPECT_EQ(cluster.counts().shared_units, 0);
+      cluster.leave();
+      WorkProgress quiet;
+      if (!model.empty()) gather(cluster.store(0), {.set = "dir/set"}, quiet);
+      require_seen(cluster.store(1), "dir/set", model);
+    } catch (const std::exception& e) {
+      FAIL() << "seed " << seed << ": " << e.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::test

@@ -1,0 +1,115 @@
+// Containers: as any bytes, and with a header, a table and records that are sealed, so that what they say is
+// believed.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+#include "container/gather.hpp"
+#include "container/named_streams.hpp"
+#include "format/container.hpp"
+#include "fuzz/targets.hpp"
+#include "support/stores/memory_store.hpp"
+
+namespace sheaf::fuzz {
+
+namespace {
+
+using namespace format;
+using Bytes = std::vector<std::byte>;
+
+constexpr int64_t area_at = 2 * container_page;
+constexpr Identity container_identity{std::byte{1}, std::byte{2}, std::byte{3}};
+
+class Input {
+ public:
+  explicit Input(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  bool empty() const { return bytes_.empty(); }
+  uint64_t number() {
+    uint64_t value = 0;
+    const size_t count = std::min<size_t>(8, bytes_.size());
+    std::memcpy(&value, bytes_.data(), count);
+    bytes_ = bytes_.subspan(count);
+    return value;
+  }
+  // Small most of the time, anything else else.
+  int64_t size() {
+    const uint64_t value = number();
+    return static_cast<int64_t>((value & 7) != 0 ? value % 9000 : value >> 1);
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+Bytes sealed(Input input) {
+  static const std::array<std::string, 4> names{"a", "b", "out/c", std::string(4000, 'd')};
+  const auto head = encode(ContainerHeader{container_identity, 1, "host"});
+  Bytes bytes(head.begin(), head.end());
+  bytes.resize(area_at);
+  Bytes records;
+  while (!input.empty() && records.size() < (1 << 16)) {
+    const uint64_t what = input.number();
+    ContainerRecord record;
+    record.kind = static_cast<RecordKind>(1 + what % 6);
+    record.time = static_cast<int64_t>(what >> 8 & 0xff);
+    record.stream = {1 + (what >> 16) % 5, (what >> 20) % 16 == 0 ? what : 0};
+    record.empties = (what >> 24) % 2 != 0;
+    record.name = names[(what >> 25) % names.size()];
+    record.which = static_cast<uint32_t>(what >> 27 & 3);
+    record.size = input.size();
+    record.offset = record.size;
+    record.place = container_page + input.size();
+    record.length = input.size() & longest_piece;
+    encode(record, container_identity, area_at + std::ssize(records), records);
+  }
+  const int64_t area = (std::ssize(records) + container_page) / container_page * container_page;
+  std::ranges::copy(encode(Area{area_at, area}, container_identity, container_page),
+                    bytes.begin() + container_page);
+  bytes.insert(bytes.end(), records.begin(), records.end());
+  bytes.resize(static_cast<size_t>(area_at + area));
+  return bytes;
+}
+
+void look_at(const Bytes& file) {
+  MemoryStore store;
+  store.set_contents("set.container.host", file);
+  std::shared_ptr<const NamedStreams> streams;
+  attempt([&] { streams = NamedStreams::open(store, "set"); });
+  if (!streams) return;
+  std::string before;
+  for (size_t number = 0; number < streams->streams().size(); ++number) {
+    const NamedStream& one = streams->streams()[number];
+    require(before < one.name && streams->find(one.name) == number, "streams are in order, and found");
+    before = one.name;
+    std::array<std::byte, 512> data;
+    for (const int64_t at : {int64_t{0}, one.size / 2, one.size - 1})
+      if (at >= 0)
+        require(streams->read(number, data, at) ==
+                    static_cast<size_t>(std::min<int64_t>(512, one.size - std::min(at, one.size))),
+                "bytes are read up to the end");
+    if (const auto next = streams->next_data(number, 0))
+      require(*next < one.size, "data are within the stream");
+  }
+  WorkProgress quiet;
+  int64_t all = 0;
+  for (const NamedStream& one : streams->streams())
+    all = one.size > (1 << 20) || all < 0 ? -1 : all + one.size;
+  if (all < 0) return;
+  attempt([&] {
+    gather(store, {.set = "set"}, quiet);
+    const auto gathered = NamedStreams::open(store, "set");
+    require(streams->streams().empty() || gathered->streams().size() == streams->streams().size(),
+            "gathering keeps all streams");
+  });
+}
+
+}  // namespace
+
+void fuzz_container(std::span<const std::byte> input) {
+  look_at(Bytes(input.begin(), input.end()));
+  look_at(sealed(Input(input)));
+}
+
+}  // namespace sheaf::fuzz
