@@ -11,7 +11,7 @@ set(SHEAF_SION_ROOMS api/sion/handles api/sion api/sion/families)
 set(SHEAF_SFIO_ROOMS api/sfio)
 set(SHEAF_POSIX_ROOMS api/posix api/posix/names api/posix/entries)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
-set(SHEAF_CLI_ROOMS cli cli/classic cli/stripe)
+set(SHEAF_CLI_ROOMS cli cli/classic cli/programs cli/stripe)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.
 function(sheaf_rooms variable)

@@ -5,9 +5,9 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
-#include "cli/mpiio.hpp"
 #include "cli/named.hpp"
-#include "cli/run.hpp"
+#include "cli/programs/mpiio.hpp"
+#include "cli/programs/run.hpp"
 #include "cli/stripe/stripe.hpp"
 
 namespace sheaf::cli {
@@ -219,17 +219,25 @@ void add_mpiio(CLI::App& app, int& status) {
 }
 
 void add_run(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("run", "Run a program whose files are captured in multifiles, or that sees multifiles as directories");
+  auto* sub = app.add_subcommand(
+      "run", "Run a program whose files are captured in multifiles, or that sees multifiles as directories");
   auto o = std::make_shared<RunOptions>();
-  sub->add_option("--capture", o->captures, "PATTERN:SET: files whose names match become streams of the multifile SET; may be repeated")
+  sub->add_option("--capture", o->captures,
+                  "PATTERN:SET: files whose names match become streams of the multifile SET; may be repeated")
       ->allow_extra_args(false);
-  sub->add_option("--view", o->views, "FILE:DIR: the streams of FILE as files of DIR, for reading; may be repeated")
+  sub->add_option("--view", o->views,
+                  "FILE:DIR: the streams of FILE as files of DIR, for reading; may be repeated")
       ->allow_extra_args(false);
-  sub->add_flag("--keep-containers", o->keep_containers, "leave the containers of the sets as they are at the end");
-  sub->add_option("COMMAND", o->command, "what starts the program, behind --: mpirun with its arguments, or the program")->required();
+  sub->add_flag("--keep-containers", o->keep_containers,
+                "leave the containers of the sets as they are at the end");
+  sub->add_option("COMMAND", o->command,
+                  "what starts the program, behind --: mpirun with its arguments, or the program")
+      ->required();
   sub->positionals_at_end();
-  sub->footer("Example: sheaf run --capture 'out/dump.*:dump.sion' -- mpirun -n 16 ./program\nExit code: that of the command; 1 if it "
-              "cannot be run or its multifiles cannot be made, 2 a mistake in the command line.");
+  sub->footer(
+      "Example: sheaf run --capture 'out/dump.*:dump.sion' -- mpirun -n 16 ./program\nExit code: that of the "
+      "command; 1 if it "
+      "cannot be run or its multifiles cannot be made, 2 a mistake in the command line.");
   sub->callback([o, &status] { status = run(*o); });
 }
 

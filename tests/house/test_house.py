@@ -18,10 +18,10 @@ MOST_COLUMNS = 110
 CODE = {".c", ".cpp", ".h", ".hpp"}
 # Headers of the operating system's files, and of MPI, and the rooms that may include them.
 SYSTEM = re.compile(r"#include\s*<(?:fcntl|unistd|sys/(?:stat|mman|uio|statfs|vfs))\.h>")
-SYSTEM_ROOMS = ("storage", "process", "api", "cli", "comm", "base", "posix", "mount", "container")
+SYSTEM_ROOMS = ("storage", "process", "api", "cli", "comm", "base", "posix", "mount", "container", "capture")
 MPI_ROOMS = ("comm_mpi", "api", "cli/partest")
 # Two folders that call each other are one room to others: folders below these are parts of them.
-WHOLE = ("api/mpiio", "cli")
+WHOLE = ("api/mpiio", "api/posix", "cli")
 
 
 def tracked(*patterns):

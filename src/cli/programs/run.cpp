@@ -1,4 +1,4 @@
-#include "cli/run.hpp"
+#include "cli/programs/run.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "capture/capture_rule.hpp"
 #include "capture/pattern.hpp"
 #include "capture/shared_names.hpp"
-#include "cli/launch.hpp"
+#include "cli/programs/launch.hpp"
 #include "container/gather.hpp"
 #include "container/named_streams.hpp"
 #include "storage/store.hpp"

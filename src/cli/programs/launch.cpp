@@ -1,4 +1,4 @@
-#include "cli/launch.hpp"
+#include "cli/programs/launch.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// cli/run: `sheaf run`: a program whose files are captured, or that sees multifiles as directories
+// cli/programs/run: `sheaf run`: a program whose files are captured, or that sees multifiles as directories
 // (docs/tools/run.md).
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "cli/mpiio.hpp"
+#include "cli/programs/mpiio.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
-#include "cli/launch.hpp"
+#include "cli/programs/launch.hpp"
 
 namespace sheaf::cli {
 
@@ -78,8 +78,7 @@ void print(const Json& report) {
 }  // namespace
 
 int mpiio(const MpiIoOptions& options) {
-  const std::string library =
-      own_library("libsheaf_mpiio.so", "Sheaf was built or installed without an MPI");
+  const std::string library = own_library("libsheaf_mpiio.so", "Sheaf was built or installed without an MPI");
   if (!options.report && !options.json) {
     const auto command = with_variables(options.command, {"LD_PRELOAD"});
     preload(library);

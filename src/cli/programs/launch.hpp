@@ -1,4 +1,4 @@
-// cli/launch: running a program with a library of ours before its own.
+// cli/programs/launch: running a program with a library of ours before its own.
 #pragma once
 
 #include <string>
