@@ -10,6 +10,7 @@
 # make deb       Debian packages, built in a clean root, in dist/deb; make deb-test: installs and tries them in others; root only
 # make tarball   an archive in dist/ that works wherever it is unpacked, and a test of that
 # make recipes-test   carries out the recipes of Spack, EasyBuild and conda, and tests the tools flavour as they install it
+# make capture-test   LAMMPS and other programs of Debian with their files captured and plain (docs/capture.md)
 # make slurm-test   what docs/adopting.md says about Slurm, with one; root only
 # make release-test   before a release: arm64 and s390x under emulation, recipes, Slurm, packages, every MPI; two to three hours on two cores
 # make test-torch   checkpoints of PyTorch, which is installed in build-torch; make bench-torch   their speed against FileSystemWriter
@@ -134,6 +135,12 @@ python-test: build
 .PHONY: figures
 figures: build
 	@bench/paper.py $(FIGURES) $(if $(QUICK),--quick) --build $(BUILD) --dir $(BUILD)/figures.tmp --out figures $(FIGURES_OPTIONS)
+
+.PHONY: capture-test
+# Programs of Debian, captured as they are.
+capture-test: build
+	@scripts/install-deps.sh capture
+	@SHEAF_BIN=$(CURDIR)/$(BUILD)/bin python3 -B tests/posix/capture_programs.py
 
 .PHONY: test-torch bench-torch
 test-torch: build

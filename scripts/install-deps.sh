@@ -1,7 +1,7 @@
 #!/bin/sh
-# install-deps.sh [demo|cluster|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the
+# install-deps.sh [demo|cluster|capture|deb|recipes|slurm|foreign-arm64|foreign-s390x]: installs the Debian packages that are missing: for the
 # libraries, the tools and the demo, or for all that `make test` builds and runs, with `cluster` also for `make cluster-test`, with
-# `recipes` and `slurm` for these tests, with the foreign ones for scripts/foreign.sh; with `deb` for `make deb` and `make deb-test`
+# `capture`, `recipes` and `slurm` for these tests, with the foreign ones for scripts/foreign.sh; with `deb` for `make deb` and `make deb-test`
 # alone. Quiet if none is.
 set -eu
 packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev"
@@ -14,6 +14,7 @@ packages="build-essential cmake ninja-build libopenmpi-dev openmpi-bin libcli11-
  xfsprogs btrfs-progs"
 [ "${1:-all}" != cluster ] || packages="$packages util-linux e2fsprogs
  glusterfs-server glusterfs-client moosefs-master moosefs-chunkserver moosefs-client"
+[ "${1:-all}" != capture ] || packages="$packages lammps strace"
 case ${1:-all} in
 deb) packages="mmdebstrap lintian autopkgtest iproute2" ;;
 foreign-arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user" ;;

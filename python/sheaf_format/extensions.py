@@ -115,16 +115,26 @@ def _read_trailer(file: PhysicalFile, extension: Extension, mapping: bytes) -> t
     if any(file.read_bytes(end, begin - end)):
         raise FormatError(file.path, "bytes between the file and its trailer are not zero")
     sections = {}
-    for kind, zero, offset, length, _ in struct.iter_unpack("<IIqqQ", table):
+    for kind, zero, offset, length, guard in struct.iter_unpack("<IIqqQ", table):
         if kind in sections or zero or offset != begin or length < 0 or offset + length > at:
             raise FormatError(file.path, f"section {kind} is at an impossible place")
         sections[kind] = file.read_bytes(offset, length)
+        if guard and xxh3(sections[kind]) != guard:
+            raise FormatError(file.path, f"section {kind} does not match its hash")
         begin = _aligned(offset + length)
         if any(file.read_bytes(offset + length, begin - offset - length)):
             raise FormatError(file.path, f"the gap behind section {kind} is not zero")
     if begin != at:
         raise FormatError(file.path, "there is something between the sections and their table")
     return sections, end
+
+
+def section(file: PhysicalFile, kind: int) -> bytes | None:
+    """A section of the trailer of a complete file; None: there is none."""
+    extension = read_extension(file)
+    if not extension or not extension.flags & CHECKSUMS:
+        return None
+    return _read_trailer(file, extension, _mapping(file))[0].get(kind)
 
 
 def _contents(file: PhysicalFile, piece: int, mapping: bytes) -> dict[int, bytes]:

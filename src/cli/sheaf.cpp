@@ -5,10 +5,10 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/compression.hpp"
-#include "cli/programs/mpiio.hpp"
-#include "cli/programs/run.hpp"
 #include "cli/mount.hpp"
 #include "cli/named.hpp"
+#include "cli/programs/mpiio.hpp"
+#include "cli/programs/run.hpp"
 #include "cli/stripe/stripe.hpp"
 
 namespace sheaf::cli {

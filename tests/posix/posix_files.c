@@ -1,10 +1,9 @@
-/* posix_files: what tests and measurements of capturing start.
- *
- * - make DIR PROCESSES FILES: each process makes so many files DIR/cap.P.I of 1 KiB; prints the seconds
- * - remove DIR PROCESSES FILES: removes them; prints the seconds
- * - log FILE: appends lines "N\n" with one write each until it is killed; prints each N that was written
- * - calls FILE COUNT: writes one byte at a time at the begin of FILE; prints nanoseconds for a call
- * - small FILE COUNT: so many fwrite of 64 bytes; prints nanoseconds for one */
+/* Programs that tests and measurements of capturing start:
+   posix_files make DIR PROCESSES FILES     each process makes so many files DIR/cap.P.I of 1 KiB; prints the
+   seconds posix_files remove DIR PROCESSES FILES   removes them; prints the seconds posix_files log FILE
+   appends lines "N\n" with one write each until it is killed; prints each N that was written posix_files
+   calls FILE COUNT             writes one byte at a time at the begin of FILE; prints nanoseconds for a call
+   posix_files small FILE COUNT             so many fwrite of 64 bytes; prints nanoseconds for one */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// cli/programs/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards what
-// it did for which file.
+// cli/programs/mpiio: `sheaf mpiio -- COMMAND`: runs programs with the MPI-IO drop-in, and says afterwards
+// what it did for which file.
 #pragma once
 
 #include <string>

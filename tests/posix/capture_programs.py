@@ -1,0 +1,191 @@
+"""Programs of Debian as they are (`make capture-test`): each is run captured and plain; all files must have the same bytes, restarts
+the same numbers, and strace sees no open of a captured name. A program that is not installed is skipped with a word."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+SHEAF = Path(os.environ.get("SHEAF_BIN", "build/bin")).absolute() / "sheaf"
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+LAMMPS = """units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 6 0 6 0 6
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+"""
+FORCES = "pair_style lj/cut 2.5\npair_coeff 1 1 1.0 1.0 2.5\nfix 1 all nve\nthermo 10\n"
+
+FORTRAN = """program writes
+  implicit none
+  integer :: i, u, n
+  real :: x
+  open(newunit=u, file='out/text.1', status='replace', action='readwrite')
+  do i = 1, 1000
+    write(u, '(i6,f12.4)') i, sqrt(real(i))
+  end do
+  rewind(u)
+  n = 0
+  do
+    read(u, *, end=1) i, x
+    n = n + i
+  end do
+1 close(u)
+  open(newunit=u, file='out/direct.1', access='direct', recl=80, form='unformatted')
+  do i = 20, 1, -1
+    write(u, rec=i) [(real(i * 10 + n), n = 1, 20)]
+  end do
+  close(u)
+  open(newunit=u, file='out/stream.1', access='stream', form='unformatted')
+  write(u) (i, i = 1, 5000)
+  write(u, pos=101) 7
+  close(u)
+  open(newunit=u, file='out/scratch.1')
+  write(u, *) 'gone'
+  close(u, status='delete')
+  open(newunit=u, file='out/text.1', position='append')
+  write(u, *) 'end'
+  close(u)
+end program
+"""
+
+CXX = """#include <fstream>
+#include <iostream>
+#include <string>
+int main() {
+  std::ofstream out("out/text.1");
+  for (int i = 0; i < 20000; ++i) out << i << ' ' << i * 0.5 << '\\n';
+  out.close();
+  std::fstream both("out/both.1", std::ios::in | std::ios::out | std::ios::trunc | std::ios::binary);
+  both << std::string(30000, 'a');
+  both.seekp(100);
+  both << "middle";
+  both.seekg(98);
+  std::string word(10, ' ');
+  both.read(word.data(), 10);
+  both.seekp(0, std::ios::end);
+  both << word;
+  both.close();
+  std::ofstream more("out/text.1", std::ios::app);
+  more << "more" << std::endl;
+  std::ifstream in("out/text.1");
+  double sum = 0, a, b;
+  while (in >> a >> b) sum += b;
+  std::ofstream("out/sum.1") << sum << '\\n';
+}
+"""
+
+
+class Programs(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.dir = Path(directory.name).resolve()
+
+    def need(self, *programs: str) -> None:
+        for program in programs:
+            if not shutil.which(program):
+                self.skipTest(f"{program} is not installed (make capture-test installs it)")
+
+    def run_in(self, where: str, *command: str, capture: tuple[str, ...] = ()) -> str:
+        words = [str(SHEAF), "run", *(word for rule in capture for word in ("--capture", rule)), "--", *command]
+        done = subprocess.run(words if capture else command, cwd=self.dir / where, capture_output=True, text=True, timeout=200,
+                              env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def both(self, *command: str, capture: tuple[str, ...] = ("out/*:all.sion",)) -> tuple[str, str]:
+        """Runs it plain and captured, each in a directory of its own with an empty `out`."""
+        for where in ("plain", "captured"):
+            (self.dir / where / "out").mkdir(parents=True, exist_ok=True)
+        plain = self.run_in("plain", *command)
+        captured = self.run_in("captured", *command, capture=capture)
+        self.assertEqual(list((self.dir / "captured" / "out").iterdir()), [])
+        return plain, captured
+
+    def check_bytes(self, *sets: str) -> int:
+        """All files of `out` are in the sets, byte for byte; how many there are."""
+        found = self.dir / "found"
+        for name in sets:
+            subprocess.run([SHEAF, "split", "--names", self.dir / "captured" / name, f"{found}/"], check=True, capture_output=True)
+        expected = {path.name: path.read_bytes() for path in (self.dir / "plain" / "out").iterdir()}
+        self.assertEqual(sorted(expected), sorted(path.name for path in (found / "out").iterdir()))
+        for name, data in expected.items():
+            self.assertEqual((found / "out" / name).read_bytes(), data, name)
+        return len(expected)
+
+    def check_opens(self, *command: str, capture: tuple[str, ...] = ("out/*:all.sion",)) -> None:
+        """No system call of any process opens a captured name."""
+        self.need("strace")
+        (self.dir / "traced" / "out").mkdir(parents=True)
+        self.run_in("traced", "strace", "-f", "-e", "trace=open,openat,openat2,creat", "-o", "../calls", *command, capture=capture)
+        opened = re.findall(r'open[^"]*"([^"]*out/[^"]+)"', (self.dir / "calls").read_text())
+        self.assertEqual(opened, [])
+
+    def test_lammps_dumps_restarts_and_goes_on(self) -> None:
+        self.need("lmp", "mpirun")
+        (self.dir / "in.run").write_text(LAMMPS + FORCES + "dump 1 all custom 5 out/f.*.% id x y z\nrestart 10 out/r.*.%\nrun 40\n")
+        (self.dir / "in.again").write_text("read_restart out/r.20.%\n" + FORCES + "run 20\ndump 2 all custom 5 out/f.*.% id x y z\n"
+                                           "run 10\n")
+        mpi = ("mpirun", "--oversubscribe", "-n", "4", "lmp", "-in")
+        rules = ("out/f.*:f.sion", "out/r.*:r.sion")
+        self.both(*mpi, "../in.run", capture=rules)
+        tables = [re.findall(r"^\s+\d+\s+[-\d.].*$", text, re.M) for text in self.both(*mpi, "../in.again", capture=rules)]
+        self.assertGreater(len(tables[0]), 4)
+        self.assertEqual(tables[0], tables[1])
+        self.assertGreater(self.check_bytes("f.sion", "r.sion"), 50)
+        self.check_opens("lmp", "-in", "../in.run", capture=rules)
+
+    def compiled(self, compiler: str, name: str, source: str) -> str:
+        self.need(compiler)
+        (self.dir / name).write_text(source)
+        program = str(self.dir / Path(name).stem)
+        subprocess.run([compiler, "-O1", "-o", program, self.dir / name], check=True)
+        return program
+
+    def test_a_fortran_program_reads_back_and_deletes(self) -> None:
+        program = self.compiled("gfortran", "writes.f90", FORTRAN)
+        self.both(program)
+        self.assertEqual(self.check_bytes("all.sion"), 3)
+        self.check_opens(program)
+
+    def test_streams_of_cxx(self) -> None:
+        program = self.compiled("g++", "writes.cpp", CXX)
+        self.both(program)
+        self.assertEqual(self.check_bytes("all.sion"), 3)
+        self.check_opens(program)
+
+    def test_tar_and_cp_and_sed(self) -> None:
+        self.need("tar", "cp", "sed")
+        work = ("mkdir -p in && for i in 1 2 3; do seq $i 5000 > in/f.$i; done && tar cf - in | tar xf - -C out --strip-components=1 && "
+                "cp -a out/f.1 out/g.1 && cp out/f.2 out/g.2 && sed -i s/7/seven/ out/g.1 && sort -r out/f.3 -o out/h.3 && "
+                "tail -n 1 out/f.1 >> out/h.3 && mv out/g.2 out/i.2 && gzip -k out/f.2 -n && dd if=out/f.3 of=out/j bs=100 skip=3 "
+                "seek=2 count=5 2>&1 && truncate -s 9999 out/j && cat out/* | md5sum")
+        plain, captured = self.both("sh", "-c", work)
+        self.assertEqual(plain.splitlines()[-1], captured.splitlines()[-1])
+        self.assertEqual(self.check_bytes("all.sion"), 8)
+
+    def test_python_writes_and_reads_back(self) -> None:
+        script = ("import csv, json, pickle, gzip, pathlib\n"
+                  "json.dump({'a': list(range(1000))}, open('out/a.json', 'w'))\n"
+                  "with open('out/t.csv', 'w', newline='') as f: csv.writer(f).writerows([[i, i * i] for i in range(500)])\n"
+                  "pickle.dump([b'x' * 70000] * 3, open('out/p.pickle', 'wb'))\n"
+                  "with gzip.GzipFile('out/z.gz', 'wb', mtime=0) as f: f.write(b'zip' * 10000)\n"
+                  "assert json.load(open('out/a.json'))['a'][7] == 7 and len(pickle.load(open('out/p.pickle', 'rb'))) == 3\n"
+                  "pathlib.Path('out/sizes').write_text(str(sorted((p.name, p.stat().st_size) for p in pathlib.Path('out').iterdir())))\n")
+        self.both("python3", "-c", script)
+        self.assertEqual(self.check_bytes("all.sion"), 5)
+        self.check_opens("python3", "-c", script)
+
+
+if __name__ == "__main__":
+    unittest.main()
