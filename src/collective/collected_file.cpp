@@ -45,10 +45,10 @@ namespace {
 
 void write(File& file, const HeldBytes& held) {
   if (held.empty()) return;
-  std::vector<exchange::Piece<const std::byte>> pieces;
+  std::vector<Piece<const std::byte>> pieces;
   const layout::TypeMap places = pieces_of(held.extents());
   add_pieces(pieces, held.access(places));
-  write_pieces(file, std::move(pieces));
+  exchange::write_pieces(file, std::move(pieces));
 }
 
 }  // namespace
@@ -97,12 +97,10 @@ void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   held_.append(data, offset);
 }
 
-void CollectedFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
-  if (capacity_ == 0) return real().write_vector_at(parts, offset);
-  for (const auto& part : parts) {
-    if (!part.empty()) write_at(part, offset);
-    offset += std::ssize(part);
-  }
+void CollectedFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  if (capacity_ == 0) return real().write_pieces(pieces);
+  for (const auto& [offset, bytes] : pieces)
+    if (!bytes.empty()) write_at(bytes, offset);
 }
 
 void CollectedFile::sync() {

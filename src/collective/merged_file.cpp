@@ -22,11 +22,4 @@ void MergedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   stream_.write_filling({}, data);
 }
 
-void MergedFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
-  for (const auto& part : parts) {
-    write_at(part, offset);
-    offset += std::ssize(part);
-  }
-}
-
 }  // namespace sheaf

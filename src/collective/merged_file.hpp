@@ -18,13 +18,12 @@ class MergedFile final : public File {
   MergedFile(WriteStream& stream, std::span<const int64_t> sizes);
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
 
   size_t read_at(std::span<std::byte>, int64_t) override { refuse(); }
   FileStatus status() override { refuse(); }
   void resize(int64_t) override { refuse(); }
   void sync() override { refuse(); }
-  int64_t next_data(int64_t) override { refuse(); }
+  int64_t next(Space, int64_t) override { refuse(); }
   const std::string& path() const override { return stream_.file().path(); }
   void close() override {}
 

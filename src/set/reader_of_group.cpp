@@ -163,7 +163,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   agree(*comm_, problem ? problem : unsound, std::span(&unclosed, 1));
   facts.unclosed = unclosed;
   const auto unloaded = attempt([&] {
-    if (unclosed && plan) dynamic_cast<FetchedFile&>(*file).rejoin();
+    if (unclosed && plan) static_cast<FetchedFile&>(*file).rejoin();
     if (unclosed && !plan) file = with_edges(store, std::move(file));
     if (!plan) file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
     stored.file = file;
@@ -175,7 +175,7 @@ Reader::Reader(Store& given, std::unique_ptr<Comm> comm, const std::string& path
   if (plan) begin_collective(*plan, std::move(means));
 }
 
-// Collective: who reads for whom.
+// Collective: who reads for whom. The file is the FetchedFile that open_file() has made.
 void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means) {
   stream_.set_max_buffer(0);
   Comm& meeting = means.meeting ? *means.meeting : local();
@@ -188,7 +188,7 @@ void Reader::begin_collective(const CollectivePlan& plan, CollectiveMeans means)
     collecting_->means = std::move(means);
     collecting_->reader =
         std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_,
-                                           dynamic_cast<FetchedFile&>(stream_.file()), collecting_->means);
+                                           static_cast<FetchedFile&>(stream_.file()), collecting_->means);
   }));
 }
 

@@ -250,7 +250,10 @@ void Writer::open_to_append() {
         f.edges->keep_earlier(file);
         file = edged(std::move(file), f.edges);
       } else {
-        file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+        const auto appended =
+            std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+        f.key.watch = appended.get();
+        file = appended;
       }
       f.file = throttled(std::move(file), placed_->slots);
     }

@@ -126,7 +126,10 @@ class OpenFile final : public SharedFile {
     by_task_0(bytes, [&] { file_->resize(bytes); });
   }
   void preallocate(int64_t bytes) override {
-    by_task_0(bytes, [&] { file_->allocate(bytes); });
+    by_task_0(bytes, [&] {
+      exchange::from_server(*file_);
+      set_room_aside(*file_, bytes);
+    });
   }
   void sync() override {
     agree(comm(), attempt([&] {
