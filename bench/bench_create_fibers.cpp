@@ -15,7 +15,7 @@
 
 #include "bench_common.hpp"
 #include "metadata/parallel_open.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 
@@ -42,7 +42,7 @@ void open_and_close(sheaf::Comm& comm, sheaf::Store& store, const std::string& p
   request.path = path;
   request.chunk_size = chunk;
   request.nfiles = files;
-  sheaf::ParallelWriter writer(store, std::move(own), std::move(request), mode);
+  sheaf::Writer writer(store, std::move(own), std::move(request), mode);
   writer.close();
 }
 

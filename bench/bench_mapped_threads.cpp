@@ -23,10 +23,8 @@
 #include "comm_teams/thread_comm.hpp"
 #include "layout/placement.hpp"
 #include "metadata/parallel_open.hpp"
-#include "set/mapped_reader.hpp"
-#include "set/mapped_writer.hpp"
-#include "set/parallel_reader.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 
 namespace {
 
@@ -115,7 +113,7 @@ double write_unmapped(const Job& job, const std::string& path, int count, const 
     request.path = path;
     request.nfiles = std::min(job.files, count);
     request.chunk_size = job.bytes * (end - begin);
-    sheaf::ParallelWriter writer(sheaf::posix_store(), std::move(own), std::move(request), mode);
+    sheaf::Writer writer(sheaf::posix_store(), std::move(own), std::move(request), mode);
     write_stream(job, writer.stream(), job.bytes * begin, job.bytes * (end - begin));
     writer.close();
   });
@@ -126,7 +124,7 @@ double read_unmapped(const Job& job, const std::string& path, int count, const S
     const auto [begin, end] = tasks_of(comm.rank());
     auto own = comm.duplicate();
     const sheaf::OpenMode mode = agree_on(*own, path, "br");
-    sheaf::ParallelReader reader(sheaf::posix_store(), std::move(own), path, mode);
+    sheaf::Reader reader(sheaf::posix_store(), std::move(own), path, mode);
     read_stream(job, reader.stream(), job.bytes * begin, job.bytes * (end - begin));
     reader.close();
   });
@@ -140,7 +138,7 @@ double write_mapped(const Job& job, const std::string& path) {
     std::vector<sheaf::MappedWriteTask> tasks;
     for (int t = begin; t < end; ++t)
       tasks.push_back({t, job.bytes, sheaf::layout::place_blockwise(t, job.tasks, job.files)});
-    sheaf::MappedWriter writer(sheaf::posix_store(), std::move(own), {path, job.files, -1, tasks}, mode);
+    sheaf::Writer writer(sheaf::posix_store(), std::move(own), {path, job.files, -1, tasks}, mode);
     for (int t = begin; t < end; ++t) {
       writer.select(t);
       write_stream(job, writer.stream(), job.bytes * t, job.bytes);
@@ -153,8 +151,8 @@ double read_mapped(const Job& job, const std::string& path) {
   return timed(job.processes, [&](sheaf::Comm& comm) {
     auto own = comm.duplicate();
     const sheaf::OpenMode mode = agree_on(*own, path, "br");
-    sheaf::MappedReader reader(sheaf::posix_store(), std::move(own), {path, true, {}}, mode);
-    for (const sheaf::MappedTask& t : reader.tasks()) {
+    sheaf::Reader reader(sheaf::posix_store(), std::move(own), MappedReadRequest{path, true, {}}, mode);
+    for (const sheaf::OwnTask& t : reader.tasks()) {
       reader.select(t.task);
       read_stream(job, reader.stream(), job.bytes * t.task, job.bytes);
     }

@@ -11,8 +11,8 @@
 
 #include "bench_common.hpp"
 #include "recovery/repair.hpp"
-#include "set/serial_reader.hpp"
-#include "set/serial_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 
 namespace {
 
@@ -21,8 +21,7 @@ using bench::require;
 void make(const std::string& path, int64_t tasks) {
   std::vector<int64_t> sizes(static_cast<size_t>(tasks), 64), ranks(sizes.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  sheaf::SerialWriter writer(sheaf::posix_store(), {path, sizes, ranks, 64, true},
-                             sheaf::parse_open_mode("w"));
+  sheaf::Writer writer(sheaf::posix_store(), {path, sizes, ranks, 64, true}, sheaf::parse_open_mode("w"));
   const std::vector<std::byte> record(48, std::byte{7});
   for (int64_t t = 0; t < tasks; ++t) {
     writer.select(t);
@@ -82,7 +81,7 @@ int main(int argc, char** argv) {
     require(status == 0, "cannot make the multifile");
   }
   measure("recovery.open", fs, tasks, 0, [&] {
-    sheaf::SerialReader reader(sheaf::posix_store(), path, sheaf::parse_open_mode("r"));
+    sheaf::Reader reader(sheaf::posix_store(), path, sheaf::parse_open_mode("r"));
     require(reader.facts().unclosed && reader.multifile().data_bytes() == 48 * tasks,
             "the open has lost bytes");
   });

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "metadata/parallel_open.hpp"
-#include "set/parallel_reader.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 #include "simulation/program_parts.hpp"
 #include "simulation/taping_comm.hpp"
 
@@ -37,7 +37,7 @@ void in_turns(Part& part, Comm& tape, const std::function<void()>& transfer) {
 
 void read_multifile(Part& part, Comm& tape, const std::string& path) {
   const OpenMode mode = agree_on_call(tape, path, "br,checksums=off", {}, std::nullopt);
-  ParallelReader reader(part.store, tape.duplicate(), path, mode);
+  Reader reader(part.store, tape.duplicate(), path, mode);
   part.end_phase("open for reading");
   in_turns(part, tape, [&] {
     for_each_call(part, [&](int64_t, int64_t length) { reader.stream().read(program_data(length)); });
@@ -67,7 +67,7 @@ void write_multifile(Part& part) {
       // The physical files of I/O nodes, each with the tasks that use it.
       request.local = tape->split(part.machine.client_of(part.comm.rank(), part.clients()), part.comm.rank());
     }
-    ParallelWriter writer(part.store, tape->duplicate(), std::move(request), mode);
+    Writer writer(part.store, tape->duplicate(), std::move(request), mode);
     part.end_phase("open");
     if (part.options.data) {
       in_turns(part, *tape, [&] {

@@ -11,7 +11,7 @@
 #include "creation/copy_stream.hpp"
 #include "creation/output_set.hpp"
 #include "metadata/task_rows.hpp"
-#include "set/serial_reader.hpp"
+#include "set/reader.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::cli {
@@ -138,7 +138,7 @@ int cat(const CatOptions& options) {
   if (options.task) {
     OpenMode mode;
     mode.checksums = options.checking == Checking::on;
-    TaskReader reader(any_store(), options.path, *options.task, mode);
+    Reader reader(any_store(), options.path, *options.task, mode);
     if (reader.facts().unclosed) tell_unclosed(options.path);
     ReadStream& stream = reader.stream();
     if (options.block) check_block(options.path, *options.block, stream.sizes().count);

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/host_name.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/testing.hpp"
 #include "storage/text_source.hpp"
 #include "support/environment.hpp"
@@ -91,7 +91,7 @@ TEST_F(Tables, GiveEveryIoNodeAPhysicalFile) {
       ParallelWriteRequest request;
       request.path = "m";
       request.chunk_size = 100;
-      ParallelWriter writer(store, comm.duplicate(), std::move(request), parse_open_mode("w,files=ion"));
+      Writer writer(store, comm.duplicate(), std::move(request), parse_open_mode("w,files=ion"));
       EXPECT_EQ(writer.facts().nfiles, table ? 1 : 3);
       writer.close();
     });

@@ -7,8 +7,8 @@
 #include "fuzz/packed_files.hpp"
 #include "fuzz/targets.hpp"
 #include "recovery/repair.hpp"
-#include "set/serial_reader.hpp"
-#include "set/serial_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 
 namespace sheaf::fuzz {
 
@@ -25,7 +25,7 @@ struct Unclosed {
   Unclosed() {
     MemoryStore store;
     const std::vector<int64_t> sizes(journal_tasks, journal_chunk), ranks{0, 1, 2};
-    SerialWriter writer(store, {"m", sizes, ranks, journal_chunk}, parse_open_mode("w,buffer=0"));
+    Writer writer(store, {"m", sizes, ranks, journal_chunk}, parse_open_mode("w,buffer=0"));
     for (int64_t t = 0; t < journal_tasks; ++t) {
       writer.select(t);
       writer.stream().write(Bytes(4 * journal_chunk, std::byte{7}));
@@ -41,7 +41,7 @@ struct Unclosed {
 };
 
 void check_reader(Store& store, const std::string& path, const std::vector<std::vector<int64_t>>& expected) {
-  SerialReader reader(store, path, parse_open_mode("r"));
+  Reader reader(store, path, parse_open_mode("r"));
   for (int64_t t = 0; t < journal_tasks; ++t) {
     reader.select(t);
     const BlockSizes& found = reader.stream().sizes();
@@ -70,7 +70,7 @@ void fuzz_journal(std::span<const std::byte> input) {
     expected.push_back(blocks_of(slots, journal_tasks, t));
     for (const int64_t size : expected.back()) possible &= size <= journal_chunk;
   }
-  std::optional<SerialReader> reader;
+  std::optional<Reader> reader;
   const auto problem = attempt([&] { reader.emplace(store, "m", parse_open_mode("r")); });
   reader.reset();
   if (slots.empty() || slots.begin()->first >= journal_tasks)

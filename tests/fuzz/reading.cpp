@@ -4,9 +4,7 @@
 
 #include "comm/agree.hpp"
 #include "fuzz/targets.hpp"
-#include "set/mapped_reader.hpp"
-#include "set/parallel_reader.hpp"
-#include "set/serial_reader.hpp"
+#include "set/reader.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 
@@ -91,7 +89,7 @@ TaskContents read_task(ReadStream& stream) {
 Outcome read_serially(Store& store, const ReadSettings& settings) {
   Outcome outcome;
   outcome.error = attempt([&] {
-    SerialReader reader(store, "m", mode_of("r", settings));
+    Reader reader(store, "m", mode_of("r", settings));
     outcome.contents.ntasks = reader.ntasks();
     for (int64_t t = 0; t < std::min(reader.ntasks(), most_tasks); ++t)
       note_task(outcome.contents, t, reader.multifile().globalrank(t), [&] {
@@ -106,7 +104,7 @@ Outcome read_by_task(Store& store, int64_t ntasks, const ReadSettings& settings)
   Outcome outcome;
   for (int64_t t = 0; t <= std::min(ntasks, most_tasks - 1); ++t) {
     const auto problem = attempt([&] {
-      TaskReader reader(store, "m", t, mode_of("r", settings));
+      Reader reader(store, "m", t, mode_of("r", settings));
       outcome.contents.ntasks = reader.ntasks();
       note_task(outcome.contents, t, reader.globalrank(), [&] { return read_task(reader.stream()); });
     });
@@ -120,7 +118,7 @@ Outcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& setti
   const int processes = ntasks > 0 && ntasks <= most_tasks ? static_cast<int>(ntasks) : settings.processes;
   return on_processes(store, processes, [&](Comm& comm, Store& shared) {
     Outcome outcome;
-    std::optional<ParallelReader> reader;
+    std::optional<Reader> reader;
     outcome.error = attempt([&] { reader.emplace(shared, comm.duplicate(), "m", mode_of("r", settings)); });
     if (!reader) return outcome;
     outcome.contents.ntasks = reader->ntasks();
@@ -133,13 +131,13 @@ Outcome read_in_parallel(Store& store, int64_t ntasks, const ReadSettings& setti
 Outcome read_mapped(Store& store, const ReadSettings& settings) {
   return on_processes(store, settings.processes, [&](Comm& comm, Store& shared) {
     Outcome outcome;
-    std::optional<MappedReader> reader;
+    std::optional<Reader> reader;
     outcome.error = attempt([&] {
       reader.emplace(shared, comm.duplicate(), MappedReadRequest{"m", true}, mode_of("r", settings));
     });
     if (!reader) return outcome;
     outcome.contents.ntasks = reader->ntasks();
-    for (const MappedTask& t : reader->tasks().first(std::min<size_t>(reader->tasks().size(), most_tasks)))
+    for (const OwnTask& t : reader->tasks().first(std::min<size_t>(reader->tasks().size(), most_tasks)))
       note_task(outcome.contents, t.task, -1, [&] {
         reader->select(t.task);
         return read_task(reader->stream());

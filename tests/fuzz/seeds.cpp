@@ -69,7 +69,7 @@ Bytes records(ByteOrder order) {
 void write_keyval_file(Store& store) {
   const std::vector<int64_t> chunks{24, 40};
   const std::vector<int64_t> ranks{0, 1};
-  SerialWriter writer(store, {"m", chunks, ranks, 8}, test::mode_of("w,keyval=inline"));
+  Writer writer(store, {"m", chunks, ranks, 8}, test::mode_of("w,keyval=inline"));
   for (const int64_t t : {0, 1}) {
     writer.select(t);
     writer.stream().write(records(native_order));
@@ -204,7 +204,7 @@ void write_own(const fs::path& to) {
     MemoryStore frames;
     const int64_t chunk = 5000;
     const int64_t rank = 0;
-    SerialWriter writer(frames, {"m", std::span(&chunk, 1), std::span(&rank, 1), 16}, test::mode_of(words));
+    Writer writer(frames, {"m", std::span(&chunk, 1), std::span(&rank, 1), 16}, test::mode_of(words));
     writer.stream().write(test::content(0, 0, 7000));
     writer.close();
     const Multifile m = load_multifile(frames, "m");

@@ -11,7 +11,7 @@
 #include "fuzz/reading.hpp"
 #include "fuzz/targets.hpp"
 #include "keyval/keyval_check.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "tools/defrag.hpp"
@@ -112,14 +112,14 @@ void append(MemoryStore& inner, const PackedFiles& files, const Contents& conten
   int opened = 0, closed = 0;
   std::vector<int64_t> appended;
   run_fibers(options, [&](Comm& comm) {
-    std::optional<MappedWriter> writer;
+    std::optional<Writer> writer;
     (void)attempt([&] {
       writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"m", true, {}}, 0},
                      mode_of("append", settings));
     });
     if (!writer) return;
     ++opened;
-    for (const MappedTask& t : writer->tasks()) {
+    for (const OwnTask& t : writer->tasks()) {
       if (t.task >= 5) break;
       const auto problem = attempt([&] {
         writer->select(t.task);

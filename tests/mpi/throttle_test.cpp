@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm_mpi/mpi_comm.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 #include "sheaf.h"
 #include "sion.h"
 #include "support/counting_store.hpp"
@@ -83,7 +83,7 @@ int most_at_work(const std::string& mode) {
   ParallelWriteRequest request;
   request.path = path;
   request.chunk_size = 6 * piece;
-  ParallelWriter writer(store, mpi_comm(MPI_COMM_WORLD), std::move(request), parse_open_mode(mode));
+  Writer writer(store, mpi_comm(MPI_COMM_WORLD), std::move(request), parse_open_mode(mode));
   const auto bytes = bytes_of(me);
   for (int i = 0; i < 6; ++i) writer.stream().write(std::as_bytes(std::span(bytes)));
   writer.close();

@@ -10,7 +10,7 @@
 
 #include "base/warnings.hpp"
 #include "keyval/keyval_writer.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/writer.hpp"
 #include "support/accepted.hpp"
 #include "support/stores/faulty_store.hpp"
 
@@ -117,7 +117,7 @@ void write_alone(const Run& r, Writer& writer, std::span<const int64_t> mine, Ac
 }
 
 // Collective calls, and own ones in between. What a merged call has written is noted by task 0, for all.
-void write_together(const Run& r, ParallelWriter& writer, Comm& comm, Accepted& ledger, Random& random) {
+void write_together(const Run& r, Writer& writer, Comm& comm, Accepted& ledger, Random& random) {
   Random together(r.seed);  // the same on all
   for (int call = 0; call < r.calls; ++call) {
     const int64_t most = together.chance(3) ? 1 : r.largest;
@@ -155,7 +155,7 @@ void write_mapped(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
         {t, r.chunk,
          layout::place_blockwise(static_cast<int32_t>(t), static_cast<int32_t>(r.ntasks), r.nfiles)});
   }
-  std::optional<MappedWriter> writer;
+  std::optional<Writer> writer;
   const auto create = [&](const std::string& words) {
     writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", r.nfiles, 64, places},
                    mode_for(r, comm, words));
@@ -173,7 +173,7 @@ void write_serial(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
   const std::vector<int64_t> chunks(static_cast<size_t>(r.ntasks), r.chunk);
   std::vector<int64_t> ranks(chunks.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  std::optional<SerialWriter> writer;
+  std::optional<Writer> writer;
   if (attempt([&] {
         writer.emplace(store, SerialWriteRequest{"a", chunks, ranks, 64}, mode_for(r, comm, "w" + r.words));
       }))
@@ -183,7 +183,7 @@ void write_serial(Store& store, const Run& r, Comm& comm, Accepted& ledger, Rand
 }
 
 void write_parallel(Store& store, const Run& r, Comm& comm, Accepted& ledger, Random& random, bool& closed) {
-  std::optional<ParallelWriter> writer;
+  std::optional<Writer> writer;
   const auto open = [&] {
     ParallelWriteRequest request;
     request.path = "a";

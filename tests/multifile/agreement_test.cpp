@@ -98,7 +98,7 @@ std::vector<Code> codes_of_refused_open(const Program& p,
       [&](Comm& comm) {
         ParallelWriteRequest request = request_of("a", p, comm);
         change(request, comm);
-        ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of(words));
+        Writer writer(shared, comm.duplicate(), std::move(request), mode_of(words));
       },
       p.ntasks());
   EXPECT_EQ(store.contents("a"), old);
@@ -146,9 +146,8 @@ TEST(Agreement, ADirectoryInPlaceOfOneFileIsRefused) {
     store.add_directory(directory);
     SharedHandles shared(store);
     const Program p = small(3);
-    const auto codes = codes_of([&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("d", p, comm), mode_of("w"));
-    });
+    const auto codes = codes_of(
+        [&](Comm& comm) { Writer writer(shared, comm.duplicate(), request_of("d", p, comm), mode_of("w")); });
     EXPECT_EQ(codes, all(codes[0]));
     EXPECT_NE(codes[0], Code::ok);
     EXPECT_TRUE(store.paths().empty()) << directory << " left " << store.paths()[0];
@@ -160,7 +159,7 @@ TEST(Agreement, NewChunkSizesAfterAWriteOnOneTaskAreRefusedOnAll) {
   SharedHandles shared(store);
   const Program p = small();
   const auto codes = codes_of([&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of("w"));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of("w"));
     require(code_of([&] { writer.resize_chunks(comm.rank() == 1 ? -5 : 10); }) == Code::invalid_argument,
             "negative");
     if (comm.rank() == 4) writer.stream().write(content(4, 0, 1));
@@ -170,7 +169,7 @@ TEST(Agreement, NewChunkSizesAfterAWriteOnOneTaskAreRefusedOnAll) {
     if (code != Code::ok) throw Error(code, "");
   });
   EXPECT_EQ(codes, all(Code::wrong_mode));
-  EXPECT_EQ(SerialReader(store, "a", mode_of("r")).multifile().row(4).sizes.total(), 1);
+  EXPECT_EQ(Reader(store, "a", mode_of("r")).multifile().row(4).sizes.total(), 1);
 }
 
 TEST(Writing, NewChunkSizesBeforeTheFirstByte) {
@@ -184,7 +183,7 @@ TEST(Writing, NewChunkSizesBeforeTheFirstByte) {
       const auto me = static_cast<size_t>(comm.rank());
       ParallelWriteRequest request = request_of("a", p, comm);
       request.chunk_size = 10;
-      ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w"));
+      Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w"));
       writer.resize_chunks(p.requests[me]);
       Writing task(comm.rank(), p.chunk(comm.rank()));
       for (const Step& step : p.steps[me]) task.step(writer.stream(), step);
@@ -226,8 +225,8 @@ TEST(Writing, ReplacesALongerFileWhole) {
 
 std::vector<Code> codes_of_reading(Store& store, const std::string& path, int ranks = tasks) {
   SharedHandles shared(store);
-  const auto codes = codes_of(
-      [&](Comm& comm) { ParallelReader reader(shared, comm.duplicate(), path, mode_of("r")); }, ranks);
+  const auto codes =
+      codes_of([&](Comm& comm) { Reader reader(shared, comm.duplicate(), path, mode_of("r")); }, ranks);
   EXPECT_EQ(shared.open_files(), 0u);
   return codes;
 }
@@ -254,7 +253,7 @@ TEST(Agreement, AMissingPhysicalFileIsNotFoundOnAll) {
     write_in_parallel(store, "a", small(3));
     store.remove(missing);
     EXPECT_EQ(codes_of_reading(store, "a"), all(Code::not_found));
-    EXPECT_EQ(code_of([&] { SerialReader(store, "a", mode_of("r")); }), Code::not_found);
+    EXPECT_EQ(code_of([&] { Reader(store, "a", mode_of("r")); }), Code::not_found);
   }
 }
 
@@ -267,7 +266,7 @@ TEST(Agreement, AnUnclosedPhysicalFileIsUnclosedOnAll) {
     std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(1076 + 16 * n), 12, std::byte{0});
     store.set_contents(unclosed, bytes);
     EXPECT_EQ(codes_of_reading(store, "a"), all(Code::unclosed));
-    EXPECT_EQ(code_of([&] { SerialReader(store, "a", mode_of("r")); }), Code::unclosed);
+    EXPECT_EQ(code_of([&] { Reader(store, "a", mode_of("r")); }), Code::unclosed);
   }
 }
 
@@ -278,11 +277,11 @@ TEST(Reading, OnePhysicalFileOfASet) {
   write_in_parallel(store, "a", p);
   SharedHandles shared(store);
   run_fibers(fibers(3), [&](Comm& comm) {
-    ParallelReader reader(shared, comm.duplicate(), "a.000001", mode_of("r"));
+    Reader reader(shared, comm.duplicate(), "a.000001", mode_of("r"));
     check_stream(reader.stream(), p.expected(comm.rank() + 2), comm.rank() + 2);
     reader.close();
   });
-  SerialReader serial(store, "a.000001", mode_of("r"));
+  Reader serial(store, "a.000001", mode_of("r"));
   EXPECT_EQ(serial.ntasks(), 3);
 }
 
@@ -300,13 +299,13 @@ TEST(Reading, OnlyTheOwnTaskCanBeSelected) {
   write_in_parallel(store, "a", small());
   SharedHandles shared(store);
   run_fibers(fibers(tasks), [&](Comm& comm) {
-    ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r"));
+    Reader reader(shared, comm.duplicate(), "a", mode_of("r"));
     for (int t = -1; t <= tasks; ++t)
       require((code_of([&] { reader.select(t); }) == Code::ok) == (t == comm.rank()), "select");
     reader.close();
   });
   for (const int64_t task : {int64_t{-1}, int64_t{tasks}, INT64_MAX, INT64_MIN})
-    EXPECT_EQ(code_of([&] { TaskReader(store, "a", task, mode_of("r")); }), Code::out_of_range);
+    EXPECT_EQ(code_of([&] { Reader(store, "a", task, mode_of("r")); }), Code::out_of_range);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace sheaf::test::append_test {
 namespace {
 
-void append_steps(MappedWriter& writer, const Program& p, const std::vector<std::vector<Step>>& more) {
-  for (const MappedTask& t : writer.tasks()) {
+void append_steps(Writer& writer, const Program& p, const std::vector<std::vector<Step>>& more) {
+  for (const OwnTask& t : writer.tasks()) {
     writer.select(t.task);
     TaskModel model = p.expected(t.task);
     require(writer.stream().bytes_written() == model.total(), "stands at the end");
@@ -33,8 +33,8 @@ std::vector<Code> append(Store& inner, const Program& p, const std::vector<std::
   std::vector<Code> codes(static_cast<size_t>(processes), Code::ok);
   run_fibers(fibers(processes, seed), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-      MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0},
-                          mode_of(words, p.buffer));
+      Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", true, {}}, 0},
+                    mode_of(words, p.buffer));
       // What fails here fails the close as well, which is collective and comes in any case.
       const auto failure = attempt([&] { append_steps(writer, p, more); });
       writer.close();
@@ -127,7 +127,7 @@ TEST(Append, OfNothingChangesNothing) {
 TEST(Append, IsCompleteUntilATaskNeedsAFurtherRound) {
   MemoryStore store;
   write_in_parallel(store, "a", small());
-  MappedWriter writer(store, self_comm(), MappedAppendRequest{{"a", true, {}}, 0}, mode_of("append", 0));
+  Writer writer(store, self_comm(), MappedAppendRequest{{"a", true, {}}, 0}, mode_of("append", 0));
   writer.stream().write(content(0, 10, 50));
   EXPECT_NO_THROW(check_serially(store, "a", small()));
   writer.select(2);
@@ -151,8 +151,7 @@ TEST(Append, ByTasksOfSomeProcessesOnly) {
   run_fibers(fibers(3), [&](Comm& comm) {
     std::vector<int64_t> list;
     if (comm.rank() == 1) list = {2};
-    MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, 0},
-                        mode_of("append"));
+    Writer writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, 0}, mode_of("append"));
     if (!list.empty()) writer.stream().write(content(2, 65, 300));
     writer.close();
   });
@@ -184,8 +183,8 @@ TEST(Append, ACrashLeavesTheOldDataOrAnUnclosedFile) {
         const Code found = code_of([&] { load_physical_file(memory, name); });
         EXPECT_TRUE(found == Code::ok || (found == Code::unclosed && grows)) << name_of(found);
       }
-      if (code_of([&] { SerialReader(memory, "a", mode_of("r")); }) == Code::ok) {
-        SerialReader all(memory, "a", mode_of("r"));
+      if (code_of([&] { Reader(memory, "a", mode_of("r")); }) == Code::ok) {
+        Reader all(memory, "a", mode_of("r"));
         const Program both = joined(small(), more);
         for (int64_t t = 0; t < 4; ++t) {
           all.select(t);
@@ -213,8 +212,8 @@ std::vector<Code> codes_of_append(MemoryStore& store, const std::string& words =
   run_fibers(fibers(2), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
       const std::vector<int64_t> list{same ? 1 : comm.rank()};
-      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, ntasks},
-                          mode_of(words));
+      Writer writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, list}, ntasks},
+                    mode_of(words));
       writer.close();
     });
   });

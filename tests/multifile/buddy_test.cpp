@@ -24,8 +24,7 @@ void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
   request.fsblksize = 64;
   request.chunk_size = 100;
   request.local = comm.split(group_of_task(comm.rank()), comm.rank());
-  ParallelWriter writer(store, comm.duplicate(), std::move(request),
-                        mode_of("w,buddy=" + std::to_string(levels)));
+  Writer writer(store, comm.duplicate(), std::move(request), mode_of("w,buddy=" + std::to_string(levels)));
   for (int call = 0; call < 4; ++call)
     writer.collective()->write(content(comm.rank(), call * bytes, comm.rank() == 5 && call > 1 ? 0 : bytes),
                                std::nullopt);
@@ -34,7 +33,7 @@ void write_stream(Comm& comm, Store& store, int levels, int64_t bytes) {
 
 void read_stream(Comm& comm, Store& store, const std::string& words, int64_t bytes) {
   const int me = comm.rank();
-  ParallelReader reader(store, comm.duplicate(), "a", mode_of(words));
+  Reader reader(store, comm.duplicate(), "a", mode_of(words));
   std::vector<std::byte> found(static_cast<size_t>(4 * bytes + 1));
   found.resize(reader.stream().read(found));
   require(found == content(me, 0, (me == 5 ? 2 : 4) * bytes), "task " + std::to_string(me));
@@ -241,7 +240,7 @@ TEST(Buddy, AFileMayBeUnreadableForOneTaskOnly) {
     plan.fail_at = k;
     FaultyStore faulty(memory, plan);
     EXPECT_NO_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {
-      ParallelReader reader(faulty, comm.duplicate(), "a", mode_of("r,buddy"));
+      Reader reader(faulty, comm.duplicate(), "a", mode_of("r,buddy"));
       std::vector<std::byte> found(180);
       require(reader.stream().read(found) == 180 && found == content(comm.rank(), 0, 180), "bytes");
       reader.close();
@@ -254,7 +253,7 @@ TEST(Buddy, AFileMayBeUnreadableForOneTaskOnly) {
 TEST(Buddy, ACopyIsAMultifileOfItsOwn) {
   MemoryStore store;
   write_set(store, 1, 400'000);
-  SerialReader copy(store, buddy_name("a", 0), mode_of("r"));
+  Reader copy(store, buddy_name("a", 0), mode_of("r"));
   ASSERT_EQ(copy.ntasks(), tasks);
   for (int t = 0; t < tasks; ++t) {
     copy.select(t);

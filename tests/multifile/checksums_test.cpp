@@ -53,7 +53,7 @@ TEST(Checksums, FollowWhatATaskWritesAndTakesBack) {
     MemoryStore store;
     const std::vector<int64_t> chunks{random.below(3) * 50'000 + 1, 3 * piece, 200'000};
     const std::vector<int64_t> ranks{0, 1, 2};
-    SerialWriter writer(store, {"a", chunks, ranks, 4096}, mode_of("w", random.below(2) ? 1000 : 300'000));
+    Writer writer(store, {"a", chunks, ranks, 4096}, mode_of("w", random.below(2) ? 1000 : 300'000));
     std::vector<std::vector<std::byte>> streams(3);
     for (int step = 0; step < 60; ++step) {
       const int64_t t = random.below(3);
@@ -86,7 +86,7 @@ TEST(Checksums, AreRightWhereTheProgramWritesToItsChunksItself) {
   const std::string path = directory / "a";
   const std::vector<int64_t> chunks{200'000, 200'000};
   const std::vector<int64_t> ranks{0, 1};
-  SerialWriter writer(posix_store(), {path, chunks, ranks, 4096}, mode_of("w"));
+  Writer writer(posix_store(), {path, chunks, ranks, 4096}, mode_of("w"));
   writer.stream().write(content(0, 0, 100'000));
   std::FILE* const file = writer.stream().share(true).stream();
   const auto bytes = content(5, 0, 90'000);
@@ -131,8 +131,7 @@ TEST(Checksums, OfCollectivePrograms) {
         request.nfiles = 2;
         request.chunk_size = 200'000;
         request.fsblksize = 4096;
-        ParallelWriter writer(shared, comm.duplicate(), std::move(request),
-                              shared_mode_of(comm, words, 128 << 10));
+        Writer writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 128 << 10));
         ASSERT_TRUE(writer.collective());
         for (int64_t k = 0; k < 5; ++k)
           writer.collective()->write(content(comm.rank(), k * bytes, comm.rank() == 3 ? 0 : bytes),
@@ -215,11 +214,11 @@ TEST_F(DamagedData, IsAnErrorInEveryWayOfReading) {
     for (const int64_t buffer : {0, 4096, 1 << 20}) {
       SCOPED_TRACE(std::to_string(step) + " bytes at a time, buffer " + std::to_string(buffer));
       expect_finding([&] {
-        TaskReader one(store, "a", 2, mode_of("r", buffer));
+        Reader one(store, "a", 2, mode_of("r", buffer));
         read(one.stream(), step);
       });
       expect_finding([&] {
-        SerialReader all(store, "a", mode_of("r", buffer));
+        Reader all(store, "a", mode_of("r", buffer));
         all.select(2);
         read(all.stream(), step);
       });
@@ -228,7 +227,7 @@ TEST_F(DamagedData, IsAnErrorInEveryWayOfReading) {
       expect_finding([&] {
         std::optional<Error> found;
         run_fibers(fibers(3, 0), [&](Comm& comm) {
-          ParallelReader reader(store, comm.duplicate(), "a", mode_of(words));
+          Reader reader(store, comm.duplicate(), "a", mode_of(words));
           if (comm.rank() == 2) found = attempt([&] { read(reader.stream(), step); });
           reader.close();
         });
@@ -248,7 +247,7 @@ TEST_F(DamagedData, IsFoundByItsTaskInACollectiveRead) {
     FaultyStore counting(store);
     run_fibers(fibers(3, 0), [&](Comm& comm) {
       const auto me = static_cast<size_t>(comm.rank());
-      ParallelReader reader(counting, comm.duplicate(), "a", mode_of("r,collective=2"));
+      Reader reader(counting, comm.duplicate(), "a", mode_of("r,collective=2"));
       std::vector<std::byte> found(static_cast<size_t>(step));
       const int64_t total = p.expected(2).total();
       for (int64_t done = 0; done < total && errors[me].empty(); done += step) {
@@ -283,7 +282,7 @@ TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
     const auto opens = [&](const std::string& words) {
       FaultyStore counting(memory);
       run_fibers(fibers(16, 0), [&](Comm& comm) {
-        ParallelReader reader(counting, comm.duplicate(), "a", mode_of(words));
+        Reader reader(counting, comm.duplicate(), "a", mode_of(words));
         std::vector<std::byte> found(static_cast<size_t>(q.expected(comm.rank()).total()));
         for (std::span<std::byte> rest = found; !rest.empty();) {
           const size_t n = std::min<size_t>(rest.size(), 90'001);
@@ -301,7 +300,7 @@ TEST(Checksums, TasksThatDoNotCollectOpenNoFile) {
 }
 
 TEST_F(DamagedData, CanBeReadWhereChecksumsAreIgnored) {
-  TaskReader one(store, "a", 2, mode_of("r,checksums=off"));
+  Reader one(store, "a", 2, mode_of("r,checksums=off"));
   std::vector<std::byte> found(static_cast<size_t>(p.expected(2).total()));
   EXPECT_EQ(one.stream().read(found), found.size());
   found[static_cast<size_t>(3 * piece + 100 + 5)] ^= std::byte{4};
@@ -321,7 +320,7 @@ TEST(Checksums, AreComparedOnTheWayPastTheCaches) {
   write_in_parallel(posix_store(), path, p);
   const auto written = content(0, 0, total);
   const auto walk = [&](int64_t step, std::vector<std::byte>& into) {
-    TaskReader reader(posix_store(), path, 0, mode_of("r"));
+    Reader reader(posix_store(), path, 0, mode_of("r"));
     into.assign(static_cast<size_t>(total), std::byte{});
     int64_t done = 0;
     const auto error = attempt([&] {
@@ -365,8 +364,7 @@ TEST(Checksums, NothingIsAppendedToADamagedPiece) {
   request.tasks.path = "a";
   request.tasks.automatic = true;
   for (const char* const words : {"append", "append,checksums=off"})
-    EXPECT_EQ(code_of([&] { MappedWriter(store, self_comm(), request, mode_of(words)); }), Code::damaged)
-        << words;
+    EXPECT_EQ(code_of([&] { Writer(store, self_comm(), request, mode_of(words)); }), Code::damaged) << words;
   EXPECT_EQ(store.contents("a"), bytes);
 }
 

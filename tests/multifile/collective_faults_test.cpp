@@ -44,7 +44,7 @@ std::vector<FaultPlan> kinds_of_fault() {
 }
 
 // A call that fails is made again once by all tasks, as programs do that wait for space.
-void persistent_calls(ParallelWriter& writer, const CollectiveProgram& p, Comm& comm) {
+void persistent_calls(Writer& writer, const CollectiveProgram& p, Comm& comm) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
   const auto write = [&](int64_t bytes, bool together) {
@@ -83,8 +83,8 @@ std::vector<Code> write_through(FaultyStore& faulty, const CollectiveProgram& p)
   std::vector<Code> codes(p.requests.size(), Code::ok);
   run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
     codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                            mode_of("w,durable," + p.words()));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                    mode_of("w,durable," + p.words()));
       std::optional<Error> problem;
       try {
         persistent_calls(writer, p, comm);
@@ -111,14 +111,14 @@ TEST(CollectiveFaults, InWriting) {
         FaultyStore faulty(memory, plan);
         const std::vector<Code> codes = write_through(faulty, p);
         for (const Code code : codes) ASSERT_EQ(code == Code::ok, codes[0] == Code::ok);
-        const Code found = code_of([&] { SerialReader(memory, "a", mode_of("r")); });
+        const Code found = code_of([&] { Reader(memory, "a", mode_of("r")); });
         if (faulty.failed() == 0) {
           ASSERT_EQ(codes[0], Code::ok);
         }
         if (codes[0] == Code::ok) {
           ASSERT_EQ(found, Code::ok);
         }
-        if (found == Code::ok && !SerialReader(memory, "a", mode_of("r")).facts().unclosed) {
+        if (found == Code::ok && !Reader(memory, "a", mode_of("r")).facts().unclosed) {
           ASSERT_NO_THROW(check_program(memory, "a", p));
         }
         if (faulty.failed() == 0) break;
@@ -176,8 +176,8 @@ void read_with_faults(const CollectiveProgram& p, const std::vector<ReadingCall>
       run_fibers(fibers(p.ntasks()), [&](Comm& comm) {
         const auto me = static_cast<size_t>(comm.rank());
         codes[me] = code_of([&] {
-          ParallelReader reader(shared, comm.duplicate(), "a",
-                                mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
+          Reader reader(shared, comm.duplicate(), "a",
+                        mode_of(p.collsize > 0 ? "r,collective=2" : "r,collective=auto"));
           ReadStream& stream = reader.stream();
           const auto& expected = contents[me];
           std::vector<std::byte> found;

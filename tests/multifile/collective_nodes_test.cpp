@@ -35,8 +35,8 @@ Watch of_writing(Store& store, const CollectiveProgram& p, const Watch& how) {
   SharedHandles shared(store);
   Watch during;
   messages_of(p, how, [&](Comm& comm, Watch& watch) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                          mode_of("w,journal=off," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
+                  mode_of("w,journal=off," + p.words()));
     comm.barrier();
     forget(watch);
     comm.barrier();
@@ -54,7 +54,7 @@ Watch of_reading(Store& store, const CollectiveProgram& p, const Watch& how) {
   Watch during;
   messages_of(p, how, [&](Comm& comm, Watch& watch) {
     const std::string word = "r,collective=" + (p.collsize > 0 ? std::to_string(p.collsize) : "auto");
-    ParallelReader reader(shared, comm.duplicate(), "a", mode_of(word));
+    Reader reader(shared, comm.duplicate(), "a", mode_of(word));
     comm.barrier();
     forget(watch);
     comm.barrier();
@@ -177,14 +177,13 @@ TEST(CollectiveNodes, AFailureIsToldToAll) {
           comm.barrier();
         };
         if (operation == Operation::read) {
-          ParallelReader reader(store, comm.duplicate(), "a", mode_of("r,collective=6"));
+          Reader reader(store, comm.duplicate(), "a", mode_of("r,collective=6"));
           std::vector<std::byte> out(700'000);
           fails([&] { reader.collective()->read(out, std::nullopt); });
           reader.collective()->read(out, std::nullopt);
           require(out == content(comm.rank(), 0, 700'000), "bytes of the second try");
         } else {
-          ParallelWriter writer(store, comm.duplicate(), request_of("b", p, comm.rank()),
-                                mode_of("w," + p.words()));
+          Writer writer(store, comm.duplicate(), request_of("b", p, comm.rank()), mode_of("w," + p.words()));
           const auto data = content(comm.rank(), 0, 700'000);
           fails([&] { writer.collective()->write(data, std::nullopt); });
           write_calls(writer, p);

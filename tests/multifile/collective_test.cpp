@@ -30,8 +30,7 @@ TEST(Collective, OnlyCollectorsTouchTheFile) {
     MemoryStore memory;
     FaultyStore counting(memory);
     run_fibers(fibers(64), [&](Comm& comm) {
-      ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
-                            mode_of("w," + p.words()));
+      Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
       write_calls(writer, p);
       writer.close();
     });
@@ -61,15 +60,15 @@ TEST(Collective, OneCollectsForTheGroupsOfFewTasksWithLittle) {
       MemoryStore memory;
       FaultyStore counting(memory);
       run_fibers(fibers(c.tasks), [&](Comm& comm) {
-        ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
-                              mode_of("w,journal=off," + p.words()));
+        Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
+                      mode_of("w,journal=off," + p.words()));
         write_calls(writer, p);
         writer.close();
       });
       EXPECT_EQ(counting.operations(Operation::open), chosen ? groups : c.collectors);
       EXPECT_NO_THROW(check_program(memory, "a", p));
       std::set<int64_t> begun;  // every group begins a block
-      SerialReader all(memory, "a", mode_of("r"));
+      Reader all(memory, "a", mode_of("r"));
       for (int t = 0; t < c.tasks; ++t)
         if (p.collector(t) == t) begun.insert(all.multifile().geometry(t).offset(0) % p.fsblksize);
       EXPECT_EQ(begun, std::set<int64_t>{0});
@@ -84,8 +83,7 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   int64_t written = 0, rounds_seen = 0, safe = 0;
   EXPECT_ANY_THROW(run_fibers(fibers(tasks), [&](Comm& comm) {
     const CollectiveProgram p = simple(tasks, chunk, 0, 0, 3);
-    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
-                          mode_of("w," + p.words()));
+    Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
     const int64_t chunk_size = writer.stream().geometry().size;
     comm.barrier();
     for (int call = 0; call < 400; ++call) {
@@ -105,7 +103,7 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
   // The file by two collectors; the journal of the hosts by both, of which one makes it, and the two of them,
   // looked for and made.
   EXPECT_EQ(counting.operations(Operation::open), 2 + 3 + 4);
-  SerialReader found(memory, "a", mode_of("r"));
+  Reader found(memory, "a", mode_of("r"));
   EXPECT_TRUE(found.facts().unclosed);
   for (int t = 0; t < tasks; ++t) {
     found.select(t);
@@ -123,8 +121,7 @@ TEST(Collective, RoundsAreFew) {
   FaultyStore counting(memory);
   int64_t collectives = 0;
   run_fibers(fibers(64), [&](Comm& comm) {
-    ParallelWriter writer(counting, comm.duplicate(), request_of("a", p, comm.rank()),
-                          mode_of("w," + p.words()));
+    Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
     const int64_t before = comm.traffic().collectives;
     write_calls(writer, p);
     if (comm.rank() == 0) collectives = comm.traffic().collectives - before;
@@ -150,8 +147,7 @@ TEST(Collective, FlushBringsTheOwnBytesIntoTheFile) {
   MemoryStore store;
   TaskHandles shared(store);
   run_fibers(fibers(3), [&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                          mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
     write_calls(writer, p);
     const auto place = static_cast<size_t>(writer.stream().geometry().offset(0));
     writer.collective()->flush();
@@ -174,7 +170,7 @@ TEST(Collective, NewChunkSizesFormNewGroups) {
   run_fibers(fibers(6), [&](Comm& comm) {
     auto request = request_of("a", p, comm.rank());
     request.chunk_size = 7000 * (comm.rank() + 1);
-    ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w," + p.words()));
     writer.resize_chunks(200);
     write_calls(writer, p);
     writer.close();
@@ -195,7 +191,7 @@ TEST(Collective, SmallFilesOfOneCollectorAreLaidOutForPages) {
     run_fibers(fibers(64), [&](Comm& comm) {
       auto arguments = request_of("a", p, comm.rank());
       arguments.fsblksize = asked;
-      ParallelWriter writer(shared, comm.duplicate(), std::move(arguments), mode_of("w," + p.words()));
+      Writer writer(shared, comm.duplicate(), std::move(arguments), mode_of("w," + p.words()));
       if (comm.rank() == 0) used = writer.facts().fsblksize;
       write_calls(writer, p);
       writer.close();
@@ -223,7 +219,7 @@ TEST(Collective, NewChunkSizesAreLaidOutForTheFileSystemAgain) {
     auto arguments = request_of("a", p, comm.rank());
     arguments.fsblksize = -1;
     arguments.chunk_size = 100;
-    ParallelWriter writer(store, comm.duplicate(), std::move(arguments), mode_of("w,collective"));
+    Writer writer(store, comm.duplicate(), std::move(arguments), mode_of("w,collective"));
     require(writer.facts().fsblksize == 4096, "small");
     writer.resize_chunks(20'000);
     require(writer.facts().fsblksize == 64 << 10, "large");
@@ -245,20 +241,19 @@ TEST(Collective, RenumberedTasks) {
       request.nfiles = nfiles;
       request.fsblksize = 64;
       request.chunk_size = 50;
-      ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w,collmsa,collective=2"));
+      Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w,collmsa,collective=2"));
       require(writer.stream().geometry().size == (writer.local().rank() % 2 == 0 ? 50 : 78), "chunk size");
       for (int call = 0; call < 3; ++call)
         writer.collective()->write(content(comm.rank(), 40 * call, 40), std::nullopt);
       writer.close();
     });
-    SerialReader all(store, "a", mode_of("r"));
+    Reader all(store, "a", mode_of("r"));
     if (nfiles == 1) {
       for (const auto& [stream, owner] : {std::pair{0, 0}, {1, 2}, {2, 1}, {3, 3}})
         EXPECT_EQ(all.multifile().globalrank(stream), owner);
     }
     run_fibers(fibers(tasks), [&](Comm& comm) {
-      ParallelReader reader(shared, comm.duplicate(), "a",
-                            mode_of(nfiles == 1 ? "r,collmsa,collective=2" : "r"));
+      Reader reader(shared, comm.duplicate(), "a", mode_of(nfiles == 1 ? "r,collmsa,collective=2" : "r"));
       std::vector<std::byte> found(120);
       require(reader.stream().read(found) == 120 && found == content(comm.rank(), 0, 120), "bytes");
       reader.close();
@@ -276,13 +271,13 @@ TEST(Collective, RenumberedTasks) {
           ParallelWriteRequest request;
           request.path = "a";
           request.chunk_size = 50;
-          ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode);
+          Writer writer(shared, comm.duplicate(), std::move(request), mode);
           const int places[] = {1, 3, 0, 2};
           require(writer.local().rank() == places[comm.rank()], "place");
           writer.collective()->write(content(comm.rank(), 0, 40), std::nullopt);
           writer.close();
         } else {
-          ParallelReader reader(shared, comm.duplicate(), "a", mode);
+          Reader reader(shared, comm.duplicate(), "a", mode);
           std::vector<std::byte> found(40);
           require(reader.stream().read(found) == 40 && found == content(comm.rank(), 0, 40), "bytes");
           reader.close();
@@ -294,7 +289,7 @@ TEST(Collective, RenumberedTasks) {
                               mode.collective.may_collect = comm.rank() == 2;
                               ParallelWriteRequest request;
                               request.path = "b";
-                              ParallelWriter(shared, comm.duplicate(), std::move(request), mode);
+                              Writer(shared, comm.duplicate(), std::move(request), mode);
                             }),
                  Error)
         << "one candidate for two groups";
@@ -305,7 +300,7 @@ TEST(Collective, RenumberedTasks) {
                             [&](Comm& comm) {
                               ParallelWriteRequest request;
                               request.path = "a";
-                              ParallelWriter(store, comm.duplicate(), std::move(request), mode_of(words));
+                              Writer(store, comm.duplicate(), std::move(request), mode_of(words));
                             }),
                  Error)
         << words;
@@ -318,8 +313,7 @@ TEST(Collective, ATaskWithBadArgumentsHoldsNobodyUp) {
     std::vector<Code> codes(4);
     const CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
     run_fibers(fibers(4), [&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                            mode_of("w," + p.words()));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
       const std::optional<Error> mine =
           comm.rank() == 2 ? std::optional(Error(Code::invalid_argument, "bad")) : std::nullopt;
       writer.collective()->write({}, std::nullopt);
@@ -341,8 +335,7 @@ TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
   CollectiveProgram p = simple(4, 1 << 20, 0, 0, 4);
   std::vector<int> failures(4);
   run_fibers(fibers(4), [&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                          mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
     int64_t done = 0;
     const auto write = [&](int64_t bytes, const std::optional<Error>& mine) {
       const Code code = code_of([&] { writer.collective()->write(content(comm.rank(), done, bytes), mine); });
@@ -363,7 +356,7 @@ TEST(Collective, WhatConcernsOneTaskOutsideOfARoundIsToldToAllInTheNext) {
       require(failed == 0 || failed == 4, "all or none");
     }
     writer.close();
-    SerialReader all(store, "a", mode_of("r"));
+    Reader all(store, "a", mode_of("r"));
     all.select(comm.rank());
     std::vector<std::byte> found(static_cast<size_t>(done) + 1);
     found.resize(all.stream().read(found));

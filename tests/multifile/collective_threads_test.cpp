@@ -101,8 +101,7 @@ TEST(CollectiveThreads, AFailureIsToldToAllAndCostsNoByte) {
         SharedHandles shared(faulty);
         std::atomic<bool> closed = true;
         c.players(c.tasks, [&](Comm& comm) {
-          ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                                mode_of("w," + p.words()));
+          Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
           FaultPlan plan;
           plan.kind = Operation::write;
           plan.fail_at = k + faulty.operations(Operation::write);
@@ -133,8 +132,7 @@ TEST(CollectiveThreads, ATaskWithBadArgumentsHoldsNobodyUp) {
     SharedHandles shared(store);
     const CollectiveProgram p = simple(c.tasks, 1 << 20, 0, 0, 2);
     c.players(c.tasks, [&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm.rank()),
-                            mode_of("w," + p.words()));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
       const auto bad = Error(Code::invalid_argument, "bad");
       const auto mine = comm.rank() == c.tasks - 1 ? std::optional(bad) : std::nullopt;
       const auto code = code_of([&] { writer.collective()->write(content(comm.rank(), 0, 700'000), mine); });
@@ -157,11 +155,11 @@ TEST(CollectiveThreads, FilesThatCutThroughProcessesAreWrittenAlone) {
     request.chunk_size = 100;
     request.nfiles = 0;
     request.local = comm.split(comm.rank() % 2, comm.rank());
-    ParallelWriter writer(shared, comm.duplicate(), std::move(request), mode_of("w,collective"));
+    Writer writer(shared, comm.duplicate(), std::move(request), mode_of("w,collective"));
     require(writer.collective() == nullptr, "on their own");
     writer.stream().write(content(comm.rank(), 0, 500));
     writer.close();
-    ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r,collective=2"));
+    Reader reader(shared, comm.duplicate(), "a", mode_of("r,collective=2"));
     std::vector<std::byte> found(500);
     require(reader.collective() == nullptr, "on their own");
     require(reader.stream().read(found) == 500 && found == content(comm.rank(), 0, 500), "bytes");

@@ -14,7 +14,7 @@ namespace {
 constexpr int per_node = 4;
 
 // The tasks that collect, over all files, in a multifile opened by `open` on every task.
-using Open = std::function<std::unique_ptr<ParallelWriter>(Store&, Comm&)>;
+using Open = std::function<std::unique_ptr<Writer>(Store&, Comm&)>;
 std::vector<int> collectors(int tasks, const Players& players, const Open& open) {
   MemoryStore store;
   SharedHandles shared(store);
@@ -29,7 +29,7 @@ std::vector<int> collectors(int tasks, const Players& players, const Open& open)
     }
     writer->collective()->write(content(comm.rank(), 0, 100), std::nullopt);
     writer->close();
-    ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r,collective=3"));
+    Reader reader(shared, comm.duplicate(), "a", mode_of("r,collective=3"));
     std::vector<std::byte> bytes(
         static_cast<size_t>(reader.stream().available(100)));  // none where they are merged elsewhere
     reader.collective()->read(bytes, std::nullopt);
@@ -59,24 +59,24 @@ int most_on_a_node(const std::vector<int>& tasks, int tasks_of_node) {
 }
 
 // File f holds task f of every node.
-std::unique_ptr<ParallelWriter> open_dealt(Store& store, Comm& comm, const std::string& words) {
+std::unique_ptr<Writer> open_dealt(Store& store, Comm& comm, const std::string& words) {
   ParallelWriteRequest request;
   request.path = "a";
   request.nfiles = 0;
   request.local = comm.split(comm.rank() % per_node, comm.rank());
   request.chunk_size = 200;
   request.fsblksize = 64;
-  return std::make_unique<ParallelWriter>(store, comm.duplicate(), std::move(request), mode_of(words));
+  return std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode_of(words));
 }
 
-std::unique_ptr<ParallelWriter> open_one(Store& store, Comm& comm, int collsize,
-                                         const std::vector<int64_t>& requests) {
+std::unique_ptr<Writer> open_one(Store& store, Comm& comm, int collsize,
+                                 const std::vector<int64_t>& requests) {
   ParallelWriteRequest request;
   request.path = "a";
   request.chunk_size = requests[static_cast<size_t>(comm.rank()) % requests.size()];
   request.fsblksize = 64;
-  return std::make_unique<ParallelWriter>(store, comm.duplicate(), std::move(request),
-                                          mode_of("w,collective,collsize=" + std::to_string(collsize)));
+  return std::make_unique<Writer>(store, comm.duplicate(), std::move(request),
+                                  mode_of("w,collective,collsize=" + std::to_string(collsize)));
 }
 
 TEST(CollectorPlaces, FilesWithATaskOfEveryNodeCollectOnDifferentNodes) {

@@ -29,13 +29,13 @@ std::vector<std::byte> noise(size_t n) {
 void write_one(Store& store, const std::string& words, std::span<const std::byte> data,
                int64_t chunk = 1 << 20) {
   const int64_t rank = 0;
-  SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512}, mode_of(words));
+  Writer writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512}, mode_of(words));
   writer.stream().write(data);
   writer.close();
 }
 
 void check_tasks_hold(Store& store, const std::string& path, const std::vector<int64_t>& lengths) {
-  SerialReader reader(store, path, mode_of("r"));
+  Reader reader(store, path, mode_of("r"));
   for (int64_t task = 0; task < reader.ntasks(); ++task) {
     const int64_t length = lengths[static_cast<size_t>(task)];
     reader.select(task);
@@ -92,14 +92,14 @@ TEST(Compression, OfCollectiveCalls) {
         ParallelWriteRequest request;
         request.path = "a.sion";
         request.chunk_size = 2 * bytes;
-        ParallelWriter writer(store, comm.duplicate(), std::move(request),
-                              mode_of(std::string(words) + ",collective,collsize=3"));
+        Writer writer(store, comm.duplicate(), std::move(request),
+                      mode_of(std::string(words) + ",collective,collsize=3"));
         require(writer.collective(), "writes collectively");
         for (int64_t call = 0; call < calls; ++call)
           writer.write_collectively(content(comm.rank(), call * bytes, bytes), std::nullopt);
         writer.close();
       });
-      SerialReader reader(memory, "a.sion", mode_of("r"));
+      Reader reader(memory, "a.sion", mode_of("r"));
       for (int64_t task = 0; task < tasks; ++task) {
         reader.select(task);
         std::vector<std::byte> found(static_cast<size_t>(calls * bytes + 1));
@@ -115,14 +115,14 @@ TEST(Compression, IsKeptByAppending) {
     MemoryStore memory;
     const std::vector<int64_t> chunks{5000, 700, 0};
     const std::vector<int64_t> ranks{0, 1, 2};
-    SerialWriter first(memory, {"a.sion", chunks, ranks, 512}, mode_of(words));
+    Writer first(memory, {"a.sion", chunks, ranks, 512}, mode_of(words));
     for (const int64_t task : {0, 1}) {
       first.select(task);
       for (int64_t at = 0; at < 6000; at += 500) first.stream().write(content(task, at, 500));
     }
     first.close();
     for (int64_t round = 0; round < 3; ++round) {
-      MappedWriter more(memory, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
+      Writer more(memory, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
       EXPECT_TRUE(more.facts().compressed);
       if (round != 1)  // nothing is written once
         for (const int64_t task : {1, 0}) {
@@ -141,11 +141,11 @@ TEST(Compression, OfKeyValueRecords) {
   MemoryStore store;
   const std::vector<int64_t> chunks{3000};
   const std::vector<int64_t> ranks{0};
-  SerialWriter writer(store, {"a.sion", chunks, ranks, 512}, mode_of("w,keyval,compress=zstd,frame=1k"));
+  Writer writer(store, {"a.sion", chunks, ranks, 512}, mode_of("w,keyval,compress=zstd,frame=1k"));
   for (uint64_t i = 0; i < 200; ++i)
     write_record(writer.stream(), native_order, i % 7, content(0, static_cast<int64_t>(i), 50));
   writer.close();
-  SerialReader reader(store, "a.sion", mode_of("r"));
+  Reader reader(store, "a.sion", mode_of("r"));
   KeyvalReader keys(reader.stream());
   KeyvalIndex& index = keys.add(0, native_order);
   std::vector<std::byte> found(50);
@@ -244,14 +244,14 @@ TEST(Compression, FilesFromBeforeTheMagicKeepTheirs) {
   write_one(store, "w,compress=zstd,frame=1k", content(0, 0, 5000));
   give_plain_magic(store, "a.sion");
   {
-    MappedWriter more(store, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
+    Writer more(store, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
     more.stream().write(content(0, 5000, 4000));
     more.close();
   }
   EXPECT_FALSE(is_encoded(store, "a.sion"));
   check_tasks_hold(store, "a.sion", {9000});
   {
-    MappedWriter dies(store, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
+    Writer dies(store, self_comm(), MappedAppendRequest{{"a.sion", true, {}}, 0}, mode_of("append"));
     dies.stream().write(content(0, 9000, 3000));
     dies.commit();
   }
@@ -283,14 +283,14 @@ TEST(Compression, RepairKeepsWholeFrames) {
   const int64_t rank = 0;
   const auto data = noise(40000);
   {
-    SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512},
-                        mode_of("w,compress=lz4,frame=1k,compress_threads=0"));
+    Writer writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512},
+                  mode_of("w,compress=lz4,frame=1k,compress_threads=0"));
     writer.stream().write(data);
   }
   WorkProgress progress;
   repair(store, "a.sion", {}, progress);
   EXPECT_TRUE(verify(store, "a.sion", true, progress).ok());
-  SerialReader reader(store, "a.sion", mode_of("r"));
+  Reader reader(store, "a.sion", mode_of("r"));
   EXPECT_FALSE(reader.facts().unclosed);
   std::vector<std::byte> found(data.size());
   found.resize(reader.stream().read(found));
@@ -318,7 +318,7 @@ TEST(Compression, OfNoiseCostsNoMoreThanTheHeads) {
   const auto data = noise(1 << 20);
   write_one(store, "w,compress=lz4", data);
   EXPECT_LE(load_multifile(store, "a.sion").row(0).sizes.total(), std::ssize(data) + 4 * (40 + 32) + 72);
-  SerialReader reader(store, "a.sion", mode_of("r"));
+  Reader reader(store, "a.sion", mode_of("r"));
   std::vector<std::byte> found(data.size());
   EXPECT_EQ(reader.stream().read(found), data.size());
   EXPECT_EQ(found, data);
@@ -357,7 +357,7 @@ TEST(Compression, FramesAreFoundWithoutTheIndex) {
     auto changed = bytes;
     changed[end - back] ^= std::byte{1};
     store.set_contents("a.sion", changed);
-    SerialReader reader(store, "a.sion", mode_of("r"));
+    Reader reader(store, "a.sion", mode_of("r"));
     std::vector<std::byte> found(data.size() + 1);
     found.resize(reader.stream().read(found));
     EXPECT_EQ(found, data) << back;
@@ -379,7 +379,7 @@ TEST(Compression, FlippedBitsAreToldWithPathTaskAndOffset) {
     store.set_contents("a.sion", changed);
     std::vector<std::byte> found(data.size());
     const auto error = attempt([&] {
-      SerialReader reader(store, "a.sion", mode_of("r"));
+      Reader reader(store, "a.sion", mode_of("r"));
       found.resize(reader.stream().read(found));
     });
     if (!error) {
@@ -400,7 +400,7 @@ TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
     MemoryStore store;
     const int64_t chunks[] = {3000, 1000};
     const int64_t ranks[] = {0, 1};
-    SerialWriter writer(store, {"a.sion", chunks, ranks, 512}, mode_of(words));
+    Writer writer(store, {"a.sion", chunks, ranks, 512}, mode_of(words));
     for (int round = 0; round < 5; ++round)
       for (int64_t task = 0; task < 2; ++task) {
         writer.select(task);
@@ -408,7 +408,7 @@ TEST(Compression, WhatWasFlushedIsThereWithoutAClose) {
       }
     writer.commit();
     writer.stream().write(content(1, 3500, 400));
-    SerialReader reader(store, "a.sion", mode_of("r"));
+    Reader reader(store, "a.sion", mode_of("r"));
     EXPECT_TRUE(reader.facts().unclosed);
     for (int64_t task = 0; task < 2; ++task) {
       reader.select(task);
@@ -428,8 +428,7 @@ TEST(Compression, AWriteThatFailedCanBeRepeated) {
       FaultyStore store(memory);
       const int64_t chunk = 100000;
       const int64_t rank = 0;
-      SerialWriter writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512},
-                          mode_of(words, 1000));
+      Writer writer(store, {"a.sion", std::span(&chunk, 1), std::span(&rank, 1), 512}, mode_of(words, 1000));
       FaultPlan plan;
       plan.fail_at = k;
       plan.errno_value = ENOSPC;
@@ -448,7 +447,7 @@ TEST(Compression, AWriteThatFailedCanBeRepeated) {
       while (attempt([&] { writer.commit(); })) ASSERT_LT(++failures, 3);
       store.set_plan({});
       writer.close();
-      SerialReader reader(memory, "a.sion", mode_of("r"));
+      Reader reader(memory, "a.sion", mode_of("r"));
       std::vector<std::byte> found(static_cast<size_t>(done) + 1);
       found.resize(reader.stream().read(found));
       EXPECT_EQ(found, content(0, 0, done)) << words << " " << k;
@@ -461,7 +460,7 @@ TEST(Compression, NeedsRoomBehindTheName) {
   const int64_t one = 100;
   const std::string name(1000, 'n');
   EXPECT_EQ(code_of([&] {
-              SerialWriter(store, {name, std::span(&one, 1), std::span(&one, 1)}, mode_of("w,compress=lz4"));
+              Writer(store, {name, std::span(&one, 1), std::span(&one, 1)}, mode_of("w,compress=lz4"));
             }),
             Code::invalid_argument);
   EXPECT_FALSE(store.status(name).exists);

@@ -13,7 +13,7 @@ using Record = void (*)(RecordingStore&, const Program&, Reported&, const std::s
 // A repair keeps what a reader finds. Where no task of a file had reported anything it adds what the file
 // shows.
 void require_kept(Store& state, const std::string& name, int64_t task, int64_t length, bool guessed) {
-  SerialReader repaired(state, name, mode_of("r"));
+  Reader repaired(state, name, mode_of("r"));
   repaired.select(task);
   std::vector<std::byte> bytes(static_cast<size_t>(length) + (guessed ? 0 : 100));
   bytes.resize(repaired.stream().read(bytes));
@@ -29,7 +29,7 @@ bool guessed(const RepairReport& report) {
 
 void check_state(MemoryStore& state, const Program& p, const Reported& reported, size_t prefix) {
   WorkProgress quiet;
-  const auto unreadable = attempt([&] { SerialReader(state, "a", mode_of("r")); });
+  const auto unreadable = attempt([&] { Reader(state, "a", mode_of("r")); });
   if (unreadable) {
     require(prefix < reported.opened, std::string("cannot be opened: ") + unreadable->what());
     attempt([&] { repair(state, "a", {}, quiet); });  // says so, and harms nothing
@@ -41,7 +41,7 @@ void check_state(MemoryStore& state, const Program& p, const Reported& reported,
   repair(state, "a", copy, quiet);
   const bool by_holes = guessed(repair(state, "a", {}, quiet));
   for (const char* const name : {"a", "copy"}) {
-    require(!SerialReader(state, name, mode_of("r")).facts().unclosed, "the repaired file is not complete");
+    require(!Reader(state, name, mode_of("r")).facts().unclosed, "the repaired file is not complete");
     for (int64_t t = 0; t < p.ntasks(); ++t)
       require_kept(state, name, t, found[static_cast<size_t>(t)], by_holes);
   }
@@ -115,7 +115,7 @@ void lose_power_everywhere(Record record, int nfiles, uint64_t seeds, const std:
         bool anything = prefix >= reported.closed;
         for (int64_t t = 0; t < p.ntasks(); ++t) anything |= reported.least(t, prefix) > 0;
         try {
-          if (const auto refused = attempt([&] { SerialReader(state, "a", mode_of("r")); })) {
+          if (const auto refused = attempt([&] { Reader(state, "a", mode_of("r")); })) {
             require(!anything, std::string("what was flushed cannot be opened: ") + refused->what());
             continue;
           }

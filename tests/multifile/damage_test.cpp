@@ -1,7 +1,7 @@
 // Damaged multifiles: every reader gives a clear error, never wrong data, and all tasks the same outcome.
 #include <gtest/gtest.h>
 
-#include "set/mapped_reader.hpp"
+#include "set/reader.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test::damage_test {
@@ -51,7 +51,7 @@ class Damage : public ::testing::Test {
     std::vector<Code> codes(tasks);
     run_fibers(fibers(tasks), [&](Comm& comm) {
       codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-        ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r"));
+        Reader reader(shared, comm.duplicate(), "a", mode_of("r"));
         const int me = comm.rank();
         const auto problem = attempt([&] { check_stream(reader.stream(), program().expected(me), me); });
         reader.close();
@@ -65,7 +65,7 @@ class Damage : public ::testing::Test {
     Code worst = Code::ok;
     for (int t = 0; t < tasks; ++t) {
       const Code code = code_of([&] {
-        TaskReader reader(store, "a", t, mode_of("r"));
+        Reader reader(store, "a", t, mode_of("r"));
         check_stream(reader.stream(), program().expected(t), t);
       });
       if (code != Code::ok) worst = code;
@@ -166,17 +166,17 @@ TEST_F(Damage, AnotherNumberOfBlocksInTheFirstFile) {
       std::vector<Code> codes(tasks);
       run_fibers(fibers(tasks), [&](Comm& comm) {
         codes[static_cast<size_t>(comm.rank())] =
-            code_of([&] { ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r")); });
+            code_of([&] { Reader reader(shared, comm.duplicate(), "a", mode_of("r")); });
       });
       for (const Code code : codes) EXPECT_NE(code, Code::ok);
       run_fibers(fibers(3), [&](Comm& comm) {
         codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-          MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r"));
+          Reader reader(shared, comm.duplicate(), MappedReadRequest{"a", true, {}}, mode_of("r"));
         });
       });
       for (int r = 0; r < 3; ++r) EXPECT_NE(codes[static_cast<size_t>(r)], Code::ok) << "mapped";
       for (int t = 0; t < tasks; ++t)
-        EXPECT_NE(code_of([&] { TaskReader(store, "a", t, mode_of("r")); }), Code::ok) << "task " << t;
+        EXPECT_NE(code_of([&] { Reader(store, "a", t, mode_of("r")); }), Code::ok) << "task " << t;
     }
 }
 
@@ -235,7 +235,7 @@ TEST_F(Damage, AFileOfTheSetInPlaceOfAnother) {
   store.set_contents("a.000001", store.contents("a.000002"));
   EXPECT_EQ(serial(), Code::damaged);
   EXPECT_EQ(parallel(), Code::damaged);
-  EXPECT_EQ(code_of([&] { TaskReader(store, "a", 1, mode_of("r")); }), Code::damaged);
+  EXPECT_EQ(code_of([&] { Reader(store, "a", 1, mode_of("r")); }), Code::damaged);
 }
 
 // Every truncation of either file is found, by whoever needs what is missing.
@@ -281,7 +281,7 @@ TEST_F(Damage, RandomBytesNeverCrash) {
 // none.
 TEST_F(Damage, BlocksLargerThanTheirChunk) {
   put("a.000001", meta2("a.000001") + 8 * 3, int64_t{70});
-  SerialReader reader(store, "a", mode_of("r"));
+  Reader reader(store, "a", mode_of("r"));
   EXPECT_EQ(reader.multifile().row(2).sizes[0], 70);
   std::vector<std::byte> found(70);
   reader.select(2);

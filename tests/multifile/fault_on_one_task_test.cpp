@@ -39,7 +39,7 @@ void write(Outcomes& outcomes, int me, Write&& write) {
 Body parallel_writing(const std::string& words, int nfiles, bool flushes) {
   return [=](Comm& comm, Store& store, Outcomes& outcomes) {
     const int me = comm.rank();
-    std::optional<ParallelWriter> writer;
+    std::optional<Writer> writer;
     const auto open = [&] {
       ParallelWriteRequest request;
       request.path = "a";
@@ -65,7 +65,7 @@ Body mapped_writing(const std::string& words) {
   return [=](Comm& comm, Store& store, Outcomes& outcomes) {
     const int me = comm.rank();
     const std::vector<MappedWriteTask> mine{{me, 600, layout::place_blockwise(me, tasks, 2)}};
-    std::optional<MappedWriter> writer;
+    std::optional<Writer> writer;
     if (!outcomes.all(me, "open", [&] {
           writer.emplace(store, comm.duplicate(), MappedWriteRequest{"a", 2, 64, mine},
                          shared_mode_of(comm, "w" + words, 300));
@@ -81,7 +81,7 @@ Body appending(const std::string& words) {
   return [=](Comm& comm, Store& store, Outcomes& outcomes) {
     const int me = comm.rank();
     const std::vector<int64_t> mine{me};
-    std::optional<MappedWriter> writer;
+    std::optional<Writer> writer;
     const auto open = [&] {
       writer.emplace(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
                      mode_of("append" + words, 300));
@@ -131,7 +131,7 @@ void read_stream(Reader& reader, Outcomes& outcomes, int me, bool together) {
 Body parallel_reading(const std::string& words) {
   return [=](Comm& comm, Store& store, Outcomes& outcomes) {
     const int me = comm.rank();
-    std::optional<ParallelReader> reader;
+    std::optional<Reader> reader;
     if (!outcomes.all(me, "open", [&] { reader.emplace(store, comm.duplicate(), "a", mode_of(words, 100)); }))
       return;
     read_stream(*reader, outcomes, me, words.find("collective") != std::string::npos);
@@ -141,7 +141,7 @@ Body parallel_reading(const std::string& words) {
 
 void read_mapped(Comm& comm, Store& store, Outcomes& outcomes) {
   const int me = comm.rank();
-  std::optional<MappedReader> reader;
+  std::optional<Reader> reader;
   if (!outcomes.all(me, "open", [&] {
         reader.emplace(store, comm.duplicate(), MappedReadRequest{"a", true, {}}, mode_of("r", 100));
       }))

@@ -54,8 +54,8 @@ void expect_failure_on_all(const std::vector<Code>& codes) {
 
 // What is left in `memory` either reads as `p` or is refused.
 void expect_right_or_refused(MemoryStore& memory, const Program& p, const std::vector<Code>& codes) {
-  const Code found = code_of([&] { SerialReader(memory, "a", mode_of("r")); });
-  if (found == Code::ok && SerialReader(memory, "a", mode_of("r")).facts().unclosed) {
+  const Code found = code_of([&] { Reader(memory, "a", mode_of("r")); });
+  if (found == Code::ok && Reader(memory, "a", mode_of("r")).facts().unclosed) {
     expect_failure_on_all(codes);
     EXPECT_NO_THROW(check_beginnings(memory, "a", p));
   } else if (found == Code::ok) {
@@ -91,7 +91,7 @@ std::vector<Code> write_through(FaultyStore& faulty, const Program& p, const std
   run_fibers(fibers(tasks), [&](Comm& comm) {
     const int me = comm.rank();
     codes[static_cast<size_t>(me)] = code_of([&] {
-      ParallelWriter writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
+      Writer writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
       const auto problem =
           attempt([&] { persistent_steps(writer.stream(), p.steps[static_cast<size_t>(me)], me); });
       const auto closing = attempt([&] { writer.close(); });
@@ -130,8 +130,8 @@ TEST(Faults, InParallelOpenLeaveNoFile) {
           TaskHandles shared(faulty);
           std::vector<Code> codes(tasks);
           run_fibers(fibers(tasks), [&](Comm& comm) {
-            codes[static_cast<size_t>(comm.rank())] = code_of(
-                [&] { ParallelWriter(shared, comm.duplicate(), request_of("a", p, comm), mode_of("w")); });
+            codes[static_cast<size_t>(comm.rank())] =
+                code_of([&] { Writer(shared, comm.duplicate(), request_of("a", p, comm), mode_of("w")); });
           });
           if (faulty.failed() == 0) return;
           expect_failure_on_all(codes);
@@ -152,7 +152,7 @@ TEST(Faults, InParallelReading) {
             run_fibers(fibers(tasks), [&](Comm& comm) {
               const int me = comm.rank();
               codes[static_cast<size_t>(me)] = code_of([&] {
-                ParallelReader reader(shared, comm.duplicate(), "a", mode_of("r", 30));
+                Reader reader(shared, comm.duplicate(), "a", mode_of("r", 30));
                 std::optional<Error> problem;
                 try {
                   check_stream(reader.stream(), p.expected(me), me, 40);
@@ -181,8 +181,7 @@ TEST(Faults, InSerialWriting) {
         [&](FaultyStore& faulty, MemoryStore& memory) {
           bool opened = false;
           const Code code = code_of([&] {
-            SerialWriter writer(faulty, {"a", p.requests, ranks, p.fsblksize},
-                                mode_of("w,durable", p.buffer));
+            Writer writer(faulty, {"a", p.requests, ranks, p.fsblksize}, mode_of("w,durable", p.buffer));
             opened = true;
             std::optional<Error> problem;
             for (int t = 0; t < tasks; ++t) {
@@ -224,7 +223,7 @@ TEST(Faults, AReadCanBeTriedAgain) {
   for (const int64_t buffer : {0, 30, 1000})
     for (int64_t k = 0; k < 12; ++k) {
       FaultyStore faulty(memory);
-      SerialReader reader(faulty, "a", mode_of("r", buffer));
+      Reader reader(faulty, "a", mode_of("r", buffer));
       reader.select(3);
       FaultPlan plan;
       plan.fail_at = k;
@@ -250,7 +249,7 @@ TEST(Faults, AFailedWriteIsNoPartOfTheStream) {
       FaultyStore faulty(memory);
       const std::vector<int64_t> sizes{64};
       const std::vector<int64_t> ranks{0};
-      SerialWriter writer(faulty, {"a", sizes, ranks, 64}, mode_of("w", buffer));
+      Writer writer(faulty, {"a", sizes, ranks, 64}, mode_of("w", buffer));
       FaultPlan plan;
       plan.fail_at = k;
       plan.kind = Operation::write;
@@ -268,7 +267,7 @@ TEST(Faults, AFailedWriteIsNoPartOfTheStream) {
       if (attempt([&] { stream.flush(); })) stream.flush();
       if (faulty.failed() == 0) faulty.set_plan({});
       ASSERT_EQ(code_of([&] { writer.close(); }), Code::ok);
-      SerialReader reader(memory, "a", mode_of("r"));
+      Reader reader(memory, "a", mode_of("r"));
       EXPECT_NO_THROW(check_stream(reader.stream(), model, 0)) << "buffer " << buffer << ", write " << k;
     }
 }

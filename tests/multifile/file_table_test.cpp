@@ -41,7 +41,7 @@ void write_by_table(Store& store, Comm& comm, const std::string& mode) {
   request.nfiles = 3;
   request.chunk_size = 10;
   request.fsblksize = 64;
-  ParallelWriter writer(store, comm.duplicate(), std::move(request), parse_open_mode(mode));
+  Writer writer(store, comm.duplicate(), std::move(request), parse_open_mode(mode));
   const auto own = static_cast<std::byte>(writer.task());
   writer.stream().write(std::span(&own, 1));
   writer.close();
@@ -53,7 +53,7 @@ TEST(FileTable, PlacesTheTasksOfAMultifile) {
     store.set_contents("dir/table", testing::bytes(table));
     run_fibers(fibers(7), [&](Comm& comm) { write_by_table(store, comm, "w, files=@dir/table"); });
     const auto numbers = parse_file_table(table, "t", 7);
-    SerialReader reader(store, "m", parse_open_mode("r"));
+    Reader reader(store, "m", parse_open_mode("r"));
     EXPECT_EQ(reader.facts().nfiles, *std::ranges::max_element(numbers) + 1);
     for (int t = 0; t < 7; ++t) {
       reader.select(t);

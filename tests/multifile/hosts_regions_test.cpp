@@ -78,7 +78,7 @@ void run(const Case& c, SimulatedHosts& cluster) {
     request.chunk_size = c.chunks[me];
     request.fsblksize = c.fsblksize;
     request.nfiles = c.nfiles;
-    ParallelWriter writer(store, comm->duplicate(), std::move(request), shared_mode_of(*comm, c.words, 1000));
+    Writer writer(store, comm->duplicate(), std::move(request), shared_mode_of(*comm, c.words, 1000));
     int64_t done = 0;
     for (const int64_t bytes : c.pieces[me]) {
       if (c.collective) {
@@ -100,7 +100,7 @@ void run(const Case& c, SimulatedHosts& cluster) {
 }
 
 void check_streams(Store& store, const Case& c) {
-  SerialReader all(store, "a", mode_of("r"));
+  Reader all(store, "a", mode_of("r"));
   ASSERT_EQ(all.ntasks(), c.ntasks());
   ASSERT_EQ(all.facts().unclosed, !c.closes);
   for (int t = 0; t < c.ntasks(); ++t) {
@@ -189,7 +189,7 @@ TEST(HostsRegions, NoRecordOutlivesItsBytesWhereAHostIsLost) {
     SimulatedHosts cluster = cluster_of(c);
     ASSERT_NO_THROW(run(c, cluster));
     HostsStore later(cluster, 99, 99);
-    SerialReader all(later, "a", mode_of("r"));
+    Reader all(later, "a", mode_of("r"));
     for (int t = 0; t < c.ntasks(); ++t) {
       all.select(t);
       std::vector<std::byte> found(static_cast<size_t>(c.bytes_of(t)) + 1);

@@ -5,7 +5,7 @@
 
 #include "base/warnings.hpp"
 #include "recovery/repair.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/writer.hpp"
 #include "support/mapped.hpp"
 #include "support/programs.hpp"
 #include "support/stores/faulty_store.hpp"
@@ -17,7 +17,7 @@ constexpr int64_t chunk = 4096;
 constexpr int64_t piece = 3000;
 
 std::vector<std::byte> stream_of(Store& store, int64_t task = 0) {
-  SerialReader reader(store, "a", mode_of("r"));
+  Reader reader(store, "a", mode_of("r"));
   reader.select(task);
   std::vector<std::byte> bytes(1 << 20);
   bytes.resize(reader.stream().read(bytes));
@@ -39,7 +39,7 @@ struct Serial {
     at += piece;
   }
   std::vector<int64_t> sizes, ranks, done;
-  std::optional<SerialWriter> writer;
+  std::optional<Writer> writer;
 };
 
 // The k-th operation (of a kind, if one is given) on a journal fails, or on any file.
@@ -347,7 +347,7 @@ TEST_F(JournalFailures, ParallelWritersGoOnWithoutToo) {
         request.nfiles = nfiles;
         request.fsblksize = 64;
         request.chunk_size = 600;
-        ParallelWriter writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 300));
+        Writer writer(shared, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 300));
         for (int call = 0; call < 5; ++call) {
           const auto data = content(comm.rank(), call * 500, 500);
           EXPECT_NO_THROW(writer.collective() ? writer.write_collectively(data, std::nullopt)
@@ -370,8 +370,7 @@ TEST_F(JournalFailures, AppendingWithoutOneLeavesNoneThatTellsAPart) {
     SharedHandles shared(memory);
     run_fibers(fibers(4), [&](Comm& comm) {
       const std::vector<int64_t> mine{comm.rank()};
-      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
-                          mode_of(words, 0));
+      Writer writer(shared, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of(words, 0));
       comm.barrier();
       EXPECT_FALSE(memory.status("a.journal").exists);
       if (comm.rank() != 1) writer.stream().write(content(9, 0, 100'000));  // task 1 has no chunk

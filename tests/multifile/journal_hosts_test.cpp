@@ -85,7 +85,7 @@ void write_on_hosts(Store& store, int ntasks, int pieces, const std::string& wor
     request.path = "a";
     request.chunk_size = chunk;
     request.fsblksize = static_cast<int32_t>(chunk);
-    ParallelWriter writer(own, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 1000));
+    Writer writer(own, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 1000));
     for (int i = 0; i < pieces; ++i) {
       writer.stream().write(content(comm.rank(), i * piece, piece));
       writer.commit();
@@ -96,7 +96,7 @@ void write_on_hosts(Store& store, int ntasks, int pieces, const std::string& wor
 
 void expect_streams(Store& store, int ntasks, int64_t bytes, bool exact = true) {
   for (int t = 0; t < ntasks; ++t) {
-    SerialReader reader(store, "a", mode_of("r"));
+    Reader reader(store, "a", mode_of("r"));
     reader.select(t);
     std::vector<std::byte> found(static_cast<size_t>(bytes) + 1);
     found.resize(reader.stream().read(found));

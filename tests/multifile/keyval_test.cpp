@@ -18,7 +18,7 @@ void append(WriteStream& stream, const Record& r) {
 
 void write_serially(Store& store, const KeyProgram& p, uint64_t seed) {
   std::vector<int64_t> ranks(p.chunks.size());
-  SerialWriter writer(store, {"a", p.chunks, ranks, p.fsblksize}, mode_of("w,keyval", p.buffer));
+  Writer writer(store, {"a", p.chunks, ranks, p.fsblksize}, mode_of("w,keyval", p.buffer));
   Random random(seed);
   std::vector<size_t> next(p.chunks.size());
   for (bool more = true; more;) {
@@ -42,7 +42,7 @@ void write_in_parallel(Store& inner, const KeyProgram& p, uint64_t seed) {
     request.nfiles = 1 + static_cast<int32_t>(seed) % p.ntasks();
     request.chunk_size = p.chunks[me];
     request.fsblksize = p.fsblksize;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), mode_of("w,keyval", p.buffer));
+    Writer writer(store, comm.duplicate(), std::move(request), mode_of("w,keyval", p.buffer));
     for (const Record& r : p.tasks[me]) {
       append(writer.stream(), r);
       yield();
@@ -65,7 +65,7 @@ void check_stream(ReadStream& stream, const Records& records, int64_t task, uint
 }
 
 void check_every_way(Store& inner, const KeyProgram& p, uint64_t seed, int64_t kept) {
-  SerialReader all(inner, "a", mode_of("r", p.buffer));
+  Reader all(inner, "a", mode_of("r", p.buffer));
   require(all.facts().keyval, "the file says that it holds records");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     const Records& records = p.tasks[static_cast<size_t>(t)];
@@ -74,12 +74,12 @@ void check_every_way(Store& inner, const KeyProgram& p, uint64_t seed, int64_t k
     for (int64_t b = 0; b + 1 < sizes.count; ++b)
       require(sizes[b] == all.stream().geometry().size, "a chunk that is not full");
     check_stream(all.stream(), records, t, seed, kept);
-    TaskReader one(inner, "a", t, mode_of("r", p.buffer));
+    Reader one(inner, "a", t, mode_of("r", p.buffer));
     check_stream(one.stream(), records, t, seed + 1, kept);
   }
   SharedHandles store(inner);
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
-    ParallelReader reader(store, comm.duplicate(), "a", mode_of("r", p.buffer));
+    Reader reader(store, comm.duplicate(), "a", mode_of("r", p.buffer));
     check_stream(reader.stream(), p.tasks[static_cast<size_t>(comm.rank())], comm.rank(), seed + 2, kept);
     reader.close();
   });
@@ -125,7 +125,7 @@ TEST(KeyvalRecords, OfAllTasksOfAHandleInTurn) {
   ASSERT_GT(p.ntasks(), 1);
   MemoryStore store;
   write_serially(store, p, 4);
-  SerialReader all(store, "a", mode_of("r", p.buffer));
+  Reader all(store, "a", mode_of("r", p.buffer));
   KeyvalReader reader(all.stream());
   std::vector<KeyModel> models(p.tasks.begin(), p.tasks.end());
   Random random(4);
@@ -144,8 +144,8 @@ TEST(KeyvalRecords, OfADuplicateArePositionedIndependently) {
     const KeyProgram p = random_records(seed);
     MemoryStore store;
     write_serially(store, p, seed);
-    TaskReader one(store, "a", 0, mode_of("r", p.buffer));
-    TaskReader two(store, "a", 0, mode_of("r", p.buffer));
+    Reader one(store, "a", 0, mode_of("r", p.buffer));
+    Reader two(store, "a", 0, mode_of("r", p.buffer));
     Random random(seed);
     int64_t kept[2] = {};
     KeyModel model(p.tasks[0]);
@@ -169,7 +169,7 @@ TEST(KeyvalRecords, ManyKeysOfOneTask) {
   for (uint64_t k = 0; k < keys; ++k) p.tasks[0].push_back({k << 40, content(0, static_cast<int64_t>(k), 3)});
   MemoryStore store;
   write_serially(store, p, 1);
-  TaskReader one(store, "a", 0, mode_of("r"));
+  Reader one(store, "a", 0, mode_of("r"));
   int64_t kept = 0;
   KeyvalIndex index(one.stream(), native_order, 0, kept);
   for (uint64_t k = keys; k-- > 0;) {
@@ -185,11 +185,11 @@ TEST(KeyvalRecords, InTheOtherByteOrder) {
   MemoryStore store;
   const int64_t chunk = 100;
   const int64_t rank = 0;
-  SerialWriter writer(store, {"a", {&chunk, 1}, {&rank, 1}, 1}, mode_of("w,keyval"));
+  Writer writer(store, {"a", {&chunk, 1}, {&rank, 1}, 1}, mode_of("w,keyval"));
   const Bytes value = content(1, 0, 5);
   write_record(writer.stream(), other, 7, value);
   writer.close();
-  TaskReader one(store, "a", 0, mode_of("r"));
+  Reader one(store, "a", 0, mode_of("r"));
   int64_t kept = 0;
   KeyvalIndex index(one.stream(), other, 0, kept);
   Bytes found(5);
@@ -201,7 +201,7 @@ TEST(KeyvalRecords, InTheOtherByteOrder) {
 void write_damaged(MemoryStore& store, uint64_t length) {
   KeyProgram p{1, 4096, {64}, {{{7, content(0, 0, 10)}, {8, content(0, 0, 30)}, {7, content(0, 0, 10)}}}};
   write_serially(store, p, 1);
-  const int64_t at = SerialReader(store, "a", mode_of("r")).multifile().geometry(0).offset(0) + 26 + 8;
+  const int64_t at = Reader(store, "a", mode_of("r")).multifile().geometry(0).offset(0) + 26 + 8;
   store.open("a", Access::write)->write_at(std::as_bytes(std::span(&length, 1)), at);
 }
 
@@ -209,7 +209,7 @@ TEST(KeyvalRecords, ADamagedRecordIsAnErrorThatStays) {
   for (const uint64_t length : {uint64_t{57}, uint64_t{1'000'000}, UINT64_MAX, uint64_t{1} << 63}) {
     MemoryStore store;
     write_damaged(store, length);
-    TaskReader one(store, "a", 0, mode_of("r,checksums=off"));
+    Reader one(store, "a", 0, mode_of("r,checksums=off"));
     int64_t kept = 0;
     KeyvalIndex index(one.stream(), native_order, 0, kept);
     Bytes found(10);
@@ -235,7 +235,7 @@ TEST(KeyvalRecords, AFailedReadChangesNothing) {
   for (int64_t fail_at = 0; fail_at < 60; ++fail_at) {
     SCOPED_TRACE(fail_at);
     FaultyStore store(memory);
-    TaskReader one(store, "a", 0, mode_of("r", 300));
+    Reader one(store, "a", 0, mode_of("r", 300));
     FaultPlan plan;
     plan.fail_at = fail_at;
     plan.half_first = fail_at % 2 != 0;

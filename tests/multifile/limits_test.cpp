@@ -32,16 +32,17 @@ TEST(Limits, BytesAcross4GiBInsideOneChunk) {
   MemoryStore store;
   const int64_t size = 5 * gib;
   const int64_t rank = 0;
-  SerialWriter writer(store, {"a", {&size, 1}, {&rank, 1}, 4096}, mode_of("w,checksums=off", 300));
+  Writer writer(store, {"a", {&size, 1}, {&rank, 1}, 4096}, mode_of("w,checksums=off", 300));
   constexpr int64_t start = int64_t{4} * gib - 50;
   WriteStream& stream = writer.stream();
   // As a program does that seeks in its own stream: the position moves without a byte being written.
-  stream.load(writer.geometry(0), {nullptr, start, start}, 0);
+  const layout::ChunkGeometry chunks = stream.geometry();
+  stream.load(chunks, {nullptr, start, start}, 0);
   stream.write(content(0, start, 100));
   EXPECT_EQ(stream.position(), start + 100);
   stream.write(content(0, start + 100, 70000));
   writer.close();
-  SerialReader reader(store, "a", mode_of("r"));
+  Reader reader(store, "a", mode_of("r"));
   ASSERT_TRUE(reader.stream().seek_absolute(start));
   std::vector<std::byte> found(70100);
   EXPECT_EQ(reader.stream().read(found), found.size());
@@ -82,7 +83,7 @@ TEST(Limits, AChunkBeyond63BitsCannotBeBegun) {
   MemoryStore store;
   const std::vector<int64_t> sizes{(int64_t{1} << 62) - 8192, 4096};
   const std::vector<int64_t> ranks{0, 1};
-  SerialWriter writer(store, {"a", sizes, ranks, 4096}, mode_of("w"));
+  Writer writer(store, {"a", sizes, ranks, 4096}, mode_of("w"));
   writer.stream().write(content(0, 0, 10));
   writer.stream().ensure_free_space(sizes[0]);
   EXPECT_EQ(code_of([&] {
@@ -131,12 +132,12 @@ TEST(Limits, BlockSizesOfTheFileSystem) {
       const Program same = p;
       p.fsblksize = given;
       const std::vector<int64_t> ranks{0, 1};
-      SerialWriter writer(store, {"s", p.requests, ranks, given}, mode_of("w"));
+      Writer writer(store, {"s", p.requests, ranks, given}, mode_of("w"));
       EXPECT_EQ(writer.facts().fsblksize, expected);
       writer.close();
       SharedHandles shared(store);
       run_fibers(fibers(2), [&](Comm& comm) {
-        ParallelWriter parallel(shared, comm.duplicate(), request_of("p", p, comm), mode_of("w"));
+        Writer parallel(shared, comm.duplicate(), request_of("p", p, comm), mode_of("w"));
         require(parallel.facts().fsblksize == expected, "block size");
         parallel.stream().write(content(comm.rank(), 0, 1));
         parallel.close();

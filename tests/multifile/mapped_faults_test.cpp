@@ -51,7 +51,7 @@ TEST(MappedFaults, AWriteIsRightOrRefused) {
         for (size_t t = 0; t < 4; ++t)
           if (p.owners[t] == comm.rank())
             mine.push_back({static_cast<int64_t>(t), p.program.requests[t], p.places[t]});
-        MappedWriter writer(store, comm.duplicate(), {"a", 2, 64, mine}, mode_of("w", 100));
+        Writer writer(store, comm.duplicate(), {"a", 2, 64, mine}, mode_of("w", 100));
         std::optional<Error> failure;
         for (const MappedWriteTask& t : mine) {
           int64_t done = 0;
@@ -69,7 +69,7 @@ TEST(MappedFaults, AWriteIsRightOrRefused) {
       });
     });
     EXPECT_EQ(store.open_files(), 0u);
-    const Code found = code_of([&] { SerialReader(memory, "a", mode_of("r")); });
+    const Code found = code_of([&] { Reader(memory, "a", mode_of("r")); });
     if (std::ranges::all_of(codes, [](Code c) { return c == Code::ok; })) {
       EXPECT_EQ(found, Code::ok);
       EXPECT_NO_THROW(check_every_way(memory, "a", p.program));
@@ -88,7 +88,7 @@ TEST(MappedFaults, AFailureOfAReadingOpenIsSeenByAll) {
     std::vector<Code> codes(3, Code::ok);
     run_fibers(fibers(3, 1), [&](Comm& comm) {
       codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-        MappedReader reader(store, comm.duplicate(), {"a", true, {}}, mode_of("r"));
+        Reader reader(store, comm.duplicate(), MappedReadRequest{"a", true, {}}, mode_of("r"));
         reader.close();
       });
     });

@@ -1,8 +1,8 @@
 // Mapped access: written by N processes with tasks at random places, read by M processes in every way.
 #include <gtest/gtest.h>
 
-#include "set/mapped_reader.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 #include "support/mapped.hpp"
 
 namespace sheaf::test::mapped_test {
@@ -97,7 +97,7 @@ TEST(Mapped, OverlappingLists) {
     std::vector<int64_t> all;
     for (int64_t t = p.program.ntasks(); t-- > comm.rank() % 2;) all.push_back(t);
     if (!all.empty()) all.push_back(all.front());  // one twice
-    MappedReader reader(shared, comm.duplicate(), {"a", false, all}, mode_of("r"));
+    Reader reader(shared, comm.duplicate(), MappedReadRequest{"a", false, all}, mode_of("r"));
     require(std::ssize(reader.tasks()) == std::ssize(all), "all of the list");
     for (const int64_t t : all) {
       reader.select(t);
@@ -117,7 +117,7 @@ TEST(Mapped, ATaskIsLeftWhereItWas) {
   p.owners = {0, 0, 0};
   MemoryStore store;
   write_mapped(store, "a", p);
-  MappedReader reader(store, self_comm(), {"a", true, {}}, mode_of("r", 64));
+  Reader reader(store, self_comm(), MappedReadRequest{"a", true, {}}, mode_of("r", 64));
   std::vector<std::byte> bytes(100);
   for (int round = 0; round < 7; ++round)
     for (const int64_t t : {2, 0, 1}) {
@@ -148,7 +148,7 @@ std::vector<Code> codes_of_mapped_open(int changed, const Change& change) {
     if (me == changed || changed == everywhere) change(tasks, request);
     request.tasks = tasks;
     codes[static_cast<size_t>(me)] = code_of([&] {
-      MappedWriter writer(shared, comm.duplicate(), request, mode_of("w"));
+      Writer writer(shared, comm.duplicate(), request, mode_of("w"));
       writer.close();
     });
   });
@@ -199,7 +199,7 @@ TEST(Mapped, ReadingATaskThatIsNotThereIsRefusedOnAll) {
     run_fibers(fibers(processes), [&](Comm& comm) {
       const std::vector<int64_t> list{comm.rank() == 1 ? bad : 0};
       codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-        MappedReader reader(shared, comm.duplicate(), {"a", false, list}, mode_of("r"));
+        Reader reader(shared, comm.duplicate(), MappedReadRequest{"a", false, list}, mode_of("r"));
       });
     });
     EXPECT_EQ(codes, std::vector<Code>(processes, Code::out_of_range));
@@ -224,7 +224,7 @@ TEST(Mapped, AMissingFileFailsOnAllAndOneWithoutPointerOnNone) {
       std::vector<Code> codes(processes, Code::ok);
       run_fibers(fibers(processes), [&](Comm& comm) {
         codes[static_cast<size_t>(comm.rank())] = code_of([&] {
-          MappedReader reader(shared, comm.duplicate(), {"a", true, {}}, mode_of("r"));
+          Reader reader(shared, comm.duplicate(), MappedReadRequest{"a", true, {}}, mode_of("r"));
         });
       });
       EXPECT_EQ(codes, std::vector<Code>(processes, missing ? Code::not_found : Code::ok)) << victim;

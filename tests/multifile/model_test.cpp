@@ -124,7 +124,7 @@ class World {
     std::vector<int64_t> flushed = made.lengths;
     {
       const std::string mode = "w" + (closes ? words(c) : "");
-      SerialWriter writer(store_, {path, p.requests, ranks, p.fsblksize}, mode_of(mode, p.buffer));
+      Writer writer(store_, {path, p.requests, ranks, p.fsblksize}, mode_of(mode, p.buffer));
       for (const int64_t t : ranks) {
         writer.select(t);
         const auto flush = [&] {
@@ -142,7 +142,7 @@ class World {
     }
     WorkProgress quiet;
     repair(store_, path, {}, quiet);
-    SerialReader reader(store_, path, mode_of("r"));
+    Reader reader(store_, path, mode_of("r"));
     require(!reader.facts().unclosed, "the repaired file is not complete");
     for (const int64_t t : ranks) {
       reader.select(t);
@@ -158,8 +158,8 @@ class World {
                          const std::string& more) {
     TaskHandles shared(store_);
     run_fibers(fibers(p.ntasks(), c.n[4] % 5), [&](Comm& comm) {
-      ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm),
-                            mode_of("w" + words(c) + more, p.buffer));
+      Writer writer(shared, comm.duplicate(), request_of(path, p, comm),
+                    mode_of("w" + words(c) + more, p.buffer));
       const auto put = [&](const std::vector<std::byte>& bytes, int64_t number) {
         if (writer.collective() && number % 3 != 1) return writer.collective()->write(bytes, std::nullopt);
         writer.stream().write(bytes);
@@ -176,8 +176,8 @@ class World {
       for (int t = comm.rank(); t < p.ntasks(); t += 2)
         mine.push_back(
             {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
-      MappedWriter writer(shared, comm.duplicate(), {path, p.nfiles, p.fsblksize, mine},
-                          mode_of("w" + words(c), p.buffer));
+      Writer writer(shared, comm.duplicate(), {path, p.nfiles, p.fsblksize, mine},
+                    mode_of("w" + words(c), p.buffer));
       write_as_process(c, made, writer);
     });
   }
@@ -186,14 +186,14 @@ class World {
     Streams& made = model_.at(path);
     TaskHandles shared(store_);
     run_fibers(fibers(1 + static_cast<int>(c.n[1] % 3), c.n[4] % 5), [&](Comm& comm) {
-      MappedWriter writer(shared, comm.duplicate(), MappedAppendRequest{{path, true, {}}, 0},
-                          mode_of("append" + words(c)));
+      Writer writer(shared, comm.duplicate(), MappedAppendRequest{{path, true, {}}, 0},
+                    mode_of("append" + words(c)));
       write_as_process(c, made, writer);
     });
   }
 
-  void write_as_process(const Command& c, Streams& made, MappedWriter& writer) {
-    for (const MappedTask& task : writer.tasks()) {
+  void write_as_process(const Command& c, Streams& made, Writer& writer) {
+    for (const OwnTask& task : writer.tasks()) {
       if (made.packed && made.lengths[static_cast<size_t>(task.task)] == 0) continue;
       writer.select(task.task);
       write_pieces(
@@ -252,22 +252,22 @@ class World {
     const int way = static_cast<int>(c.n[1] % 5);
     TaskHandles shared(store_);
     if (way == 0) {
-      SerialReader reader(store_, path, mode_of("r"));
+      Reader reader(store_, path, mode_of("r"));
       require(reader.ntasks() == ntasks && !reader.facts().unclosed, "a complete file");
       for (int64_t t = 0; t < ntasks; ++t) reader.select(t), check(c, expected, t, reader.stream());
     } else if (way == 1) {
       for (int64_t t = 0; t < ntasks; ++t)
-        check(c, expected, t, TaskReader(store_, path, t, mode_of("r", 100)).stream());
+        check(c, expected, t, Reader(store_, path, t, mode_of("r", 100)).stream());
     } else if (way == 2) {
       run_fibers(fibers(1 + static_cast<int>(c.n[2] % 3)), [&](Comm& comm) {
-        MappedReader reader(shared, comm.duplicate(), {path, true, {}}, mode_of("r"));
-        for (const MappedTask& task : reader.tasks())
+        Reader reader(shared, comm.duplicate(), MappedReadRequest{path, true, {}}, mode_of("r"));
+        for (const OwnTask& task : reader.tasks())
           reader.select(task.task), check(c, expected, task.task, reader.stream());
         reader.close();
       });
     } else {
       run_fibers(fibers(static_cast<int>(ntasks), c.n[4] % 5), [&](Comm& comm) {
-        ParallelReader reader(shared, comm.duplicate(), path, mode_of(way == 3 ? "r" : "r,collective=2"));
+        Reader reader(shared, comm.duplicate(), path, mode_of(way == 3 ? "r" : "r,collective=2"));
         if (auto* const together = reader.collective())
           read_together(c, expected, comm.rank(), reader.stream(), *together);
         check(c, expected, comm.rank(), reader.stream());

@@ -1,8 +1,8 @@
 // Names of multifiles that hosts make, remove and make anew while each remembers them for a while.
 #include <gtest/gtest.h>
 
-#include "set/mapped_reader.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 #include "support/hosts_store.hpp"
 #include "support/programs.hpp"
 
@@ -58,8 +58,7 @@ void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped)
     if (mapped) {
       const int group = tasks / nfiles;
       const MappedWriteTask task{comm.rank(), 2000, {comm.rank() / group, comm.rank() % group}};
-      MappedWriter writer(store, comm.duplicate(), {"a", nfiles, 64 << 10, std::span(&task, 1), {}, {}},
-                          mode);
+      Writer writer(store, comm.duplicate(), {"a", nfiles, 64 << 10, std::span(&task, 1), {}, {}}, mode);
       writer.stream().write(mine);
       writer.close();
       return;
@@ -69,7 +68,7 @@ void write(SimulatedHosts& hosts, int shift, int round, int nfiles, bool mapped)
     request.nfiles = nfiles;
     request.chunk_size = 2000;
     request.fsblksize = 64 << 10;  // no unit has two hosts
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), mode);
+    Writer writer(store, comm.duplicate(), std::move(request), mode);
     writer.stream().write(mine);
     writer.close();
   });
@@ -80,11 +79,12 @@ void read(SimulatedHosts& hosts, int shift, int round, bool mapped) {
     const int64_t task = comm.rank();
     std::vector<std::byte> found(bytes + 1);
     if (mapped) {
-      MappedReader reader(store, comm.duplicate(), {"a", false, std::span(&task, 1), {}}, mode_of("r"));
+      Reader reader(store, comm.duplicate(), MappedReadRequest{"a", false, std::span(&task, 1), {}},
+                    mode_of("r"));
       found.resize(reader.stream().read(found));
       reader.close();
     } else {
-      ParallelReader reader(store, comm.duplicate(), "a", mode_of("r"));
+      Reader reader(store, comm.duplicate(), "a", mode_of("r"));
       found.resize(reader.stream().read(found));
       reader.close();
     }

@@ -65,7 +65,7 @@ class Overruns : public ::testing::Test {
   std::optional<Error> serially(const Script& s, Store& store = posix_store()) {
     std::vector<int64_t> ranks(s.chunks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
-    SerialWriter writer(store, {path, s.chunks, ranks, block}, mode_of(s.words));
+    Writer writer(store, {path, s.chunks, ranks, block}, mode_of(s.words));
     std::vector<Task> tasks;
     for (size_t t = 0; t < s.chunks.size(); ++t) tasks.push_back({static_cast<int>(t)});
     writer.stream().share(true);
@@ -85,8 +85,7 @@ class Overruns : public ::testing::Test {
       request.nfiles = nfiles;
       request.fsblksize = block;
       request.chunk_size = s.chunks[static_cast<size_t>(comm.rank())];
-      ParallelWriter writer(store, comm.duplicate(), std::move(request),
-                            shared_mode_of(comm, s.words, 128 << 10));
+      Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, s.words, 128 << 10));
       Task task{comm.rank()};
       for (const Act& a : s.acts) {
         if (a.task == comm.rank()) attempt([&] { act(writer.stream(), task, a); });
@@ -108,8 +107,8 @@ class Overruns : public ::testing::Test {
         tasks[static_cast<size_t>(t)].number = t;
         if (t % 2 == comm.rank()) mine.push_back({t, s.chunks[static_cast<size_t>(t)], {0, t}});
       }
-      MappedWriter writer(store, comm.duplicate(), {path, 1, block, mine},
-                          shared_mode_of(comm, s.words, 128 << 10));
+      Writer writer(store, comm.duplicate(), {path, 1, block, mine},
+                    shared_mode_of(comm, s.words, 128 << 10));
       for (const Act& a : s.acts) {
         if (a.task % 2 == comm.rank()) {
           attempt([&] { writer.select(a.task); });
@@ -131,7 +130,7 @@ class Overruns : public ::testing::Test {
   // Whether every task can be read, as far as it goes, and all of it is what was written.
   bool all_there(const Script& s) {
     bool right = true;
-    SerialReader reader(posix_store(), path, mode_of("r,checksums=off"));
+    Reader reader(posix_store(), path, mode_of("r,checksums=off"));
     for (int t = 0; t < static_cast<int>(s.chunks.size()); ++t) {
       reader.select(t);
       std::vector<std::byte> found(static_cast<size_t>(s.total(t)) + 1);
@@ -147,7 +146,7 @@ class Overruns : public ::testing::Test {
     EXPECT_TRUE(all_there(s));
     // With their checksums as well.
     const Multifile m = load_multifile(posix_store(), path);
-    SerialReader reader(posix_store(), path, mode_of("r"));
+    Reader reader(posix_store(), path, mode_of("r"));
     for (int64_t t = 0; t < m.ntasks(); ++t) {
       reader.select(t);
       std::vector<std::byte> found(1 << 20);
@@ -221,7 +220,7 @@ TEST_F(Overruns, OverBytesOfTheLibraryAreFoundByReaders) {
     request.path = path;
     request.fsblksize = block;
     request.chunk_size = 64;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
+    Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
     if (comm.rank() == 1) writer.stream().write(content(1, 0, 30));
     comm.barrier();
     Task task{0};
@@ -232,7 +231,7 @@ TEST_F(Overruns, OverBytesOfTheLibraryAreFoundByReaders) {
                           std::string::npos,
             closed ? closed->what() : "a good close");
   });
-  SerialReader reader(posix_store(), path, mode_of("r"));
+  Reader reader(posix_store(), path, mode_of("r"));
   std::vector<std::byte> found(100);
   EXPECT_EQ(reader.stream().read(found), 80u);
   reader.select(1);
@@ -246,7 +245,7 @@ TEST_F(Overruns, BytesThatNobodyWritesOverAreKeptThroughTheirChecksums) {
     request.path = path;
     request.fsblksize = block;
     request.chunk_size = 64;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
+    Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 0));
     Task task{0};
     if (comm.rank() == 0) act(writer.stream(), task, {0, How::stream, 80});
     if (comm.rank() == 0) act(writer.stream(), task, {0, How::learn, 0});
@@ -275,7 +274,7 @@ TEST_F(Overruns, ThatCannotBeMovedFailTheCallAndTheClose) {
   std::optional<Error> call;
   {
     const std::vector<int64_t> ranks{0, 1};
-    SerialWriter writer(faulty, {path, s.chunks, ranks, block}, mode_of("w"));
+    Writer writer(faulty, {path, s.chunks, ranks, block}, mode_of("w"));
     Task task{0};
     act(writer.stream(), task, s.acts[0]);
     plan.fail_at = 0;
@@ -291,7 +290,7 @@ TEST_F(Overruns, ThatCannotBeMovedFailTheCallAndTheClose) {
     expect_loss(s, attempt([&] { writer.close(); }),
                 {"task 0 wrote 36 bytes behind its chunk 0", "and 36 bytes are lost"});
   }
-  SerialReader reader(posix_store(), path, mode_of("r"));
+  Reader reader(posix_store(), path, mode_of("r"));
   std::vector<std::byte> found(100);
   found.resize(reader.stream().read(found));
   auto wanted = content(0, 0, 64);
@@ -301,11 +300,11 @@ TEST_F(Overruns, ThatCannotBeMovedFailTheCallAndTheClose) {
 
 TEST_F(Overruns, AreRecordedInTheJournal) {
   const std::vector<int64_t> ranks{0, 1}, chunks{64, 64};
-  SerialWriter writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
+  Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
   Task task{0};
   act(writer.stream(), task, {0, How::stream, 200});
   writer.commit();
-  SerialReader reader(posix_store(), path, mode_of("r"));
+  Reader reader(posix_store(), path, mode_of("r"));
   EXPECT_TRUE(reader.facts().unclosed);
   std::vector<std::byte> found(300);
   found.resize(reader.stream().read(found));
@@ -315,7 +314,7 @@ TEST_F(Overruns, AreRecordedInTheJournal) {
 // A program that moves ahead in its stream and writes nothing there.
 TEST_F(Overruns, NothingIsTakenInThatWasNotWritten) {
   const std::vector<int64_t> ranks{0}, chunks{64};
-  SerialWriter writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
+  Writer writer(posix_store(), {path, chunks, ranks, block}, mode_of("w"));
   Task task{0};
   act(writer.stream(), task, {0, How::stream, 40});
   ASSERT_EQ(std::fseek(writer.stream().handle()->stream(), 1L << 40, SEEK_CUR), 0);

@@ -113,7 +113,7 @@ TEST(Positions, RandomReadsAndSeeksFollowTheModel) {
     write_in_parallel(store, "a", p);
     Random random(seed);
     const int64_t buffer = random.pick<int64_t>({0, 1, 50, 9000, 128 << 10});
-    SerialReader reader(store, "a", mode_of("r", buffer));
+    Reader reader(store, "a", mode_of("r", buffer));
     std::vector<PositionModel> models;
     for (int64_t t = 0; t < p.ntasks(); ++t) models.push_back({p.expected(t).blocks});
     for (int step = 0; step < 300; ++step) {
@@ -136,7 +136,7 @@ TEST(Positions, ExampleOfTheInterface) {
       {{Step::write, 100}, {Step::ensure, 512}, {Step::write, 512}, {Step::write, 21}, {Step::ensure, 512}}};
   MemoryStore store;
   write_serially(store, "a", p);
-  SerialReader reader(store, "a", mode_of("r"));
+  Reader reader(store, "a", mode_of("r"));
   ReadStream& stream = reader.stream();
   const auto at = [&](bool found) { return std::tuple(found, stream.block(), stream.position()); };
   using Place = std::tuple<bool, int64_t, int64_t>;
@@ -155,9 +155,9 @@ TEST(Positions, ExampleOfTheInterface) {
 
 TEST(Positions, OfAMultifileWithoutTasks) {
   MemoryStore store;
-  SerialWriter writer(store, {"a", {}, {}, 512}, mode_of("w"));
+  Writer writer(store, {"a", {}, {}, 512}, mode_of("w"));
   writer.close();
-  SerialReader reader(store, "a", mode_of("r"));
+  Reader reader(store, "a", mode_of("r"));
   EXPECT_EQ(reader.ntasks(), 0);
   ReadStream& stream = reader.stream();
   EXPECT_TRUE(stream.at_end());

@@ -22,7 +22,7 @@ void remove_pointer(Store& store, const std::string& path, int64_t ntasks) {
 }
 
 std::vector<std::byte> stream_of(Store& store, const std::string& path, int64_t task) {
-  SerialReader reader(store, path, mode_of("r"));
+  Reader reader(store, path, mode_of("r"));
   reader.select(task);
   std::vector<std::byte> bytes(1 << 20);
   bytes.resize(reader.stream().read(bytes));
@@ -50,7 +50,7 @@ TEST(Repair, WithoutAJournalGoesByTheHoles) {
       store.open(name, Access::write)->resize(f.pointer.varheader);
       remove_pointer(store, name, f.header.ntasks);
     }
-    EXPECT_EQ(code_of([&] { SerialReader(store, "a", mode_of("r")); }), Code::unclosed);
+    EXPECT_EQ(code_of([&] { Reader(store, "a", mode_of("r")); }), Code::unclosed);
     RepairRequest dry;
     dry.dry_run = true;
     const auto before = store.contents("a");
@@ -93,7 +93,7 @@ void leave_unclosed(MemoryStore& store, const std::string& words, bool flush) {
   RecordingStore tape(memory);
   const std::vector<int64_t> sizes{4096, 4096};
   const std::vector<int64_t> ranks{0, 1};
-  SerialWriter writer(tape, {"a", sizes, ranks, 4096}, mode_of(words, 0));
+  Writer writer(tape, {"a", sizes, ranks, 4096}, mode_of(words, 0));
   for (int64_t t = 0; t < 2; ++t) {
     writer.select(t);
     writer.stream().write(content(t, 0, 1000));
@@ -114,7 +114,7 @@ TEST(Repair, ALostJournalIsAnErrorAndNoReasonToThrowDataAway) {
       } else {
         store.remove("a.journal");
       }
-      const auto problem = attempt([&] { SerialReader(store, "a", mode_of("r")); });
+      const auto problem = attempt([&] { Reader(store, "a", mode_of("r")); });
       ASSERT_TRUE(problem);
       EXPECT_EQ(problem->code(), Code::unclosed);
       EXPECT_NE(std::string(problem->what()).find("its journal 'a.journal' is"), std::string::npos)
@@ -148,7 +148,7 @@ TEST(Repair, GivesNoZerosOfAPageThatOnlyANeighbourHasWritten) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
   const std::vector<int64_t> sizes(3, 512 * 10), ranks{0, 1, 2};
-  SerialWriter writer(tape, {"a", sizes, ranks, 512}, mode_of("w", 0));
+  Writer writer(tape, {"a", sizes, ranks, 512}, mode_of("w", 0));
   writer.select(1);
   writer.stream().write(content(1, 0, 1000));
   tape.replay(tape.length(), store);
@@ -163,7 +163,7 @@ TEST(Repair, GivesNoZerosBetweenChunksThatNobodyHasReported) {
   MemoryStore memory(512, 4096), store(512, 4096);
   RecordingStore tape(memory);
   const std::vector<int64_t> sizes{512}, ranks{0};
-  SerialWriter writer(tape, {"a", sizes, ranks, 512}, mode_of("w", 0));
+  Writer writer(tape, {"a", sizes, ranks, 512}, mode_of("w", 0));
   writer.stream().write(content(0, 0, 400));
   tape.replay(tape.length(), store);
   const int64_t second = layout::data_start(1, 512) + 512;
@@ -215,14 +215,14 @@ TEST(Journal, AReaderSeesABeginningWhileTheFileIsWritten) {
   const std::string path = directory / "a";
   const std::vector<int64_t> sizes{3000, 512};
   const std::vector<int64_t> ranks{0, 1};
-  SerialWriter writer(posix_store(), {path, sizes, ranks, 512}, mode_of("w", 700));
+  Writer writer(posix_store(), {path, sizes, ranks, 512}, mode_of("w", 700));
   std::atomic<int64_t> flushed[2] = {0, 0};
   std::atomic<bool> done = false;
   std::string wrong;
   std::thread reader([&] {
     while (!done && wrong.empty()) {
       const int64_t least[2] = {flushed[0], flushed[1]};
-      SerialReader all(posix_store(), path, mode_of("r"));
+      Reader all(posix_store(), path, mode_of("r"));
       if (!all.facts().unclosed) wrong = "not called unclosed";
       for (int64_t t = 0; t < 2; ++t) {
         all.select(t);
@@ -270,12 +270,12 @@ TEST(Journal, OfAnotherFileOfTheSameNameDoesNotCount) {
   const std::vector<int64_t> sizes{512};
   const std::vector<int64_t> ranks{0};
   {
-    SerialWriter old(store, {"a", sizes, ranks, 512}, mode_of("w"));
+    Writer old(store, {"a", sizes, ranks, 512}, mode_of("w"));
     old.stream().write(content(0, 0, 300));
     old.commit();
   }
   const auto journal = store.contents("a.journal");
-  SerialWriter young(store, {"a", sizes, ranks, 512}, mode_of("w"));
+  Writer young(store, {"a", sizes, ranks, 512}, mode_of("w"));
   store.set_contents("a.journal", journal);  // as if it could not be removed
   EXPECT_EQ(stream_of(store, "a", 0).size(), 0u);
   young.stream().write(content(0, 0, 20));
@@ -290,7 +290,7 @@ TEST(Journal, TakesBackWhatAFailedWriteHadReported) {
     FaultyStore faulty(memory);
     const std::vector<int64_t> sizes{512};
     const std::vector<int64_t> ranks{0};
-    SerialWriter writer(faulty, {"a", sizes, ranks, 512}, mode_of("w", 100));
+    Writer writer(faulty, {"a", sizes, ranks, 512}, mode_of("w", 100));
     writer.stream().write(content(0, 0, 200));
     writer.commit();
     FaultPlan plan;
@@ -314,7 +314,7 @@ TEST(Durable, AFailedFlushIsToldAtTheClose) {
   FaultyStore faulty(memory);
   const std::vector<int64_t> sizes{512};
   const std::vector<int64_t> ranks{0};
-  SerialWriter writer(faulty, {"a", sizes, ranks, 512}, mode_of("w,durable"));
+  Writer writer(faulty, {"a", sizes, ranks, 512}, mode_of("w,durable"));
   writer.stream().write(content(0, 0, 200));
   FaultPlan plan;
   plan.fail_at = 0;

@@ -26,13 +26,13 @@ class RoomAhead : public ::testing::Test {
     const std::vector<int64_t> sizes(static_cast<size_t>(tasks), chunk);
     std::vector<int64_t> ranks(static_cast<size_t>(tasks));
     std::iota(ranks.begin(), ranks.end(), 0);
-    SerialWriter writer(store, {path_, sizes, ranks, 4096}, mode_of("w"));
+    Writer writer(store, {path_, sizes, ranks, 4096}, mode_of("w"));
     use(writer);
     writer.close();
   }
 
   void expect_bytes(int64_t task, int64_t total) {
-    SerialReader reader(posix_store(), path_, mode_of("r"));
+    Reader reader(posix_store(), path_, mode_of("r"));
     reader.select(task);
     std::vector<std::byte> found(static_cast<size_t>(total) + 1);
     EXPECT_EQ(reader.stream().read(found), static_cast<size_t>(total));
@@ -46,7 +46,7 @@ class RoomAhead : public ::testing::Test {
 TEST_F(RoomAhead, WhatIsNotUsedIsGivenBackAtTheClose) {
   for (const int64_t last : {MiB, 16 * MiB - 1, 16 * MiB, 16 * MiB + 1, 20 * MiB - 77}) {
     int64_t while_open = 0;
-    write(posix_store(), 1, 40 * MiB, [&](SerialWriter& writer) {
+    write(posix_store(), 1, 40 * MiB, [&](Writer& writer) {
       for (int64_t at = 0; at < last; at += MiB)
         writer.stream().write(content(0, at, std::min(MiB, last - at)));
       while_open = allocated();
@@ -59,7 +59,7 @@ TEST_F(RoomAhead, WhatIsNotUsedIsGivenBackAtTheClose) {
 }
 
 TEST_F(RoomAhead, InEveryBlockAndForEveryTask) {
-  write(posix_store(), 2, 20 * MiB, [](SerialWriter& writer) {
+  write(posix_store(), 2, 20 * MiB, [](Writer& writer) {
     for (int block = 0; block < 2; ++block)
       for (int task = 0; task < 2; ++task) {
         writer.select(task);
@@ -75,7 +75,7 @@ TEST_F(RoomAhead, InEveryBlockAndForEveryTask) {
 // Requests that fill chunks, larger ones than a chunk, and chunks that end between two multiples of what is
 // set aside.
 TEST_F(RoomAhead, OfRequestsOverSeveralChunks) {
-  write(posix_store(), 2, 17 * MiB + 4096, [](SerialWriter& writer) {
+  write(posix_store(), 2, 17 * MiB + 4096, [](Writer& writer) {
     for (int task = 0; task < 2; ++task) {
       writer.select(task);
       writer.stream().write(content(task, 0, 36 * MiB + 5));
@@ -88,7 +88,7 @@ TEST_F(RoomAhead, OfRequestsOverSeveralChunks) {
 
 // From then on the program writes itself, behind what the stream has written.
 TEST_F(RoomAhead, EndsWhenTheProgramAsksForTheStream) {
-  write(posix_store(), 1, 40 * MiB, [&](SerialWriter& writer) {
+  write(posix_store(), 1, 40 * MiB, [&](Writer& writer) {
     WriteStream& stream = writer.stream();
     stream.write(content(0, 0, MiB));
     FILE* const shared = stream.share(true).stream();

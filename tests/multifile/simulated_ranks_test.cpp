@@ -91,7 +91,7 @@ class Outcomes {
 bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& outcomes,
            std::vector<int64_t>& written) {
   const auto me = static_cast<size_t>(comm.rank());
-  std::unique_ptr<ParallelWriter> writer;
+  std::unique_ptr<Writer> writer;
   ParallelWriteRequest request;
   request.path = "a";
   request.nfiles = r.nfiles;
@@ -99,8 +99,7 @@ bool write(Store& store, const Run& r, Comm& comm, Random& random, Outcomes& out
   request.chunk_size = comm.rank() == r.failing_rank && r.failing_call == 0 ? -1 : r.chunk;
   delay(random);
   const auto problem = attempt([&] {
-    writer =
-        std::make_unique<ParallelWriter>(store, comm.duplicate(), std::move(request), mode_of(r.words, 300));
+    writer = std::make_unique<Writer>(store, comm.duplicate(), std::move(request), mode_of(r.words, 300));
   });
   outcomes.note(0, problem.has_value());
   if (problem) return false;
@@ -130,7 +129,7 @@ void check_closed(Store& memory, const Run& r, const std::vector<int64_t>& writt
   TaskHandles store(memory);
   run_fibers(fibers(r.ranks, seed + 1), [&](Comm& comm) {
     const auto me = static_cast<size_t>(comm.rank());
-    ParallelReader reader(store, comm.duplicate(), "a", mode_of(seed % 2 ? "r,collective=16" : "r", 300));
+    Reader reader(store, comm.duplicate(), "a", mode_of(seed % 2 ? "r,collective=16" : "r", 300));
     std::vector<std::byte> found(static_cast<size_t>(written[me]));
     require(reader.stream().available(1 << 30) == written[me], "rank " + std::to_string(me) + ": length");
     if (reader.collective()) {
@@ -160,8 +159,8 @@ void simulate(uint64_t seed) {
   require(store.open_files() == 0, "all files closed");
   if (closed) {
     check_closed(memory, r, written, seed);
-  } else if (code_of([&] { SerialReader(memory, "a", mode_of("r")); }) == Code::ok) {
-    SerialReader reader(memory, "a", mode_of("r"));
+  } else if (code_of([&] { Reader(memory, "a", mode_of("r")); }) == Code::ok) {
+    Reader reader(memory, "a", mode_of("r"));
     for (int64_t t = 0; t < std::min<int64_t>(reader.ntasks(), 50); ++t) {
       reader.select(t);
       std::vector<std::byte> found(20'000);

@@ -65,7 +65,7 @@ struct Modelled {
   Sums sums(int64_t task) const { return modelled_sums(task, counts[static_cast<size_t>(task)]); }
 
   // Returns the codes with which the tasks have closed.
-  std::vector<Code> write(Store& inner, const std::function<void(ParallelWriter&)>& before_close = {}) const {
+  std::vector<Code> write(Store& inner, const std::function<void(Writer&)>& before_close = {}) const {
     SharedHandles store(inner);
     std::vector<Code> codes(counts.size(), Code::ok);
     run_fibers(fibers(static_cast<int>(counts.size())), [&](Comm& comm) {
@@ -75,7 +75,7 @@ struct Modelled {
       request.fsblksize = 4096;
       request.chunk_size = piece * counts[static_cast<size_t>(comm.rank())];
       request.keeps_chunks = true;
-      ParallelWriter writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 100));
+      Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, words, 100));
       pretend(writer.stream(), writer.local().rank(), sums(comm.rank()));
       if (before_close) before_close(writer);
       codes[static_cast<size_t>(comm.rank())] = code_of([&] { writer.close(); });
@@ -140,7 +140,7 @@ TEST(SliceSums, WithAMappingThatIsGathered) {
     request.fsblksize = 4096;
     request.chunk_size = piece * count_of(comm.rank());
     request.keeps_chunks = true;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 100));
+    Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w", 100));
     pretend(writer.stream(), writer.local().rank(), modelled_sums(comm.rank(), count_of(comm.rank())));
     writer.close();
   });
@@ -206,7 +206,7 @@ TEST(SliceSums, ATaskThatHasFailedFailsTheClose) {
   const Modelled m{{sums_of_window, 7, sums_of_window + 3, 5}, 1, "w"};
   for (const int failing : {0, 1, 2}) {
     MemoryStore store;
-    const auto codes = m.write(store, [&](ParallelWriter& writer) {
+    const auto codes = m.write(store, [&](Writer& writer) {
       if (writer.task() == failing) writer.stream().lose(Error(Code::io, "lost"));
     });
     for (const Code code : codes) EXPECT_EQ(code, Code::io);
@@ -237,7 +237,7 @@ TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
     std::vector<MappedWriteTask> mine;
     for (int64_t t = tasks; t-- > 0;)
       if (t * 5 % processes == comm.rank()) mine.push_back({t, chunk_of(t), place_of(t)});
-    MappedWriter writer(store, comm.duplicate(), {"a", 2, 4096, mine}, shared_mode_of(comm, "w", 100));
+    Writer writer(store, comm.duplicate(), {"a", 2, 4096, mine}, shared_mode_of(comm, "w", 100));
     for (const MappedWriteTask& t : mine) {
       writer.select(t.globalrank);
       pretend(writer.stream(), t.place.local_rank,
@@ -255,8 +255,8 @@ TEST(SliceSums, OfMappedTasksAndOfThoseAppendedTo) {
     std::vector<int64_t> mine;
     for (int64_t t = 0; t < tasks; ++t)
       if (t != 2 && t * 7 % processes == comm.rank()) mine.push_back(t);
-    MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
-                        mode_of("append", 100));
+    Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                  mode_of("append", 100));
     for (const int64_t t : mine) {
       writer.select(t);
       if (writer.stream().geometry().size > 0) writer.stream().write(more_of(t));
@@ -279,8 +279,7 @@ TEST(SliceSums, OfAppendedTasksThatNobodyTouches) {
   const int64_t before = store.status("a.000001").size;
   run_fibers(fibers(2), [&](Comm& comm) {
     const std::vector<int64_t> mine{comm.rank()};
-    MappedWriter(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append"))
-        .close();
+    Writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0}, mode_of("append")).close();
   });
   EXPECT_EQ(store.status("a.000001").size, before);
   m.expect_in(store);

@@ -89,7 +89,7 @@ TEST(TaskRows, OfAFileThatWasNotClosed) {
   const std::vector<int64_t> chunks(2000, 16);
   std::vector<int64_t> ranks(chunks.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  SerialWriter writer(store, {"a", chunks, ranks, 16}, test::mode_of("w"));
+  Writer writer(store, {"a", chunks, ranks, 16}, test::mode_of("w"));
   for (const int64_t t : {3, 1500}) {
     writer.select(t);
     writer.stream().write(test::content(t, 0, 50));
@@ -139,7 +139,7 @@ TEST(TaskRows, OfATaskWithVeryManyBlocks) {
     EXPECT_TRUE(stream.seek_absolute(3));
     EXPECT_EQ(stream.bytes_read(), 3);
     EXPECT_EQ(stream.available(100), total - 3);
-    TaskReader reader(store, "a", many, test::mode_of("r"));
+    Reader reader(store, "a", many, test::mode_of("r"));
     EXPECT_EQ(reader.stream().sizes().total(), total);
   }
 }
@@ -148,7 +148,7 @@ TEST(TaskRows, ReadersGoFromTaskToTaskInAnyOrder) {
   const Program p = program(1500, 1);
   MemoryStore store;
   test::write_serially(store, "a", p);
-  SerialReader reader(store, "a", test::mode_of("r"));
+  Reader reader(store, "a", test::mode_of("r"));
   std::vector<int64_t> done(p.requests.size());
   Random random(11);
   for (int i = 0; i < 3000; ++i) {

@@ -36,14 +36,14 @@ void write_large(Store& store, const std::string& path, Comm& given, const std::
   request.path = path;
   request.nfiles = 2;
   request.chunk_size = 4 * piece;
-  ParallelWriter writer(store, given.duplicate(), std::move(request), parse_open_mode(mode));
+  Writer writer(store, given.duplicate(), std::move(request), parse_open_mode(mode));
   const auto bytes = bytes_of(writer.task(), piece);
   for (int i = 0; i < 4; ++i) writer.stream().write(bytes);
   writer.close();
 }
 
 void check_large(Store& store, const std::string& path, int ntasks = tasks) {
-  SerialReader reader(store, path, parse_open_mode("r"));
+  Reader reader(store, path, parse_open_mode("r"));
   for (int t = 0; t < ntasks; ++t) {
     reader.select(t);
     std::vector<std::byte> found(piece);
@@ -89,8 +89,8 @@ TEST_P(Throttle, SoManyTasksReadAtOnce) {
     CountingStore store(files(), at_work, large, true);
     const std::string name = path();
     on_team(tasks, [&](Comm& comm) {
-      ParallelReader reader(store, comm.duplicate(), name,
-                            parse_open_mode("r,checksums=off,iotasks=" + std::to_string(allowed)));
+      Reader reader(store, comm.duplicate(), name,
+                    parse_open_mode("r,checksums=off,iotasks=" + std::to_string(allowed)));
       std::vector<std::byte> found(piece);
       for (int i = 0; i < 4; ++i) {
         if (reader.stream().read(found) != piece || found != bytes_of(reader.task(), piece))
@@ -156,8 +156,7 @@ TEST_P(Throttle, BuffersThatAreFullWaitAsWell) {
     const std::string name = path();
     request.path = name;
     request.chunk_size = 1 << 20;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request),
-                          parse_open_mode("w,iotasks=2,buffer=64k"));
+    Writer writer(store, comm.duplicate(), std::move(request), parse_open_mode("w,iotasks=2,buffer=64k"));
     const auto record = bytes_of(writer.task(), 1000);
     for (int i = 0; i < 1000; ++i) writer.stream().write(record);
     writer.close();
@@ -173,7 +172,7 @@ TEST_P(Throttle, MappedWritersAndAppendersToo) {
     const int first = 2 * comm.rank();
     std::vector<MappedWriteTask> own;
     for (const int t : {first, first + 1}) own.push_back({t, 4 * piece, {t % 2, t / 2}});
-    MappedWriter writer(store, comm.duplicate(), {name, 2, -1, own}, parse_open_mode("w,iotasks=3"));
+    Writer writer(store, comm.duplicate(), {name, 2, -1, own}, parse_open_mode("w,iotasks=3"));
     for (const int t : {first, first + 1}) {
       writer.select(t);
       for (int i = 0; i < 2; ++i) writer.stream().write(bytes_of(t, piece));
@@ -184,7 +183,7 @@ TEST_P(Throttle, MappedWritersAndAppendersToo) {
   at_work.most = 0;
   on_team(tasks, [&](Comm& comm) {
     const MappedAppendRequest request{{name, true, {}}, 0};
-    MappedWriter writer(store, comm.duplicate(), request, parse_open_mode("a,iotasks=3"));
+    Writer writer(store, comm.duplicate(), request, parse_open_mode("a,iotasks=3"));
     for (const int t : {2 * comm.rank(), 2 * comm.rank() + 1}) {
       writer.select(t);
       for (int i = 0; i < 2; ++i) writer.stream().write(bytes_of(t, piece));

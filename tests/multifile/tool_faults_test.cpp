@@ -27,13 +27,13 @@ using Committed = std::function<void()>;  // called when all is flushed
 // Tasks take turns; with a word `keyval` in records.
 void write_serially(Store& store, const std::string& words, const Committed& committed) {
   const std::vector<int64_t> chunks{500, 700, 900}, ranks{0, 1, 2};
-  SerialWriter writer(store, {"a", chunks, ranks, 512}, mode_of("w" + words, 300));
+  Writer writer(store, {"a", chunks, ranks, 512}, mode_of("w" + words, 300));
   for (int64_t i = 0; i < records; ++i)
     for (int64_t t = 0; t < tasks; ++t) {
       writer.select(t);
       const auto data = content(t, i * record_bytes(t), record_bytes(t));
       if (words.find("keyval") != std::string::npos) {
-        write_record(writer.stream(), writer.header().metadata_order, static_cast<uint64_t>(t + i % 2), data);
+        write_record(writer.stream(), writer.facts().metadata_order, static_cast<uint64_t>(t + i % 2), data);
       } else {
         writer.stream().write(data);
       }
@@ -53,8 +53,7 @@ void write_set(Store& inner, const std::string& words, const Committed& committe
     request.nfiles = 2;
     request.fsblksize = 512;
     request.chunk_size = 500 + 200 * me;
-    ParallelWriter writer(store, comm.duplicate(), std::move(request),
-                          shared_mode_of(comm, "w" + words, 300));
+    Writer writer(store, comm.duplicate(), std::move(request), shared_mode_of(comm, "w" + words, 300));
     for (int64_t i = 0; i < records; ++i)
       writer.stream().write(content(me, i * record_bytes(me), record_bytes(me)));
     writer.commit();
@@ -134,7 +133,7 @@ const std::function<void(Store&)> reading_all = [](Store& store) {
 };
 
 void read_one(Store& store) {
-  TaskReader one(store, "a", 2, mode_of("r", 100));
+  Reader one(store, "a", 2, mode_of("r", 100));
   std::vector<std::byte> bytes(static_cast<size_t>(records * record_bytes(2)));
   if (one.stream().read(bytes) < bytes.size()) throw Error(Code::io, "the stream ends early");
   EXPECT_EQ(bytes, content(2, 0, std::ssize(bytes)));
@@ -294,7 +293,7 @@ std::vector<FaultyProgram> programs() {
       WorkProgress quiet;
       const std::string result = request.copy_to.empty() ? "a" : request.copy_to;
       if (!outcomes.any_failed()) {
-        EXPECT_FALSE(SerialReader(memory, result, mode_of("r")).facts().unclosed);
+        EXPECT_FALSE(Reader(memory, result, mode_of("r")).facts().unclosed);
         EXPECT_EQ(streams_of(memory, result), expected);
       }
       EXPECT_EQ(streams_of(memory), expected);

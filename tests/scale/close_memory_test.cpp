@@ -8,7 +8,7 @@
 #include <map>
 
 #include "scale/counting_heap.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 #include "storage/decorators/shared_handles.hpp"
@@ -97,7 +97,7 @@ class WithoutSums final : public ForwardingStore {
 };
 
 // As if the task, which has written nothing, had written a piece of data for each checksum of its model.
-void pretend(ParallelWriter& writer, int model, std::span<const uint32_t> sums) {
+void pretend(Writer& writer, int model, std::span<const uint32_t> sums) {
   WriteStream& stream = writer.stream();
   const layout::ChunkGeometry geometry = stream.geometry();
   TaskBlocks blocks = stream.park();
@@ -134,8 +134,7 @@ TEST(CloseMemory, OfALeaderIsBoundedWhateverItsTasksHaveWritten) {
     request.path = "a";
     request.chunk_size = piece * of_task;
     request.fsblksize = 4096;
-    ParallelWriter writer(store, std::make_unique<InLargeSlices>(world.duplicate()), std::move(request),
-                          mode);
+    Writer writer(store, std::make_unique<InLargeSlices>(world.duplicate()), std::move(request), mode);
     const int model = world.rank() % models;
     pretend(writer, model, arrays[static_cast<size_t>(model)]);
     writer.close();

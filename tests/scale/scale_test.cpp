@@ -10,9 +10,8 @@
 #include <filesystem>
 
 #include "scale/counting_heap.hpp"
-#include "set/parallel_reader.hpp"
-#include "set/parallel_writer.hpp"
-#include "set/serial_reader.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 
@@ -20,8 +19,8 @@ namespace sheaf::scale_test {
 namespace {
 
 constexpr int64_t record_bytes = 48;
-constexpr int64_t member_limit = 384;  // heap bytes of a task that leads no slice, beside its buffer
-constexpr int64_t buffer_bytes = 64;   // of a writer that has written one record
+constexpr int64_t member_limit = 1024;  // heap bytes of a task that leads no slice, beside its buffer
+constexpr int64_t buffer_bytes = 64;    // of a writer that has written one record
 
 int64_t value_of(int task) { return 1000003 * int64_t{task} + 17; }
 
@@ -105,7 +104,7 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
     request.path = name;
     request.chunk_size = record_bytes;
     request.fsblksize = 64;
-    auto writer = std::make_unique<ParallelWriter>(store, std::move(comm), std::move(request), write_mode);
+    auto writer = std::make_unique<Writer>(store, std::move(comm), std::move(request), write_mode);
     int64_t record[record_bytes / 8];
     std::fill(std::begin(record), std::end(record), value_of(task));
     writer->stream().write(std::as_bytes(std::span(record)));
@@ -116,7 +115,7 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
   expect_logarithmic(writing.traffic, ntasks, 24);
 
   const Outcome reading = simulate(ntasks, [&](std::unique_ptr<Comm> comm, int task) {
-    auto reader = std::make_unique<ParallelReader>(store, std::move(comm), name, read_mode);
+    auto reader = std::make_unique<Reader>(store, std::move(comm), name, read_mode);
     int64_t record[record_bytes / 8];
     const size_t got = reader->stream().read(std::as_writable_bytes(std::span(record)));
     ASSERT_EQ(got, sizeof record);
@@ -132,7 +131,7 @@ TEST_P(Scale, WritesAndReadsWithLittleMemoryAndFewMessages) {
   EXPECT_LE(writing.memory.leader, 4096 + 128 * slice);
   EXPECT_LE(reading.memory.leader, 4096 + 128 * slice);
 
-  TaskReader last(posix_store(), name, ntasks - 1, read_mode);
+  Reader last(posix_store(), name, ntasks - 1, read_mode);
   EXPECT_EQ(last.globalrank(), ntasks - 1);
   int64_t value = 0;
   last.stream().read(std::as_writable_bytes(std::span(&value, 1)));
@@ -149,7 +148,7 @@ TEST(Messages, DoNotDependOnTheNumberOfChunks) {
       request.path = name;
       request.chunk_size = 16;
       request.fsblksize = 16;
-      ParallelWriter writer(store, std::move(comm), std::move(request), parse_open_mode("w"));
+      Writer writer(store, std::move(comm), std::move(request), parse_open_mode("w"));
       const std::vector<std::byte> bytes(static_cast<size_t>(16 * chunks));
       writer.stream().write(bytes);
       writer.close();

@@ -48,7 +48,7 @@ class Accepted {
       EXPECT_EQ(std::ssize(stream), std::ssize(of(t))) << "task " << t << ": bytes there, and bytes accepted";
       EXPECT_EQ(first_difference(t, stream), -1) << "task " << t << ": first wrong byte";
     }
-    EXPECT_FALSE(SerialReader(store, path, mode_of("r")).facts().unclosed);
+    EXPECT_FALSE(Reader(store, path, mode_of("r")).facts().unclosed);
     WorkProgress quiet;
     EXPECT_TRUE(verify(store, path, true, quiet).ok());
   }
@@ -77,7 +77,7 @@ class Accepted {
 
  private:
   static std::vector<std::vector<std::byte>> streams_in(Store& store, const std::string& path) {
-    SerialReader all(store, path, mode_of("r"));
+    Reader all(store, path, mode_of("r"));
     std::vector<std::vector<std::byte>> streams;
     for (int64_t t = 0; t < all.ntasks(); ++t) {
       all.select(t);

@@ -16,7 +16,7 @@ inline Players on_fibers(uint64_t seed = 0) {
 }
 
 // between(): between any two calls.
-inline void write_calls(ParallelWriter& writer, const CollectiveProgram& p,
+inline void write_calls(Writer& writer, const CollectiveProgram& p,
                         const std::function<void()>& between = yield) {
   const auto me = static_cast<size_t>(writer.task());
   int64_t done = 0;
@@ -45,8 +45,7 @@ inline void write_program(Store& store, const std::string& path, const Collectiv
                           const Players& players, const std::function<void()>& between = yield) {
   TaskHandles shared(store);
   players(p.ntasks(), [&](Comm& comm) {
-    ParallelWriter writer(shared, comm.duplicate(), request_of(path, p, comm.rank()),
-                          mode_of("w," + p.words()));
+    Writer writer(shared, comm.duplicate(), request_of(path, p, comm.rank()), mode_of("w," + p.words()));
     require(writer.collective() != nullptr, "collective");
     write_calls(writer, p, between);
     writer.close();
@@ -57,7 +56,7 @@ inline void write_program(Store& store, const std::string& path, const Collectiv
 }
 
 inline void check_program(Store& store, const std::string& path, const CollectiveProgram& p) {
-  SerialReader all(store, path, mode_of("r"));
+  Reader all(store, path, mode_of("r"));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -91,7 +90,7 @@ inline void read_program(Store& store, const std::string& path, const Collective
   }
   players(p.ntasks(), [&](Comm& comm) {
     const auto me = static_cast<size_t>(comm.rank());
-    ParallelReader reader(shared, comm.duplicate(), path, mode_of(word));
+    Reader reader(shared, comm.duplicate(), path, mode_of(word));
     require(reader.collective() != nullptr, "collective");
     Random random(seed * 1000 + me);
     const auto piece = static_cast<int64_t>(longest / 5 + 1);

@@ -105,7 +105,7 @@ class RecordedTask {
 inline std::vector<int64_t> check_recovered(Store& store, const Program& p, const Reported& reported,
                                             size_t prefix) {
   std::vector<int64_t> lengths;
-  SerialReader all(store, "a", mode_of("r"));
+  Reader all(store, "a", mode_of("r"));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -172,7 +172,7 @@ inline void record_serially(RecordingStore& tape, const Program& p, Reported& re
                             const std::string& words, uint64_t seed) {
   std::vector<int64_t> ranks(p.requests.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
+  Writer writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
   std::vector<RecordedTask> tasks;
@@ -193,7 +193,7 @@ inline void record_in_parallel(RecordingStore& tape, const Program& p, Reported&
   const bool durable = words.find("durable") != std::string::npos;
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
+    Writer writer(store, comm.duplicate(), request_of("a", p, comm), mode_of(words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(me, p.chunk(me), tape, reported,
@@ -221,8 +221,8 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    ParallelWriter writer(store, comm.duplicate(), request_of("a", p, comm),
-                          mode_of(words + ",collective,collsize=2", p.buffer));
+    Writer writer(store, comm.duplicate(), request_of("a", p, comm),
+                  mode_of(words + ",collective,collsize=2", p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     RecordedTask task(me, writer.stream().geometry().size, tape, reported,
@@ -248,9 +248,8 @@ inline void record_collectively(RecordingStore& tape, const Program& p, Reported
 }
 
 // What a process does for the tasks `mine`: the steps of `p`, each task in its turn, and the close.
-inline void step_and_close(Comm& comm, MappedWriter& writer, const Program& p,
-                           const std::vector<int64_t>& mine, std::vector<RecordedTask>& tasks,
-                           const RecordingStore& tape, Reported& reported) {
+inline void step_and_close(Comm& comm, Writer& writer, const Program& p, const std::vector<int64_t>& mine,
+                           std::vector<RecordedTask>& tasks, const RecordingStore& tape, Reported& reported) {
   size_t steps = 0;
   for (const int64_t t : mine) steps = std::max(steps, p.steps[static_cast<size_t>(t)].size());
   for (size_t i = 0; i < steps; ++i)
@@ -277,8 +276,7 @@ inline void record_mapped(RecordingStore& tape, const Program& p, Reported& repo
     for (int t = comm.rank(); t < p.ntasks(); t += 2)
       mine.push_back(
           {t, p.requests[static_cast<size_t>(t)], layout::place_blockwise(t, p.ntasks(), p.nfiles)});
-    MappedWriter writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine},
-                        mode_of(words, p.buffer));
+    Writer writer(store, comm.duplicate(), {"a", p.nfiles, p.fsblksize, mine}, mode_of(words, p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     std::vector<RecordedTask> tasks;
@@ -313,8 +311,8 @@ inline void record_appending(RecordingStore& tape, const Program& p, Reported& r
   run_fibers(fibers(2, seed), [&](Comm& comm) {
     std::vector<int64_t> mine;
     for (int t = comm.rank(); t < p.ntasks(); t += 2) mine.push_back(t);
-    MappedWriter writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
-                        mode_of("append" + words.substr(1), p.buffer));
+    Writer writer(store, comm.duplicate(), MappedAppendRequest{{"a", false, mine}, 0},
+                  mode_of("append" + words.substr(1), p.buffer));
     std::vector<RecordedTask> tasks;
     for (const int64_t t : mine) {
       tasks.emplace_back(t, p.chunk(t), tape, reported,
@@ -342,9 +340,8 @@ inline void record_merging(RecordingStore& tape, const Program& p, Reported& rep
   for (const auto& steps : p.steps) calls = std::max(calls, steps.size());
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    ParallelWriter writer(
-        store, comm.duplicate(), request_of("a", p, comm),
-        mode_of(words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
+    Writer writer(store, comm.duplicate(), request_of("a", p, comm),
+                  mode_of(words + ",collective,cmerge,collsize=" + std::to_string(p.ntasks()), p.buffer));
     comm.barrier();
     reported.opened = std::max(reported.opened, tape.length());
     comm.barrier();
@@ -381,8 +378,7 @@ inline void record_records(RecordingStore& tape, const Program& p, Reported& rep
                            const std::string& words, uint64_t) {
   std::vector<int64_t> ranks(p.requests.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  SerialWriter writer(tape, {"a", p.requests, ranks, p.fsblksize},
-                      mode_of(words + ",keyval=inline", p.buffer));
+  Writer writer(tape, {"a", p.requests, ranks, p.fsblksize}, mode_of(words + ",keyval=inline", p.buffer));
   reported.opened = tape.length();
   const bool durable = words.find("durable") != std::string::npos;
   for (size_t i = 0; i < 12; ++i)

@@ -157,7 +157,7 @@ inline std::string name_of_case(const ::testing::TestParamInfo<FaultTable::Param
 
 // The bytes of every task's stream of the multifile "a", or `path`.
 inline std::vector<std::vector<std::byte>> streams_of(Store& store, const std::string& path = "a") {
-  SerialReader all(store, path, mode_of("r"));
+  Reader all(store, path, mode_of("r"));
   std::vector<std::vector<std::byte>> streams;
   for (int64_t t = 0; t < all.ntasks(); ++t) {
     all.select(t);

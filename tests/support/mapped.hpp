@@ -1,8 +1,8 @@
 // mapped: programs with explicit places, run through the mapped writer and reader.
 #pragma once
 
-#include "set/mapped_reader.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 #include "support/programs.hpp"
 
 namespace sheaf::test {
@@ -70,8 +70,8 @@ inline void write_as_process(Store& store, const std::string& path, const Mapped
     const auto i = static_cast<size_t>(t);
     if (p.owners[i] == comm.rank()) mine.push_back({t, p.program.requests[i], p.places[i]});
   }
-  MappedWriter writer(store, comm.duplicate(), {path, p.program.nfiles, p.program.fsblksize, mine},
-                      shared_mode_of(comm, words, p.program.buffer));
+  Writer writer(store, comm.duplicate(), {path, p.program.nfiles, p.program.fsblksize, mine},
+                shared_mode_of(comm, words, p.program.buffer));
   require(writer.ntasks() == p.program.ntasks(), "number of tasks");
   require(writer.task() == (mine.empty() ? -1 : mine[0].globalrank), "the first task is current");
   Random random(seed + static_cast<uint64_t>(comm.rank()));
@@ -116,12 +116,13 @@ inline void read_mapped(Store& inner, const std::string& path, const MappedProgr
   run_fibers(fibers(p.readers, seed), [&](Comm& comm) {
     const int me = comm.rank();
     {
-      MappedReader reader(store, comm.duplicate(), {path, true, {}}, mode_of("r", p.program.buffer));
+      Reader reader(store, comm.duplicate(), MappedReadRequest{path, true, {}},
+                    mode_of("r", p.program.buffer));
       const int64_t each = n / comm.size();
       const int64_t end = me + 1 == comm.size() ? n : each * (me + 1);
       require(reader.ntasks() == n && std::ssize(reader.tasks()) == end - each * me, "share of the tasks");
       for (int64_t t = each * me; t < end; ++t) {
-        const MappedTask& found = reader.tasks()[static_cast<size_t>(t - each * me)];
+        const OwnTask& found = reader.tasks()[static_cast<size_t>(t - each * me)];
         const layout::Placement place = p.places[static_cast<size_t>(t)];
         require(
             found.task == t && found.place.file == place.file && found.place.local_rank == place.local_rank,
@@ -137,7 +138,8 @@ inline void read_mapped(Store& inner, const std::string& path, const MappedProgr
       const int64_t t = random.below(n);
       if (std::ranges::find(list, t) == list.end()) list.push_back(t);
     }
-    MappedReader reader(store, comm.duplicate(), {path, false, list}, mode_of("r", p.program.buffer));
+    Reader reader(store, comm.duplicate(), MappedReadRequest{path, false, list},
+                  mode_of("r", p.program.buffer));
     require(reader.task() == (list.empty() ? -1 : list[0]), "the first task is current");
     for (const int64_t t : list) {
       reader.select(t);

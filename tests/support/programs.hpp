@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "set/parallel_reader.hpp"
-#include "set/parallel_writer.hpp"
-#include "set/serial_reader.hpp"
-#include "set/serial_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/multifile_model.hpp"
@@ -99,7 +97,7 @@ inline void write_serially(Store& store, const std::string& path, const Program&
   const auto n = static_cast<size_t>(p.ntasks());
   std::vector<int64_t> ranks(n);
   std::iota(ranks.begin(), ranks.end(), 0);
-  SerialWriter writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
+  Writer writer(store, {path, p.requests, ranks, p.fsblksize}, mode_of(words, p.buffer));
   std::vector<Writing> tasks;
   for (size_t t = 0; t < n; ++t) tasks.emplace_back(t, p.chunk(static_cast<int64_t>(t)));
   step_in_any_order(p, seed, [&](int64_t task, const Step& step) {
@@ -135,8 +133,7 @@ inline OpenMode shared_mode_of(Comm& comm, const std::string& words, int64_t buf
 inline void write_as_task(Store& store, const std::string& path, const Program& p, Comm& comm,
                           const std::string& words = "w") {
   const int me = comm.rank();
-  ParallelWriter writer(store, comm.duplicate(), request_of(path, p, comm),
-                        shared_mode_of(comm, words, p.buffer));
+  Writer writer(store, comm.duplicate(), request_of(path, p, comm), shared_mode_of(comm, words, p.buffer));
   Writing task(me, p.chunk(me));
   for (const Step& step : p.steps[static_cast<size_t>(me)]) {
     task.step(writer.stream(), step);
@@ -189,7 +186,7 @@ inline std::vector<std::byte> without_extension(std::vector<std::byte> file) {
 
 // Of a file that was not closed: every stream is a beginning of what `p` writes.
 inline void check_beginnings(Store& store, const std::string& path, const Program& p) {
-  SerialReader all(store, path, mode_of("r"));
+  Reader all(store, path, mode_of("r"));
   require(all.facts().unclosed, "the file was not closed, and nobody says so");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -202,7 +199,7 @@ inline void check_beginnings(Store& store, const std::string& path, const Progra
 
 inline void check_serially(Store& store, const std::string& path, const Program& p,
                            int64_t buffer = 128 << 10) {
-  SerialReader all(store, path, mode_of("r", buffer));
+  Reader all(store, path, mode_of("r", buffer));
   require(all.ntasks() == p.ntasks(), "number of tasks");
   for (int64_t t = 0; t < p.ntasks(); ++t) {
     all.select(t);
@@ -215,7 +212,7 @@ inline void check_serially(Store& store, const std::string& path, const Program&
 inline void check_by_task(Store& store, const std::string& path, const Program& p,
                           int64_t buffer = 128 << 10) {
   for (int64_t t = 0; t < p.ntasks(); ++t) {
-    TaskReader one(store, path, t, mode_of("r", buffer));
+    Reader one(store, path, t, mode_of("r", buffer));
     require(one.ntasks() == p.ntasks() && one.globalrank() == t, "one task");
     check_stream(one.stream(), p.expected(t), t, 4096);
   }
@@ -226,7 +223,7 @@ inline void check_in_parallel(Store& inner, const std::string& path, const Progr
   TaskHandles store(inner);
   run_fibers(fibers(p.ntasks(), seed), [&](Comm& comm) {
     const int me = comm.rank();
-    ParallelReader reader(store, comm.duplicate(), path, mode_of("r", buffer));
+    Reader reader(store, comm.duplicate(), path, mode_of("r", buffer));
     require(reader.stream().geometry().size == p.chunk(me), "chunk size");
     check_stream(reader.stream(), p.expected(me), me, 1000);
     reader.close();

@@ -36,7 +36,7 @@ size_t on_handle(const char* function, int sid, Call call) {
 
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
-  auto* writer = h ? h->as<ParallelWriter>() : nullptr;
+  Writer* const writer = h ? h->writes.get() : nullptr;
   if (h && !(writer && writer->collective())) return sion_fwrite(data, size, nitems, sid);
   return on_handle("sion_coll_fwrite", sid, [&](Handle& handle) {
     size_t bytes = 0;
@@ -49,7 +49,7 @@ size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
 
 size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
-  auto* reader = h ? h->as<ParallelReader>() : nullptr;
+  Reader* const reader = h ? h->reads.get() : nullptr;
   if (h && !(reader && reader->collective())) return sion_fread(data, size, nitems, sid);
   return on_handle("sion_coll_fread", sid, [&](Handle& handle) {
     size_t bytes = 0;

@@ -57,10 +57,10 @@ void tabulate(Handle& handle, const Multifile& m) {
   }
 }
 
-void tabulate(Handle& handle, SerialWriter& writer) {
+void tabulate(Handle& handle, Writer& writer) {
   Tables& tables = handle.tables;
   const int n = handle.ntasks();
-  tables.chunk_sizes.assign(writer.chunk_sizes().begin(), writer.chunk_sizes().end());
+  tables.chunk_sizes = column(n, [&](int t) { return writer.tasks()[static_cast<size_t>(t)].geometry.size; });
   tables.globalranks.assign(writer.globalranks().begin(), writer.globalranks().end());
   tables.block_counts = column(n, [&](int t) { return writer.blocks_of(t).count(); });
   const long long rounds =
@@ -71,6 +71,12 @@ void tabulate(Handle& handle, SerialWriter& writer) {
     for (int64_t b = 0; b < blocks.count(); ++b)
       tables.block_sizes[static_cast<size_t>(n * b + t)] = blocks.size_of(b);
   }
+}
+
+// What is open, if a process alone has all tasks in its hands; else null.
+const Multifile* whole(Handle& handle) { return handle.reads ? handle.reads->whole() : nullptr; }
+Writer* lone_writer(Handle& handle) {
+  return handle.writes && handle.writes->is_alone() ? handle.writes.get() : nullptr;
 }
 
 }  // namespace
@@ -84,17 +90,14 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
     sion_int64 varheader = -1;
     int blocks = -1;
     const int n = handle.ntasks();
-    if (auto* reader = handle.as<SerialReader>()) {
-      const Multifile& m = reader->multifile();
-      tabulate(handle, m);
-      const PhysicalFile& first = n > 0 ? m.file_of(0) : m.files.front();
+    if (const Multifile* const m = whole(handle)) {
+      tabulate(handle, *m);
+      const PhysicalFile& first = n > 0 ? m->file_of(0) : m->files.front();
       skip = first.skip();
       varheader = first.pointer.varheader;
-      blocks = static_cast<int>(m.maxblocks());
-    } else if (auto* writer = handle.as<SerialWriter>()) {
-      tabulate(handle, *writer);
-      skip = writer->skip();
+      blocks = static_cast<int>(m->maxblocks());
     } else {
+      if (Writer* const writer = lone_writer(handle)) tabulate(handle, *writer);
       skip = handle.writer ? handle.writer->geometry().skip : handle.reader->geometry().skip;
     }
     const auto array = [](std::vector<long long>& values) {
@@ -133,19 +136,19 @@ int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpo
   return ask("sion_get_current_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
     const int n = handle.ntasks();
     Tables& tables = handle.tables;
-    if (auto* reader = handle.as<SerialReader>()) {
-      tables.block_numbers = column(n, [&](int t) { return reader->position_of(t).block; });
-      TaskRows rows(reader->multifile());
+    if (const Multifile* const m = whole(handle)) {
+      tables.block_numbers = column(n, [&](int t) { return handle.reads->position_of(t).block; });
+      TaskRows rows(*m);
       tables.positions = column(n, [&](int t) {
-        const ReadPosition at = reader->position_of(t);
+        const ReadPosition at = handle.reads->position_of(t);
         return rows.at(t).geometry.offset(at.block) + at.offset;
       });
-    } else if (auto* writer = handle.as<SerialWriter>()) {
+    } else if (Writer* const writer = lone_writer(handle)) {
       writer->stream().flush();
       tables.block_numbers = column(n, [&](int t) { return writer->blocks_of(t).count() - 1; });
       tables.positions = column(n, [&](int t) {
         const TaskBlocks& blocks = writer->blocks_of(t);
-        return writer->geometry(t).offset(blocks.count() - 1) + blocks.position;
+        return writer->tasks()[static_cast<size_t>(t)].geometry.offset(blocks.count() - 1) + blocks.position;
       });
     } else {
       throw Error(Code::wrong_mode, "only handles of sion_open know where every task stands");
@@ -162,11 +165,11 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
     give(numfiles, static_cast<int>(handle.facts().nfiles));
     give(mapping_size, -1);
     std::vector<layout::Placement> places;
-    if (auto* reader = handle.as<SerialReader>(); reader && reader->multifile().is_set()) {
-      places.resize(static_cast<size_t>(reader->ntasks()));
-      reader->multifile().read_places(0, places);
+    if (const Multifile* const m = whole(handle); m && m->is_set()) {
+      places.resize(static_cast<size_t>(m->ntasks()));
+      m->read_places(0, places);
     }
-    if (auto* reader = handle.as<MappedReader>()) places = reader->read_mapping();
+    if (handle.opened_by == OpenedBy::mapped && handle.reads) places = handle.reads->read_mapping();
     if (places.empty()) return SION_SUCCESS;
     std::vector<int>& pairs = handle.tables.mapping;
     pairs.clear();

@@ -23,10 +23,9 @@ struct Entry {
 
 std::vector<Entry> entries_of(Handle& handle) {
   const FileFacts facts = handle.facts();
-  if (auto* reader = handle.as<ParallelReader>())
-    return {{handle.path(), static_cast<size_t>(reader->stream().sizes().total()), SION_ROLE_READER}};
-  auto* writer = handle.as<ParallelWriter>();
-  if (!writer) return {};
+  if (handle.reads)
+    return {{handle.path(), static_cast<size_t>(handle.reader->sizes().total()), SION_ROLE_READER}};
+  Writer* const writer = handle.writes.get();
   const auto own = static_cast<size_t>(writer->stream().bytes_written());
   std::vector<Entry> entries{{handle.path(), own, SION_ROLE_WRITER}};
   const std::string base = writer->base_name();

@@ -20,8 +20,8 @@ void require_keyval(bool keyval) {
 
 // The physical files of a set may differ in byte order.
 ByteOrder metadata_order(Handle& handle) {
-  if (auto* all = handle.as<SerialReader>())
-    return all->multifile().file_of(all->task()).header.metadata_order;
+  if (const Multifile* const all = handle.reads->whole())
+    return all->file_of(handle.reads->task()).header.metadata_order;
   return handle.facts().metadata_order;
 }
 

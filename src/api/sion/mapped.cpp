@@ -53,7 +53,7 @@ std::unique_ptr<Handle> open_mapped_to_write(std::unique_ptr<Comm> comm, const M
                                    tasks,
                                    call.name_of,
                                    call.fname};
-  auto writer = std::make_unique<MappedWriter>(*store, std::move(comm), request, mode);
+  auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
   if (atomic) atomic->nfiles = *call.numfiles;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
@@ -69,15 +69,14 @@ std::unique_ptr<Handle> open_mapped_again(std::unique_ptr<Comm> comm, const Mapp
   request.tasks = tasks;
   if (mode.append)
     return std::make_unique<Handle>(
-        store, std::make_unique<MappedWriter>(*store, std::move(comm), MappedAppendRequest{request, 0}, mode),
+        store, std::make_unique<Writer>(*store, std::move(comm), MappedAppendRequest{request, 0}, mode),
         mode);
-  return std::make_unique<Handle>(
-      store, std::make_unique<MappedReader>(*store, std::move(comm), request, mode), mode);
+  return std::make_unique<Handle>(store, std::make_unique<Reader>(*store, std::move(comm), request, mode),
+                                  mode);
 }
 
-std::span<const MappedTask> tasks_of(Handle& handle) {
-  if (auto* writer = handle.as<MappedWriter>()) return writer->tasks();
-  return handle.as<MappedReader>()->tasks();
+std::span<const OwnTask> tasks_of(Handle& handle) {
+  return handle.writes ? handle.writes->tasks() : handle.reads->tasks();
 }
 
 // An array for the caller: his own, filled, or one from malloc that is given to him when all has gone well.
@@ -105,7 +104,7 @@ class ArrayOut {
 };
 
 struct Results {
-  Results(const MappedOpen& call, std::span<const MappedTask> tasks)
+  Results(const MappedOpen& call, std::span<const OwnTask> tasks)
       : ranks(call.globalranks, tasks.size()),
         sizes(call.chunksizes, tasks.size()),
         files(call.filenumbers, tasks.size()),
@@ -147,6 +146,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     const auto open = mode.creates() ? open_mapped_to_write : open_mapped_again;
     auto handle =
         open(std::move(owned), call, store_for(call.fname, call.name_of != nullptr, call.shares), mode);
+    handle->opened_by = OpenedBy::mapped;
     if (process == 0 && mode.writes()) keep_lease(*handle, call.fname);
     if (process == 0 && !mode.writes() && handle->task() >= 0)
       report_keyval(call.function, mode, handle->facts().keyval, process);
@@ -164,7 +164,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     try {
       agree(comm, problem);
     } catch (...) {
-      if (auto* writer = opened.as<MappedWriter>()) writer->discard();
+      if (opened.writes) opened.writes->discard();
       remove_handle(sid);
       throw;
     }
@@ -181,7 +181,7 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
 
 int close_mapped(const char* function, int sid) {
   Handle* h = find_handle(sid);
-  if (h && !h->as<MappedWriter>() && !h->as<MappedReader>() && !h->as<DuplicateReader>())
+  if (h && h->opened_by != OpenedBy::mapped && h->opened_by != OpenedBy::duplicate)
     return guarded(function, h->task(), 0, []() -> int {
       throw Error(Code::wrong_mode,
                   "the handle was not opened mapped; close it with the call that fits its open");

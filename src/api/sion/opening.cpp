@@ -110,7 +110,7 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
   } else if (mode.file_policy == FilePolicy::caller && request.nfiles <= 0) {
     request.local = call.local(*comm);
   }
-  auto writer = std::make_unique<ParallelWriter>(*store, std::move(comm), std::move(request), mode);
+  auto writer = std::make_unique<Writer>(*store, std::move(comm), std::move(request), mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
   if (atomic) atomic->nfiles = *call.numfiles;
@@ -121,8 +121,8 @@ std::unique_ptr<Handle> open_parallel_to_write(std::unique_ptr<Comm> comm, const
 
 std::unique_ptr<Handle> open_parallel_to_read(std::unique_ptr<Comm> comm, const ParallelOpen& call,
                                               const std::shared_ptr<Store>& store, const OpenMode& mode) {
-  auto reader = std::make_unique<ParallelReader>(*store, std::move(comm), call.fname, mode, call.name_of,
-                                                 call.means_of);
+  auto reader =
+      std::make_unique<Reader>(*store, std::move(comm), call.fname, mode, call.name_of, call.means_of);
   *call.numfiles = reader->facts().nfiles;
   *call.fsblksize = reader->facts().fsblksize;
   *call.chunksize = reader->stream().geometry().size;
@@ -134,7 +134,7 @@ std::unique_ptr<Handle> open_parallel_to_append(std::unique_ptr<Comm> comm, cons
   const int64_t task = comm->rank();
   const int64_t ntasks = comm->size();
   const MappedAppendRequest request{{call.fname, false, std::span(&task, 1), call.name_of}, ntasks};
-  auto writer = std::make_unique<MappedWriter>(*store, std::move(comm), request, mode);
+  auto writer = std::make_unique<Writer>(*store, std::move(comm), request, mode);
   *call.numfiles = writer->facts().nfiles;
   *call.fsblksize = writer->facts().fsblksize;
   *call.chunksize = writer->stream().geometry().size;
@@ -154,12 +154,12 @@ void report_collectors(Opened& opened, const std::string& path, const char* what
                  static_cast<long long>(opened.stream().geometry().skip));
   if (level >= 3 && together->group().is_collector())
     std::fprintf(stderr, "collective statistics: %s %s: task %d collects for %d tasks\n", what,
-                 printable(path).c_str(), opened.task(), together->group().size());
+                 printable(path).c_str(), static_cast<int>(opened.task()), together->group().size());
 }
 
 void report_collectors(Handle& handle, int level) {
-  if (auto* writer = handle.as<ParallelWriter>()) report_collectors(*writer, handle.path(), "writing", level);
-  if (auto* reader = handle.as<ParallelReader>()) report_collectors(*reader, handle.path(), "reading", level);
+  if (handle.writes) report_collectors(*handle.writes, handle.path(), "writing", level);
+  if (handle.reads) report_collectors(*handle.reads, handle.path(), "reading", level);
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
     char* name = nullptr;
     int sid = -1;
     Handle& opened = *handle;
-    opened.buddies = mode.collective.buddies;
+    if (!mode.append) opened.buddies = mode.collective.buddies;
     report_collectors(opened, mode.collective.debug);
     problem = attempt([&] {
       give_stream(opened, call.fileptr ? &stream : nullptr);
@@ -226,7 +226,7 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
       if (extras) agree(comm, problem);
       if (problem) throw *problem;
     } catch (...) {
-      if (auto* writer = opened.as<ParallelWriter>()) writer->discard();
+      if (opened.writes) opened.writes->discard();
       remove_handle(sid);
       std::free(name);
       throw;
@@ -241,16 +241,9 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
 }
 
 void close_collectively(Handle& handle) {
-  if (auto* writer = handle.as<ParallelWriter>()) {
-    writer->close();
-    if (handle.atomic) finish_atomic(writer->comm(), *handle.atomic);
-  }
-  if (auto* reader = handle.as<ParallelReader>()) reader->close();
-  if (auto* writer = handle.as<MappedWriter>()) {
-    writer->close();
-    if (handle.atomic) finish_atomic(writer->comm(), *handle.atomic);
-  }
-  if (auto* reader = handle.as<MappedReader>()) reader->close();
+  if (handle.reads) return handle.reads->close();
+  handle.writes->close();
+  if (handle.atomic) finish_atomic(*handle.comm(), *handle.atomic);
 }
 
 int close_parallel(const char* function, int sid) {
@@ -259,7 +252,7 @@ int close_parallel(const char* function, int sid) {
   return guarded(function, h->task(), 0, [&] {
     if (h->is_serial())
       throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
-    if (h->as<DuplicateReader>())
+    if (h->opened_by == OpenedBy::duplicate)
       throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
     report_last_overrun(function, *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
@@ -273,23 +266,17 @@ int reinit_parallel(const char* function, int sid, long long chunksize) {
   Handle* h = find_handle(sid);
   if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
   return guarded(function, h->task(), 0, [&] {
-    auto* writer = h->as<ParallelWriter>();
-    if (!writer)
+    if (!h->writes)
       throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
     settle_stream(function, *h);
-    writer->resize_chunks(chunksize);
+    h->writes->resize_chunks(chunksize);
     return 1;
   });
 }
 
 Comm* comm_of(int sid) {
   Handle* h = find_handle(sid);
-  if (!h || h->is_serial()) return nullptr;
-  if (auto* writer = h->as<ParallelWriter>()) return &writer->comm();
-  if (auto* reader = h->as<ParallelReader>()) return &reader->comm();
-  if (auto* writer = h->as<MappedWriter>()) return &writer->comm();
-  auto* reader = h->as<MappedReader>();
-  return reader ? &reader->comm() : nullptr;
+  return h && !h->is_serial() ? h->comm() : nullptr;
 }
 
 }  // namespace sheaf::api

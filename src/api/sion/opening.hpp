@@ -67,10 +67,10 @@ struct ParallelOpen {
   int* globalrank;
   FILE** fileptr;
   char** newfname;
-  bool may_collect = true;                // this task may begin a group of tasks that write collectively
-  bool shares = false;                    // tasks of this process share a descriptor per physical file
-  NameOf name_of = {};                    // names of physical files, if not those of the format
-  ParallelReader::MeansOf means_of = {};  // reading: what collective calls use
+  bool may_collect = true;        // this task may begin a group of tasks that write collectively
+  bool shares = false;            // tasks of this process share a descriptor per physical file
+  NameOf name_of = {};            // names of physical files, if not those of the format
+  Reader::MeansOf means_of = {};  // reading: what collective calls use
   std::function<void(Comm&, OpenMode&)> adjust =
       {};  // changes the mode that was agreed on, alike on all tasks; collective
   // Writing: decides on the physical files; null: the request and the mode do. Collective; throws on all

@@ -56,7 +56,7 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
   request.chunk_sizes = sizes;
   request.globalranks = ranks;
   request.fsblksize = *fsblksize;
-  auto writer = std::make_unique<SerialWriter>(*store, request, mode);
+  auto writer = std::make_unique<Writer>(*store, request, mode);
   *fsblksize = writer->facts().fsblksize;
   auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
   handle->atomic = std::move(atomic);
@@ -66,7 +66,7 @@ std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, c
 std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, int* ntasks, int* nfiles,
                                      sion_int64** chunksizes, sion_int32* fsblksize, int** globalranks) {
   const auto store = any_store_for(fname);
-  auto reader = std::make_unique<SerialReader>(*store, fname, mode);
+  auto reader = std::make_unique<Reader>(*store, fname, mode);
   const Multifile& m = reader->multifile();
   if (ntasks) *ntasks = static_cast<int>(m.ntasks());
   if (nfiles) *nfiles = reader->facts().nfiles;
@@ -85,10 +85,8 @@ std::unique_ptr<Handle> open_to_append(const char* fname, const OpenMode& mode, 
   open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
   const auto store = any_store_for(fname);
   auto writer =
-      std::make_unique<MappedWriter>(*store, self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
-  auto handle = std::make_unique<Handle>(store, std::move(writer), mode);
-  handle->serial = true;
-  return handle;
+      std::make_unique<Writer>(*store, self_comm(), MappedAppendRequest{{fname, true, {}}, 0}, mode);
+  return std::make_unique<Handle>(store, std::move(writer), mode);
 }
 
 }  // namespace
@@ -102,6 +100,7 @@ int sion_open(char* fname, const char* file_mode, int* ntasks, int* nfiles, sion
         mode.append     ? open_to_append(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
         : mode.writes() ? open_to_write(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks)
                         : open_to_read(fname, mode, ntasks, nfiles, chunksizes, fsblksize, globalranks);
+    handle->opened_by = OpenedBy::serial;
     give_stream(*handle, fileptr);
     if (mode.writes()) keep_lease(*handle, fname);
     return add_handle(handle);
@@ -118,12 +117,13 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
       throw Error(Code::wrong_mode,
                   std::string("'") + fname + "': a single task can be opened for reading only");
     const auto store = any_store_for(fname);
-    auto reader = std::make_unique<TaskReader>(*store, fname, *rank, mode);
+    auto reader = std::make_unique<Reader>(*store, fname, *rank, mode);
     report_keyval("sion_open_rank", mode, reader->facts().keyval, *rank);
     report_unclosed("sion_open_rank", reader->facts(), fname, *rank);
     if (chunksize) *chunksize = reader->stream().geometry().size;
     if (fsblksize) *fsblksize = reader->facts().fsblksize;
     auto handle = std::make_unique<Handle>(store, std::move(reader), mode);
+    handle->opened_by = OpenedBy::serial;
     give_stream(*handle, fileptr);
     return add_handle(handle);
   });
@@ -139,10 +139,6 @@ int sion_close(int sid) {
     report_last_overrun("sion_close", *h);
     const std::unique_ptr<Handle> handle = remove_handle(sid);
     const SecondStream second(*handle);
-    if (auto* writer = handle->as<SerialWriter>()) {
-      writer->close();
-      if (handle->atomic) finish_atomic(*self_comm(), *handle->atomic);
-    }
     close_collectively(*handle);
     return SION_SUCCESS;
   });

@@ -162,11 +162,11 @@ int sion_generic_paropen(int aid, const char* fname, const char* file_mode, sion
     const int sid = open_parallel(callback_comm(api.comm, gcommgroup, grank, gsize), call);
     if (sid < 0) return sid;
     means.serve(sid);
-    if (auto* reader = find_handle(sid)->as<ParallelReader>()) {
+    if (Reader* const reader = find_handle(sid)->reads.get()) {
       try {
         if (!has_local_group)
-          make_local_group(reader->comm(), {reader->local().rank(), reader->local().size(),
-                                            reader->facts().filenumber, reader->facts().nfiles});
+          make_local_group(*reader->comm(), {reader->local().rank(), reader->local().size(),
+                                             reader->facts().filenumber, reader->facts().nfiles});
       } catch (...) {
         std::free(name);
         remove_handle(sid);

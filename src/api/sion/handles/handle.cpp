@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
-#include <type_traits>
 
 #include "api/sion/handles/debug_log.hpp"
 #include "api/sion/handles/locks.hpp"
@@ -22,24 +21,24 @@ std::mutex table_mutex;
 int next_sid = 0;
 Window no_window;  // always empty
 
-// Calls f with the open file itself.
-template <class F>
-decltype(auto) visit(Handle::Opened& opened, F&& f) {
-  return std::visit([&](auto& held) -> decltype(auto) { return f(*held); }, opened);
-}
-
 }  // namespace
 
-Handle::Handle(std::shared_ptr<Store> files, Opened file, const OpenMode& mode)
-    : store(std::move(files)), opened(std::move(file)), posix(mode.posix), through_library(mode.stream) {
+Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> opened, const OpenMode& mode)
+    : Handle(std::move(files), std::move(opened), nullptr, mode) {}
+
+Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> opened, const OpenMode& mode)
+    : Handle(std::move(files), nullptr, std::move(opened), mode) {}
+
+Handle::Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> to_write,
+               std::unique_ptr<Reader> to_read, const OpenMode& mode)
+    : store(std::move(files)),
+      writes(std::move(to_write)),
+      reads(std::move(to_read)),
+      writer(writes ? &writes->stream() : nullptr),
+      reader(reads ? &reads->stream() : nullptr),
+      posix(mode.posix),
+      through_library(mode.stream) {
   hints = quiet_number_setting("SION_HINTS") == 1;
-  visit(opened, [this](auto& f) {
-    if constexpr (std::is_same_v<decltype(f.stream()), WriteStream&>) {
-      writer = &f.stream();
-    } else {
-      reader = &f.stream();
-    }
-  });
   // Calls of a session of I/O listeners are messages, which the thread that flushes must not send.
   if (mode.term_flush && writer && !is_stripe_path(path())) gate = std::make_shared<Gate>(*this);
   open_windows();
@@ -61,34 +60,19 @@ void Handle::open_windows() {
   if (known.keyval && known.metadata_order == native_order) out_records = out;
 }
 
-int Handle::task() {
-  return visit(opened, [](auto& f) { return static_cast<int>(f.task()); });
-}
+int Handle::task() { return static_cast<int>(writes ? writes->task() : reads->task()); }
 
-int Handle::ntasks() {
-  return visit(opened, [](auto& f) { return static_cast<int>(f.ntasks()); });
-}
+int Handle::ntasks() { return static_cast<int>(writes ? writes->ntasks() : reads->ntasks()); }
 
-FileFacts Handle::facts() {
-  return visit(opened, [](auto& f) -> FileFacts { return f.facts(); });
-}
+Comm* Handle::comm() { return writes ? writes->comm() : reads->comm(); }
 
-int Handle::open_files() {
-  if (auto* all = as<SerialReader>()) return static_cast<int>(all->multifile().files.size());
-  if (auto* mapped = as<MappedReader>()) return mapped->open_files();
-  if (auto* mapped = as<MappedWriter>()) return mapped->open_files();
-  return 1;
-}
+FileFacts Handle::facts() { return writes ? writes->facts() : reads->facts(); }
+
+int Handle::open_files() { return writes ? writes->open_files() : reads->open_files(); }
 
 int64_t Handle::bytes_held() {
-  int64_t bytes = sizeof *this + (writer ? writer->buffer_capacity() : 0);
-  if (as<SerialWriter>()) bytes += ntasks() * int64_t{sizeof(TaskBlocks) + 3 * sizeof(int64_t)};
-  if (auto* mapped = as<MappedReader>()) bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask)};
-  if (auto* mapped = as<MappedWriter>())
-    bytes += std::ssize(mapped->tasks()) * int64_t{sizeof(MappedTask) + sizeof(TaskBlocks)};
-  if (auto* all = as<SerialReader>())
-    for (const PhysicalFile& f : all->multifile().files) bytes += f.table->bytes_held();
-  return bytes;
+  return int64_t{sizeof *this} +
+         (writes ? writes->bytes_held() + writer->buffer_capacity() : reads->bytes_held());
 }
 
 const std::string& Handle::path() const { return writer ? writer->file().path() : reader->file().path(); }
@@ -135,14 +119,12 @@ StdioHandle& Handle::share() {
 StdioHandle* Handle::shared() { return writer ? writer->handle() : reader->handle(); }
 
 void Handle::commit() {
-  if (auto* serial_writer = as<SerialWriter>()) return serial_writer->commit();
-  if (auto* parallel = as<ParallelWriter>()) return parallel->commit();
-  if (auto* mapped = as<MappedWriter>()) mapped->commit();
+  if (writes) writes->commit();
 }
 
 void Handle::select(int64_t task) {
   current_keys = nullptr;
-  visit(opened, [task](auto& f) { f.select(task); });
+  writes ? writes->select(task) : reads->select(task);
 }
 
 std::vector<int64_t> Handle::block_sizes() {

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "api/sion/handles/atomic.hpp"
@@ -17,13 +16,8 @@
 #include "base/export.hpp"
 #include "journal/lease.hpp"
 #include "keyval/keyval_index.hpp"
-#include "set/duplicate_reader.hpp"
-#include "set/mapped_reader.hpp"
-#include "set/mapped_writer.hpp"
-#include "set/parallel_reader.hpp"
-#include "set/parallel_writer.hpp"
-#include "set/serial_reader.hpp"
-#include "set/serial_writer.hpp"
+#include "set/reader.hpp"
+#include "set/writer.hpp"
 
 namespace sheaf::api {
 
@@ -39,16 +33,15 @@ struct Tables {
   std::vector<int> mapping;
 };
 
+// The family of calls that has opened a handle, and may close it.
+enum class OpenedBy : uint8_t { serial, parallel, mapped, duplicate };
+
 class Handle {
  public:
-  using Opened = std::variant<std::unique_ptr<SerialWriter>, std::unique_ptr<SerialReader>,
-                              std::unique_ptr<TaskReader>, std::unique_ptr<ParallelWriter>,
-                              std::unique_ptr<ParallelReader>, std::unique_ptr<MappedWriter>,
-                              std::unique_ptr<MappedReader>, std::unique_ptr<DuplicateReader>>;
-
-  // `store`: what was opened uses it until it goes. `mode` says what the program's stream is, and whether
+  // `files`: what was opened uses them until it goes. `mode` says what the program's stream is, and whether
   // SIGTERM flushes the handle.
-  Handle(std::shared_ptr<Store> store, Opened opened, const OpenMode& mode);
+  Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, const OpenMode& mode);
+  Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> reader, const OpenMode& mode);
   ~Handle();
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -59,18 +52,19 @@ class Handle {
   Window* out_records;  // of key-value files in native byte order
 
   const std::shared_ptr<Store> store;
-  WriteStream* writer = nullptr;  // exactly one of the two is set
-  ReadStream* reader = nullptr;
-  Opened opened;
+  const std::unique_ptr<Writer> writes;  // exactly one of the two is there
+  const std::unique_ptr<Reader> reads;
+  WriteStream* const writer = nullptr;  // of it
+  ReadStream* const reader = nullptr;
+  OpenedBy opened_by = OpenedBy::parallel;
   bool posix;
   bool through_library;  // so goes the FILE* of the program, if it asks for one
   std::shared_ptr<Gate>
       gate;  // of those that SIGTERM flushes: calls go through it (begin_call), and there are no windows
-  bool hints = false;                  // the environment asked for file-system hints (SION_HINTS)
-  std::unique_ptr<AtomicName> atomic;  // null: the file has its name already
-  std::unique_ptr<Lease> lease;        // at the first task of a multifile that is written; null: none
-  int buddies = 0;                     // copies that the open mode speaks of
-  bool serial = false;  // opened by sion_open, although what is open is of a parallel kind (append)
+  bool hints = false;                   // the environment asked for file-system hints (SION_HINTS)
+  std::unique_ptr<AtomicName> atomic;   // null: the file has its name already
+  std::unique_ptr<Lease> lease;         // at the first task of a multifile that is written; null: none
+  int buddies = 0;                      // copies that the open mode speaks of
   std::optional<uint64_t> only_key;     // a duplicate made for one key: all others read as absent
   std::unique_ptr<KeyvalReader> keys;   // once keys have been read
   KeyvalIndex* current_keys = nullptr;  // of the current task; null: not looked up yet
@@ -78,16 +72,12 @@ class Handle {
   std::unique_ptr<PlainStream> plain;  // once the program has asked for a FILE* that goes through the library
   Tables tables;
 
-  bool is_serial() const { return serial || opened.index() <= 2; }
-  template <class Kind>
-  Kind* as() {
-    auto* held = std::get_if<std::unique_ptr<Kind>>(&opened);
-    return held ? held->get() : nullptr;
-  }
+  bool is_serial() const { return opened_by == OpenedBy::serial; }
 
   // The same questions to whatever is open.
   int task();    // number of the current task
   int ntasks();  // of the whole multifile
+  Comm* comm();  // of all its processes; null: opened by one alone
   FileFacts facts();
   int open_files();
   const std::string& path() const;  // of the physical file of the current task
@@ -107,6 +97,8 @@ class Handle {
   std::vector<int64_t> block_sizes();  // of the current task
 
  private:
+  Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, std::unique_ptr<Reader> reader,
+         const OpenMode& mode);
   void open_windows();
 };
 

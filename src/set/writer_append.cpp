@@ -7,40 +7,41 @@
 #include "comm/agree.hpp"
 #include "exchange/groups/throttle.hpp"
 #include "set/appended_file.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/patience.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/plain_file.hpp"
 
 namespace sheaf {
 
-MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
-                           const OpenMode& mode)
+Writer::Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request,
+               const OpenMode& mode)
     : store_(&store),
       comm_(std::move(comm)),
       path_(request.tasks.path),
       name_of_(request.tasks.name_of),
+      placed_(std::make_unique<Placed>()),
       buffer_(mode.buffer_bytes) {
   hosts_ = find_hosts(*comm_, *comm_);
   find_unit();
   OpenMode reading = mode;
   reading.checksums = true;  // nothing is built on what is damaged already
-  MappedReader reader(store, std::move(comm_), request.tasks, reading, slicing());
-  facts_ = reader.facts_;
+  AppendedTables tables;
+  OpenTasks found(store, *comm_, request.tasks, reading, &tables, slicing());
+  facts_ = found.facts();
   facts_.durable = mode.durable;
   stream_.keep_journal(store, mode.journal, mode.durable);
-  ntasks_ = reader.ntasks_;
-  old_ = std::move(reader.slice_);
-  rows_ = std::move(reader.rows_);
-  segments_ = std::move(reader.segments_);
-  comm_ = std::move(reader.comm_);
+  ntasks_ = found.ntasks();
+  placed_->old = std::move(tables.slice);
+  placed_->rows = std::move(tables.rows);
+  placed_->segments = std::move(tables.segments);
   agree(*comm_, attempt([&] { check_appending(request, mode); }));
-  go_on_behind(reader);
-  if (facts_.compressed) go_on_compressing(reader, mode);
-  mine_ = std::move(reader.mine_);
-  for (MappedFile& f : mine_.files) f.file.reset();
+  go_on_behind(found);
+  if (facts_.compressed) go_on_compressing(found, mode);
+  mine_ = std::move(found.own);
+  for (OwnFile& f : mine_.files) f.file.reset();
   read_mapping();
-  slots_ = share_slots(*comm_, store, mode.io_tasks);
+  placed_->slots = share_slots(*comm_, store, mode.io_tasks);
   open_to_append();
   keep_hosts_apart();
   write_old_slots();
@@ -49,18 +50,17 @@ MappedWriter::MappedWriter(Store& store, std::unique_ptr<Comm> comm, const Mappe
 }
 
 // Collective. Frames go on behind those that the tasks have, as their files say.
-void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode) {
+void Writer::go_on_compressing(const OpenTasks& found, const OpenMode& mode) {
   std::vector<CompressedWriter::Task> tasks;
   codec::Compression how;
   agree(*comm_, attempt([&] {
-    for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
-      const MappedTask& t = reader.mine_.tasks[i];
-      const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
+    for (size_t i = 0; i < found.own.tasks.size(); ++i) {
+      const Readable& task = found.stored(i);
       ReadStream stored;
-      stored.load(file, t.geometry, reader.block_sizes(i), {}, reader.sums_of(i));
-      StoredFrames frames = read_frames(stored, {t.task, t.geometry});
+      stored.load(task.file, task.geometry, task.sizes, {}, task.sums);
+      StoredFrames frames = read_frames(stored, {found.own.tasks[i].task, task.geometry});
       tasks.push_back(appended_task(std::move(frames.table), frames.indexed));
-      if (const auto e = MetadataReader(*file).extension())
+      if (const auto e = MetadataReader(*task.file).extension())
         how = {e->codec, e->level, e->shuffle,
                std::clamp(e->frame, format::smallest_frame, format::largest_frame)};
     }
@@ -73,29 +73,24 @@ void MappedWriter::go_on_compressing(MappedReader& reader, const OpenMode& mode)
 
 // Collective. What the tasks have, with its checksums, which the leaders have compared with theirs. That of a
 // piece which is begun goes on from what it is now.
-void MappedWriter::go_on_behind(MappedReader& reader) {
+void Writer::go_on_behind(const OpenTasks& found) {
   agree(*comm_, attempt([&] {
-    for (size_t i = 0; i < reader.mine_.tasks.size(); ++i) {
-      const MappedTask& t = reader.mine_.tasks[i];
-      const std::shared_ptr<File>& file = reader.mine_.files[t.file].file;
-      const BlockSizes found = reader.block_sizes(i);
-      const SumsPlace place = reader.sums_of(i);
-      std::vector<int64_t> sizes;
+    for (size_t i = 0; i < found.own.tasks.size(); ++i) {
+      const Readable& task = found.stored(i);
+      const uint32_t piece = task.sums.piece;
+      const std::vector<int64_t> sizes = task.sizes.all();
       int64_t whole = 0;
-      for (int64_t b = 0; b < found.count; ++b) {
-        sizes.push_back(found[b]);
-        if (place.piece == 0) continue;
-        whole += b + 1 < found.count ? format::sums_of_block(found[b], t.geometry.size, place.piece)
-                                     : found[b] / place.piece;
-      }
+      for (size_t b = 0; piece > 0 && b < sizes.size(); ++b)
+        whole += b + 1 < sizes.size() ? format::sums_of_block(sizes[b], task.geometry.size, piece)
+                                      : sizes[b] / piece;
       std::vector<uint32_t> sums(static_cast<size_t>(whole));
-      if (whole > 0) read_sums(*file, place.at, sums);
-      ends_before_.push_back({found.count - 1, sizes.back()});
-      TaskBlocks& blocks = blocks_.emplace_back(TaskBlocks::with_sums(place.piece));
+      if (whole > 0) read_sums(*task.file, task.sums.at, sums);
+      placed_->ends_before.push_back({std::ssize(sizes) - 1, sizes.back()});
+      TaskBlocks& blocks = blocks_.emplace_back(TaskBlocks::with_sums(piece));
       blocks.continue_behind(sizes, std::move(sums));
       if (blocks.piece == 0 || blocks.position % blocks.piece == 0) continue;
       ReadStream stream;
-      stream.load(file, t.geometry, found, {}, place);
+      stream.load(task.file, task.geometry, task.sizes, {}, task.sums);
       std::vector<std::byte> begun(static_cast<size_t>(blocks.position % blocks.piece));
       stream.read_apart({blocks.count() - 1, blocks.position - std::ssize(begun)}, begun);
       blocks.running = crc32c(0, begun);
@@ -103,7 +98,7 @@ void MappedWriter::go_on_behind(MappedReader& reader) {
   }));
 }
 
-void MappedWriter::check_appending(const MappedAppendRequest& request, const OpenMode& mode) const {
+void Writer::check_appending(const MappedAppendRequest& request, const OpenMode& mode) const {
   const auto refuse = [&](Code code, const std::string& why) {
     throw Error(code, "'" + path_ + "' cannot be appended to: " + why);
   };
@@ -119,30 +114,31 @@ void MappedWriter::check_appending(const MappedAppendRequest& request, const Ope
     refuse(Code::mismatch, "it is a key-value file");
   if (mode.userdata_order != native_order && mode.userdata_order != facts_.userdata_order)
     refuse(Code::mismatch, "its user data have another byte order");
-  if (!old_) return;
+  if (!placed_->old) return;
   size_t row = 0;
-  for (size_t s = 0; s < segments_.size(); ++s) {
-    const format::Header& h = old_->headers[s];
-    const std::string file = " (file " + std::to_string(segments_[s].file) + ")";
+  for (size_t s = 0; s < placed_->segments.size(); ++s) {
+    const format::Header& h = placed_->old->headers[s];
+    const std::string file = " (file " + std::to_string(placed_->segments[s].file) + ")";
     if (h.version != format::newest_version)
       refuse(Code::unsupported, "its format version is " + std::to_string(h.version) + ", not " +
                                     std::to_string(format::newest_version) + file);
     if (h.metadata_order != native_order)
       refuse(Code::unsupported, "its metadata have the byte order of another machine" + file);
-    for (int64_t k = 0; k < segments_[s].count; ++k, ++row) {
-      const std::string task = "local task " + std::to_string(segments_[s].first + k) + file;
-      if (old_->readers[row] > 1)
+    for (int64_t k = 0; k < placed_->segments[s].count; ++k, ++row) {
+      const std::string task = "local task " + std::to_string(placed_->segments[s].first + k) + file;
+      if (placed_->old->readers[row] > 1)
         refuse(Code::invalid_argument, task + " is in the hands of several processes");
-      for (int64_t b = 0; b < old_->counts[row]; ++b)
-        if (old_->block(row, b) > old_->sizes[row])
+      for (int64_t b = 0; b < placed_->old->counts[row]; ++b)
+        if (placed_->old->block(row, b) > placed_->old->sizes[row])
           refuse(Code::unsupported, "a block of " + task + " is larger than its chunk");
     }
   }
 }
 
 // Collective. The mapping is needed only to be moved; it lies where new chunks may come to lie.
-void MappedWriter::read_mapping() {
-  numbers_ = std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
+void Writer::read_mapping() {
+  placed_->numbers =
+      std::make_unique<RowSlices>(*comm_, ntasks_, unit_ > 0 ? Slicing::whole : Slicing::groups);
   int64_t entries = -1;  // of the field; -1: there is none
   auto problem = attempt([&] {
     if (comm_->rank() != 0) return;
@@ -163,14 +159,14 @@ void MappedWriter::read_mapping() {
     }
   });
   comm_->broadcast(std::as_writable_bytes(std::span(&entries, 1)), 0);
-  mapping_entries_ = entries;
+  placed_->mapping_entries = entries;
   if (!problem && entries > 0)
     problem = attempt([&] {
-      if (numbers_->count() == 0) return;
+      if (placed_->numbers->count() == 0) return;
       const auto file = open_patiently(*store_, path_, Access::read);
       MetadataReader reader(*file);
-      mapping_.resize(static_cast<size_t>(numbers_->count()));
-      reader.read_mapping(reader.read_pointer(), numbers_->first(), mapping_);
+      placed_->mapping.resize(static_cast<size_t>(placed_->numbers->count()));
+      reader.read_mapping(reader.read_pointer(), placed_->numbers->first(), placed_->mapping);
     });
   agree(*comm_, problem);
 }
@@ -178,17 +174,17 @@ void MappedWriter::read_mapping() {
 // Collective. What the files hold already, which their journals must tell as soon as their block tables are
 // overwritten. Where that cannot be written all go on without journals: what there is of them would say that
 // other tasks are empty.
-void MappedWriter::write_old_slots() {
+void Writer::write_old_slots() {
   if (!stream_.keeps_journal()) return;
   const auto remove_journals = [&] {
-    for (const Segment& s : segments_)
+    for (const Segment& s : placed_->segments)
       if (s.first == 0) remove_leftovers(*store_, name_of(s.file), {}, hosts_.count);
   };
   agree(*comm_, attempt(remove_journals));
   size_t row = 0;
   int64_t without = 0;
   const auto problem = attempt([&] {
-    for (const Segment& s : segments_) {
+    for (const Segment& s : placed_->segments) {
       const std::string name = name_of(s.file);
       const auto file = open_patiently(*store_, name, Access::write);
       MetadataReader reader(*file);
@@ -197,8 +193,9 @@ void MappedWriter::write_old_slots() {
       key.first = false;  // a complete file keeps its pointer
       const auto unrecorded = attempt([&] {
         JournalWriter journal(*store_, key, facts_.durable ? Journaling::durable : Journaling::required);
-        journal.report_all(*file, s.first, std::span(old_->counts).subspan(row, static_cast<size_t>(s.count)),
-                           [&](size_t t, int64_t block) { return old_->block(row + t, block); });
+        journal.report_all(*file, s.first,
+                           std::span(placed_->old->counts).subspan(row, static_cast<size_t>(s.count)),
+                           [&](size_t t, int64_t block) { return placed_->old->block(row + t, block); });
         if (facts_.durable) journal.sync(*file);
         journal.close();
       });
@@ -217,18 +214,18 @@ void MappedWriter::write_old_slots() {
 
 // Collective, by leaders, before anybody writes: as a page of META1 has one writer, nobody could say later
 // that the block table makes way for a further round. If one of them cannot, all files are left complete.
-void MappedWriter::mark_appended() {
+void Writer::mark_appended() {
   std::vector<size_t> marked;
   const auto mark = [&](size_t s, const format::Pointer& pointer) {
-    change_file(segments_[s],
+    change_file(placed_->segments[s],
                 [&](File& file, const format::Header& h) { MetadataWriter(file, h).write_pointer(pointer); });
   };
   const auto problem = attempt([&] {
-    for (size_t s = 0; s < segments_.size(); ++s) {
-      if (segments_[s].first != 0) continue;
-      const auto file = open_patiently(*store_, name_of(segments_[s].file), Access::write);
+    for (size_t s = 0; s < placed_->segments.size(); ++s) {
+      if (placed_->segments[s].first != 0) continue;
+      const auto file = open_patiently(*store_, name_of(placed_->segments[s].file), Access::write);
       marked.push_back(s);
-      file->write_at(AppendedFile::unclosed(), old_->headers[s].pointer_offset());
+      file->write_at(AppendedFile::unclosed(), placed_->old->headers[s].pointer_offset());
       if (facts_.durable) file->sync();
       file->close();
     }
@@ -236,14 +233,14 @@ void MappedWriter::mark_appended() {
   try {
     agree(*comm_, problem);
   } catch (...) {
-    for (const size_t s : marked) attempt([&] { mark(s, old_->pointers[s]); });
+    for (const size_t s : marked) attempt([&] { mark(s, placed_->old->pointers[s]); });
     throw;
   }
 }
 
-void MappedWriter::open_to_append() {
+void Writer::open_to_append() {
   agree(*comm_, attempt([&] {
-    for (MappedFile& f : mine_.files) {
+    for (OwnFile& f : mine_.files) {
       auto file = open_patiently(*store_, name_of(f.number), Access::write);
       MetadataReader reader(*file);
       const format::Pointer p = reader.read_pointer();
@@ -258,9 +255,9 @@ void MappedWriter::open_to_append() {
         f.key.watch = appended.get();
         file = appended;
       }
-      f.file = throttled(std::move(file), slots_);
+      f.file = throttled(std::move(file), placed_->slots);
     }
-    if (mine_.files.empty()) no_task_ = open_patiently(*store_, path_, Access::write);
+    if (mine_.files.empty()) placed_->no_task = open_patiently(*store_, path_, Access::write);
   }));
 }
 

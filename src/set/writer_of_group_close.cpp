@@ -4,7 +4,7 @@
 #include "buddy/buddy.hpp"
 #include "layout/placement.hpp"
 #include "metadata/leaders.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/overruns.hpp"
 
@@ -13,17 +13,17 @@ namespace sheaf {
 // Order on disk, in every file: data, then block table and mapping, then the pointer that makes it complete;
 // and file 0, which everyone reads first, is completed when all others are. A file with one leader needs no
 // meeting of its own: its leader sees from the rows that every task's bytes are there.
-void ParallelWriter::finish(std::vector<std::byte>& row) {
-  const int buddies = collecting() ? collecting()->buddies : 0;
-  const std::string base = buddies > 0 ? base_name() : std::string();
-  auto problem = compressed() ? attempt([&] { compressed()->finish(); }) : std::nullopt;
+void Writer::finish_group(std::vector<std::byte>& row) {
+  const int buddies = collecting_ ? collecting_->buddies : 0;
+  const std::string base = buddies > 0 ? path_ : std::string();
+  auto problem = compressed_ ? attempt([&] { compressed_->finish(); }) : std::nullopt;
   const auto unsent = collective() ? collective()->finish() : std::nullopt;
   if (!problem) problem = unsent;
-  if (collecting()) collecting()->writer.reset();
+  if (collecting_) collecting_->writer.reset();
   TaskBlocks blocks;
   std::vector<uint32_t> sums;
   const auto unfinished = problem ? problem : attempt([&] { sums = finish_stream(blocks); });
-  problem = has_edges() ? bring_edges_home(blocks, unfinished) : unfinished;
+  problem = has_edges() ? bring_group_edges_home(blocks, unfinished) : unfinished;
   Leaders leaders(local(), edges() != nullptr);
   if (!unfinished) {
     const int64_t most = most_sums_in_row(static_cast<int64_t>(leaders.count()));
@@ -50,7 +50,7 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   // keeps the mapping, whether a program wrote behind a chunk itself, and whether checksums follow.
   int64_t values[8] = {!early && !lead, -1, 0, 0, 0, 0, !blocks.overruns().empty(), table.sums_follow};
   if (lead && first) {
-    values[1] = task();
+    values[1] = comm_->rank();
     values[2] = table.pointer.varheader;
     values[3] = table.pointer.maxblocks;
     values[4] = local().size();
@@ -83,30 +83,30 @@ void ParallelWriter::finish(std::vector<std::byte>& row) {
   if (edges()) edges()->remove();
   if (buddies > 0) {
     comm_->barrier();  // files are completed by one task each, and read by others
-    write_buddies(store(), *comm_, local(), facts_, path(), base, buddies);
+    write_buddies(*store_, *comm_, local(), facts_, path(), base, buddies);
   }
-  if (values[6]) look_for_losses(blocks, sums);
+  if (values[6]) look_for_group_losses(blocks, sums);
 }
 
 // Collective, when the files are complete: what else there is can be read.
-void ParallelWriter::look_for_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums) {
+void Writer::look_for_group_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums) {
   const layout::ChunkGeometry& chunks = stream_.geometry();
   const WrittenTask mine{task(), facts_.filenumber, chunks, blocks, sums};
   auto problem = check_neighbours(local(), std::span(&mine, 1),
-                                  [&](int32_t) { return store().open(path(), Access::read); });
+                                  [&](int32_t) { return store_->open(path(), Access::read); });
   const auto own = attempt([&] { require_tails(mine, path()); });
   agree(*comm_, own ? own : problem);
 }
 
 // After a close that has failed on some task: whoever opens the file finds all that this task has brought
 // into it.
-void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
+void Writer::report_row(std::span<const std::byte> row) noexcept {
   attempt([&] {
-    const auto data = store().open(path(), Access::write);
+    const auto data = store_->open(path(), Access::write);
     if (stream_.journal_key().may_mark()) require_unfinished(*data, stream_.journal_key().pointer_offset());
     const bool syncs = facts_.durable || stream_.journal_key().own_caches;
     if (syncs) data->sync();
-    JournalWriter journal(store(), stream_.journal_key(),
+    JournalWriter journal(*store_, stream_.journal_key(),
                           facts_.durable ? Journaling::durable : Journaling::required);
     const RowView view(row);
     for (int64_t b = 0; !view.empty() && b < view.blocks(); ++b)
@@ -118,7 +118,7 @@ void ParallelWriter::report_row(std::span<const std::byte> row) noexcept {
 }
 
 // What this task has written, and its checksums. All its bytes are on their way then.
-std::vector<uint32_t> ParallelWriter::finish_stream(TaskBlocks& blocks) {
+std::vector<uint32_t> Writer::finish_stream(TaskBlocks& blocks) {
   const auto handle = stream_.release_handle();
   blocks = stream_.park();
   if (handle) handle->close();
@@ -130,7 +130,7 @@ std::vector<uint32_t> ParallelWriter::finish_stream(TaskBlocks& blocks) {
 }
 
 // Collective over the file: rows to their leaders. A task that failed brings an empty one.
-ParallelWriter::Table ParallelWriter::collect_table(Leaders& leaders, std::span<const std::byte> row) {
+Writer::Table Writer::collect_table(Leaders& leaders, std::span<const std::byte> row) {
   Table table;
   table.leaders = leaders.total();
   table.is_leader = leaders.is_leader();
@@ -161,13 +161,13 @@ ParallelWriter::Table ParallelWriter::collect_table(Leaders& leaders, std::span<
 }
 
 // Local: where META2 begins.
-void ParallelWriter::place_table(Table& table) {
+void Writer::place_table(Table& table) {
   const auto rounds = checked_mul(table.pointer.maxblocks, stream_.geometry().skip);
   const int64_t begin = layout::data_start(local().size(), facts_.fsblksize);
   table.pointer.varheader = must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile");
 }
 
-SliceSums ParallelWriter::sums_of(const Table& table) {
+SliceSums Writer::sums_of(const Table& table) {
   SliceSums sums;
   sums.reserve(table.rows.sizes.size());
   table.for_each_row(
@@ -177,8 +177,8 @@ SliceSums ParallelWriter::sums_of(const Table& table) {
 
 // Collective over the file, with the checksums `own` of this task if they follow. All go through all rounds:
 // what fails is returned, to be agreed on.
-std::optional<Error> ParallelWriter::write_table_in_rounds(const Table& table, Leaders& leaders,
-                                                           std::span<const uint32_t> own) {
+std::optional<Error> Writer::write_table_in_rounds(const Table& table, Leaders& leaders,
+                                                   std::span<const uint32_t> own) {
   struct Part {
     int64_t begin;
     int64_t rounds;
@@ -202,7 +202,7 @@ std::optional<Error> ParallelWriter::write_table_in_rounds(const Table& table, L
 }
 
 // At a leader: its part of META2, and of the trailer. Local but for the rounds.
-void ParallelWriter::write_table(const Table& table, SliceSums sums, SumRounds& rounds) {
+void Writer::write_table(const Table& table, SliceSums sums, SumRounds& rounds) {
   if (stream_.journal_key().may_mark()) require_unfinished(file(), stream_.journal_key().pointer_offset());
   std::vector<RowView> rows;
   std::vector<int64_t> counts;
@@ -215,8 +215,8 @@ void ParallelWriter::write_table(const Table& table, SliceSums sums, SumRounds& 
   write_block_table(
       writer, table.pointer, table.first, counts,
       [&](size_t t, int64_t block) { return rows[t].size_of(block); }, 0);
-  if (h.leads_set() && facts_.blockwise) {
-    if (table.first == 0) writer.write_mapping_size(table.pointer, ntasks());
+  if (h.leads_set() && blockwise_) {
+    if (table.first == 0) writer.write_mapping_size(table.pointer, comm_->size());
     for_blockwise_mapping(table, [&](int64_t from, std::span<const layout::Placement> entries) {
       writer.write_mapping(table.pointer, from, entries);
     });
@@ -225,15 +225,14 @@ void ParallelWriter::write_table(const Table& table, SliceSums sums, SumRounds& 
   if (facts_.durable) file().sync();
 }
 
-void ParallelWriter::write_trailer(const Table& table, const format::Header& h, SliceSums& sums,
-                                   SumRounds& rounds) {
+void Writer::write_trailer(const Table& table, const format::Header& h, SliceSums& sums, SumRounds& rounds) {
   const format::Trailer plan =
       plan_trailer(h, table.pointer, stream_.journal_key().identity, table.sums, mapping_size());
   TrailerWriter writer(file(), h, plan, stream_.piece());
   writer.begin_groups(table.first, std::ssize(table.rows.sizes), table.sums_before);
   sums.take(sums.total(), rounds, [&](std::span<const std::byte> some) { writer.add_sums(some); });
   writer.end_groups();
-  if (h.leads_set() && facts_.blockwise)
+  if (h.leads_set() && blockwise_)
     for_blockwise_mapping(table, [&](int64_t from, std::span<const layout::Placement> entries) {
       writer.write_mapping(from, std::ssize(entries), ntasks());
     });
@@ -242,7 +241,7 @@ void ParallelWriter::write_trailer(const Table& table, const format::Header& h, 
 
 // Everybody can compute this mapping: the leaders of file 0 write equal shares of it without having to ask.
 template <class Visit>
-void ParallelWriter::for_blockwise_mapping(const Table& table, Visit&& visit) {
+void Writer::for_blockwise_mapping(const Table& table, Visit&& visit) {
   constexpr int64_t at_once = 4 * format::group_tasks;
   const int64_t all = local().size();
   const int64_t groups = format::groups_of(ntasks());
@@ -252,38 +251,38 @@ void ParallelWriter::for_blockwise_mapping(const Table& table, Visit&& visit) {
   for (int64_t from = begin; from < std::min<int64_t>(end, ntasks()); from += at_once) {
     entries.clear();
     for (int64_t t = from; t < std::min<int64_t>({from + at_once, end, ntasks()}); ++t)
-      entries.push_back(layout::place_blockwise(static_cast<int32_t>(t), ntasks(), facts_.nfiles));
+      entries.push_back(layout::place_blockwise(static_cast<int32_t>(t), comm_->size(), facts_.nfiles));
     visit(from, entries);
   }
 }
 
 // Collective: a mapping that only the tasks know into file 0, through leaders of slices of all tasks; of
 // several hosts, through the first task of that file alone, which writes all that lies around it.
-void ParallelWriter::gather_mapping(const Lead& lead) {
+void Writer::gather_mapping(const GroupLead& lead) {
   const layout::Placement mine{facts_.filenumber, local().rank()};
   if (comm_->node_count() > 1) {
     const Gathered all = comm_->gather(std::as_bytes(std::span(&mine, 1)), lead.task);
-    if (task() != lead.task) return;
+    if (comm_->rank() != lead.task) return;
     std::vector<layout::Placement> entries(static_cast<size_t>(ntasks()));
     std::memcpy(entries.data(), all.bytes.data(), all.bytes.size());
-    return write_mapping(lead, 0, entries);
+    return write_group_mapping(lead, 0, entries);
   }
   Leaders leaders(*comm_);
   const std::vector<layout::Placement> entries = leaders.gather(std::span(&mine, 1));
-  if (leaders.is_leader()) write_mapping(lead, task(), entries);
+  if (leaders.is_leader()) write_group_mapping(lead, task(), entries);
 }
 
 // Local: entries of the mapping from task `first` on.
-void ParallelWriter::write_mapping(const Lead& lead, int64_t first,
-                                   std::span<const layout::Placement> entries) {
+void Writer::write_group_mapping(const GroupLead& lead, int64_t first,
+                                 std::span<const layout::Placement> entries) {
   const bool own = facts_.filenumber == 0;
-  const std::shared_ptr<File> other = own ? nullptr : store().open(base_name(), Access::write);
+  const std::shared_ptr<File> other = own ? nullptr : store_->open(path_, Access::write);
   File& target = own ? file() : *other;
   format::Header h = header();
   h.ntasks = lead.ntasks;
   h.filenumber = 0;
   MetadataWriter writer(target, h);
-  if (first == 0) writer.write_mapping_size(lead.pointer, ntasks());
+  if (first == 0) writer.write_mapping_size(lead.pointer, comm_->size());
   writer.write_mapping(lead.pointer, first, entries);
   if (stream_.piece() > 0) {
     const format::Trailer plan = plan_trailer(h, lead.pointer, {}, lead.sums, ntasks());
@@ -294,26 +293,13 @@ void ParallelWriter::write_mapping(const Lead& lead, int64_t first,
 }
 
 // Local, by the first task of a file when all the rest is there.
-void ParallelWriter::complete(const format::Pointer& p) {
+void Writer::complete(const format::Pointer& p) {
   const format::Header h = header();
   MetadataWriter(file(), h).write_pointer(p);
   if (facts_.durable) file().sync();
   file().close();
   if (stream_.keeps_journal())
-    remove_journal(store(), path(), stream_.journal_key().identity, stream_.journal_key().hosts.count);
-}
-
-void ParallelWriter::close() {
-  std::vector<std::byte> row;
-  try {
-    finish(row);
-  } catch (...) {
-    attempt([&] {
-      if (stream_.handle()) stream_.handle()->close();
-    });
-    if (stream_.keeps_journal() && !collecting()) report_row(row);
-    throw;
-  }
+    remove_journal(*store_, path(), stream_.journal_key().identity, stream_.journal_key().hosts.count);
 }
 
 }  // namespace sheaf

@@ -1,5 +1,4 @@
-// set/mapped_tasks: the tasks that one process of a mapped multifile has in its hands, and their physical
-// files.
+// set/own_tasks: the tasks of a multifile that one process has in its hands, and their physical files.
 #pragma once
 
 #include <memory>
@@ -16,18 +15,18 @@
 
 namespace sheaf {
 
-struct MappedTask {
+struct OwnTask {
   int64_t task = 0;  // number in the whole multifile
   layout::Placement place;
   int64_t row = 0;         // in the order of (file, local rank)
   int64_t file_tasks = 0;  // of its physical file
-  size_t file = 0;         // index in MappedTasks::files
+  size_t file = 0;         // index in OwnTasks::files
   layout::ChunkGeometry geometry;
 };
 
-// One physical file that this process has open. While the program shares the stream of another file, or of
-// none, `handle` is parked here, and so is its journal.
-struct MappedFile {
+// One physical file that this process has open. While the program of a writer shares the stream of another
+// file, or of none, `handle` is parked here, and so is its journal.
+struct OwnFile {
   int32_t number = 0;
   int64_t own_tasks = 0;
   int64_t file_tasks = 0;
@@ -40,23 +39,23 @@ struct MappedFile {
 };
 
 // What a leader learns of a task that is to be written.
-struct MappedRow {
+struct RequestedRow {
   int64_t row;
   int64_t globalrank;
   int64_t chunk_size;  // requested
 };
 
 // What it answers.
-struct MappedPlace {
+struct PlacedRow {
   layout::ChunkGeometry geometry;
   int64_t fsblksize;
 };
 
-struct MappedTasks {
-  std::vector<MappedTask> tasks;  // in the order of the caller
+struct OwnTasks {
+  std::vector<OwnTask> tasks;     // in the order of the caller
   std::vector<size_t> by_row;     // indices, ascending by row
   std::vector<size_t> by_number;  // indices, ascending by task, then in the caller's order
-  std::vector<MappedFile> files;  // ascending by number
+  std::vector<OwnFile> files;     // ascending by number
 
   // Local. Fills `files` from the places of the tasks, and by_number.
   void index();

@@ -4,15 +4,15 @@
 
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/patience.hpp"
 #include "stream/file_checks.hpp"
 
 namespace sheaf {
 
 // What a leader got of every task; what is not among it stays as it was.
-struct MappedWriter::BlockTable {
-  BlockTable(const Gathered& collected, const RowSlices& slices, const MappedSlice* before)
+struct Writer::BlockTable {
+  BlockTable(const Gathered& collected, const RowSlices& slices, const TableSlice* before)
       : old(before),
         counts(static_cast<size_t>(slices.count()), 1),
         rows(counts.size(), RowView({})),
@@ -59,14 +59,14 @@ struct MappedWriter::BlockTable {
     return sums;
   }
 
-  const MappedSlice* old;
+  const TableSlice* old;
   std::vector<int64_t> counts;
   std::vector<RowView> rows;
   std::vector<int> sources;  // processes
 };
 
 // Where file 0 keeps the mapping, as all processes learn it; and whether checksums follow in rounds.
-struct MappedWriter::Lead {
+struct Writer::Lead {
   enum Value : size_t { varheader, maxblocks, of_file, fsblksize, writes, piece, sums, sums_follow, values };
   std::array<int64_t, values> value{};
 
@@ -74,87 +74,92 @@ struct MappedWriter::Lead {
   Segment file() const { return {0, static_cast<int32_t>(value[fsblksize]), 0, 0, value[of_file], 0}; }
 };
 
-void MappedWriter::close() {
+void Writer::close() {
+  std::vector<std::byte> row;
   try {
-    finish();
+    grouped_ ? finish_group(row) : finish();
   } catch (...) {
-    if (stream_.handle()) stream_.handle()->close();
+    attempt([&] {
+      if (stream_.handle()) stream_.handle()->close();
+    });
+    if (grouped_ && stream_.keeps_journal() && !collecting_) report_row(row);
     throw;
   }
 }
 
 // Local: all bytes are in the files, and what every task has written is known.
-void MappedWriter::finish_streams() {
+void Writer::finish_streams() {
   finish_frames();
   if (const auto handle = stream_.release_handle()) handle->close();
   if (!mine_.tasks.empty()) park();
-  for (MappedFile& f : mine_.files)
+  for (OwnFile& f : mine_.files)
     if (f.handle) f.handle->close();
   for (size_t i = 0; i < mine_.tasks.size(); ++i) {
-    const MappedTask& t = mine_.tasks[i];
+    const OwnTask& t = mine_.tasks[i];
     File& file = *mine_.files[t.file].file;
-    own_sums_.push_back(blocks_[i].take_sums(file, t.geometry));
-    own_rows_.push_back(row_of(blocks_[i], own_sums_[i], most_sums_in_row(rows_->largest())));
-    if (losses_) continue;
-    losses_ = attempt([&] {
+    placed_->own_sums.push_back(blocks_[i].take_sums(file, t.geometry));
+    placed_->own_rows.push_back(
+        row_of(blocks_[i], placed_->own_sums[i], most_sums_in_row(placed_->rows->largest())));
+    if (placed_->losses) continue;
+    placed_->losses = attempt([&] {
       require_tails(written(i), file.path());
-      overruns_.check(file, written(i, own_sums_[i]));
+      overruns_.check(file, written(i, placed_->own_sums[i]));
     });
   }
-  for (MappedFile& f : mine_.files) {
+  for (OwnFile& f : mine_.files) {
     if (facts_.durable) f.file->sync();
-    f.file->close();
+    if (!alone_) f.file->close();
   }
   stream_.require_nothing_lost();
   if (hosts_.count == 1) return;  // else a leader looks at the journals before it removes them
   stream_.release_journal();
-  for (MappedFile& f : mine_.files) f.journal.reset();
+  for (OwnFile& f : mine_.files) f.journal.reset();
 }
 
-void MappedWriter::finish() {
+void Writer::finish() {
   auto problem = attempt([&] { finish_streams(); });
   const Gathered collected = collect_blocks();
   int64_t overran = std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
   agree(*comm_, problem, std::span(&overran, 1));
-  const BlockTable table(collected, *rows_, old_.get());
+  const BlockTable table(collected, *placed_->rows, placed_->old.get());
   SliceSums sums = table.sums();
   const std::vector<SegmentEnd> ends = find_ends(table.counts, sums);
   problem = unit_ > 0 ? bring_edges_home(ends) : std::nullopt;
 
   // A table that stays where it is has its pointer and its mapping already; but not if it has checksums,
   // which change.
-  std::vector<std::optional<format::Extension>> extensions(segments_.size());
+  std::vector<std::optional<format::Extension>> extensions(placed_->segments.size());
   const auto unread = attempt([&] {
-    for (size_t s = 0; s < segments_.size(); ++s) {
-      const auto file = open_patiently(*store_, name_of(segments_[s].file), Access::read);
+    for (size_t s = 0; s < placed_->segments.size(); ++s) {
+      const auto file = open_segment(placed_->segments[s], Access::read);
       MetadataReader reader(*file);
       require_unfinished(*file, reader.header().pointer_offset(),
-                         old_ ? old_->pointers[s] : format::Pointer{});
+                         placed_->old ? placed_->old->pointers[s] : format::Pointer{});
       extensions[s] = reader.extension();
     }
   });
   if (!problem) problem = unread;
   const auto has_sums = [&](size_t s) { return extensions[s] && extensions[s]->checksums(); };
   const auto moves = [&](size_t s) {
-    return !old_ || has_sums(s) || old_->pointers[s].maxblocks != ends[s].pointer.maxblocks;
+    return !placed_->old || has_sums(s) || placed_->old->pointers[s].maxblocks != ends[s].pointer.maxblocks;
   };
   // Its first task is in the first slice, that of process 0.
   Lead lead;
-  if (rows_->number() == 0 && rows_->count() > 0)
+  if (placed_->rows->number() == 0 && !placed_->segments.empty())
     lead.value = {ends[0].pointer.varheader,
                   ends[0].pointer.maxblocks,
-                  segments_[0].file_tasks,
-                  segments_[0].fsblksize,
+                  placed_->segments[0].file_tasks,
+                  placed_->segments[0].fsblksize,
                   moves(0),
                   has_sums(0) ? int64_t{extensions[0]->piece} : 0,
                   ends[0].sums};
   lead.value[Lead::sums_follow] = sums.in_rounds() > 0;
   agree(*comm_, problem, lead.value);
-  if (old_) {
+  if (placed_->old) {
     problem = attempt([&] {
-      for (size_t s = 0; s < segments_.size(); ++s)
-        if (segments_[s].first == 0 && has_sums(s))
-          change_file(segments_[s], [&](File& file, const format::Header& h) {
+      for (size_t s = 0; s < placed_->segments.size(); ++s)
+        if (placed_->segments[s].first == 0 && has_sums(s))
+          change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
             // In one write: of two, a loss of power could leave the second.
             MetadataWriter(file, h).write_pointer({-1, 0});
           });
@@ -165,23 +170,23 @@ void MappedWriter::finish() {
   if (lead.value[Lead::sums_follow]) rounds = plan_rounds(collected, sums, problem);
   const auto unwritten = attempt([&] {
     size_t row = 0;
-    for (size_t s = 0; s < segments_.size(); ++s) {
-      const auto n = static_cast<size_t>(segments_[s].count);
+    for (size_t s = 0; s < placed_->segments.size(); ++s) {
+      const auto n = static_cast<size_t>(placed_->segments[s].count);
       int64_t own_sums = 0;
       for (size_t t = 0; t < n; ++t) own_sums += sums.count(row + t);
       const auto size_of = [&](size_t t, int64_t block) { return table.size_of(row + t, block); };
-      change_file(segments_[s], [&](File& file, const format::Header& h) {
+      change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
         MetadataWriter writer(file, h);
-        write_block_table(writer, ends[s].pointer, segments_[s].first,
-                          std::span(table.counts).subspan(row, n), size_of, old_ ? old_->unused : -1);
+        write_block_table(writer, ends[s].pointer, placed_->segments[s].first,
+                          std::span(table.counts).subspan(row, n), size_of, unused_rounds());
         if (!has_sums(s)) return sums.take(own_sums, rounds, [](std::span<const std::byte>) {});
         const format::Trailer plan = plan_trailer(h, ends[s].pointer, extensions[s]->identity, ends[s].sums,
-                                                  mapping_of(segments_[s].file));
+                                                  mapping_of(placed_->segments[s].file));
         TrailerWriter trailer(file, h, plan, extensions[s]->piece);
-        trailer.begin_groups(segments_[s].first, segments_[s].count, ends[s].sums_before);
+        trailer.begin_groups(placed_->segments[s].first, placed_->segments[s].count, ends[s].sums_before);
         sums.take(own_sums, rounds, [&](std::span<const std::byte> some) { trailer.add_sums(some); });
         trailer.end_groups();
-        if (segments_[s].first == 0) trailer.write_footer();
+        if (placed_->segments[s].first == 0) trailer.write_footer();
       });
       row += n;
     }
@@ -190,75 +195,77 @@ void MappedWriter::finish() {
   rounds.finish();
   agree(*comm_, problem ? problem : unwritten);
   agree(*comm_, attempt([&] {
-    for (size_t s = 0; s < segments_.size(); ++s)
-      if (segments_[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
-        change_file(segments_[s], [&](File& file, const format::Header& h) {
+    for (size_t s = 0; s < placed_->segments.size(); ++s)
+      if (placed_->segments[s].first == 0 && (moves(s) || stream_.keeps_journal() || unit_ > 0)) {
+        change_file(placed_->segments[s], [&](File& file, const format::Header& h) {
           MetadataWriter(file, h).write_pointer(ends[s].pointer);
         });
+        if (alone_) mine_.files[0].file->close();
         if (stream_.keeps_journal())
-          remove_journal(*store_, name_of(segments_[s].file),
+          remove_journal(*store_, name_of(placed_->segments[s].file),
                          extensions[s] ? extensions[s]->identity : format::Identity{}, hosts_.count);
       }
   }));
-  for (const MappedFile& f : mine_.files)
+  for (const OwnFile& f : mine_.files)
     if (f.edges) f.edges->remove();
   if (overran) look_for_losses();
 }
 
 // Collective, when the files are complete: what else there is can be read.
-void MappedWriter::look_for_losses() {
+void Writer::look_for_losses() {
+  if (alone_) return agree(*comm_, placed_->losses);  // all tasks are its own
   std::vector<WrittenTask> all;
-  for (size_t i = 0; i < own_sums_.size(); ++i) all.push_back(written(i, own_sums_[i]));
+  for (size_t i = 0; i < placed_->own_sums.size(); ++i) all.push_back(written(i, placed_->own_sums[i]));
   const auto problem = check_neighbours(
       *comm_, all, [&](int32_t file) { return open_patiently(*store_, name_of(file), Access::read); });
-  agree(*comm_, losses_ ? losses_ : problem);
+  agree(*comm_, placed_->losses ? placed_->losses : problem);
 }
 
 // Collective. A record per task: row, length, and that many bytes as row_of() makes them.
-Gathered MappedWriter::collect_blocks() {
-  std::vector<std::vector<std::byte>> records(static_cast<size_t>(rows_->leaders()));
+Gathered Writer::collect_blocks() {
+  std::vector<std::vector<std::byte>> records(static_cast<size_t>(placed_->rows->leaders()));
   for (const size_t i : mine_.by_row) {
-    if (i >= own_rows_.size()) continue;  // after a failure
-    const int64_t head[] = {mine_.tasks[i].row, std::ssize(own_rows_[i])};
-    auto& record = records[static_cast<size_t>(rows_->leader_of(mine_.tasks[i].row))];
+    if (i >= placed_->own_rows.size()) continue;  // after a failure
+    const int64_t head[] = {mine_.tasks[i].row, std::ssize(placed_->own_rows[i])};
+    auto& record = records[static_cast<size_t>(placed_->rows->leader_of(mine_.tasks[i].row))];
     const auto bytes = std::as_bytes(std::span(head));
     record.insert(record.end(), bytes.begin(), bytes.end());
-    record.insert(record.end(), own_rows_[i].begin(), own_rows_[i].end());
+    record.insert(record.end(), placed_->own_rows[i].begin(), placed_->own_rows[i].end());
   }
   std::vector<std::span<const std::byte>> pieces(records.begin(), records.end());
-  return rows_->collect_pieces(pieces);
+  return placed_->rows->collect_pieces(pieces);
 }
 
 // Collective. The rounds in which leaders get the checksums that did not come with the rows: one gather to
 // each leader that still lacks some. A process whose leader could not tell it where its own belong brings
 // none, and the leader fails.
-SumRounds MappedWriter::plan_rounds(const Gathered& collected, const SliceSums& sums,
-                                    std::optional<Error>& problem) {
+SumRounds Writer::plan_rounds(const Gathered& collected, const SliceSums& sums,
+                              std::optional<Error>& problem) {
   struct Brought {
     int64_t begin;
     std::span<const uint32_t> sums;
   };
-  const std::vector<int64_t> in_rounds = rows_->share(sums.in_rounds());
+  const std::vector<int64_t> in_rounds = placed_->rows->share(sums.in_rounds());
   std::vector<std::vector<Brought>> own(in_rounds.size());  // by leader, in the order of rows
   Gathered begins;  // of all that have come, in the order in which they did
   problem = attempt([&] {
-    std::vector<int64_t> of_rows(static_cast<size_t>(rows_->count()));
+    std::vector<int64_t> of_rows(static_cast<size_t>(placed_->rows->count()));
     sums.for_each_begin([&](size_t row, int64_t begin) { of_rows[row] = begin; });
     begins.sizes.assign(collected.sizes.size(), 0);
-    BlockTable::for_each_row(collected, *rows_, [&](int process, size_t row, const RowView&) {
+    BlockTable::for_each_row(collected, *placed_->rows, [&](int process, size_t row, const RowView&) {
       const auto bytes = std::as_bytes(std::span(of_rows).subspan(row, 1));
       begins.bytes.insert(begins.bytes.end(), bytes.begin(), bytes.end());
       begins.sizes[static_cast<size_t>(process)] += 8;
     });
   });
-  const std::vector<std::byte> answer = rows_->answer(std::move(begins));
+  const std::vector<std::byte> answer = placed_->rows->answer(std::move(begins));
   const auto unplanned = attempt([&] {
     if (answer.size() != 8 * mine_.by_row.size()) return;
     for (size_t k = 0; k < mine_.by_row.size(); ++k) {
       const size_t i = mine_.by_row[k];
-      if (!RowView(own_rows_[i]).sums_follow()) continue;
-      const auto leader = static_cast<size_t>(rows_->leader_of(mine_.tasks[i].row));
-      own[leader].push_back({load<int64_t>(answer.data() + 8 * k, native_order), own_sums_[i]});
+      if (!RowView(placed_->own_rows[i]).sums_follow()) continue;
+      const auto leader = static_cast<size_t>(placed_->rows->leader_of(mine_.tasks[i].row));
+      own[leader].push_back({load<int64_t>(answer.data() + 8 * k, native_order), placed_->own_sums[i]});
     }
   });
   if (!problem) problem = unplanned;
@@ -285,31 +292,32 @@ SumRounds MappedWriter::plan_rounds(const Gathered& collected, const SliceSums& 
                 for (const auto& part : parts) joined.insert(joined.end(), part.begin(), part.end());
                 piece = joined;
               });
-              Gathered all = rows_->collect_piece(static_cast<int>(l), std::as_bytes(piece));
-              if (static_cast<int>(l) == rows_->number()) window = std::move(all);
+              Gathered all = placed_->rows->collect_piece(static_cast<int>(l), std::as_bytes(piece));
+              if (static_cast<int>(l) == placed_->rows->number()) window = std::move(all);
             }
             return window;
           }};
 }
 
 // Collective. What follows for each segment from all segments of its file.
-std::vector<MappedWriter::SegmentEnd> MappedWriter::find_ends(std::span<const int64_t> counts,
-                                                              const SliceSums& sums_of_rows) {
+std::vector<Writer::SegmentEnd> Writer::find_ends(std::span<const int64_t> counts,
+                                                  const SliceSums& sums_of_rows) {
   struct Borders {
     Border blocks;
     Border sums;
   };
   std::vector<int64_t> most, sums;
   size_t row = 0;
-  for (const Segment& s : segments_) {
+  for (const Segment& s : placed_->segments) {
     const auto n = static_cast<size_t>(s.count);
-    most.push_back(*std::ranges::max_element(counts.first(n)));
+    most.push_back(n > 0 ? *std::ranges::max_element(counts.first(n)) : 0);
     counts = counts.subspan(n);
     sums.push_back(0);
     for (const size_t end = row + n; row < end; ++row) sums.back() += sums_of_rows.count(row);
   }
   std::vector<Border> blocks_of, sums_of;
-  for (const Borders& b : rows_->share(Borders{border_of(segments_, most), border_of(segments_, sums)})) {
+  for (const Borders& b : placed_->rows->share(
+           Borders{border_of(placed_->segments, most), border_of(placed_->segments, sums)})) {
     blocks_of.push_back(b.blocks);
     sums_of.push_back(b.sums);
   }
@@ -317,43 +325,50 @@ std::vector<MappedWriter::SegmentEnd> MappedWriter::find_ends(std::span<const in
   agree(*comm_, attempt([&] {
     const auto larger = [](int64_t a, int64_t b) { return std::max(a, b); };
     const auto add = [](int64_t a, int64_t b) { return must_fit(checked_add(a, b), "the multifile"); };
-    for (size_t s = 0; s < segments_.size(); ++s) {
-      const Segment& segment = segments_[s];
+    for (size_t s = 0; s < placed_->segments.size(); ++s) {
+      const Segment& segment = placed_->segments[s];
       const int64_t blocks =
-          fold_behind(blocks_of, rows_->number(), segment.file,
-                      fold_before(blocks_of, rows_->number(), segment.file, most[s], larger), larger);
+          fold_behind(blocks_of, placed_->rows->number(), segment.file,
+                      fold_before(blocks_of, placed_->rows->number(), segment.file, most[s], larger), larger);
       const auto rounds = checked_mul(blocks, segment.skip);
       const int64_t begin = layout::data_start(segment.file_tasks, segment.fsblksize);
-      const int64_t before = fold_before(sums_of, rows_->number(), segment.file, 0, add);
-      ends.push_back({{static_cast<int32_t>(blocks),
-                       must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile")},
-                      before,
-                      fold_behind(sums_of, rows_->number(), segment.file, add(before, sums[s]), add)});
+      const int64_t before = fold_before(sums_of, placed_->rows->number(), segment.file, 0, add);
+      ends.push_back(
+          {{static_cast<int32_t>(blocks),
+            must_fit(rounds ? checked_add(begin, *rounds) : rounds, "the multifile")},
+           before,
+           fold_behind(sums_of, placed_->rows->number(), segment.file, add(before, sums[s]), add)});
     }
   }));
   return ends;
 }
 
-void MappedWriter::change_file(const Segment& segment,
-                               const std::function<void(File&, const format::Header&)>& change) {
-  const auto file = open_patiently(*store_, name_of(segment.file), Access::write);
+void Writer::change_file(const Segment& segment,
+                         const std::function<void(File&, const format::Header&)>& change) {
+  const auto file = open_segment(segment, Access::write);
   change(*file, header_of(segment.file, segment.file_tasks, segment.fsblksize));
   if (facts_.durable) file->sync();
-  file->close();
+  if (!alone_) file->close();
 }
 
-void MappedWriter::write_mapping(const Lead& lead) {
+// A process alone goes on with the file it has open, whatever has become of its name.
+std::shared_ptr<File> Writer::open_segment(const Segment& segment, Access access) const {
+  return alone_ ? mine_.files[0].file : open_patiently(*store_, name_of(segment.file), access);
+}
+
+void Writer::write_mapping(const Lead& lead) {
   const bool begins = comm_->rank() == 0;  // leads the first slice
-  if (mapping_entries_ < 0 || (mapping_.empty() && !begins)) return;
+  if (placed_->mapping_entries < 0 || (placed_->mapping.empty() && !begins)) return;
   change_file(lead.file(), [&](File& file, const format::Header& h) {
     MetadataWriter writer(file, h);
-    if (begins) writer.write_mapping_size(lead.pointer(), static_cast<int32_t>(mapping_entries_));
-    if (mapping_.empty()) return;
-    writer.write_mapping(lead.pointer(), numbers_->first(), mapping_);
+    if (begins) writer.write_mapping_size(lead.pointer(), static_cast<int32_t>(placed_->mapping_entries));
+    if (placed_->mapping.empty()) return;
+    writer.write_mapping(lead.pointer(), placed_->numbers->first(), placed_->mapping);
     if (lead.value[Lead::piece] == 0) return;
     const format::Trailer plan =
-        plan_trailer(h, lead.pointer(), {}, lead.value[Lead::sums], mapping_entries_);
-    TrailerWriter(file, h, plan, 0).write_mapping(numbers_->first(), numbers_->count(), mapping_entries_);
+        plan_trailer(h, lead.pointer(), {}, lead.value[Lead::sums], placed_->mapping_entries);
+    TrailerWriter(file, h, plan, 0)
+        .write_mapping(placed_->numbers->first(), placed_->numbers->count(), placed_->mapping_entries);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,110 +19,109 @@ namespace {
 // time rarely meet at one inode (docs/tuning.md, "How many physical files").
 int64_t files_per_node() { return 4 * int64_t{std::max(1u, std::thread::hardware_concurrency())}; }
 
-std::string name_of(const ParallelWriteRequest& request, int32_t number) {
-  return number > 0 && request.name_of ? request.name_of(number)
-                                       : format::physical_name(request.path, number);
-}
-
 }  // namespace
 
-ParallelWriter::ParallelWriter(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request,
-                               const OpenMode& mode)
-    : comm_(std::move(comm)) {
+Writer::Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode)
+    : store_(&store),
+      comm_(std::move(comm)),
+      path_(request.path),
+      name_of_(request.name_of),
+      grouped_(true),
+      keeps_chunks_(request.keeps_chunks),
+      ntasks_(comm_->size()),
+      blocks_(1),
+      buffer_(mode.buffer_bytes) {
   stream_.keep_journal(store, mode.journal, mode.durable);
   if (mode.checksums && format::extensible(request.stored_name.empty() ? request.path : request.stored_name))
     stream_.keep_sums(format::default_piece);
-  facts_.userdata_order = mode.userdata_order;
-  facts_.keyval = mode.keyval == format::KeyvalMode::inline_;
-  facts_.durable = mode.durable;
-  facts_.compressed = mode.compression.on();
-  facts_.named = request.name_of != nullptr;
+  know_mode(mode);
   choose_files(request, mode);
+  mine_.tasks.push_back({comm_->rank(), {facts_.filenumber, local().rank()}, 0, local().size(), 0, {}});
+  mine_.index();
   auto slots = share_slots(*comm_, store, mode.io_tasks);
   try {
     if (auto plan = plan_of(mode.collective, true, local(), request.means)) {
       plan->may_collect &= request.means.may_collect;
-      parts().collecting =
+      collecting_ =
           std::make_unique<Collecting>(Collecting{*plan, mode.collective.buddies, 0, request.fsblksize <= 0,
                                                   std::move(request.means), exchange::find_nodes(*comm_)});
     }
-    open_file(request, mode, std::move(slots));
+    open_group_file(request, mode, std::move(slots));
   } catch (...) {
-    if (facts_.created) store.remove(name_of(request, facts_.filenumber));
+    discard();
     throw;
   }
 }
 
-void ParallelWriter::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
+void Writer::choose_files(ParallelWriteRequest& request, const OpenMode& mode) {
   if (request.filenumber < 0 && mode.file_policy == FilePolicy::table) {
-    const FilePlace place = read_file_table(*comm_, store(), mode.table);
+    const FilePlace place = read_file_table(*comm_, *store_, mode.table);
     request.filenumber = place.filenumber;
     request.nfiles = place.nfiles;
-    request.local = place.nfiles > 1 ? comm_->split(place.filenumber, task()) : nullptr;
+    request.local = place.nfiles > 1 ? comm_->split(place.filenumber, comm_->rank()) : nullptr;
   }
   if (request.filenumber >= 0) {
     facts_.filenumber = request.filenumber;
     facts_.nfiles = request.nfiles;
-    if (facts_.nfiles > 1) parts().local = std::move(request.local);
+    if (facts_.nfiles > 1) local_ = std::move(request.local);
     return;
   }
   FilePolicy policy = mode.file_policy;
   if (mode.collective.renumber && policy == FilePolicy::caller && request.nfiles <= 0)
-    throw Error(Code::invalid_argument, "'" + std::string(request.path) +
-                                            "': collmsa needs a number of physical files, not " +
+    throw Error(Code::invalid_argument, "'" + path_ + "': collmsa needs a number of physical files, not " +
                                             std::to_string(request.nfiles));
   if (policy == FilePolicy::caller && request.nfiles > 0) {
     policy = FilePolicy::fixed;
     facts_.nfiles = request.nfiles;
   } else if (policy == FilePolicy::fixed) {
     facts_.nfiles = mode.files;
-  } else if (policy == FilePolicy::automatic && units_are_large(request.path)) {
+  } else if (policy == FilePolicy::automatic && units_are_large()) {
     policy = FilePolicy::per_node;
-    parts().local = comm_->split_by_node();
+    local_ = comm_->split_by_node();
   } else if (policy == FilePolicy::automatic) {
-    facts_.nfiles = static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), ntasks()));
+    facts_.nfiles =
+        static_cast<int32_t>(std::min<int64_t>(files_per_node() * comm_->node_count(), comm_->size()));
     policy = FilePolicy::fixed;
   } else if (policy == FilePolicy::per_node) {
-    parts().local = comm_->split_by_node();
+    local_ = comm_->split_by_node();
   } else if (policy == FilePolicy::per_io_node) {
     policy = FilePolicy::per_node;
-    parts().local = exchange::split_by_io_node(*comm_);
+    local_ = exchange::split_by_io_node(*comm_);
   } else {
     int64_t given[2] = {request.local != nullptr, request.local == nullptr};
     agree(*comm_, std::nullopt, given);
     if (given[0] && given[1])
-      throw Error(Code::mismatch, "'" + std::string(request.path) +
-                                      "': some tasks named a local communicator and some did not");
-    if (request.local) parts().local = std::move(request.local);
-    policy = own_local() ? FilePolicy::per_node : FilePolicy::fixed;
+      throw Error(Code::mismatch, "'" + path_ + "': some tasks named a local communicator and some did not");
+    if (request.local) local_ = std::move(request.local);
+    policy = local_ ? FilePolicy::per_node : FilePolicy::fixed;
   }
 
   if (mode.collective.renumber) {
     const layout::Renumbered place =
         renumbered(mode.collective, *comm_, policy == FilePolicy::fixed ? facts_.nfiles : 0);
     facts_.filenumber = place.file;
-    parts().local = comm_->split(place.file, place.local_rank);
+    local_ = comm_->split(place.file, place.local_rank);
     return;
   }
   if (policy == FilePolicy::per_node) return number_local_groups();
-  if (facts_.nfiles > ntasks())
-    throw Error(Code::invalid_argument, "'" + std::string(request.path) +
-                                            "': " + std::to_string(facts_.nfiles) + " physical files for " +
-                                            std::to_string(ntasks()) + " tasks");
+  if (facts_.nfiles > comm_->size())
+    throw Error(Code::invalid_argument, "'" + path_ + "': " + std::to_string(facts_.nfiles) +
+                                            " physical files for " + std::to_string(comm_->size()) +
+                                            " tasks");
   if (facts_.nfiles == 1) return;
-  facts_.blockwise = true;
-  facts_.filenumber = layout::place_blockwise(task(), ntasks(), facts_.nfiles).file;
-  parts().local = facts_.nfiles == ntasks() ? self_comm() : comm_->split(facts_.filenumber, task());
+  blockwise_ = true;
+  facts_.filenumber = layout::place_blockwise(comm_->rank(), comm_->size(), facts_.nfiles).file;
+  local_ = facts_.nfiles == comm_->size() ? self_comm() : comm_->split(facts_.filenumber, comm_->rank());
 }
 
 // Collective: whether hosts that share a file would share units which no layout can keep apart well
 // (layout::largest_unit).
-bool ParallelWriter::units_are_large(std::string_view name) {
+bool Writer::units_are_large() {
   if (comm_->node_count() == 1) return false;
   int64_t large = 0;
-  if (task() == 0)
+  if (comm_->rank() == 0)
     attempt([&] {  // a missing directory is found when the file is made
-      const FileSystemTraits traits = store().traits(std::string(name));
+      const FileSystemTraits traits = store_->traits(path_);
       large = traits.coherence != Coherence::local && traits.unit > layout::largest_unit;
     });
   comm_->broadcast(std::as_writable_bytes(std::span(&large, 1)), 0);
@@ -130,26 +129,26 @@ bool ParallelWriter::units_are_large(std::string_view name) {
 }
 
 // Groups are numbered in the order of the global ranks of their first tasks.
-void ParallelWriter::number_local_groups() {
-  int64_t number = own_local()->rank() == 0;
+void Writer::number_local_groups() {
+  int64_t number = local_->rank() == 0;
   int64_t groups = number;
   comm_->prefix_sum(std::span(&number, 1));
   comm_->all_sum(std::span(&groups, 1));
-  own_local()->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
+  local_->broadcast(std::as_writable_bytes(std::span(&number, 1)), 0);
   facts_.filenumber = static_cast<int32_t>(number);
   facts_.nfiles = static_cast<int32_t>(groups);
   // A single file has no mapping: its readers take the rank for the local rank, whatever order the group has.
-  if (groups == 1) parts().local.reset();
+  if (groups == 1) local_.reset();
 }
 
 // The first task of each file creates it without truncating. A file that is new gets its metadata at once;
 // what was there before is given up only when every task has its file open.
-void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMode& mode,
-                               std::shared_ptr<WriteSlots> slots) {
+void Writer::open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
+                             std::shared_ptr<WriteSlots> slots) {
   const std::string_view stored_name = request.stored_name.empty() ? request.path : request.stored_name;
   NewGroups groups;
   std::shared_ptr<File> file;
-  const Hosts hosts = find_hosts(*comm_, local(), collecting() ? &collecting()->nodes : nullptr);
+  const Hosts hosts = find_hosts(*comm_, local(), collecting_ ? &collecting_->nodes : nullptr);
   const bool on_several_hosts = comm_->node_count() > 1;
   // Block size, whether the file was there before, identity, unit that hosts may not share, whether they have
   // caches of their own.
@@ -157,19 +156,19 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   std::optional<format::Extension> extension;  // at the first task
   auto problem = attempt([&] {
     if (local().rank() != 0) return;
-    const std::string name = name_of(request, facts_.filenumber);
+    const std::string name = name_of(facts_.filenumber);
     const bool renamed = !request.name_of && !request.stored_name.empty();
     NewFile opened = create_file(
-        store(), name, renamed ? format::physical_name(request.stored_name, facts_.filenumber) : name,
-        facts_.filenumber == 0 || facts_.named ? Naming::given : Naming::placed);
+        *store_, name, renamed ? format::physical_name(request.stored_name, facts_.filenumber) : name,
+        facts_.filenumber == 0 || name_of_ ? Naming::given : Naming::placed);
     file = std::move(opened.file);
     start[1] = opened.existed;
-    facts_.created = !opened.existed;
+    if (!opened.existed) created_.push_back(name);
     extension = mode.extension();
     if (extension && format::extensible(stored_name))
       std::memcpy(&start[2], extension->identity.data(), sizeof(format::Identity));
     if (on_several_hosts)
-      if (const FileSystemTraits traits = store().traits(name); traits.coherence != Coherence::local) {
+      if (const FileSystemTraits traits = store_->traits(name); traits.coherence != Coherence::local) {
         if (hosts.count > 1 && traits.unit > 1) start[4] = traits.unit;
         start[5] = 1;
       }
@@ -177,15 +176,15 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   });
   local().broadcast(std::as_writable_bytes(std::span(start)), 0);
   if (start[4] > 0) {
-    parts().unit = start[4];
-    parts().keeps_chunks = request.keeps_chunks;
-    parts().edges =
-        std::make_shared<Edges>(store(), name_of(request, facts_.filenumber), stream_.keeps_journal());
+    unit_ = start[4];
+    keeps_chunks_ = request.keeps_chunks;
+    mine_.files[0].edges =
+        std::make_shared<Edges>(*store_, name_of(facts_.filenumber), stream_.keeps_journal());
   }
   facts_.fsblksize = static_cast<int32_t>(start[0]);
-  if (collecting()) collecting()->fsblksize = facts_.fsblksize;
-  if (hosts.count > 1 && facts_.created && !problem && stream_.keeps_journal())
-    problem = attempt([&] { remove_earlier_journals(store(), file->path(), hosts.count); });
+  if (collecting_) collecting_->fsblksize = facts_.fsblksize;
+  if (hosts.count > 1 && !created_.empty() && !problem && stream_.keeps_journal())
+    problem = attempt([&] { remove_earlier_journals(*store_, file->path(), hosts.count); });
 
   JournalKey key{{},    local().size(), facts_.nfiles,      facts_.filenumber, facts_.fsblksize,
                  hosts, start[5] != 0,  local().rank() == 0};
@@ -194,29 +193,29 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
 
   // Collective, so also where this task has failed.
   const int64_t neighbours =
-      mode.compression.on() ? std::max(1, ntasks() / std::max(1, comm_->node_count())) : 1;
+      mode.compression.on() ? std::max(1, comm_->size() / std::max(1, comm_->node_count())) : 1;
   int64_t aligned = 0;
   if (!problem && facts_.fsblksize > 0) {
     problem = attempt([&] {
       if (request.chunk_size < 0)
-        throw Error(Code::invalid_argument, "'" + std::string(request.path) + "': chunk size " +
+        throw Error(Code::invalid_argument, "'" + path_ + "': chunk size " +
                                                 std::to_string(request.chunk_size) + " of task " +
                                                 std::to_string(task()) + " is negative");
-      if (collecting()) {
-        collecting()->file =
-            std::make_shared<CollectedFile>(store(), name_of(request, facts_.filenumber), std::move(file));
-        collecting()->file->prepare(std::move(slots), edges());
-        file = collecting()->file;
+      if (collecting_) {
+        collecting_->file =
+            std::make_shared<CollectedFile>(*store_, name_of(facts_.filenumber), std::move(file));
+        collecting_->file->prepare(std::move(slots), edges());
+        file = collecting_->file;
       } else {
-        if (!file) file = open_patiently(store(), name_of(request, facts_.filenumber), Access::write);
+        if (!file) file = open_patiently(*store_, name_of(facts_.filenumber), Access::write);
         file = throttled(edged(std::move(file), edges()), std::move(slots));
       }
-      const bool holds = !collecting() || collecting()->plan.merge;
-      stream_.bind(std::move(file),
-                   holds ? OpenMode::buffer_in_bytes(mode.buffer_bytes, facts_.fsblksize) : 0);
+      const bool holds = !collecting_ || collecting_->plan.merge;
+      stream_.bind(std::move(file), holds ? OpenMode::buffer_in_bytes(buffer_, facts_.fsblksize) : 0);
       if (mode.compression.on()) {
-        parts().compressed = std::make_unique<CompressedWriter>(
+        compressed_ = std::make_unique<CompressedWriter>(
             stream_, codec::with_threads(mode.compression, neighbours), path());
+        compressed_tasks_.resize(1);
       }
       aligned = layout::aligned_chunk(request.chunk_size, facts_.fsblksize);
     });
@@ -228,33 +227,33 @@ void ParallelWriter::open_file(const ParallelWriteRequest& request, const OpenMo
   }
   key.fsblksize = facts_.fsblksize;
   stream_.know_file(key);
-  lay_out(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem,
-          std::move(groups), extension);
+  lay_out_group(aligned, stored_name, opened && !start[1] ? Existing::nothing : Existing::something, problem,
+                std::move(groups), extension);
 }
 
 // Collective over the tasks of the file: who collects, and how large the chunks are. Collectors open the
 // file, before anything changes in it. What fails is returned on all tasks of the file.
-std::optional<Error> ParallelWriter::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
-  if (!collecting()) return std::nullopt;
+std::optional<Error> Writer::form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups) {
+  if (!collecting_) return std::nullopt;
   return attempt([&] {
     const int64_t host = edges() ? stream_.journal_key().hosts.mine : -1;
     groups = make_groups(
-        meeting(), {request, collecting()->fsblksize, collecting()->chooses_blocks, host}, collecting()->plan,
-        collecting()->means.mover ? Spread{} : Spread{collecting()->nodes, facts_.filenumber, facts_.nfiles});
+        meeting(), {request, collecting_->fsblksize, collecting_->chooses_blocks, host}, collecting_->plan,
+        collecting_->means.mover ? Spread{} : Spread{collecting_->nodes, facts_.filenumber, facts_.nfiles});
     chunk_size = groups.chunk_size;
     facts_.fsblksize = static_cast<int32_t>(groups.fsblksize);
     const CollectiveGroup& group = groups.group;
     if (group.place().count == 1 && group.collector() == 0) return;  // the first task has its file open
     agree(meeting(), attempt([&] {
-            if (group.is_collector() && collecting()->file) collecting()->file->real();
+            if (group.is_collector() && collecting_->file) collecting_->file->real();
           }));
   });
 }
 
 // Collective over all tasks: places the chunks and writes META1.
-void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing existing,
-                             std::optional<Error> problem, NewGroups groups,
-                             const std::optional<format::Extension>& extension) {
+void Writer::lay_out_group(int64_t chunk_size, std::string_view base, Existing existing,
+                           std::optional<Error> problem, NewGroups groups,
+                           const std::optional<format::Extension>& extension) {
   layout::ChunkGeometry geometry;
   const auto overflow = attempt([&] {
     const RegionPlan plan = plan_regions(chunk_size, groups);
@@ -271,12 +270,11 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
   const int64_t row[2] = {task(), chunk_size};
   const std::vector<int64_t> rows = leaders.gather(std::span<const int64_t>(row));
   const auto write = [&] {
-    if (!problem) problem = attempt([&] { write_metadata(leaders, rows, base, extension); });
-    if (!problem && collecting())
+    if (!problem) problem = attempt([&] { write_group_metadata(leaders, rows, base, extension); });
+    if (!problem && collecting_)
       problem = attempt([&] {
-        collecting()->writer =
-            std::make_unique<CollectiveWriter>(meeting(), std::move(groups), collecting()->plan, stream_,
-                                               collecting()->file, collecting()->means);
+        collecting_->writer = std::make_unique<CollectiveWriter>(
+            meeting(), std::move(groups), collecting_->plan, stream_, collecting_->file, collecting_->means);
       });
   };
 
@@ -289,7 +287,7 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
       if (local().rank() == 0)
         problem = attempt([&] {
           empty(file());
-          remove_leftovers(store(), path(), {}, stream_.journal_key().hosts.count);
+          remove_leftovers(*store_, path(), {}, stream_.journal_key().hosts.count);
         });
       int64_t ready = !problem;
       local().broadcast(std::as_writable_bytes(std::span(&ready, 1)), 0);
@@ -297,14 +295,15 @@ void ParallelWriter::lay_out(int64_t chunk_size, std::string_view base, Existing
     }
     agree(*comm_, problem);
   }
+  mine_.tasks[0].geometry = geometry;
+  mine_.files[0].fsblksize = facts_.fsblksize;
   stream_.load(geometry, TaskBlocks::with_sums(stream_.piece()), local().rank());
-  if (compressed()) compressed()->load({}, local().rank(), geometry);
+  if (compressed_) compressed_->load({}, local().rank(), geometry);
 }
 
 // `rows` of (task, chunk size) of the slice, at its leader.
-void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int64_t> rows,
-                                    std::string_view base,
-                                    const std::optional<format::Extension>& extension) {
+void Writer::write_group_metadata(const Leaders& leaders, std::span<const int64_t> rows,
+                                  std::string_view base, const std::optional<format::Extension>& extension) {
   if (!leaders.is_leader()) return;
   format::Header h = header();
   MetadataWriter writer(file(), h);
@@ -323,26 +322,10 @@ void ParallelWriter::write_metadata(const Leaders& leaders, std::span<const int6
   if (facts_.durable || (stream_.keeps_journal() && stream_.journal_key().own_caches)) file().sync();
 }
 
-format::Header ParallelWriter::header() const {
-  format::Header h;
-  h.userdata_order = facts_.userdata_order;
-  h.fsblksize = facts_.fsblksize;
-  h.ntasks = own_local() ? own_local()->size() : comm_->size();
-  h.nfiles = facts_.nfiles;
-  h.filenumber = facts_.filenumber;
-  if (facts_.keyval) h.flag1 = format::Header::flag_of(format::KeyvalMode::inline_);
-  return h;
-}
-
-std::string ParallelWriter::base_name() {
-  if (facts_.named) return std::string(MetadataReader(file()).header().name());
-  const std::string& own = path();
-  return own.substr(0, own.size() - format::physical_name("", facts_.filenumber).size());
-}
-
-void ParallelWriter::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }
-
-void ParallelWriter::resize_chunks(int64_t chunk_size) {
+void Writer::resize_chunks(int64_t chunk_size) {
+  if (!grouped_)
+    throw Error(Code::wrong_mode,
+                "'" + path_ + "': only a multifile opened in parallel for writing can be laid out anew");
   int64_t aligned = 0;
   std::string base;
   std::optional<format::Extension> extension;
@@ -362,23 +345,23 @@ void ParallelWriter::resize_chunks(int64_t chunk_size) {
   });
   agree(*comm_, problem);
   NewGroups groups;
-  if (collecting()) {
-    collecting()->writer.reset();
-    collecting()->file->hold(0, 0);
+  if (collecting_) {
+    collecting_->writer.reset();
+    collecting_->file->hold(0, 0);
   }
   const auto unformed = form_groups(chunk_size, aligned, groups);
   JournalKey key = stream_.journal_key();
   key.fsblksize = facts_.fsblksize;
   stream_.know_file(key);
   stream_.release_journal();  // of the old layout
-  lay_out(aligned, base, Existing::something, unformed, std::move(groups), extension);
+  lay_out_group(aligned, base, Existing::something, unformed, std::move(groups), extension);
 }
 
-void ParallelWriter::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
-  if (!compressed()) return collective()->write(data, mine);
+void Writer::write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine) {
+  if (!compressed_) return collective()->write(data, mine);
   // What goes to the collectors is what is stored; the bytes of a call may be in a frame that a later one
   // ends.
-  WriteStream& plain = compressed()->stream();
+  WriteStream& plain = compressed_->stream();
   std::optional<WriteStream::Mark> before;
   std::optional<Error> problem = mine;
   if (!problem)
@@ -392,19 +375,6 @@ void ParallelWriter::write_collectively(std::span<const std::byte> data, const s
     if (before && !problem) plain.return_to(*before);
     throw;
   }
-}
-
-void ParallelWriter::commit() {
-  if (compressed()) compressed()->flush();
-  if (collective()) {
-    stream_.flush();
-    collective()->flush();
-  }
-  stream_.commit();
-}
-
-void ParallelWriter::discard() {
-  if (facts_.created) store().remove(path());
 }
 
 }  // namespace sheaf

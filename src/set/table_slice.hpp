@@ -1,4 +1,4 @@
-// set/mapped_slice: the rows of the metadata arrays that a leader has read.
+// set/table_slice: the rows of the metadata arrays that a leader has read.
 #pragma once
 
 #include <algorithm>
@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "metadata/metadata_io.hpp"
-#include "set/mapped_tasks.hpp"
+#include "set/own_tasks.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {
 
-struct MappedSlice {
+struct TableSlice {
   std::vector<format::Header> headers;  // one per segment, as the next
   std::vector<format::Pointer> pointers;
   std::vector<int64_t> sizes;              // chunk sizes, one per row, as the next ones
   std::vector<int64_t> counts;             // blocks
   std::vector<int64_t> firsts;             // sizes of the first blocks
   std::vector<std::vector<int64_t>> more;  // sizes of the blocks behind those; empty if no task has any
-  std::vector<MappedPlace> places;
+  std::vector<PlacedRow> places;
   std::vector<SumsPlace> sums;
   // Appending: the checksums of the rows that nobody asked for, one behind the other. They go into the new
   // trailer, and data that are appended may come to lie where the old one is, so they are held until then.

@@ -5,7 +5,7 @@
 #include "collective/edges_home.hpp"
 #include "comm/agree.hpp"
 #include "layout/regions.hpp"
-#include "set/mapped_writer.hpp"
+#include "set/writer.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {
@@ -46,7 +46,7 @@ void find_runs(std::span<const HostedRow> rows, const Segment& file, int64_t uni
 }  // namespace
 
 // Collective.
-void MappedWriter::find_unit() {
+void Writer::find_unit() {
   if (hosts_.count == 1) return;
   int64_t found[2] = {};  // unit, whether hosts have caches of their own
   if (comm_->rank() == 0)
@@ -61,19 +61,19 @@ void MappedWriter::find_unit() {
   own_caches_ = found[1] != 0;
 }
 
-std::shared_ptr<Edges> MappedWriter::edges_of(int32_t file) const {
+std::shared_ptr<Edges> Writer::edges_of(int32_t file) const {
   return unit_ > 0 ? std::make_shared<Edges>(*store_, name_of(file), stream_.keeps_journal()) : nullptr;
 }
 
 // Collective, when all chunks have their places.
-void MappedWriter::keep_hosts_apart() {
+void Writer::keep_hosts_apart() {
   if (unit_ == 0) return;
   std::vector<HostedRow> mine;
   for (const size_t i : mine_.by_row) {
-    const MappedTask& t = mine_.tasks[i];
+    const OwnTask& t = mine_.tasks[i];
     mine.push_back({t.row, hosts_.mine, t.geometry.start, t.geometry.start + t.geometry.size});
   }
-  const Gathered collected = rows_->collect(std::span<const HostedRow>(mine));
+  const Gathered collected = placed_->rows->collect(std::span<const HostedRow>(mine));
   Gathered answers;
   const auto problem = attempt([&] {
     const auto asked = records_of<HostedRow>(collected);
@@ -81,8 +81,8 @@ void MappedWriter::keep_hosts_apart() {
     std::ranges::sort(rows, {}, &HostedRow::row);
     std::vector<RunOfRow> runs(rows.size());
     size_t done = 0;
-    int64_t first_row = rows_->first();
-    for (const Segment& segment : segments_) {
+    int64_t first_row = placed_->rows->first();
+    for (const Segment& segment : placed_->segments) {
       const auto end = static_cast<size_t>(
           std::ranges::lower_bound(rows, first_row += segment.count, {}, &HostedRow::row) - rows.begin());
       find_runs(std::span(rows).subspan(done, end - done), segment, unit_,
@@ -97,7 +97,7 @@ void MappedWriter::keep_hosts_apart() {
     for (const int64_t bytes : collected.sizes)
       answers.sizes.push_back(bytes / int64_t{sizeof(HostedRow)} * int64_t{sizeof(RunOfRow)});
   });
-  const std::vector<std::byte> answer = rows_->answer(std::move(answers));
+  const std::vector<std::byte> answer = placed_->rows->answer(std::move(answers));
   agree(*comm_, problem);
 
   std::vector<std::vector<Edges::Row>> rows(mine_.files.size());
@@ -105,20 +105,21 @@ void MappedWriter::keep_hosts_apart() {
   for (size_t k = 0; k < mine_.by_row.size(); ++k) {
     RunOfRow run;
     std::memcpy(&run, answer.data() + k * sizeof run, sizeof run);
-    const MappedTask& t = mine_.tasks[mine_.by_row[k]];
+    const OwnTask& t = mine_.tasks[mine_.by_row[k]];
     Edges::Row row{t.place.local_rank, {run.begin, run.end, 0}};
     // Of a task that is appended to, edges begin where its stream goes on; its neighbours' may begin
     // elsewhere.
-    if (old_)
-      row = {t.place.local_rank,
-             {t.geometry.start, t.geometry.start + t.geometry.size, ends_before_[mine_.by_row[k]].block},
-             ends_before_[mine_.by_row[k]].offset};
+    if (placed_->old)
+      row = {
+          t.place.local_rank,
+          {t.geometry.start, t.geometry.start + t.geometry.size, placed_->ends_before[mine_.by_row[k]].block},
+          placed_->ends_before[mine_.by_row[k]].offset};
     rows[t.file].push_back(row);
     units[t.file] = run.unit;
   }
   for (size_t f = 0; f < mine_.files.size(); ++f) {
-    const MappedFile& file = mine_.files[f];
-    const auto first = std::ranges::find(mine_.tasks, f, &MappedTask::file);
+    const OwnFile& file = mine_.files[f];
+    const auto first = std::ranges::find(mine_.tasks, f, &OwnTask::file);
     file.edges->set(file.key, units[f], layout::data_start(file.file_tasks, file.fsblksize),
                     first->geometry.skip, std::move(rows[f]));
   }
@@ -126,7 +127,7 @@ void MappedWriter::keep_hosts_apart() {
 
 // Local, by the leader of a new file: says that its journal tells what is in it, and makes that, with a first
 // record, since one without any counts as lost. Where it cannot be made the tasks find that out themselves.
-void MappedWriter::mark_unclosed(File& file, const JournalKey& key) {
+void Writer::mark_unclosed(File& file, const JournalKey& key) {
   if (!key.has_identity()) return;
   const int64_t blocks = 1;
   const auto unmade = attempt([&] {
@@ -139,7 +140,7 @@ void MappedWriter::mark_unclosed(File& file, const JournalKey& key) {
 }
 
 // Collective, when all bytes are written. Returns what went wrong here.
-std::optional<Error> MappedWriter::bring_edges_home(std::span<const SegmentEnd> ends) {
+std::optional<Error> Writer::bring_edges_home(std::span<const SegmentEnd> ends) {
   constexpr int32_t files_at_once = 64;
   struct Facts {  // of a file; the largest of all processes
     int64_t has_edges, unit, data_start, end, leader;
@@ -150,17 +151,17 @@ std::optional<Error> MappedWriter::bring_edges_home(std::span<const SegmentEnd> 
     std::vector<Facts> facts(static_cast<size_t>(end - first));
     std::vector<std::vector<exchange::Extent>> extents(facts.size());
     const auto is_here = [&](int32_t file) { return file >= first && file < end; };
-    for (size_t s = 0; s < segments_.size(); ++s)
-      if (is_here(segments_[s].file)) {
-        Facts& f = facts[static_cast<size_t>(segments_[s].file - first)];
+    for (size_t s = 0; s < placed_->segments.size(); ++s)
+      if (is_here(placed_->segments[s].file)) {
+        Facts& f = facts[static_cast<size_t>(placed_->segments[s].file - first)];
         f.end = ends[s].pointer.varheader;
         f.leader = comm_->rank();
       }
     for (size_t i = 0; i < mine_.tasks.size(); ++i) {
-      const MappedTask& t = mine_.tasks[i];
+      const OwnTask& t = mine_.tasks[i];
       if (!is_here(t.place.file) || !mine_.files[t.file].edges->in_use()) continue;
       const auto k = static_cast<size_t>(t.place.file - first);
-      const ReadPosition before = old_ ? ends_before_[i] : ReadPosition{};
+      const ReadPosition before = placed_->old ? placed_->ends_before[i] : ReadPosition{};
       for (int64_t b = before.block; b < blocks_[i].count(); ++b) {
         const int64_t from = b == before.block ? before.offset : 0;
         add_edges(mine_.files[t.file].edges->map(), t.geometry.offset(b) + from, blocks_[i].size_of(b) - from,
@@ -177,7 +178,7 @@ std::optional<Error> MappedWriter::bring_edges_home(std::span<const SegmentEnd> 
       if (facts[k].has_edges == 0) continue;
       const std::string name = name_of(first + static_cast<int32_t>(k));
       std::ranges::sort(extents[k], {}, &exchange::Extent::offset);
-      const auto own = std::ranges::find(mine_.files, first + static_cast<int32_t>(k), &MappedFile::number);
+      const auto own = std::ranges::find(mine_.files, first + static_cast<int32_t>(k), &OwnFile::number);
       std::shared_ptr<File> target;
       const auto open = [&]() -> File& {
         if (!target) target = open_patiently(*store_, name, Access::write);

@@ -3,12 +3,12 @@
 
 #include "base/warnings.hpp"
 #include "collective/edges_home.hpp"
-#include "set/parallel_writer.hpp"
+#include "set/writer.hpp"
 
 namespace sheaf {
 
 // Collective over the tasks of the file. Throws on all of them alike.
-ParallelWriter::RegionPlan ParallelWriter::plan_regions(int64_t chunk_size, const NewGroups& groups) {
+Writer::RegionPlan Writer::plan_regions(int64_t chunk_size, const NewGroups& groups) {
   RegionPlan plan{{chunk_size, chunk_size}, {}, 0};
   if (!edges() || facts_.fsblksize == 0) return plan;
   const int64_t total = prefixed_sum(local(), chunk_size).total;
@@ -17,7 +17,7 @@ ParallelWriter::RegionPlan ParallelWriter::plan_regions(int64_t chunk_size, cons
   const bool first = groups.spans_hosts ? groups.group.rank() == 0 : is_first_of_host(local(), hosts.mine);
   plan.run = place_in_groups(local(), chunk_size, -1, first ? Begins::always : Begins::never);
 
-  int64_t unit = parts_->unit;
+  int64_t unit = unit_;
   if (unit > layout::largest_unit) {
     int64_t smallest = -plan.run.sum;
     local().all_max(std::span(&smallest, 1));
@@ -37,14 +37,14 @@ ParallelWriter::RegionPlan ParallelWriter::plan_regions(int64_t chunk_size, cons
   if (enlarged) plan.chunk = {INT64_MAX, INT64_MAX};
   int64_t growth = plan.chunk.size - chunk_size;
   local().all_sum(std::span(&growth, 1));
-  if (!parts_->keeps_chunks && growth >= 0 && layout::may_grow(growth, total, hosts.count, unit)) return plan;
+  if (!keeps_chunks_ && growth >= 0 && layout::may_grow(growth, total, hosts.count, unit)) return plan;
   plan.chunk = {chunk_size, chunk_size};
   plan.unit = unit;
   return plan;
 }
 
 // Local.
-void ParallelWriter::set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry) {
+void Writer::set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry) {
   if (!edges()) return;
   const int64_t data_start = layout::data_start(local().size(), facts_.fsblksize);
   const int64_t begin = data_start + plan.run.before;
@@ -54,8 +54,7 @@ void ParallelWriter::set_edges(const RegionPlan& plan, const layout::ChunkGeomet
 }
 
 // Collective over the tasks of the file. Returns what went wrong here, `problem` first.
-std::optional<Error> ParallelWriter::bring_edges_home(const TaskBlocks& blocks,
-                                                      std::optional<Error> problem) {
+std::optional<Error> Writer::bring_group_edges_home(const TaskBlocks& blocks, std::optional<Error> problem) {
   const layout::ChunkGeometry& chunks = stream_.geometry();
   std::vector<exchange::Extent> extents;
   if (!problem)

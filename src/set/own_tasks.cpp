@@ -1,4 +1,4 @@
-#include "set/mapped_tasks.hpp"
+#include "set/own_tasks.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -7,27 +7,26 @@
 
 namespace sheaf {
 
-void MappedTasks::index() {
+void OwnTasks::index() {
   by_number.resize(tasks.size());
   std::iota(by_number.begin(), by_number.end(), 0);
   std::ranges::stable_sort(by_number, {}, [this](size_t i) { return tasks[i].task; });
 
   std::vector<int32_t> numbers;
-  for (const MappedTask& t : tasks) numbers.push_back(t.place.file);
+  for (const OwnTask& t : tasks) numbers.push_back(t.place.file);
   std::ranges::sort(numbers);
   files.clear();
   for (const int32_t number : numbers) {
     if (files.empty() || files.back().number != number) files.emplace_back().number = number;
     ++files.back().own_tasks;
   }
-  for (MappedTask& t : tasks)
-    t.file = static_cast<size_t>(std::ranges::lower_bound(files, t.place.file, {}, &MappedFile::number) -
+  for (OwnTask& t : tasks)
+    t.file = static_cast<size_t>(std::ranges::lower_bound(files, t.place.file, {}, &OwnFile::number) -
                                  files.begin());
 }
 
-void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, RowSlices& slices,
-                            std::vector<Segment>& segments,
-                            const std::function<void(int32_t, int64_t)>& check) {
+void OwnTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShare> own, RowSlices& slices,
+                         std::vector<Segment>& segments, const std::function<void(int32_t, int64_t)>& check) {
   std::vector<int64_t> first_rows(files.size());
   size_t next = 0;
   for_each_file(comm, nfiles, own, [&](int32_t file, int64_t count, int64_t first_row) {
@@ -38,7 +37,7 @@ void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShar
     files[next].file_tasks = count;
     first_rows[next++] = first_row;
   });
-  for (MappedTask& t : tasks) {
+  for (OwnTask& t : tasks) {
     t.file_tasks = files[t.file].file_tasks;
     t.row = first_rows[t.file] + t.place.local_rank;
   }
@@ -47,7 +46,7 @@ void MappedTasks::find_rows(Comm& comm, int32_t nfiles, std::span<const FileShar
   std::ranges::stable_sort(by_row, {}, [this](size_t i) { return tasks[i].row; });
 }
 
-size_t MappedTasks::find(int64_t task, const std::string& path) const {
+size_t OwnTasks::find(int64_t task, const std::string& path) const {
   const auto at = std::ranges::lower_bound(by_number, task, {}, [this](size_t i) { return tasks[i].task; });
   if (at == by_number.end() || tasks[*at].task != task)
     throw Error(Code::out_of_range, "'" + path + "': task " + std::to_string(task) + " is not one of the " +

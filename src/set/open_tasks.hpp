@@ -1,0 +1,101 @@
+// set/open_tasks: tasks of a multifile that a process has open to read, as many as it asked for. Any number
+// of processes, which may have asked for the same tasks.
+//
+// Opening is collective: leaders read slices of the metadata arrays (metadata/row_slices) and answer whoever
+// asks for a row. Task t of a set is where the mapping has it; that of a single physical file is local task t
+// (docs/format.md: readers do not look at the mapping of a single file).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/comm.hpp"
+#include "metadata/facts.hpp"
+#include "metadata/metadata_io.hpp"
+#include "mode/open_mode.hpp"
+#include "set/own_tasks.hpp"
+#include "set/table_slice.hpp"
+#include "stream/plain_file.hpp"
+#include "stream/read_stream.hpp"
+
+namespace sheaf {
+
+struct MappedReadRequest {
+  std::string path;
+  bool automatic = false;            // floor(M/P) consecutive tasks per process, the remainder to the last
+  std::span<const int64_t> tasks{};  // else: those of this process
+  NameOf name_of = {};
+};
+
+// What a stream can load: a task, where it is read.
+struct Readable {
+  int32_t filenumber = 0;   // in its set
+  int64_t globalrank = -1;  // -1: nobody has asked for it
+  std::shared_ptr<File> file;
+  layout::ChunkGeometry geometry;
+  BlockSizes sizes;                  // as long as somebody has
+  std::shared_ptr<const void> held;  // this
+  SumsPlace sums;
+};
+
+// What leaders have read, which appending goes on from.
+struct AppendedTables {
+  std::unique_ptr<RowSlices> rows;
+  std::vector<Segment> segments;      // of the slice this process leads
+  std::unique_ptr<TableSlice> slice;  // what it has read of it
+};
+
+class OpenTasks {
+ public:
+  // Collective over `comm`. Throws on every process alike. appends: keeps what leaders have read, in such
+  // slices.
+  OpenTasks(Store& store, Comm& comm, const MappedReadRequest& request, const OpenMode& mode,
+            AppendedTables* appends = nullptr, Slicing slicing = Slicing::groups);
+  // Local: one task, whose place, file and blocks the caller has found.
+  OpenTasks(const FileFacts& facts, int64_t ntasks, int64_t task, int64_t file_tasks, Readable stored);
+
+  int64_t ntasks() const { return ntasks_; }  // of the whole multifile
+  const FileFacts& facts() const { return facts_; }
+  FileFacts file_facts(size_t index) const;  // of the file of a task of this process
+  // The task as it is stored.
+  const Readable& stored(size_t index) const { return stored_[index]; }
+  // The task as programs read it: of a compressed file, its plain bytes. Throws damaged.
+  Readable readable(size_t index);
+  int64_t bytes_held() const;
+  // Of all tasks, read for this call: local. Empty if the tasks were not found by leaders.
+  std::vector<layout::Placement> read_mapping() const;
+
+  OwnTasks own;
+  std::shared_ptr<File> no_task;  // what a process without tasks has for a file
+
+ private:
+  // How tasks are found by leaders.
+  struct Search {
+    Store* store;
+    std::string path;
+    NameOf name_of;
+    Checking checking;
+
+    std::string name(int32_t number) const { return name_in_set(path, number, name_of); }
+  };
+  struct Lead;
+  Lead read_lead(Comm& comm);
+  void choose_tasks(Comm& comm, const MappedReadRequest& request);
+  void find_places(Comm& comm, const Lead& lead);
+  std::vector<FileShare> count_files(Comm& comm);
+  void find_rows(Comm& comm, std::span<const FileShare> share, Slicing slicing, AppendedTables& tables);
+  void read_rows(Comm& comm, AppendedTables& tables, bool appends);
+  void open_files(Comm& comm);
+  bool is_set() const { return facts_.nfiles > 1 && facts_.filenumber == 0; }
+
+  std::unique_ptr<const Search> search_;  // null: the caller has found the task
+  FileFacts facts_;
+  int64_t ntasks_ = 0;
+  std::vector<Readable> stored_;
+  std::vector<std::shared_ptr<PlainFile>> plain_;  // of a compressed file, of each task that was asked for
+};
+
+}  // namespace sheaf

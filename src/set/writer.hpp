@@ -1,0 +1,342 @@
+// set/writer: a multifile that is written, by a process alone or by many, each with any number of its tasks,
+// one of them current.
+//
+// Opening and closing are collective, writing is local. Rows of the metadata travel to a few leaders, each of
+// which writes a slice of them, so no process holds what all know. On disk nothing says that the file is
+// complete until every task's bytes and the block tables are written.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collective/collective_writer.hpp"
+#include "comm/comm.hpp"
+#include "layout/regions.hpp"
+#include "metadata/edges.hpp"
+#include "metadata/facts.hpp"
+#include "metadata/metadata_io.hpp"
+#include "metadata/parallel_open.hpp"
+#include "metadata/slice_sums.hpp"
+#include "mode/open_mode.hpp"
+#include "set/open_tasks.hpp"
+#include "set/own_tasks.hpp"
+#include "stream/compressed_writer.hpp"
+#include "stream/overruns.hpp"
+#include "stream/write_stream.hpp"
+
+namespace sheaf {
+
+// A process alone has all tasks of a single physical file.
+struct SerialWriteRequest {
+  std::string path;
+  std::span<const int64_t> chunk_sizes;  // requested bytes per task, >= 0
+  std::span<const int64_t> globalranks;  // one per task, any
+  int32_t fsblksize = -1;                // bytes; <= 0: the file system's
+  bool keep_sizes = false;               // store the sizes as they are instead of rounding them up to blocks
+  std::string stored_name = {};          // what the file says it is called; empty: `path`
+};
+
+// A process for each task.
+struct ParallelWriteRequest {
+  std::string_view path;              // outlives the open
+  std::string_view stored_name = {};  // what the files say they are called; outlives the open; empty: `path`
+  // Physical files: > 0: that many, filled with consecutive tasks; <= 0: one per `local` group. The open mode
+  // (files=) may decide otherwise.
+  int32_t nfiles = 1;
+  // The group this task belongs to if nfiles <= 0; null: all tasks are one group.
+  std::unique_ptr<Comm> local;
+  // >= 0: the caller has placed the tasks: `local` is those of physical file `filenumber` of `nfiles`,
+  // whatever the open mode says. Given on all tasks or on none.
+  int32_t filenumber = -1;
+  NameOf name_of = {};         // null: names follow the format
+  CollectiveMeans means = {};  // of collective calls
+  int64_t chunk_size = 0;      // requested bytes of this task, >= 0
+  int32_t fsblksize = -1;      // bytes; <= 0: the file system's
+  bool keeps_chunks = false;   // chunks are as large as asked for, whatever hosts have to keep apart then
+};
+
+// Any tasks, each at a place (file, local rank) of the caller's choice.
+struct MappedWriteTask {
+  int64_t globalrank = 0;  // over all processes: 0..M-1, each once
+  int64_t chunk_size = 0;  // requested bytes, >= 0
+  layout::Placement place;
+};
+
+struct MappedWriteRequest {
+  std::string path;
+  int32_t nfiles = 0;      // > 0
+  int32_t fsblksize = -1;  // bytes; <= 0: the file system's, found by the process that has local rank 0
+  std::span<const MappedWriteTask> tasks;  // of this process, may be empty
+  NameOf name_of = {};
+  std::string stored_name = {};  // what the files say they are called; empty: `path`
+};
+
+// A complete multifile to which its processes append.
+struct MappedAppendRequest {
+  MappedReadRequest tasks;  // of this process; a task has one process at most
+  int64_t ntasks = 0;       // that the multifile must have; 0: any
+};
+
+class Leaders;
+
+class Writer {
+ public:
+  // The first task becomes current. Nothing on disk is touched if an argument is wrong; files that did not
+  // exist are removed again if the open fails, and nothing that existed is truncated before all files could
+  // be opened. Throws on every process alike.
+  Writer(Store& store, const SerialWriteRequest& request, const OpenMode& mode);
+  // Collective over `comm`; every task has agreed on `mode` (agree_on_call).
+  Writer(Store& store, std::unique_ptr<Comm> comm, ParallelWriteRequest request, const OpenMode& mode);
+  // The same; also on path, nfiles and fsblksize. Throws invalid_argument for a placement that leaves gaps or
+  // uses a place twice, and for global ranks that are not 0..M-1.
+  Writer(Store& store, std::unique_ptr<Comm> comm, const MappedWriteRequest& request, const OpenMode& mode);
+  // Collective over `comm`, as OpenTasks; the tasks stand at the ends of their streams. Nothing on disk
+  // changes. Throws on every process alike, also unsupported, mismatch, unclosed for what cannot be appended
+  // to (docs/api-sion.md, "Append").
+  Writer(Store& store, std::unique_ptr<Comm> comm, const MappedAppendRequest& request, const OpenMode& mode);
+
+  int64_t ntasks() const { return ntasks_; }                                              // of all processes
+  std::span<const OwnTask> tasks() const { return mine_.tasks; }                          // of this process
+  int64_t task() const { return mine_.tasks.empty() ? -1 : mine_.tasks[current_].task; }  // the current one
+  // Makes another task of this process current, where it was left. Throws out_of_range.
+  void select(int64_t task);
+  FileFacts facts() const;                                           // of the current task
+  const std::string& path() const { return stream_.file().path(); }  // of the current task's physical file
+  const std::string& base_name() const { return path_; }             // of the set
+  int open_files() const { return static_cast<int>(mine_.files.size()); }
+  int64_t bytes_held() const;
+  Comm* comm() { return comm_.get(); }                 // of all processes
+  Comm& local() { return local_ ? *local_ : *comm_; }  // a process for each task: those of this physical file
+  // What the program writes to: of a compressed file, what is not compressed yet.
+  WriteStream& stream() { return compressed_ ? compressed_->stream() : stream_; }
+  // What a task of this process has written, as its program sees it.
+  const TaskBlocks& blocks_of(int64_t task);
+  // Of a process alone.
+  std::span<const int64_t> globalranks() const { return placed_->globalranks; }
+  bool is_alone() const { return alone_; }
+  // Null if the tasks write on their own.
+  CollectiveWriter* collective() { return collecting_ ? collecting_->writer.get() : nullptr; }
+  // Collective over the tasks of the physical file, where collective() is there: CollectiveWriter::write().
+  void write_collectively(std::span<const std::byte> data, const std::optional<Error>& mine);
+
+  // Local: what the tasks of this process have written is in the files, and found there whatever becomes of
+  // the program (WriteStream::commit).
+  void commit();
+
+  // Collective: new chunk sizes before anything was written. Throws wrong_mode on every task if any has
+  // written, or if the processes do not have one new task each.
+  void resize_chunks(int64_t chunk_size);
+
+  // Collective. Throws on every process alike; the object is closed all the same.
+  void close();
+  // Local, instead of close(), on every process, before anything was written: removes the files this open
+  // created.
+  void discard();
+
+ private:
+  void know_mode(const OpenMode& mode);
+
+  // Tasks that are placed anywhere.
+  void open_placed(const MappedWriteRequest& request, const OpenMode& mode);
+  void check(const MappedWriteRequest& request) const;
+  void create_files(const MappedWriteRequest& request);
+  void open_own_files();
+  void find_unit();
+  Slicing slicing() const { return unit_ > 0 ? Slicing::files : Slicing::groups; }
+  std::shared_ptr<Edges> edges_of(int32_t file) const;
+  void keep_hosts_apart();
+  void mark_unclosed(File& file, const JournalKey& key);
+  // What a leader knows of the physical file of a segment in the end.
+  struct SegmentEnd {
+    format::Pointer pointer;
+    int64_t sums_before;  // data checksums of the tasks before the segment
+    int64_t sums;         // of all tasks of the file
+  };
+  std::optional<Error> bring_edges_home(std::span<const SegmentEnd> ends);
+  Gathered collect_rows(const MappedWriteRequest& request);  // of RequestedRow
+  void check_rows(const Gathered& rows) const;
+  void collect_mapping();
+  void lay_out(const Gathered& rows);
+  std::vector<std::byte> place_rows(const Gathered& rows);
+  int64_t aligned(int64_t chunk_size, int32_t fsblksize) const;
+  void know_journal(OwnFile& file, const format::Header& header,
+                    const std::optional<format::Extension>& extension);
+  void empty_files();
+  void write_metadata(const Gathered& rows, const std::string& stored_name);
+  format::Header header_of(int32_t file, int64_t file_tasks, int32_t fsblksize) const;
+  Gathered collect_blocks();
+  struct BlockTable;
+  SumRounds plan_rounds(const Gathered& collected, const SliceSums& sums, std::optional<Error>& problem);
+  std::vector<SegmentEnd> find_ends(std::span<const int64_t> counts, const SliceSums& sums_of_rows);
+  void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
+  std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
+  struct Lead;
+  void write_mapping(const Lead& lead);
+  void finish();
+  void finish_streams();
+  WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
+  void look_for_losses();
+  // What is stored for rounds that a task has not used: serial and mapped writers of the format differ.
+  int64_t unused_rounds() const { return placed_->old ? placed_->old->unused : alone_ ? 0 : -1; }
+  int64_t mapping_of(int32_t file) const { return file == 0 ? placed_->mapping_entries : -1; }
+  void check_appending(const MappedAppendRequest& request, const OpenMode& mode) const;
+  void go_on_behind(const OpenTasks& found);
+  void read_mapping();
+  void open_to_append();
+  std::string name_of(int32_t number) const { return name_in_set(path_, number, name_of_); }
+  void bind(const OwnFile& file);
+  void load_first();
+  void enter(size_t index);
+  void park();
+  void finish_frames();
+  void compress(const codec::Compression& how);
+  void go_on_compressing(const OpenTasks& found, const OpenMode& mode);
+  void write_old_slots();
+  void mark_appended();
+
+  // A process for each task.
+  void choose_files(ParallelWriteRequest& request, const OpenMode& mode);
+  void number_local_groups();
+  bool units_are_large();
+  void open_group_file(const ParallelWriteRequest& request, const OpenMode& mode,
+                       std::shared_ptr<WriteSlots> slots);
+  // How this task's chunk is laid out where several hosts may not write one unit.
+  struct RegionPlan {
+    layout::RegionChunk chunk;
+    layout::GroupPlace run;  // of this task
+    int64_t unit = 0;        // 0: no run has edges
+  };
+  RegionPlan plan_regions(int64_t chunk_size, const NewGroups& groups);
+  void set_edges(const RegionPlan& plan, const layout::ChunkGeometry& geometry);
+  const std::shared_ptr<Edges>& edges() const { return mine_.files[0].edges; }
+  bool has_edges() const { return edges() && edges()->in_use(); }
+  std::optional<Error> bring_group_edges_home(const TaskBlocks& blocks, std::optional<Error> problem);
+  std::optional<Error> form_groups(int64_t request, int64_t& chunk_size, NewGroups& groups);
+  enum class Existing : bool { nothing, something };  // in the file, before this open
+  void lay_out_group(int64_t chunk_size, std::string_view base, Existing existing,
+                     std::optional<Error> problem, NewGroups groups,
+                     const std::optional<format::Extension>& extension);
+  void write_group_metadata(const Leaders& leaders, std::span<const int64_t> rows, std::string_view base,
+                            const std::optional<format::Extension>& extension);
+  format::Header header() const {
+    return header_of(facts_.filenumber, mine_.tasks[0].file_tasks, facts_.fsblksize);
+  }
+  // Closing: this file's block table as its leaders hold it.
+  struct Table {
+    Gathered rows;            // at a leader: of each task of its slice, as row_of() makes them
+    format::Pointer pointer;  // at a leader
+    int64_t first = 0;        // task of the slice
+    int leaders = 1;          // of the file
+    int64_t sums_before = 0;  // data checksums of the tasks before the slice
+    int64_t sums = 0;         // of all tasks of the file
+    bool is_leader = false;
+    // At a leader: no task of its slice (of the file, if there are several leaders) has failed.
+    bool sound = false;
+    bool sums_follow = false;  // at a leader: those of some task of its slice come in rounds
+
+    template <class Visit>
+    void for_each_row(Visit&& visit) const {  // visit(number, RowView)
+      std::span<const std::byte> bytes = rows.bytes;
+      for (size_t t = 0; t < rows.sizes.size(); ++t) {
+        visit(t, RowView(bytes.first(static_cast<size_t>(rows.sizes[t]))));
+        bytes = bytes.subspan(static_cast<size_t>(rows.sizes[t]));
+      }
+    }
+  };
+  void finish_group(std::vector<std::byte>& row);
+  std::vector<uint32_t> finish_stream(TaskBlocks& blocks);
+  void look_for_group_losses(const TaskBlocks& blocks, std::span<const uint32_t> sums);
+  void report_row(std::span<const std::byte> row) noexcept;
+  Table collect_table(Leaders& leaders, std::span<const std::byte> row);
+  static SliceSums sums_of(const Table& table);
+  void place_table(Table& table);
+  void write_table(const Table& table, SliceSums sums, SumRounds& rounds);
+  std::optional<Error> write_table_in_rounds(const Table& table, Leaders& leaders,
+                                             std::span<const uint32_t> own);
+  int64_t mapping_size() const { return facts_.nfiles > 1 && facts_.filenumber == 0 ? comm_->size() : -1; }
+  void write_trailer(const Table& table, const format::Header& header, SliceSums& sums, SumRounds& rounds);
+  template <class Visit>
+  void for_blockwise_mapping(const Table& table, Visit&& visit);
+  bool gathers_mapping() const { return facts_.nfiles > 1 && !blockwise_; }
+  struct GroupLead {
+    format::Pointer pointer;
+    int32_t ntasks;
+    int64_t sums;  // data checksums
+    int task;      // the first one of file 0
+  };
+  void gather_mapping(const GroupLead& lead);
+  void write_group_mapping(const GroupLead& lead, int64_t first, std::span<const layout::Placement> entries);
+  void complete(const format::Pointer& pointer);
+  File& file() const { return stream_.file(); }
+  // Where the collective calls of this file take place.
+  Comm& meeting() {
+    return collecting_ && collecting_->means.meeting ? *collecting_->means.meeting : local();
+  }
+
+  struct Collecting {
+    CollectivePlan plan;
+    int buddies = 0;              // copies to make in the close
+    int32_t fsblksize = 0;        // of the file system, or given; that of the file may be smaller
+    bool chooses_blocks = false;  // the library does
+    CollectiveMeans means = {};
+    exchange::Nodes nodes = {};
+    std::shared_ptr<CollectedFile> file = nullptr;
+    // Null before the groups are formed, and in the close.
+    std::unique_ptr<CollectiveWriter> writer = nullptr;
+  };
+
+  // What writers of tasks that are placed anywhere know beside.
+  struct Placed {
+    std::optional<format::Extension> extension;    // of the files this open makes
+    std::vector<int64_t> globalranks;              // alone: as they are stored
+    std::vector<ReadPosition> ends_before;         // appending: where the stream of each task ended, by index
+    std::vector<int32_t> block_sizes;              // of the file system, one per file of mine_
+    std::unique_ptr<RowSlices> rows;               // by (file, local rank)
+    std::unique_ptr<RowSlices> numbers;            // by task number
+    std::vector<Segment> segments;                 // of the slice this process leads
+    std::vector<layout::Placement> mapping;        // of the tasks this process leads
+    int64_t mapping_entries = 0;                   // of the field in file 0; -1: there is none
+    std::unique_ptr<TableSlice> old;               // appending: the slice as it was
+    std::shared_ptr<WriteSlots> slots;             // null: no limit
+    std::shared_ptr<File> no_task;                 // what a process without tasks has for a file
+    std::vector<std::vector<std::byte>> own_rows;  // closing: what each task has written (row_of)
+    std::vector<std::vector<uint32_t>> own_sums;   // closing: its checksums
+    // Closing: what tasks of this process have lost by writing behind a chunk themselves.
+    std::optional<Error> losses;
+  };
+
+  Store* store_;
+  std::unique_ptr<Comm> comm_;
+  std::unique_ptr<Comm> local_;  // null: comm_
+  std::string path_;
+  NameOf name_of_;
+  FileFacts facts_;
+  Hosts hosts_;
+  bool alone_ = false;         // as opened by a process alone
+  bool grouped_ = false;       // a process for each task, none of which was there before
+  bool keeps_sizes_ = false;   // chunk sizes are not rounded up to blocks
+  bool keeps_chunks_ = false;  // as in ParallelWriteRequest
+  bool blockwise_ = false;     // grouped: consecutive tasks in each file
+  bool own_caches_ = false;    // as in JournalKey
+  int64_t unit_ = 0;           // bytes; > 0: no two hosts may write one unit of a file before its close
+  int64_t ntasks_ = 0;
+  OwnTasks mine_;
+  std::vector<TaskBlocks> blocks_;    // parked, by index; the entry of the current task is stale
+  std::vector<std::string> created_;  // files that this open made
+  std::vector<bool> unreported_;      // tasks parked since the last commit; empty: none
+  OwnOverruns overruns_;
+  std::unique_ptr<Placed> placed_;  // null: grouped_
+  size_t current_ = 0;
+  int64_t buffer_ = 0;  // as in the open mode
+  WriteStream stream_;
+  std::unique_ptr<CompressedWriter> compressed_;          // null: what is written is what is stored
+  std::vector<CompressedWriter::Task> compressed_tasks_;  // as blocks_
+  std::unique_ptr<Collecting> collecting_;                // null: the tasks write on their own
+};
+
+}  // namespace sheaf
