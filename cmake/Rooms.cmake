@@ -2,7 +2,7 @@
 # else; a file belongs to what its folder belongs to.
 set(SHEAF_CORE_ROOMS base format codec layout process
   storage storage/system storage/traits storage/decorators storage/posix
-  comm comm_teams exchange/pieces exchange/transfer exchange/groups
+  comm comm_teams exchange/pieces exchange/transfer
   mode journal stream metadata creation collective buddy keyval recovery tools set
   stripedfile stripedfile/service stripedfile/session)
 set(SHEAF_SION_ROOMS api/sion api/sion/handles api/sion/families)

@@ -46,8 +46,7 @@ namespace {
 void write(File& file, const HeldBytes& held) {
   if (held.empty()) return;
   std::vector<exchange::Piece<const std::byte>> pieces;
-  const layout::TypeMap places = pieces_of(held.extents());
-  add_pieces(pieces, held.access(places));
+  add_pieces(pieces, held.placed());
   write_pieces(file, std::move(pieces));
 }
 

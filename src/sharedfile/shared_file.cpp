@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
