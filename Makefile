@@ -146,7 +146,7 @@ install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null && cmake --install $(BUILD) --prefix $(PREFIX) --component figures >/dev/null && echo "installed in $(PREFIX)"
 
 format:
-	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format-16 -i
+	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' ':!*frozen*' ':!tests/packaging/snippets' | xargs clang-format-16 -i
 
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz build-mpis build-deb build-tarball build-foreign build-recipes build-wheel build-python build-torch dist

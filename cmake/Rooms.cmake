@@ -1,13 +1,16 @@
 # The rooms of the library, folders under src/ (docs/architecture.md), from the lowest to the highest. A room is listed here and nowhere
 # else; a file belongs to what its folder belongs to.
 set(SHEAF_CORE_ROOMS base format codec layout process
-  storage storage/system storage/traits storage/decorators storage/posix
-  comm comm_teams exchange/pieces exchange/transfer
-  mode journal stream metadata creation collective buddy keyval recovery tools set
-  stripedfile stripedfile/service stripedfile/session)
-set(SHEAF_SION_ROOMS api/sion api/sion/handles api/sion/families)
+  storage/system storage/traits storage storage/decorators storage/posix
+  comm comm_teams journal mode exchange/pieces exchange/transfer
+  stream metadata creation buddy collective set keyval recovery tools
+  stripedfile/service stripedfile stripedfile/session)
+set(SHEAF_MPI_ROOMS comm_mpi)
 set(SHEAF_SHAREDFILE_ROOMS exchange sharedfile)
+set(SHEAF_SION_ROOMS api/sion/handles api/sion api/sion/families)
+set(SHEAF_SFIO_ROOMS api/sfio)
 set(SHEAF_MPIIO_ROOMS api/mpiio api/mpiio/types api/mpiio/requests)
+set(SHEAF_CLI_ROOMS cli cli/classic cli/stripe)
 
 # sheaf_rooms(VARIABLE ROOM...): the C++ files of these rooms.
 function(sheaf_rooms variable)

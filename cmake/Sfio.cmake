@@ -1,7 +1,7 @@
 # libsheaf_sfio: striped files over I/O listeners, for each MPI, in lib/<mpi>; libsheaf_sfio_main for programs that begin in
 # _main(); the listener program sheaf-iod, in bin/<mpi> here and in libexec/sheaf/<mpi> when installed, where bin/sheaf-iod
 # starts the one that belongs to the MPI of its launcher.
-file(GLOB sfio_sources CONFIGURE_DEPENDS src/api/sfio/*.cpp)
+sheaf_rooms(sfio_sources ${SHEAF_SFIO_ROOMS})
 list(FILTER sfio_sources EXCLUDE REGEX "/(iod|fortran)\\.")
 
 foreach(mpi ${SHEAF_MPIS})

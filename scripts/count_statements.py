@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-DOUBLES = re.compile(r"(fiber_|faulty_|fault_ledger|recording_|memory_store|memory_inode|thread_comm)")
+DOUBLES = re.compile(r"(fiber_|faulty_|fault_ledger|recording_|memory_store|memory_inode)")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 
 

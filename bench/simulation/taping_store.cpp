@@ -43,15 +43,17 @@ class TapingFile final : public ForwardingFile {
     if (keep_ == Keep::metadata && !is_pattern(data)) return inner().write_at(data, offset);
     if (inner().status().size < offset + length) inner().resize(offset + length);
   }
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    int64_t length = 0;
-    for (const auto part : parts) length += std::ssize(part);
-    note(Kind::write, offset, length);
-    for (const auto part : parts) {
-      if (keep_ == Keep::metadata && !is_pattern(part)) inner().write_at(part, offset);
-      offset += std::ssize(part);
+  // As one write: the tape has requests, not the pieces of memory they come from.
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+    for (size_t i = 0; i < pieces.size();) {
+      const int64_t begin = pieces[i].offset;
+      int64_t end = begin;
+      for (; i < pieces.size() && pieces[i].offset == end; end = pieces[i++].end())
+        if (keep_ == Keep::metadata && !is_pattern(pieces[i].memory))
+          inner().write_at(pieces[i].memory, pieces[i].offset);
+      note(Kind::write, begin, end - begin);
+      if (inner().status().size < end) inner().resize(end);
     }
-    if (inner().status().size < offset) inner().resize(offset);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     note(Kind::read, offset, std::ssize(data));

@@ -4,8 +4,8 @@
 
 #include "buddy/buddy.hpp"
 #include "comm/agree.hpp"
+#include "comm/rounds.hpp"
 #include "creation/output_set.hpp"
-#include "exchange/rounds.hpp"
 #include "metadata/metadata_io.hpp"
 
 namespace sheaf {

@@ -94,7 +94,9 @@ class BuddyView final : public File {
   }
   void resize(int64_t) override { read_only(); }
   void sync() override {}
-  int64_t next_data(int64_t offset) override { return offset; }
+  int64_t next(Space space, int64_t offset) override {
+    return space == Space::data ? offset : std::max(offset, end_ + std::ssize(back_));
+  }
   const std::string& path() const override { return path_; }
   void close() override { copy_->close(); }
 

@@ -7,9 +7,9 @@
 
 #include "base/warnings.hpp"
 #include "buddy/buddy.hpp"
+#include "comm/rounds.hpp"
 #include "creation/new_file.hpp"
 #include "exchange/pieces/extent.hpp"
-#include "exchange/rounds.hpp"
 #include "metadata/metadata_io.hpp"
 #include "stream/file_checks.hpp"
 

@@ -45,9 +45,9 @@ namespace {
 
 void write(File& file, const HeldBytes& held) {
   if (held.empty()) return;
-  std::vector<exchange::Piece<const std::byte>> pieces;
-  add_pieces(pieces, held.placed());
-  write_pieces(file, std::move(pieces));
+  std::vector<Piece<const std::byte>> pieces;
+  exchange::add_pieces(pieces, held.placed());
+  exchange::write_pieces(file, std::move(pieces));
 }
 
 }  // namespace
@@ -96,12 +96,10 @@ void CollectedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   held_.append(data, offset);
 }
 
-void CollectedFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
-  if (capacity_ == 0) return real().write_vector_at(parts, offset);
-  for (const auto& part : parts) {
-    if (!part.empty()) write_at(part, offset);
-    offset += std::ssize(part);
-  }
+void CollectedFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  if (capacity_ == 0) return real().write_pieces(pieces);
+  for (const auto& [offset, bytes] : pieces)
+    if (!bytes.empty()) write_at(bytes, offset);
 }
 
 void CollectedFile::sync() {

@@ -54,15 +54,13 @@ class CollectedFile final : public File {
   File& real();
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override { return real().read_at(data, offset); }
   FileStatus status() override { return real().status(); }
   void resize(int64_t size) override { real().resize(size); }
   void sync() override;
-  int64_t next_data(int64_t offset) override { return real().next_data(offset); }
-  int64_t next_hole(int64_t offset) override { return real().next_hole(offset); }
-  int descriptor() const override { return file_ ? file_->descriptor() : -1; }
-  int open_again(bool writable) override { return real().open_again(writable); }
+  int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
+  FileDescriptor descriptor(Whose whose) override { return real().descriptor(whose); }
   const std::string& path() const override { return path_; }
   void close() override;
 

@@ -33,10 +33,8 @@ class FetchedFile : public File {
   FileStatus status() override { return file_ ? file_->status() : store_.status(path_); }
   void resize(int64_t size) override { real().resize(size); }
   void sync() override { real().sync(); }
-  int64_t next_data(int64_t offset) override { return real().next_data(offset); }
-  int64_t next_hole(int64_t offset) override { return real().next_hole(offset); }
-  int descriptor() const override { return file_ ? file_->descriptor() : -1; }
-  int open_again(bool writable) override { return real().open_again(writable); }
+  int64_t next(Space space, int64_t offset) override { return real().next(space, offset); }
+  FileDescriptor descriptor(Whose whose) override { return real().descriptor(whose); }
   const std::string& path() const override { return path_; }
   void close() override;
 

@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "comm/agree.hpp"
-#include "exchange/rounds.hpp"
+#include "comm/rounds.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 
 namespace sheaf {
 
 using exchange::Extent;
-using exchange::Piece;
 using exchange::Placed;
 using exchange::Step;
 
@@ -103,15 +102,15 @@ std::optional<Error> GroupTransfer::write(File& file, const Placed<const std::by
     auto bytes = received.begin();
     for (int member = 0; member < group_.size(); ++member) {
       if (member == group_.rank()) {
-        add_pieces(pieces, {mine.extents, part(mine.memory, steps.begin(step), steps.bytes)},
-                   steps.begin(step));
+        exchange::add_pieces(pieces, {mine.extents, part(mine.memory, steps.begin(step), steps.bytes)},
+                             steps.begin(step));
         continue;
       }
       if (step == 0) lists.arrived(member, *bytes++);
       const std::span<const std::byte> arrived = part(room(step, all), member * steps.bytes, *bytes++);
-      add_pieces(pieces, {lists.of(member), arrived}, steps.begin(step));
+      exchange::add_pieces(pieces, {lists.of(member), arrived}, steps.begin(step));
     }
-    write_pieces(file, std::move(pieces));
+    exchange::write_pieces(file, std::move(pieces));
   };
   const auto failed = exchange::in_rounds(group_.file(), steps.count, prepare, use);
   if (failed || !collects) return failed;
@@ -152,10 +151,11 @@ std::optional<Error> GroupTransfer::read(File& file, const Placed<std::byte>& mi
       const int64_t bytes = std::clamp<int64_t>(sizes[static_cast<size_t>(member)] - from, 0, steps.bytes);
       const bool own = member == group_.rank();
       const auto memory = own ? wanted : part(room(step, all), member * steps.bytes, bytes);
-      add_pieces(pieces, {lists.of(member), memory}, from);
+      exchange::add_pieces(pieces, {lists.of(member), memory}, from);
       if (!own && bytes > 0) messages.outgoing.push_back({group_.task(member), memory});
     }
-    const auto failed = attempt([&] { read_pieces(file, std::move(pieces), exchange::gap_worth_reading); });
+    const auto failed =
+        attempt([&] { exchange::read_pieces(file, std::move(pieces), exchange::gap_worth_reading); });
     // Who has nothing sends no bytes.
     for (Outgoing& message : messages.outgoing)
       if (failed) message.bytes = {};

@@ -7,7 +7,6 @@
 
 namespace sheaf {
 
-using exchange::Piece;
 using exchange::Placed;
 
 namespace {

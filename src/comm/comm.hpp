@@ -21,6 +21,7 @@
 namespace sheaf {
 
 class SharedMemory;
+class StarHub;  // comm_teams/star_comm.hpp
 
 // What a task has done on a Comm and on those split from it.
 struct Traffic {
@@ -125,6 +126,11 @@ class SHEAF_EXPORT Comm {
   virtual int node_count();
 
   virtual Traffic traffic() const = 0;
+
+  // A mark of the team of threads that carries the group, to compare (thread_team_size); null for others.
+  virtual const void* thread_team() const { return nullptr; }
+  // What carries the group if that is a star, owned by it; null for others.
+  virtual StarHub* hub() const { return nullptr; }
 };
 
 // The group of one.

@@ -140,22 +140,22 @@ class MpiTransfer final : public Transfer {
   int peer_ = -1;
 };
 
-class MpiMessages final : public Messages {
+class MessagesOnComm final : public MpiMessages {
  public:
-  MpiMessages(MPI_Comm comm, bool own) : comm_(comm), own_(own) {
+  MessagesOnComm(MPI_Comm comm, bool own) : comm_(comm), own_(own) {
     check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   }
-  MpiMessages(const MpiMessages&) = delete;
-  MpiMessages& operator=(const MpiMessages&) = delete;
-  ~MpiMessages() override {
+  MessagesOnComm(const MessagesOnComm&) = delete;
+  MessagesOnComm& operator=(const MessagesOnComm&) = delete;
+  ~MessagesOnComm() override {
     int finalized = 0;
     if (own_ && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm_);
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  MPI_Comm comm() const { return comm_; }
+  MPI_Comm comm() const override { return comm_; }
 
   std::unique_ptr<Transfer> send(int peer, int tag, std::span<const MemoryRun> pieces) override {
     const auto calling = one_at_a_time();
@@ -199,19 +199,15 @@ class MpiMessages final : public Messages {
 
 }  // namespace
 
-std::unique_ptr<Messages> mpi_messages(MPI_Comm comm) {
+std::unique_ptr<MpiMessages> mpi_messages(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  return std::make_unique<MpiMessages>(copy, true);
+  return std::make_unique<MessagesOnComm>(copy, true);
 }
 
-MPI_Comm comm_of(Messages& messages) { return dynamic_cast<MpiMessages&>(messages).comm(); }
-
-std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate) {
-  return std::make_unique<MpiMessages>(duplicate, false);
+std::unique_ptr<MpiMessages> mpi_messages_on(MPI_Comm duplicate) {
+  return std::make_unique<MessagesOnComm>(duplicate, false);
 }
-
-std::unique_ptr<Messages> another_of(Messages& messages) { return mpi_messages_on(comm_of(messages)); }
 
 }  // namespace sheaf

@@ -10,17 +10,20 @@
 
 namespace sheaf {
 
+class MpiMessages : public Messages {
+ public:
+  // The communicator it talks on, its own; from elsewhere in the process (another copy of this code) talks on
+  // it who makes mpi_messages_on().
+  virtual MPI_Comm comm() const = 0;
+};
+
 // Collective over `comm`, of which it makes a duplicate; freed by the destructor (collective too) unless MPI
 // has been finalized. Two of them from one communicator do not hear each other. From several threads at once:
 // MPI_THREAD_MULTIPLE.
-SHEAF_EXPORT std::unique_ptr<Messages> mpi_messages(MPI_Comm comm);
+SHEAF_EXPORT std::unique_ptr<MpiMessages> mpi_messages(MPI_Comm comm);
 
-// Another one that talks on the same duplicate, for another thread of this task. `messages` must be of
-// mpi_messages() and outlive it. Local.
-SHEAF_EXPORT std::unique_ptr<Messages> another_of(Messages& messages);
-
-// The duplicate, and one that talks on it from elsewhere in the process: another copy of this code. Local.
-SHEAF_EXPORT MPI_Comm comm_of(Messages& messages);
-SHEAF_EXPORT std::unique_ptr<Messages> mpi_messages_on(MPI_Comm duplicate);
+// One that talks on the communicator of another, for another thread of this task; that must outlive it.
+// Local.
+SHEAF_EXPORT std::unique_ptr<MpiMessages> mpi_messages_on(MPI_Comm duplicate);
 
 }  // namespace sheaf

@@ -68,7 +68,7 @@ class CallbackHub final : public StarHub {
     return reply;
   }
 
-  void make_local(const LocalGroup& local) {
+  void make_local(const LocalGroup& local) override {
     if (dead_) throw *dead_;
     note(Part::create, call_.create_group(&local_, group_, rank_, size_, local.rank, local.size,
                                           local.filenumber, local.numfiles));
@@ -78,7 +78,7 @@ class CallbackHub final : public StarHub {
     // The next round tells everyone.
   }
 
-  void* local() const { return local_; }
+  void* local() const override { return local_; }
 
  private:
   bool is_root() const { return rank_ == 0; }
@@ -318,8 +318,6 @@ class CallbackHub final : public StarHub {
   std::optional<Error> dead_;  // what all know
 };
 
-CallbackHub* hub_behind(const Comm& comm) { return dynamic_cast<CallbackHub*>(star_hub_of(comm)); }
-
 }  // namespace
 
 std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group, int rank, int size) {
@@ -329,16 +327,16 @@ std::unique_ptr<Comm> callback_comm(const CommCallbacks& callbacks, void* group,
   return star_comm(std::make_shared<CallbackHub>(callbacks, group, rank, size));
 }
 
+void StarHub::make_local(const LocalGroup&) {
+  throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
+}
+
 void make_local_group(Comm& comm, const LocalGroup& local) {
-  CallbackHub* const hub = hub_behind(comm);
-  if (!hub) throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
-  hub->make_local(local);
+  if (!comm.hub()) throw Error(Code::wrong_mode, "the tasks do not talk through callbacks");
+  comm.hub()->make_local(local);
   comm.barrier();
 }
 
-void* local_group_of(const Comm& comm) {
-  CallbackHub* const hub = hub_behind(comm);
-  return hub ? hub->local() : nullptr;
-}
+void* local_group_of(const Comm& comm) { return comm.hub() ? comm.hub()->local() : nullptr; }
 
 }  // namespace sheaf

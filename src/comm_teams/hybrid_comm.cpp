@@ -128,7 +128,7 @@ class HybridComm final : public Comm {
 
   Traffic traffic() const override { return *traffic_; }
 
-  const void* team() const { return regular_ ? thread_team_of(regular_->threads()) : nullptr; }
+  const void* thread_team() const override { return regular_ ? regular_->threads().thread_team() : nullptr; }
 
  private:
   Comm& group() const { return other_ ? *other_ : *regular_; }
@@ -153,11 +153,6 @@ class HybridComm final : public Comm {
 std::unique_ptr<Comm> hybrid_comm(std::unique_ptr<Comm> processes, std::unique_ptr<Comm> threads) {
   return std::make_unique<HybridComm>(
       std::make_shared<FunneledComm>(std::move(processes), std::move(threads)), std::make_shared<Traffic>());
-}
-
-const void* hybrid_team_of(const Comm& comm) {
-  const auto* const own = dynamic_cast<const HybridComm*>(&comm);
-  return own ? own->team() : nullptr;
 }
 
 }  // namespace sheaf

@@ -24,7 +24,4 @@ namespace sheaf {
 SHEAF_EXPORT std::unique_ptr<Comm> hybrid_comm(std::unique_ptr<Comm> processes,
                                                std::unique_ptr<Comm> threads);
 
-// A mark of the team of threads behind a Comm made here, to compare (thread_team_of); null for other kinds.
-SHEAF_EXPORT const void* hybrid_team_of(const Comm& comm);
-
 }  // namespace sheaf

@@ -99,7 +99,7 @@ class StarComm final : public Comm {
 
   Traffic traffic() const override { return shared_->traffic; }
 
-  StarHub* hub() const { return shared_->hub.get(); }
+  StarHub* hub() const override { return shared_->hub.get(); }
 
  private:
   void count(size_t bytes) { count_collective(shared_->traffic, size(), static_cast<int64_t>(bytes)); }
@@ -155,11 +155,6 @@ class StarComm final : public Comm {
 };
 
 }  // namespace
-
-StarHub* star_hub_of(const Comm& comm) {
-  const auto* const own = dynamic_cast<const StarComm*>(&comm);
-  return own ? own->hub() : nullptr;
-}
 
 std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub) {
   const Place place{0, hub->rank(), hub->size()};

@@ -20,6 +20,8 @@
 
 namespace sheaf {
 
+struct LocalGroup;
+
 // One task's end of what carries the rounds. Kept alive by the Comms on it.
 class StarHub {
  public:
@@ -37,12 +39,13 @@ class StarHub {
   virtual int64_t node() = 0;
   // Asked at task 0 only: that many consecutive tasks make a node; 0: node() decides.
   virtual int tasks_per_node() { return 0; }
+
+  // The program's own groups (comm_teams/callback_comm.hpp), where it carries the rounds.
+  virtual void make_local(const LocalGroup& local);
+  virtual void* local() const { return nullptr; }
 };
 
 // Local. The group of all tasks of the hub; to be called once per hub on each task.
 SHEAF_EXPORT std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub);
-
-// The hub behind a Comm on a star, owned by it; null for other kinds.
-StarHub* star_hub_of(const Comm& comm);
 
 }  // namespace sheaf

@@ -241,7 +241,7 @@ class ThreadComm final : public Comm {
 
   Traffic traffic() const override { return family_->traffic; }
 
-  const ThreadTeam* team() const { return team_.get(); }
+  const void* thread_team() const override { return team_.get(); }
 
  private:
   // One meeting, in finish().
@@ -322,11 +322,6 @@ class ThreadComm final : public Comm {
 std::shared_ptr<ThreadTeam> make_thread_team(int size) {
   if (size < 1) throw Error(Code::invalid_argument, "a team of threads needs at least one");
   return std::make_shared<ThreadTeam>(size);
-}
-
-const void* thread_team_of(const Comm& comm) {
-  const auto* const own = dynamic_cast<const ThreadComm*>(&comm);
-  return own ? own->team() : nullptr;
 }
 
 int thread_team_size(const void* team) { return static_cast<const ThreadTeam*>(team)->size(); }

@@ -30,9 +30,7 @@ SHEAF_EXPORT std::shared_ptr<ThreadTeam> make_thread_team(int size);
 // consecutive tasks of `team`, also on groups split from it.
 SHEAF_EXPORT std::unique_ptr<Comm> thread_comm(std::shared_ptr<ThreadTeam> team, int rank);
 
-// The team behind a Comm made here, or null if it is of another kind: a mark to compare.
-// thread_team_size(mark): its members, while it lives.
-SHEAF_EXPORT const void* thread_team_of(const Comm& comm);
+// Members of the team with the mark Comm::thread_team(), while it lives.
 SHEAF_EXPORT int thread_team_size(const void* team);
 
 }  // namespace sheaf

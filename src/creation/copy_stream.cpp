@@ -70,9 +70,9 @@ void RangeCopier::copy_range() {
     int64_t hole = end;
     if (end - from >= smallest_hole) {
       if (from < known_.data || from >= known_.hole) {
-        known_.data = source_->next_data(from);
-        known_.hole =
-            known_.data < end ? std::max(source_->next_hole(known_.data), known_.data + 1) : known_.data;
+        known_.data = source_->next(Space::data, from);
+        known_.hole = known_.data < end ? std::max(source_->next(Space::hole, known_.data), known_.data + 1)
+                                        : known_.data;
       }
       data = std::clamp(known_.data, from, end);
       if (data < end) hole = std::min(known_.hole, end);
@@ -90,7 +90,7 @@ void RangeCopier::copy_range() {
 void RangeCopier::copy_data(int64_t from, int64_t to, int64_t length) {
   if (length >= smallest_move_) {
     write_buffer();
-    source_->copy_to(target_, from, to, length);
+    sheaf::copy_range(*source_, target_, from, to, length);
     return;
   }
   if (to != buffer_to_ + buffered_ || buffered_ + length > copy_buffer_bytes) write_buffer();

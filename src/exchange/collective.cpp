@@ -11,7 +11,6 @@
 #include "exchange/host_exchange.hpp"
 #include "exchange/pieces/coverage.hpp"
 #include "layout/each_piece.hpp"
-#include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
@@ -67,10 +66,8 @@ int64_t window_size(const Together& how, int64_t usual) {
   return wanted - wanted % std::max<int64_t>(how.block, 1);
 }
 
-// Files that take many pieces at once are behind servers of ours: requests are dear.
-Stage::Shape shape_on_one_host(const File& file, const Together& how) {
-  const bool dear = dynamic_cast<const ScatteredFile*>(&file) != nullptr;
-  return {window_size(how, dear ? dear_window : usual_window), stage_slots};
+Stage::Shape shape_on_one_host(File& file, const Together& how) {
+  return {window_size(how, file.traits().dear_requests ? dear_window : usual_window), stage_slots};
 }
 
 Stage::Shape shape_between_hosts(const Together& how, int64_t owners) {
@@ -102,11 +99,11 @@ Collective::~Collective() = default;
 
 void Collective::renew_memory() { Stage::renew(comm_); }
 
-void Collective::take_up_memory(const File& file, const Together& how) {
+void Collective::take_up_memory(File& file, const Together& how) {
   if (how.shared && comm_.size() > 1) stage_ = Stage::take_up(comm_, shape_on_one_host(file, how));
 }
 
-bool Collective::find_hosts(const File& file, const Together& how, bool anew) {
+bool Collective::find_hosts(File& file, const Together& how, bool anew) {
   const Hosts::Rules rules{how.aggregators > 0 ? how.aggregators : how.stripes, how.per_host, how.shared};
   if (stage_ && !anew) return false;
   lane_.reset();

@@ -38,6 +38,7 @@ struct Together {
   int64_t block = 4096;           // windows begin and end on multiples of it
   int64_t unit =
       0;  // > 0: hosts share no page cache; in a call a part of the file from a multiple on has one writer
+  int64_t writers = 0;  // tasks of a host that may well write at once, where nobody says how many; 0: any
   // For measuring.
   bool shared = true;   // tasks of a host share memory, else each counts as a host
   bool overlap = true;  // rounds between hosts, and reading ahead, go on while others are under way
@@ -63,7 +64,7 @@ class Collective {
   // Spare the first transfer the making of memory that earlier tasks of the group have left behind
   // (exchange/stage.hpp). Both local: one when all have come that far, the other when all have met since.
   void renew_memory();
-  void take_up_memory(const File& file, const Together& how);
+  void take_up_memory(File& file, const Together& how);
 
  private:
   struct Facts;
@@ -76,7 +77,7 @@ class Collective {
   bool shares_requests(const Facts& facts, const Together& how, bool writes) const;
   Facts meet(const Access& access, const Together& how, bool writes, const std::optional<Error>& problem);
   void bring(const Access& access, const Wish& wish, bool same, const Together& how);
-  bool find_hosts(const File& file, const Together& how,
+  bool find_hosts(File& file, const Together& how,
                   bool anew);  // collective; whether there are others now
   StageCall call_for(const Facts& facts, const Together& how, bool writes, int pens);
   int64_t staged(File& file, const Access& access, const Together& how, bool writes, const Facts& facts,

@@ -53,9 +53,9 @@ int64_t Collective::on_one_host(File& file, const Access& access, const Together
   int64_t pens =
       std::min<int64_t>({tasks, how.aggregators > 0 ? how.aggregators : facts.threads, Stage::most_pens});
   tally.aggregators = std::max(tally.aggregators, pens);
-  if (writes && how.aggregators == 0) pens = std::min<int64_t>(pens, file.writers_at_once());
+  if (writes && how.aggregators == 0 && how.writers > 0) pens = std::min(pens, how.writers);
   const StageCall call = call_for(facts, how, writes, static_cast<int>(pens));
-  const auto loan = stage_->lend_to(file);
+  const auto loan = file.traits().dear_requests ? stage_->lend() : nullptr;
   Staged part(call, access, writes && !facts.tiled, tally);
   SharedWord& failed = stage_->sums(facts.call).failed;
   if (writes) {

@@ -105,9 +105,9 @@ std::span<Stage::Range> Stage::ranges(int call) const {
   return {ranges_ + static_cast<size_t>(call) * static_cast<size_t>(tasks_), static_cast<size_t>(tasks_)};
 }
 
-std::shared_ptr<void> Stage::lend_to(File& file) const {
+std::unique_ptr<Loan> Stage::lend() const {
   const auto memory = shared_->lent();
-  return memory ? file.lend(*memory) : nullptr;
+  return memory ? std::make_unique<Loan>(*memory) : nullptr;
 }
 
 }  // namespace sheaf::exchange

@@ -12,6 +12,7 @@
 
 #include "base/glance.hpp"
 #include "comm/shared_memory.hpp"
+#include "process/lent_memory.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -66,8 +67,8 @@ class Stage {
   Sums& sums(int call) const;
   std::span<Range> ranges(int call) const;
 
-  // Lets transfers of `file` take its memory, until the result is dropped; null if they cannot.
-  std::shared_ptr<void> lend_to(File& file) const;
+  // Lets transfers of this task take the stage's memory, until the result is dropped; null if they cannot.
+  std::unique_ptr<Loan> lend() const;
 
   void wake(SharedWord& word) { shared_->wake(word); }
   // Looks whether `word` is still `value`, or `ready`, as windows pass within microseconds; then sleeps while

@@ -12,6 +12,7 @@
 #include "format/extension.hpp"
 #include "format/header.hpp"
 #include "format/journal.hpp"
+#include "journal/chunk_watch.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
@@ -35,6 +36,7 @@ struct JournalKey {
       false;  // hosts of the program have page caches of their own: what outlives one is at the server
   bool first = true;  // of the tasks of the file. The mark in META1 is its: where there are other hosts their
                       // tasks leave it alone
+  ChunkWatch* watch = nullptr;  // told before a chunk is begun, and before the first record; null: nobody
 
   static JournalKey of(const format::Header& header, const std::optional<format::Extension>& extension);
   bool has_identity() const { return identity != format::Identity{}; }

@@ -61,7 +61,7 @@ std::unique_ptr<JournalReader> JournalReader::open(Store& store, const std::stri
 bool JournalReader::read_slots(File& file, int64_t slot, int64_t count, std::vector<std::byte>& into) {
   into.resize(static_cast<size_t>(format::journal_slot_size * count));
   const int64_t at = format::slot_offset(slot);
-  if (count == slots_at_once && file.next_data(at) >= at + std::ssize(into)) return false;  // a hole
+  if (count == slots_at_once && file.next(Space::data, at) >= at + std::ssize(into)) return false;  // a hole
   const size_t got = file.read_at(into, at);
   std::fill(into.begin() + static_cast<ptrdiff_t>(got), into.end(), std::byte{});
   return got > 0;

@@ -39,7 +39,8 @@ template <class Record>
 void JournalWriter::keep(File& data, Record&& record) {
   if (finished_) throw *finished_;
   // A complete file that is appended to counts as unclosed from its first record on, journal or not.
-  if (!file_ && !given_up_ && key_.has_identity()) data.announce(std::numeric_limits<int64_t>::max());
+  if (key_.watch && !file_ && !given_up_ && key_.has_identity())
+    key_.watch->before_writing(std::numeric_limits<int64_t>::max());
   const auto failed = given_up_ ? std::nullopt : attempt(record);
   if (finished_) throw *finished_;
   if (failed && (how_ != Journaling::wished || is_full(*failed)))

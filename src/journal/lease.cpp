@@ -64,10 +64,7 @@ LeaseView look_at(Store& store, const std::string& name) {
     view.holder = !runs ? Holder::unknown : *runs ? Holder::living : Holder::none;
     if (runs) return;
     bool free = true;
-    attempt([&] {
-      free = file->try_lock(lock_at, lock_length, false);
-      if (free) file->unlock(lock_at, lock_length);
-    });
+    attempt([&] { free = bool(file->lock(lock_at, lock_length, false, Barred::refuse)); });
     if (!free) view.holder = Holder::living;
   });
   return view;
@@ -87,7 +84,7 @@ LeaseTimes lease_times() {
 struct Lease::Held {
   std::shared_ptr<File> file;
   format::Lease lease;
-  bool locked = false;
+  RangeLock lock;  // ends before the file goes
 
   bool is_own() const {
     const auto found = read_lease(*file);
@@ -99,7 +96,7 @@ struct Lease::Held {
     if (!is_own()) return;  // another job writes under this name now
     ++lease.counter;
     write();
-    if (!locked) locked = file->try_lock(lock_at, lock_length, true);
+    if (!lock) lock = file->lock(lock_at, lock_length, true, Barred::refuse);
   }
 };
 

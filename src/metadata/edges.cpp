@@ -1,5 +1,6 @@
 #include "metadata/edges.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/agree.hpp"
@@ -91,15 +92,12 @@ void EdgedFile::write_at(std::span<const std::byte> data, int64_t offset) {
   });
 }
 
-void EdgedFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
-  int64_t length = 0;
-  for (const auto& part : parts) length += std::ssize(part);
-  const auto first = edges_->map().part_at(offset);
-  if (!first.is_edge && offset + length <= first.end) return inner().write_vector_at(parts, offset);
-  for (const auto& part : parts) {
-    write_at(part, offset);
-    offset += std::ssize(part);
-  }
+void EdgedFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  const auto has_no_edge = [&](const Piece<const std::byte>& piece) {
+    const auto part = edges_->map().part_at(piece.offset);
+    return !part.is_edge && piece.end() <= part.end;
+  };
+  std::ranges::all_of(pieces, has_no_edge) ? inner().write_pieces(pieces) : File::write_pieces(pieces);
 }
 
 size_t EdgedFile::read_at(std::span<std::byte> data, int64_t offset) {
@@ -119,13 +117,14 @@ void EdgedFile::sync() {
   edges_->sync();
 }
 
-int EdgedFile::open_again(bool writable) {
-  if (writable && edges_->in_use())
-    throw file_error(Code::unsupported, path(),
-                     "is written by several hosts that share parts of it, which a descriptor cannot keep "
-                     "apart: write with "
-                     "the library's calls or its stream, or give each host a physical file (files=node)");
-  return inner().open_again(writable);
+FileDescriptor EdgedFile::descriptor(Whose whose) {
+  if (!edges_->in_use() || whose == Whose::reader) return inner().descriptor(whose);
+  if (whose == Whose::file) return {};
+  throw file_error(
+      Code::unsupported, path(),
+      "is written by several hosts that share parts of it, which a descriptor cannot keep apart: "
+      "write with the library's calls or its stream, or give each host a physical file "
+      "(files=node)");
 }
 
 std::shared_ptr<File> edged(std::shared_ptr<File> file, std::shared_ptr<Edges> edges) {

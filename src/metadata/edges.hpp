@@ -84,14 +84,10 @@ class EdgedFile final : public ForwardingFile {
       : ForwardingFile(std::move(inner)), edges_(std::move(edges)) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void sync() override;
-  int open_again(bool writable) override;
-  void announce(int64_t offset) override { inner().announce(offset); }
-  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int descriptor() const override { return edges_->in_use() ? -1 : inner().descriptor(); }
+  FileDescriptor descriptor(Whose whose) override;
 
  private:
   const std::shared_ptr<Edges> edges_;

@@ -6,7 +6,6 @@
 
 #include "format/edges.hpp"
 #include "format/journal.hpp"
-#include "layout/edge_map.hpp"
 #include "metadata/metadata_io.hpp"
 #include "storage/beside.hpp"
 #include "storage/decorators/forwarding_file.hpp"
@@ -45,8 +44,12 @@ class RejoinedFile final : public ForwardingFile {
     });
     return static_cast<size_t>(length);
   }
-  int64_t next_data(int64_t offset) override { return std::min(offset, status().size); }
-  int open_again(bool) override {
+  int64_t next(Space space, int64_t offset) override {
+    const int64_t size = status().size;
+    return space == Space::data ? std::min(offset, size) : std::max(offset, size);
+  }
+  FileDescriptor descriptor(Whose whose) override {
+    if (whose == Whose::file) return {};
     throw file_error(Code::unsupported, path(),
                      "was never closed, and parts of it are in other files, which a descriptor cannot show; "
                      "`sheaf repair` it first");
@@ -55,7 +58,6 @@ class RejoinedFile final : public ForwardingFile {
     for (const Beside& host : hosts_) host.file->close();
     inner().close();
   }
-  const layout::EdgeMap& map() const { return map_; }
 
  private:
   const layout::EdgeMap map_;
@@ -94,7 +96,7 @@ void add_runs(const format::EdgesHeader& header, File& file, size_t place,
 
 }  // namespace
 
-std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file) {
+std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* where) {
   MetadataReader reader(*file);
   const auto extension = reader.extension();
   if (!extension) return file;
@@ -118,15 +120,14 @@ std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file) {
   }
   if (runs.empty()) return file;
   layout::EdgeMap map(layout->unit, layout->data_start, layout->skip, std::move(runs));
+  if (where) *where = map;
   return std::make_shared<RejoinedFile>(std::move(file), std::move(map), std::move(hosts));
 }
 
-void copy_edges(File& edged, File& target, int64_t offset, int64_t length) {
-  const auto* const rejoined = dynamic_cast<const RejoinedFile*>(&edged);
-  if (rejoined == nullptr) return;
+void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length) {
   constexpr int64_t at_once = 256 << 10;
   std::vector<std::byte> bytes;
-  rejoined->map().for_each_part(offset, length, [&](int64_t at, int64_t part_length, const auto& part) {
+  map.for_each_part(offset, length, [&](int64_t at, int64_t part_length, const auto& part) {
     for (int64_t done = 0; part.is_edge && done < part_length; done += at_once) {
       bytes.resize(static_cast<size_t>(std::min(at_once, part_length - done)));
       bytes.resize(edged.read_at(bytes, at + done));

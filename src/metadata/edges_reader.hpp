@@ -4,17 +4,18 @@
 
 #include <memory>
 
+#include "layout/edge_map.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf {
 
 // `file`, a physical file that is not complete, as if all edges were in it, to read; `file` itself if there
 // are none. Keeps a file open for every host that has some, and 24 bytes for every task that has written
-// there. Throws what the store throws, and unsupported.
-std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file);
+// there. `map`, if given, is set to where the edges are. Throws what the store throws, and unsupported.
+std::shared_ptr<File> with_edges(Store& store, std::shared_ptr<File> file, layout::EdgeMap* map = nullptr);
 
-// Brings the bytes [offset, offset + length) that with_edges() shows in edges into `target`, the file itself
-// or a copy. `edged`: what with_edges() has returned.
-void copy_edges(File& edged, File& target, int64_t offset, int64_t length);
+// Brings those of the bytes [offset, offset + length) that are in edges into `target`, the file itself or a
+// copy. `edged` and `map` are those of with_edges().
+void copy_edges(File& edged, const layout::EdgeMap& map, File& target, int64_t offset, int64_t length);
 
 }  // namespace sheaf

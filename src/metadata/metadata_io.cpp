@@ -163,7 +163,7 @@ int64_t MetadataReader::empty_rounds(const Pointer& p, int64_t round, int64_t ta
   if (!p.complete()) return 0;
   const int64_t at = block_sizes_offset(header_, p, round) + 8 * task;
   const int64_t distance = 8 * int64_t{header_.ntasks};
-  const int64_t hole = std::min(file_.next_data(at), file_size_) - at;
+  const int64_t hole = std::min(file_.next(Space::data, at), file_size_) - at;
   return hole < 8 ? 0 : std::min<int64_t>((hole - 8) / distance + 1, p.maxblocks - round);
 }
 

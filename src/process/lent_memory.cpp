@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/random.hpp"
 
@@ -39,8 +42,52 @@ std::byte* map_file(int descriptor, size_t bytes) {
 
 }  // namespace
 
+namespace {
+
+struct Loans {
+  std::mutex mutex;
+  std::vector<LentMemory> all;
+};
+
+// Never destroyed: memory may be used while the process exits.
+Loans& loans() {
+  static auto* const known = new Loans;
+  return *known;
+}
+
+// By place: the secret changes when memory is called back.
+auto is_at(const LentMemory& place) {
+  return [&place](const LentMemory& one) {
+    return one.bytes.data() == place.bytes.data() && one.bytes.size() == place.bytes.size();
+  };
+}
+
+}  // namespace
+
+Loan::Loan(const LentMemory& memory) : memory_(memory) {
+  const std::lock_guard lock(loans().mutex);
+  loans().all.push_back(memory);
+}
+
+Loan::~Loan() {
+  const std::lock_guard lock(loans().mutex);
+  const auto found = std::ranges::find_if(loans().all, is_at(memory_));
+  if (found != loans().all.end()) loans().all.erase(found);
+}
+
+std::optional<LentMemory> find_loan(const std::byte* at) {
+  const std::lock_guard lock(loans().mutex);
+  for (const LentMemory& memory : loans().all)
+    if (at >= memory.bytes.data() && at < memory.bytes.data() + memory.bytes.size()) return memory;
+  return std::nullopt;
+}
+
 // The bytes here may be a part of what the facts are of.
 void call_back(const LentMemory& memory) {
+  {
+    const std::lock_guard lock(loans().mutex);
+    std::erase_if(loans().all, is_at(memory));
+  }
   set_secret(memory.bytes.data(), static_cast<size_t>(memory.facts.bytes));
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/export.hpp"
@@ -58,8 +59,25 @@ class SHEAF_EXPORT LendableMemory {
   const int descriptor_;
 };
 
+// While it lives, transfers of this process whose bytes lie in the memory may have other processes of the
+// machine map it: whoever moves them finds it by their address. The memory outlives the loan.
+class SHEAF_EXPORT Loan {
+ public:
+  explicit Loan(const LentMemory& memory);
+  ~Loan();
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+ private:
+  const LentMemory memory_;
+};
+
+// Lent memory with this address in it.
+SHEAF_EXPORT std::optional<LentMemory> find_loan(const std::byte* at);
+
 // Who borrows it is to leave it alone from now on: another secret stands behind it, so facts from before are
-// of no use any more. For transfers whose end is not known, of a borrower that does not answer.
+// of no use any more, and its loans are over. For transfers whose end is not known, of a borrower that does
+// not answer.
 SHEAF_EXPORT void call_back(const LentMemory& memory);
 
 // Memory of another process, mapped here until the object ends; that may be after the other one has dropped

@@ -31,9 +31,9 @@ HoleTable read_holes(MetadataReader& reader) {
   table.counts.assign(sizes.size(), 1);
   int64_t uncertain = 0;
   for (int64_t at = layout.data_start; layout.skip > 0 && at < end;) {
-    const int64_t from = file.next_data(at);
+    const int64_t from = file.next(Space::data, at);
     if (from >= end) break;
-    const int64_t until = std::min(end, std::max(file.next_hole(from), from + 1));
+    const int64_t until = std::min(end, std::max(file.next(Space::hole, from), from + 1));
     for (int64_t p = from; p < until;) {
       const int64_t round = (p - layout.data_start) / layout.skip;
       const int64_t shift = round * layout.skip;
@@ -55,7 +55,7 @@ HoleTable read_holes(MetadataReader& reader) {
     table.unknown.push_back("where exactly " + std::to_string(uncertain) +
                             " chunk(s) end that are not full: up to the end of a block of the file system, "
                             "zeros may be data or not");
-  if (layout.skip > 0 && end > layout.data_start && file.next_hole(layout.data_start) >= end &&
+  if (layout.skip > 0 && end > layout.data_start && file.next(Space::hole, layout.data_start) >= end &&
       table.rounds.size() > 1)
     table.unknown.emplace_back(
         "whether chunks are full: the file has no holes, or its file system does not tell them");

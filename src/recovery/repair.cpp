@@ -51,7 +51,7 @@ class UnclosedFile {
       if (request.may_live && report_.source == RepairSource::journal) leave_room();
       end_ = report_.source == RepairSource::table ? reader_.file_size() : pointer_.varheader;
     }
-    if (!is_complete()) whole_ = with_edges(store, file_);
+    if (!is_complete()) whole_ = with_edges(store, file_, &edges_);
     report_.blocks = pointer_.maxblocks;
     has_trailer_ = report_.source == RepairSource::table &&
                    matches_trailer(reader_.file(), header(), pointer_, reader_.extension());
@@ -138,7 +138,7 @@ class UnclosedFile {
     const int64_t size = file_->status().size;
     std::vector<std::byte> bytes(64 << 10);
     for (int64_t at = layout::data_start(report_.ntasks, header().fsblksize); at < size;) {
-      at = file_->next_data(at);
+      at = file_->next(Space::data, at);
       const size_t n = at < size ? file_->read_at(bytes, at) : 0;
       if (n == 0) return false;
       if (std::ranges::any_of(std::span(bytes).first(n), [](std::byte b) { return b != std::byte{}; }))
@@ -255,7 +255,7 @@ class UnclosedFile {
     for_each_slice([&](int64_t first, std::span<const int64_t> counts, auto&& size_of) {
       for (size_t t = 0; t < counts.size(); ++t)
         for (int64_t b = 0; b < counts[t]; ++b)
-          copy_edges(*whole_, target, layout.starts[static_cast<size_t>(first) + t] + b * layout.skip,
+          copy_edges(*whole_, edges_, target, layout.starts[static_cast<size_t>(first) + t] + b * layout.skip,
                      size_of(t, b));
     });
   }
@@ -312,6 +312,7 @@ class UnclosedFile {
   }
 
   std::shared_ptr<File> file_;
+  layout::EdgeMap edges_;        // of the next
   std::shared_ptr<File> whole_;  // unclosed: with what hosts have kept beside it
   MetadataReader reader_;
   Pointer pointer_;

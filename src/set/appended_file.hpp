@@ -12,11 +12,12 @@
 
 #include "format/header.hpp"
 #include "format/journal.hpp"
+#include "journal/chunk_watch.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 
 namespace sheaf {
 
-class AppendedFile final : public ForwardingFile {
+class AppendedFile final : public ForwardingFile, public ChunkWatch {
  public:
   // `header` and `pointer` are those of the file. durable: the mark is on disk before anything is
   // overwritten.
@@ -34,16 +35,14 @@ class AppendedFile final : public ForwardingFile {
     return pointer;
   }
 
-  void announce(int64_t offset) override {
+  void before_writing(int64_t offset) override {
     if (marked_ || offset < table_) return;
     inner().write_at(unclosed(), mark_);
     if (durable_) inner().sync();
     marked_ = true;
   }
 
-  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int descriptor() const override { return inner().descriptor(); }
+  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
 
  private:
   int64_t mark_;

@@ -253,7 +253,10 @@ void MappedWriter::open_to_append() {
         f.edges->keep_earlier(file);
         file = edged(std::move(file), f.edges);
       } else {
-        file = std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+        const auto appended =
+            std::make_shared<AppendedFile>(std::move(file), reader.header(), p, facts_.durable);
+        f.key.watch = appended.get();
+        file = appended;
       }
       f.file = throttled(std::move(file), slots_);
     }

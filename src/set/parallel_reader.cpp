@@ -22,16 +22,16 @@ void broadcast(Comm& comm, TravellingHeader& facts) {
   comm.broadcast(std::as_writable_bytes(std::span(&facts, 1)), 0);
 }
 
+}  // namespace
+
 // Owns who reads it for the group, so that readers which do not read collectively hold nothing.
-class GroupFile final : public FetchedFile {
+class ParallelReader::GroupFile final : public FetchedFile {
  public:
   using FetchedFile::FetchedFile;
   CollectiveMeans means;
   std::unique_ptr<CollectiveReader> reader;
   std::shared_ptr<Store> store;  // that it opens its file in, if that is the reader's own
 };
-
-}  // namespace
 
 struct ParallelReader::Row {
   int64_t chunk_size;
@@ -41,10 +41,7 @@ struct ParallelReader::Row {
   int64_t piece;
 };
 
-CollectiveReader* ParallelReader::collective() {
-  auto* const file = dynamic_cast<GroupFile*>(&stream_.file());
-  return file ? file->reader.get() : nullptr;
-}
+CollectiveReader* ParallelReader::collective() { return group_file_ ? group_file_->reader.get() : nullptr; }
 
 ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const std::string& path,
                                const OpenMode& mode, const std::function<std::string(int32_t)>& name_of,
@@ -112,7 +109,7 @@ ParallelReader::ParallelReader(Store& given, std::unique_ptr<Comm> comm, const s
   facts_.unclosed = unclosed;
   const SumsPlace sums{row.sums_at, static_cast<uint32_t>(row.piece), place.local_rank};
   const auto unloaded = attempt([&] {
-    if (unclosed && plan) dynamic_cast<GroupFile&>(*file).rejoin();
+    if (unclosed && plan) group_file_->rejoin();
     if (unclosed && !plan) file = with_edges(store, std::move(file));
     if (!plan) file = throttled(std::move(file), slots);  // else the collectors are as many as collsize says
     load_stream(stream_, header, std::move(file), {task(), geometry, unclosed != 0, sums}, sizes_.view());
@@ -130,11 +127,10 @@ void ParallelReader::begin_collective(const CollectivePlan& plan, CollectiveMean
       meeting, plan,
       means.mover ? Spread{} : Spread{exchange::find_nodes(*comm_), facts_.filenumber, facts_.nfiles});
   const auto problem = attempt([&] {
-    auto& file = dynamic_cast<GroupFile&>(stream_.file());
-    file.store = std::move(store);
-    file.means = std::move(means);
-    file.reader =
-        std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_, file, file.means);
+    group_file_->store = std::move(store);
+    group_file_->means = std::move(means);
+    group_file_->reader = std::make_unique<CollectiveReader>(meeting, std::move(group), plan, stream_,
+                                                             *group_file_, group_file_->means);
   });
   agree(*comm_, problem);
 }
@@ -240,7 +236,9 @@ void ParallelReader::open_file(Store& store, const std::string& path, Travelling
     problem = attempt([&] {
       if (collectively) {
         if (local().rank() != 0) file.reset();
-        file = std::make_shared<GroupFile>(store, name(), std::move(file));
+        auto group_file = std::make_shared<GroupFile>(store, name(), std::move(file));
+        group_file_ = group_file.get();
+        file = std::move(group_file);
       } else if (local().rank() != 0) {
         open();
       }
@@ -318,7 +316,7 @@ ParallelReader::Row ParallelReader::read_row(Store& store, File* file, const Hea
 void ParallelReader::select(int64_t task_number) const { check_own_task(task_number, task(), path()); }
 
 void ParallelReader::close() {
-  if (auto* const file = dynamic_cast<GroupFile*>(&stream_.file())) file->reader.reset();
+  if (group_file_) group_file_->reader.reset();
   const auto problem = attempt([&] {
     if (const auto handle = stream_.release_handle()) handle->close();
     stream_.file().close();

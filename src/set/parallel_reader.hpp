@@ -86,6 +86,7 @@ class ParallelReader {
                  std::shared_ptr<File>& file, std::optional<Error>& problem, bool collectively,
                  const std::function<std::string(int32_t)>& name_of);
   struct Row;
+  class GroupFile;
   Row read_row(Store& store, File* file, const format::Header& header, const format::Pointer& p,
                std::optional<Error>& problem);
   void begin_collective(const CollectivePlan& plan, CollectiveMeans means, std::shared_ptr<Store> store);
@@ -94,7 +95,8 @@ class ParallelReader {
   std::unique_ptr<Comm> local_;  // tasks of this physical file; null if those are all
   OwnSizes sizes_;               // of the blocks of this task
   ReadStream stream_;
-  struct Facts : FileFacts {  // so that the flag takes the room it leaves
+  GroupFile* group_file_ = nullptr;  // the stream's file, if it is read collectively
+  struct Facts : FileFacts {         // so that the flag takes the room it leaves
     Checking checking : 1 = Checking::on;
   };
   static_assert(sizeof(Facts) == sizeof(FileFacts));

@@ -26,6 +26,7 @@ void AcrossHosts::apply(exchange::Alone& how, bool writes) const {
 void AcrossHosts::apply(exchange::Together& how, bool writes) const {
   apply(how.alone, writes);
   if (caches()) how.unit = unit;
+  how.writers = writers;
 }
 
 int64_t AcrossHosts::size_of(File& file) const {
@@ -43,6 +44,7 @@ AcrossHosts across_hosts(const Opening& opening, Comm& comm) {
   found.coherence = static_cast<Coherence>(opening.coherence);
   found.locks = static_cast<LockScope>(opening.locks);
   found.unit = opening.unit;
+  found.writers = opening.writers;
   if (found.coherence != Coherence::local) found.hosts = comm.node_count();
   return found;
 }
@@ -54,6 +56,7 @@ std::shared_ptr<File> open_first(Store& store, const std::string& path, const Sh
   opening.coherence = static_cast<uint8_t>(traits.coherence);
   opening.locks = static_cast<uint8_t>(traits.locks);
   opening.unit = traits.unit;
+  opening.writers = traits.writers;
   const bool apart = traits.coherence == Coherence::close_to_open;
   const Access how = mode.create  ? (mode.exclusive ? Access::fresh : Access::create)
                      : mode.write ? Access::write

@@ -22,6 +22,7 @@ struct Opening {
   uint8_t coherence;
   uint8_t locks;
   int64_t unit;
+  int64_t writers;
 };
 
 // Text, cut off if it is too long.

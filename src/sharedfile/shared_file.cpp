@@ -11,7 +11,6 @@
 #include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/host_name.hpp"
-#include "exchange/transfer/throttle.hpp"
 #include "sharedfile/across_hosts.hpp"
 #include "sharedfile/interleaved.hpp"
 #include "sharedfile/lane.hpp"
@@ -56,7 +55,7 @@ class OpenFile final : public SharedFile {
     if (!wish_.empty()) comm().broadcast(std::as_writable_bytes(std::span(wish_)), 0);
     if (rank() != 0 && opening.opened != 0)
       problem = attempt([&] { file_ = open_next(store_, path_, mode_, across_.apart()); });
-    if (hints_.io_tasks > 0) limit_transfers(problem);
+    if (hints_.io_tasks > 0) limit_transfers(comm(), store_, hints_, file_, problem);
     file_ = across_.wrap(std::move(file_));
     std::array<int64_t, 2> facts{};
     if (!problem && file_)
@@ -72,18 +71,6 @@ class OpenFile final : public SharedFile {
     individual_ = facts[1];
     shared_base_ = facts[1];
     pointer_ = std::make_unique<SharedPointer>(store_, path_, opening.id, size(), across_);
-  }
-
-  // Collective, if the hints ask for it. Without slots on any task the open fails on all. Before the file is
-  // wrapped for several hosts: the exchange has to see that it is (exchange/transfer/hosts_file.hpp).
-  void limit_transfers(std::optional<Error>& problem) {
-    std::shared_ptr<WriteSlots> slots;
-    const auto refused = attempt([&] {
-      slots =
-          share_slots(comm(), store_, static_cast<int32_t>(std::min<int64_t>(hints_.io_tasks, INT32_MAX)));
-    });
-    if (refused && !problem) problem = refused;
-    if (file_) file_ = throttled(std::move(file_), std::move(slots));
   }
 
   void close() override {
@@ -139,7 +126,10 @@ class OpenFile final : public SharedFile {
     by_task_0(bytes, [&] { file_->resize(bytes); });
   }
   void preallocate(int64_t bytes) override {
-    by_task_0(bytes, [&] { file_->allocate(bytes); });
+    by_task_0(bytes, [&] {
+      exchange::from_server(*file_);
+      set_room_aside(*file_, bytes);
+    });
   }
   void sync() override {
     agree(comm(), attempt([&] {

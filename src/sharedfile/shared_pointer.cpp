@@ -121,8 +121,7 @@ template <class Part>
 void SharedPointer::alone(int64_t at, Part part) {
   constexpr int64_t length = sizeof(int64_t);
   if (across_.excludes()) {
-    file_->lock(at, length, true);
-    const Finally unlock([&] { file_->unlock(at, length); });
+    const RangeLock lock = file_->lock(at, length, true);
     return part();
   }
   const NameLock lock(store_, path_ + ".lock", lock_patience(tasks_, length));

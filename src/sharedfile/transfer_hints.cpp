@@ -1,5 +1,11 @@
 #include "sharedfile/transfer_hints.hpp"
 
+#include <algorithm>
+#include <climits>
+
+#include "comm/agree.hpp"
+#include "exchange/transfer/throttle.hpp"
+
 namespace sheaf {
 
 namespace {
@@ -36,6 +42,15 @@ exchange::Together together(const Hints& hints, bool writes) {
   how.overlap = hints.overlap;
   how.reuse = hints.reuse;
   return how;
+}
+
+void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
+                     std::optional<Error>& problem) {
+  std::shared_ptr<WriteSlots> slots;
+  const auto count = static_cast<int32_t>(std::min<int64_t>(hints.io_tasks, INT32_MAX));
+  const auto refused = attempt([&] { slots = share_slots(comm, store, count); });
+  if (refused && !problem) problem = refused;
+  if (file) file = throttled(std::move(file), std::move(slots));
 }
 
 }  // namespace sheaf

@@ -1,8 +1,13 @@
 // sharedfile/transfer_hints: what the hints of a file say of its transfers, in the terms of src/exchange.
 #pragma once
 
+#include <memory>
+#include <optional>
+
+#include "comm/comm.hpp"
 #include "exchange/collective.hpp"
 #include "sharedfile/hints.hpp"
+#include "storage/store.hpp"
 
 namespace sheaf {
 
@@ -12,5 +17,11 @@ exchange::Alone alone(const Hints& hints, bool writes);
 // Local. The same on all tasks whose hints are the same. The size of blocks and what depends on hosts is the
 // file's to fill in.
 exchange::Together together(const Hints& hints, bool writes);
+
+// Collective over `comm`, where the hints limit the tasks that transfer at once: `file`, if this task has
+// opened one, becomes one that keeps to it. Without slots on any task `problem` says so there. Before the
+// file is wrapped for several hosts: the exchange has to see that it is (exchange/transfer/hosts_file.hpp).
+void limit_transfers(Comm& comm, Store& store, const Hints& hints, std::shared_ptr<File>& file,
+                     std::optional<Error>& problem);
 
 }  // namespace sheaf

@@ -175,9 +175,10 @@ std::optional<double> delay_of_attributes(const Scratch::Name& name, const std::
 LockScope scope_of_locks(const Scratch::Name& name) {
   const auto holder = opened(name.here, Access::fresh);
   try {
-    if (!holder->try_lock(0, 10, true)) return LockScope::none;
+    const RangeLock held = holder->lock(0, 10, true, Barred::refuse);
+    if (!held) return LockScope::none;
     const auto keeps_out = [](const std::string& path) {
-      return !opened(path, Access::write)->try_lock(0, 10, true);
+      return !opened(path, Access::write)->lock(0, 10, true, Barred::refuse);
     };
     if (!keeps_out(name.here)) return LockScope::none;
     return keeps_out(name.there) ? LockScope::global : LockScope::host;
@@ -244,8 +245,8 @@ double cost_of_sharing(Scratch& scratch, int64_t unit, const std::function<void(
 }
 
 bool maps_for_writing(File& file) {
-  void* const memory =
-      ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              file.descriptor(Whose::file).number, 0);
   if (memory == MAP_FAILED) return false;
   std::memcpy(memory, "mapped", 6);
   const bool is_read = read_from(file, 6) == "mapped";
@@ -265,7 +266,9 @@ DirectoryFindings probe_directory(const std::string& directory) {
     file->write_at(bytes_of(std::string(mapped_bytes, '.')), 0);  // where it has room no signal comes
     found.mmap = maps_for_writing(*file);
     found.fallocate =
-        uninterrupted([&] { return ::fallocate(file->descriptor(), FALLOC_FL_KEEP_SIZE, 0, 1 << 20); }) == 0;
+        uninterrupted([&] {
+          return ::fallocate(file->descriptor(Whose::file).number, FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
+        }) == 0;
   } catch (const Error& error) {
     found.obstacle = error.what();
   }

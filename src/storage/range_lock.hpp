@@ -1,4 +1,4 @@
-// storage/range_lock: what File::lock() finds, and how long it waits.
+// storage/range_lock: a range of a file that a task has locked, and how long one waits for it.
 //
 // Tasks of this library lock a range for a transfer of their own and wait for nobody meanwhile, so what they
 // hold comes free. A lock that the program has taken (lockf, fcntl) is another matter: its holder may wait
@@ -8,23 +8,53 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 
 namespace sheaf {
 
-// What to do if the program has locked a part of the range.
+// What to do if somebody else has locked a part of the range.
 enum class Barred : uint8_t {
-  tell,  // at once: the caller has a way without the lock
-  wait,  // barred_patience, then it is an error
+  refuse,  // nobody is waited for
+  tell,    // other tasks are waited for; that the program has the lock is told at once: the caller has a way
+           // without it
+  wait,    // for the program as well, barred_patience; then it is an error
 };
 
-struct LockResult {
-  bool held = true;
-  int64_t from = 0;  // if not: bytes [from, to) of the file are locked by the program
-  int64_t to = 0;
+struct LockRequest {
+  int64_t offset = 0;  // bytes
+  int64_t length = 0;  // bytes > 0
+  bool exclusive = true;
+  Barred barred = Barred::wait;
+  std::chrono::milliseconds patience{0};  // with other tasks (lock_patience)
 };
+
+// Ends with the last copy of `held`, which must be before the File goes.
+struct [[nodiscard]] RangeLock {
+  std::shared_ptr<void> held;  // null: the range is not locked
+  int64_t from = 0;            // then, if the program has it: bytes [from, to) of the file are its
+  int64_t to = 0;
+
+  explicit operator bool() const { return held != nullptr; }
+};
+
+// A lock that `release`, which must not throw, gives back.
+template <class Release>
+RangeLock held_until(Release release) {
+  static char held;
+  return {{&held, [release = std::move(release)](void*) mutable { release(); }}};
+}
+
+// The lock, and something that is kept until it has been given back.
+template <class Kept>
+RangeLock kept_with(RangeLock lock, Kept kept) {
+  using Both = std::pair<Kept, std::shared_ptr<void>>;  // the latter goes first
+  if (lock) lock.held = std::make_shared<Both>(std::move(kept), std::move(lock.held));
+  return lock;
+}
 
 // How long the others of `tasks` who want it may keep a range of `length` bytes from one of them. Nobody
 // waits so long whose storage works: it is the time in which each of them could move the range, or 64 MiB of

@@ -20,7 +20,7 @@
 namespace sheaf {
 
 StdioHandle::StdioHandle(File& file, bool writable, bool with_stream)
-    : path_(file.path()), fd_(file.open_again(writable)) {
+    : path_(file.path()), fd_(file.descriptor(writable ? Whose::writer : Whose::reader).number) {
   if (!with_stream) return;
   own_ = ::fdopen(fd_, writable ? "r+" : "r");
   if (own_ == nullptr) {

@@ -10,7 +10,6 @@
 // run while another call on the same File does.
 #pragma once
 
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,13 +18,11 @@
 #include <string_view>
 
 #include "base/export.hpp"
-#include "process/futex.hpp"
+#include "storage/file_traits.hpp"
 #include "storage/range_lock.hpp"
 #include "storage/traits/traits.hpp"
 
 namespace sheaf {
-
-struct LentMemory;  // process/lent_memory.hpp
 
 class WriteSlots;
 
@@ -59,6 +56,32 @@ struct FileStatus {
   bool is_own = true;  // it belongs to the user of this process
 };
 
+// Bytes of a file from `offset` on, and the memory for them.
+template <class Byte>
+struct Piece {
+  int64_t offset = 0;
+  std::span<Byte> memory;
+
+  int64_t end() const { return offset + std::ssize(memory); }
+};
+
+// Where a file has bytes of its own.
+enum class Space : uint8_t { data, hole };
+
+// Which descriptor of a file is wanted.
+enum class Whose : uint8_t {
+  file,    // its own, which stays its
+  reader,  // another one with a position of its own, closed on exec, that the caller owns; opened by the name
+           // of the file, which means what it meant when the File was opened
+  writer,  // the same, also to write
+};
+
+struct FileDescriptor {
+  int number = -1;            // -1: there is none
+  std::shared_ptr<void> pin;  // Whose::file: keeps it open if the File may do without it for a while
+};
+
+// docs/architecture.md says why each of these calls is there.
 class File {
  public:
   virtual ~File() = default;
@@ -66,12 +89,16 @@ class File {
   // Writes all of `data` at `offset`.
   virtual void write_at(std::span<const std::byte> data, int64_t offset) = 0;
 
-  // Writes all of `parts`, one behind the other, from `offset`: in one request where the store can.
-  virtual void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset);
+  // Writes pieces that do not overlap, in as few requests as the store can. What a failure leaves in any of
+  // them is open.
+  virtual void write_pieces(std::span<const Piece<const std::byte>> pieces);
 
   // Fills `data` from `offset`; returns the bytes read, which is less than asked for only at the end of the
   // file.
   virtual size_t read_at(std::span<std::byte> data, int64_t offset) = 0;
+
+  // Fills pieces. What lies behind the end of the file reads as zero.
+  virtual void read_pieces(std::span<const Piece<std::byte>> pieces);
 
   // Size of the file and its preferred block, both in bytes.
   virtual FileStatus status() = 0;
@@ -87,70 +114,29 @@ class File {
   // for a file that is gone at its server.
   virtual void renew() {}
 
-  // Writes exactly these bytes past what this host keeps of the file: what other hosts have written beside
-  // them stays. They are at the server after a sync() at the latest. False where the file system cannot, or
-  // not at such places; some of the bytes may be written then.
-  virtual bool write_through(std::span<const std::byte> data, int64_t offset) {
-    write_at(data, offset);
-    return true;
+  // First offset >= `offset` that is in such a space, or the file size: data is what is not inside a hole.
+  // Stores without holes have data everywhere; they may know of fewer holes when asked for the next one.
+  virtual int64_t next(Space space, int64_t offset) = 0;
+
+  // Locks a range for this File alone (exclusive), or together with others who only read: no other holder
+  // stands in the way then, be it in another process, another File of this one, or another thread with this
+  // File. Waits as `barred` says, and not for ever: storage/range_lock.hpp tells how long, and what to do
+  // about locks of the program's own. For those who ask for it, not for transfers. A thread may not lock a
+  // range of which it holds a part. Throws io where the file system knows no locks, and with errno EAGAIN if
+  // the range has not come free; nothing is held then. Stores for a single task need none, as here.
+  virtual RangeLock lock_range(const LockRequest& wanted);
+  RangeLock lock(int64_t offset, int64_t length, bool exclusive, Barred barred = Barred::wait) {
+    return lock_range({offset, length, exclusive, barred, lock_patience(lockers_, length)});
   }
-  // As read_at(), but what the server has, as far as the file system lets this be asked for. For who has
-  // renewed.
-  virtual size_t read_through(std::span<std::byte> data, int64_t offset) { return read_at(data, offset); }
+  // Says that so many tasks, all in all, may lock ranges of the file: who waits for one with lock() lets all
+  // of them have their turn.
+  void expect_lockers(int64_t tasks) { lockers_ = tasks; }
 
-  // Copies `length` bytes of this file at `offset` to `target` at `target_offset`, inside the kernel where it
-  // can. Throws Code::damaged if this file ends before. Within one file the two ranges may not overlap.
-  virtual void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length);
+  virtual FileTraits traits() { return {}; }
 
-  // First offset >= `offset` that is not inside a hole, or the file size. Stores without holes return
-  // `offset`.
-  virtual int64_t next_data(int64_t offset) = 0;
-
-  // First offset >= `offset` inside a hole, or the file size. Stores may be unaware of holes that next_data()
-  // knows of.
-  virtual int64_t next_hole(int64_t offset);
-
-  // Says that transfers to come may use this memory, which other processes of the machine can map: a File
-  // whose bytes go through one of them lets it take them from there. Until the result is dropped, which must
-  // be before the memory and the File are.
-  virtual std::shared_ptr<void> lend(const LentMemory& /*memory*/) { return nullptr; }
-
-  // Says that bytes from `offset` on are about to be written, maybe not through this File. Nothing by
-  // default.
-  virtual void announce(int64_t /*offset*/) {}
-
-  // A range that this File alone uses (exclusive), or that may be shared with others who only read: waits
-  // until no other holder stands in the way, be it in another process, another File of this one, or another
-  // thread with this File; but not for ever: storage/range_lock.hpp says how long, and what to do about locks
-  // of the program's own. For those who ask for it, not for transfers. A thread may not lock a range of which
-  // it holds a part. Throws io where the file system knows no locks, and with errno EAGAIN if the range has
-  // not come free; nothing is held then. Stores for a single task need none, as here.
-  virtual LockResult lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/, Barred = Barred::wait) {
-    return {};
-  }
-  // The same without waiting: false if another holder stands in the way.
-  virtual bool try_lock(int64_t /*offset*/, int64_t /*length*/, bool /*exclusive*/) { return true; }
-  virtual void unlock(int64_t /*offset*/, int64_t /*length*/) {}
-
-  // Says that so many tasks, all in all, may lock ranges of the file: who waits for one lets all of them have
-  // their turn.
-  virtual void expect_lockers(int64_t /*tasks*/) {}
-
-  // Room for the first `size` bytes, as far as the file system can promise it; the file is then at least so
-  // long. What was there stays, new bytes read as zero.
-  virtual void allocate(int64_t size);
-
-  // How many tasks of this machine may well write much to the file at once: a local file system lets one
-  // write(2) in at a time.
-  virtual int writers_at_once() { return INT_MAX; }
-
-  // The operating system's descriptor, or -1 where there is none. Stays owned by the File.
-  virtual int descriptor() const { return -1; }
-
-  // Another descriptor of the file, with a position of its own, closed on exec; the caller owns it. The file
-  // is opened again by its name, which means what it meant when this File was opened. Throws what an open
-  // throws; unsupported where there are no descriptors.
-  virtual int open_again(bool writable);
+  // A descriptor of the operating system. Another one throws what an open throws; unsupported where there are
+  // none.
+  virtual FileDescriptor descriptor(Whose whose);
 
   // Name it was opened under, for messages.
   virtual const std::string& path() const = 0;
@@ -158,7 +144,19 @@ class File {
   // Releases the file. Throws if the operating system reports a delayed error; the file is released all the
   // same. The destructor closes silently a file that was not closed.
   virtual void close() = 0;
+
+ private:
+  int64_t lockers_ = 1;
 };
+
+// Copies `length` bytes of `source` at `offset` to `target` at `target_offset`, inside the kernel where both
+// have a descriptor. Throws Code::damaged if the source ends before. Within one file the two ranges may not
+// overlap.
+void copy_range(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length);
+
+// Room for the first `size` bytes, as far as the file system can promise it; the file is then at least so
+// long. What was there stays, new bytes read as zero.
+void set_room_aside(File& file, int64_t size);
 
 class Store {
  public:
@@ -197,14 +195,15 @@ class Store {
   // Returns when the name of the file `path` would survive a loss of power.
   virtual void sync_name(const std::string& path);
 
+  // A store of what is beneath the directory `root` (storage/posix/beneath.hpp), by default for stores
+  // without links. This one outlives it.
+  virtual std::shared_ptr<Store> beneath(std::string root);
+
   // Slots for at most `count` > 0 transfers at once (storage/write_slots.hpp), shared with those who join
   // them under their name: by default inside this process, in the operating system's store on this machine.
   virtual std::shared_ptr<WriteSlots> make_slots(int count);
   virtual std::shared_ptr<WriteSlots> join_slots(const std::string& name, int count);
 };
-
-// Copies `length` bytes through a buffer of bounded size; what File::copy_to falls back to.
-void copy_through_memory(File& source, File& target, int64_t offset, int64_t target_offset, int64_t length);
 
 // The operating system's files. One object for the process; lives until exit.
 SHEAF_EXPORT Store& posix_store();

@@ -21,7 +21,7 @@ constexpr size_t few_frames = 2;            // are found as fast without an inde
 //
 // A write that comes back to an earlier place takes back what lies behind: the program was told that it had
 // failed. Frames that are stored already stay; the next one replaces them for readers.
-class CompressedWriter::Sink final : public File {
+class CompressedWriter::Sink final : public File, public ChunkWatch {
  public:
   // `plain`: the stream that writes here.
   Sink(WriteStream& stored, const WriteStream& plain, const Compression& how)
@@ -96,7 +96,7 @@ class CompressedWriter::Sink final : public File {
 
   // The program has completed a chunk: its frames are recorded when all of them are stored. What a write that
   // has failed left behind the end of the chunk is no part of it.
-  void announce(int64_t) override {
+  void before_writing(int64_t) override {
     if (given_up_) throw *given_up_;
     go_to(end_of_plain());
     if (!stored_.keeps_journal()) return;
@@ -111,7 +111,7 @@ class CompressedWriter::Sink final : public File {
   FileStatus status() override { return stored_.file().status(); }
   void resize(int64_t) override { cannot("be cut"); }
   void sync() override { stored_.sync(); }
-  int64_t next_data(int64_t offset) override { return offset; }
+  int64_t next(Space, int64_t offset) override { return offset; }
   const std::string& path() const override { return stored_.file().path(); }
   void close() override {}
 
@@ -206,6 +206,9 @@ CompressedWriter::CompressedWriter(WriteStream& stored, const Compression& how, 
   codec::require(how.codec, path);
   sink_ = std::make_shared<Sink>(stored, plain_, how);
   plain_.bind(sink_, std::min<int64_t>(plain_buffer, how.frame));
+  JournalKey key;
+  key.watch = sink_.get();
+  plain_.know_file(key);
 }
 
 CompressedWriter::~CompressedWriter() = default;

@@ -40,8 +40,7 @@ class PlainFile final : public File {
   FileStatus status() override;  // of the physical file, but without an end
   void resize(int64_t size) override;
   void sync() override {}
-  int64_t next_data(int64_t offset) override { return offset; }
-  int64_t next_hole(int64_t) override { return INT64_MAX; }
+  int64_t next(Space space, int64_t offset) override { return space == Space::data ? offset : INT64_MAX; }
   const std::string& path() const override { return file_->path(); }
   void close() override { file_->close(); }
 

@@ -99,8 +99,8 @@ void WriteStream::too_large(int64_t bytes) const {
 
 void WriteStream::begin_next_chunk() {
   flush_buffer();
-  file_->announce(
-      geometry_.offset(chunk() + 1));  // throws before anything changes if it would lie beyond 2^63
+  const int64_t next = geometry_.offset(chunk() + 1);  // throws before anything changes, beyond 2^63
+  if (journal_key_.watch) journal_key_.watch->before_writing(next);
   if (durable_) require_nothing_lost();
   if (durable_ && make_journal() && !journal()->deferred()) sync();
   report(true);
@@ -217,10 +217,11 @@ void WriteStream::write_summed(std::span<const std::byte> head, std::span<const 
         piece() == 0
             ? body.size()
             : std::min<size_t>(body.size(), static_cast<size_t>(summed_at_once - at % summed_at_once));
-    const std::span<const std::byte> parts[] = {head, body.first(n)};
-    file_->write_vector_at(parts, begin + done);
+    const auto part = body.first(n);
+    const Piece<const std::byte> pieces[] = {{begin + done, head}, {at, part}};
+    file_->write_pieces(pieces);
     blocks_.sum(head, done);
-    blocks_.sum(parts[1], done + std::ssize(head));
+    blocks_.sum(part, done + std::ssize(head));
     done += std::ssize(head) + static_cast<int64_t>(n);
     head = {};
     body = body.subspan(n);

@@ -14,7 +14,8 @@ void WriteStream::take_in(int64_t tail) {
   TaskBlocks::Overrun& overrun = blocks_.add_overrun(tail);
   try {
     if (geometry_.size == 0) too_large(tail);
-    file_->announce(geometry_.offset(chunk() + 1 + (tail - 1) / geometry_.size));
+    const int64_t last = geometry_.offset(chunk() + 1 + (tail - 1) / geometry_.size);
+    if (journal_key_.watch) journal_key_.watch->before_writing(last);
     move_tail(*file_, geometry_, chunk(), tail);
     while (overrun.kept < tail) {
       begin_next_chunk();

@@ -59,12 +59,6 @@ class Link {
   virtual std::unique_ptr<Call> start(int listener, Request request, std::vector<MemoryRun> out,
                                       std::vector<MemoryRun> in) = 0;
 
-  // Memory of this process that transfers may use and that listeners of its machine can map
-  // (process/lent_memory.hpp), until end_loan() of the same. Transfers within it then move no bytes through
-  // messages where that is faster.
-  virtual void begin_loan(const LentMemory& /*memory*/) {}
-  virtual void end_loan(const LentMemory& /*memory*/) {}
-
   // The file behind a handle if this task has it open itself, for locks between processes; null behind
   // messages. For any thread.
   virtual std::shared_ptr<File> local_file(int /*listener*/, int64_t /*handle*/) { return nullptr; }

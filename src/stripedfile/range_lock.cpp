@@ -1,6 +1,7 @@
 // Locks on ranges of a striped file.
 #include <chrono>
 
+#include "comm/agree.hpp"
 #include "stripedfile/striped_file.hpp"
 
 namespace sheaf::sfio {
@@ -20,32 +21,30 @@ Question question_of(const SubfileHandle& subfile, Kind kind, int64_t offset, in
 
 // Nobody is kept from the link while this waits: who holds the range may be another thread of this task. So
 // the listener is asked again and again; it does not answer late, which would look as if it were gone.
-LockResult StripedFile::lock_range(int64_t offset, int64_t length, bool exclusive, Barred barred) {
-  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle)) {
-    local->expect_lockers(lockers_);
-    return local->lock(offset, length, exclusive, barred);
-  }
-  const std::chrono::duration<double> patience = lock_patience(lockers_, length);
+RangeLock StripedFile::lock_range(const LockRequest& wanted) {
+  const auto& [offset, length, exclusive, barred, patience] = wanted;
+  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
+    return kept_with(local->lock_range(wanted), local);
   const double begin = link_->now();
   for (;;) {
     {
       const std::lock_guard hold(link_->lock());
       const auto kind = exclusive ? Kind::lock : Kind::lock_shared;
-      if (ask(*link_, {question_of(subfiles_[0], kind, offset, length)})[0].values[0] != 0) return {};
+      if (ask(*link_, {question_of(subfiles_[0], kind, offset, length)})[0].values[0] != 0) break;
     }
+    if (barred == Barred::refuse) return {};
     const double waited = link_->now() - begin;
-    if (waited > patience.count())
+    if (waited > std::chrono::duration<double>(patience).count())
       throw not_locked(name_, offset, length, "another task",
                        std::chrono::seconds(static_cast<int64_t>(waited)));
     link_->rest(waited);
   }
-}
-
-void StripedFile::unlock_range(int64_t offset, int64_t length) {
-  if (const auto local = link_->local_file(subfiles_[0].listener, subfiles_[0].handle))
-    return local->unlock(offset, length);
-  const std::lock_guard hold(link_->lock());
-  ask(*link_, {question_of(subfiles_[0], Kind::unlock, offset, length)});
+  // What is closed has given everything back.
+  return held_until([this, is_open = std::weak_ptr(open_), offset = offset, length = length] {
+    if (is_open.expired()) return;
+    const std::lock_guard hold(link_->lock());
+    attempt([&] { ask(*link_, {question_of(subfiles_[0], Kind::unlock, offset, length)}); });
+  });
 }
 
 }  // namespace sheaf::sfio

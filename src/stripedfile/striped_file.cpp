@@ -140,16 +140,8 @@ void StripedFile::sync() {
       Kind::sync, [](int) { return 0; }, OnError::raise);
 }
 
-std::shared_ptr<void> StripedFile::lend(const LentMemory& memory) {
-  const std::lock_guard hold(link_->lock());
-  link_->begin_loan(memory);
-  return {link_.get(), [link = link_, memory](void*) {
-            const std::lock_guard holds(link->lock());
-            link->end_loan(memory);
-          }};
-}
-
 void StripedFile::close() {
+  open_.reset();
   const std::lock_guard hold(link_->lock());
   int64_t size = -1;
   std::optional<Error> failed;

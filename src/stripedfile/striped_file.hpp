@@ -89,15 +89,9 @@ class SHEAF_EXPORT StripedFile {
   void resize(int64_t size);
   void sync();
 
-  // As File::lend (storage/store.hpp).
-  std::shared_ptr<void> lend(const LentMemory& memory);
-
-  // Waits until no other task or thread holds a part of the range, or all of them share it; the first
-  // subfile's listener keeps the books, without a session the operating system. As File::lock()
-  // (storage/store.hpp). A lock ends with unlock_range() of the same range or close().
-  LockResult lock_range(int64_t offset, int64_t length, bool exclusive, Barred barred);
-  void expect_lockers(int64_t tasks) { lockers_ = tasks; }
-  void unlock_range(int64_t offset, int64_t length);
+  // As File::lock_range() (storage/store.hpp); the first subfile's listener keeps the books, without a
+  // session the operating system. A lock also ends with close().
+  RangeLock lock_range(const LockRequest& wanted);
 
   // Once, by one of the tasks that share it. The file is released even if it throws.
   void close();
@@ -127,7 +121,7 @@ class SHEAF_EXPORT StripedFile {
   std::string name_;
   layout::Stripes stripes_;
   std::vector<SubfileHandle> subfiles_;
-  int64_t lockers_ = 1;
+  std::shared_ptr<char> open_ = std::make_shared<char>();  // until close(), for locks that outlive it
 };
 
 // Removes what there is of a striped file; true if there was anything.

@@ -6,7 +6,6 @@
 #include "comm/host_name.hpp"
 #include "storage/posix/posix_store.hpp"
 #include "storage/range.hpp"
-#include "storage/scattered.hpp"
 #include "stripedfile/direct_link.hpp"
 #include "stripedfile/striped_file.hpp"
 
@@ -14,7 +13,7 @@ namespace sheaf {
 namespace sfio {
 namespace {
 
-class StoredFile final : public File, public ScatteredFile {
+class StoredFile final : public File {
  public:
   StoredFile(std::string path, std::unique_ptr<StripedFile> file, bool writable)
       : path_(std::move(path)), file_(std::move(file)), writable_(writable) {}
@@ -28,26 +27,15 @@ class StoredFile final : public File, public ScatteredFile {
   }
 
   void write_at(std::span<const std::byte> data, int64_t offset) override {
-    const std::span<const std::byte> parts[] = {data};
-    write_vector_at(parts, offset);
+    const Piece<const std::byte> pieces[] = {{offset, data}};
+    write_pieces(pieces);
   }
 
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    require_writable(path_, writable_);
-    std::vector<Block> blocks;
-    for (const auto& part : parts) {
-      require_range(path_, offset, part.size());
-      blocks.push_back({offset, const_cast<std::byte*>(part.data()), std::ssize(part)});
-      offset += std::ssize(part);
-    }
-    file().write(blocks);
-  }
-
-  void write_scattered(std::span<const Piece> pieces) override {
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
     require_writable(path_, writable_);
     file().write(blocks_of(pieces));
   }
-  void read_scattered(std::span<const Piece> pieces) override { file().read(blocks_of(pieces)); }
+  void read_pieces(std::span<const Piece<std::byte>> pieces) override { file().read(blocks_of(pieces)); }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     require_range(path_, offset, data.size());
@@ -72,24 +60,16 @@ class StoredFile final : public File, public ScatteredFile {
 
   void sync() override { file().sync(); }
 
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
-    return file().lock_range(offset, length, exclusive, barred);
-  }
-  void expect_lockers(int64_t tasks) override { file().expect_lockers(tasks); }
-  void unlock(int64_t offset, int64_t length) override { file().unlock_range(offset, length); }
+  RangeLock lock_range(const LockRequest& wanted) override { return file().lock_range(wanted); }
 
   // Holes of subfiles are not told.
-  int64_t next_data(int64_t offset) override {
+  int64_t next(Space space, int64_t offset) override {
     require_range(path_, offset, 0);
-    return std::min(offset, status().size);
+    const int64_t size = status().size;
+    return space == Space::data ? std::min(offset, size) : size;
   }
 
-  int64_t next_hole(int64_t offset) override {
-    require_range(path_, offset, 0);
-    return status().size;
-  }
-
-  std::shared_ptr<void> lend(const LentMemory& memory) override { return file().lend(memory); }
+  FileTraits traits() override { return {.dear_requests = true}; }
 
   const std::string& path() const override { return path_; }
 
@@ -100,12 +80,13 @@ class StoredFile final : public File, public ScatteredFile {
   }
 
  private:
-  std::vector<Block> blocks_of(std::span<const Piece> pieces) const {
+  template <class Byte>
+  std::vector<Block> blocks_of(std::span<const Piece<Byte>> pieces) const {
     std::vector<Block> blocks;
     blocks.reserve(pieces.size());
-    for (const Piece& piece : pieces) {
-      require_range(path_, piece.offset, static_cast<size_t>(piece.length));
-      blocks.push_back({piece.offset, piece.memory, piece.length});
+    for (const auto& [offset, memory] : pieces) {
+      require_range(path_, offset, memory.size());
+      blocks.push_back({offset, const_cast<std::byte*>(memory.data()), std::ssize(memory)});
     }
     return blocks;
   }

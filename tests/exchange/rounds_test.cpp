@@ -1,4 +1,4 @@
-#include "exchange/rounds.hpp"
+#include "comm/rounds.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 
 #include "exchange/collective.hpp"
 #include "storage/decorators/forwarding_file.hpp"
-#include "storage/scattered.hpp"
 #include "support/fibers/fiber_comm.hpp"
 #include "support/stores/memory_store.hpp"
 
@@ -23,7 +22,7 @@ struct Counts {
 };
 
 // Other tasks run while one of them waits for a request.
-class ScatteringFile final : public ForwardingFile, public ScatteredFile {
+class ScatteringFile final : public ForwardingFile {
  public:
   ScatteringFile(std::shared_ptr<File> file, Counts& counts)
       : ForwardingFile(std::move(file)), counts_(counts) {}
@@ -32,17 +31,12 @@ class ScatteringFile final : public ForwardingFile, public ScatteredFile {
     check(offset, std::ssize(data));
     inner().write_at(data, offset);
   }
-  void write_scattered(std::span<const Piece> pieces) override {
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
     for (int i = 0; i < 10; ++i) yield();
-    for (const Piece& piece : pieces) {
-      check(piece.offset, piece.length);
-      inner().write_at({piece.memory, static_cast<size_t>(piece.length)}, piece.offset);
-    }
+    for (const auto& [offset, bytes] : pieces) check(offset, std::ssize(bytes));
+    inner().write_pieces(pieces);
   }
-  void read_scattered(std::span<const Piece> pieces) override {
-    for (const Piece& piece : pieces)
-      inner().read_at({piece.memory, static_cast<size_t>(piece.length)}, piece.offset);
-  }
+  FileTraits traits() override { return {.dear_requests = true}; }
 
  private:
   void check(int64_t offset, int64_t length) const {

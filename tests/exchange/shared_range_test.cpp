@@ -24,21 +24,22 @@ class BarredFile final : public ForwardingFile {
  public:
   explicit BarredFile(MemoryStore& store) : ForwardingFile(store.open("a", sheaf::Access::create)) {}
 
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
+  RangeLock lock_range(const LockRequest& wanted) override {
+    const auto& [offset, length, exclusive, barred, patience] = wanted;
     for (const auto& [from, to] : bars)
       if (from < offset + length && offset < to) {
         if (barred == Barred::wait) throw not_locked(path(), offset, length, "the program", barred_patience);
-        return {false, from, to};
+        return {nullptr, from, to};
       }
-    if (stuck) throw not_locked(path(), offset, length, "another task", lock_patience(1, length));
-    held.emplace_back(offset, offset + length);
+    if (stuck) throw not_locked(path(), offset, length, "another task", patience);
+    const Range range(offset, offset + length);
+    held.push_back(range);
     was_exclusive |= exclusive;
-    return {};
-  }
-  void unlock(int64_t offset, int64_t length) override {
-    const auto at = std::ranges::find(held, Range(offset, offset + length));
-    ASSERT_NE(at, held.end());
-    held.erase(at);
+    return held_until([this, range] {
+      const auto at = std::ranges::find(held, range);
+      ASSERT_NE(at, held.end());
+      held.erase(at);
+    });
   }
   void write_at(std::span<const std::byte> data, int64_t offset) override {
     writes.push_back(held);

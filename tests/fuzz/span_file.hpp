@@ -46,10 +46,9 @@ class SpanFile final : public File {
   void resize(int64_t) override { require_writable(path_, false); }
   void sync() override {}
   FileStatus status() override { return {.exists = true, .size = size(), .block_size = 4096}; }
-  int64_t next_data(int64_t offset) override {
-    return offset >= std::ssize(head_) && offset < tail_at_ ? tail_at_ : std::min(offset, size());
-  }
-  int64_t next_hole(int64_t offset) override {
+  int64_t next(Space space, int64_t offset) override {
+    if (space == Space::data)
+      return offset >= std::ssize(head_) && offset < tail_at_ ? tail_at_ : std::min(offset, size());
     return offset < std::ssize(head_) && tail_at_ > std::ssize(head_) ? std::ssize(head_) : size();
   }
   const std::string& path() const override { return path_; }

@@ -38,8 +38,8 @@ class Shared {
     const std::string name = directory + "/counters";
     const auto file = posix_store().open(name, Access::create);
     file->resize(sizeof(test::WritersAtWork));
-    void* const at =
-        mmap(nullptr, sizeof(test::WritersAtWork), PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor(), 0);
+    void* const at = mmap(nullptr, sizeof(test::WritersAtWork), PROT_READ | PROT_WRITE, MAP_SHARED,
+                          file->descriptor(Whose::file).number, 0);
     require(at != MAP_FAILED, "mmap");
     at_ = static_cast<test::WritersAtWork*>(at);
   }

@@ -42,11 +42,9 @@ class LoggedFile final : public ForwardingFile {
     note(offset, std::ssize(data), true);
     ForwardingFile::write_at(data, offset);
   }
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    int64_t bytes = 0;
-    for (const auto part : parts) bytes += std::ssize(part);
-    note(offset, bytes, true);
-    ForwardingFile::write_vector_at(parts, offset);
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+    for (const auto& [offset, bytes] : pieces) note(offset, std::ssize(bytes), true);
+    inner().write_pieces(pieces);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     const size_t got = ForwardingFile::read_at(data, offset);

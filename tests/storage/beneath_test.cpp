@@ -134,7 +134,7 @@ TEST(BeneathByKernel, LinksThatStayAreFollowed) {
   const Place place;
   place.link("d/file", "link");
   place.link("d", "dir");
-  const auto store = store_beneath(posix_store(), place.root);
+  const auto store = posix_store().beneath(place.root);
   EXPECT_EQ(read_text(*store->open("link", Access::read), 0, 99), "kept");
   EXPECT_EQ(store->status("dir/file").size, 4);
 }
@@ -145,7 +145,7 @@ TEST(BeneathOtherStores, NamesAreLookedAt) {
   memory.add_directory("/");
   memory.add_directory("/root");
   memory.set_contents("/secret", bytes("kept"));
-  const auto store = store_beneath(faulty, "/root");
+  const auto store = faulty.beneath("/root");
   store->open("/a", Access::create)->write_at(bytes("1"), 0);
   EXPECT_EQ(text(memory.contents("/root/a")), "1");
   store->rename("a", "/b");

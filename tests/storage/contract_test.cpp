@@ -73,23 +73,40 @@ TEST_P(StoreContract, BytesOutsideAWriteAreUntouched) {
   EXPECT_EQ(read_text(*file, 0, 99), "0123abc789");
 }
 
-TEST_P(StoreContract, WritesPartsOneBehindTheOther) {
+TEST_P(StoreContract, WritesPiecesOneBehindTheOtherAndApart) {
   const auto file = fresh("a", "..........");
   const auto first = bytes("ab");
   const auto second = bytes("cde");
-  const std::vector<std::span<const std::byte>> parts{first, {}, second, {}};
-  file->write_vector_at(parts, 3);
-  EXPECT_EQ(read_text(*file, 0, 99), "...abcde..");
-  file->write_vector_at({}, 3);
+  const auto third = bytes("f");
+  const Piece<const std::byte> pieces[] = {{3, first}, {5, {}},    {5, second},
+                                           {9, third}, {1, third}, {99, {}}};
+  file->write_pieces(pieces);
+  EXPECT_EQ(read_text(*file, 0, 99), ".f.abcde.f");
+  file->write_pieces({});
   EXPECT_EQ(file->status().size, 10);
 }
 
-TEST_P(StoreContract, WritesMorePartsThanOneSystemCallTakes) {
+TEST_P(StoreContract, ReadsPiecesAndZerosBehindTheEnd) {
+  const auto file = fresh("a", "0123456789");
+  Bytes memory(9, std::byte{'?'});
+  const auto part = [&](size_t at, size_t length) { return std::span(memory).subspan(at, length); };
+  const Piece<std::byte> pieces[] = {{8, part(0, 4)}, {1, part(4, 2)}, {5, {}}, {77, part(7, 2)}};
+  file->read_pieces(pieces);
+  EXPECT_EQ(text(memory), std::string("89\0\0"
+                                      "12"
+                                      "?"
+                                      "\0\0",
+                                      9));
+  file->read_pieces({});
+}
+
+TEST_P(StoreContract, WritesMorePiecesThanOneSystemCallTakes) {
   const auto file = fresh("a");
   const auto data = pattern(5000);
-  std::vector<std::span<const std::byte>> parts;
-  for (size_t i = 0; i < data.size(); ++i) parts.push_back(std::span(data).subspan(i, 1));
-  file->write_vector_at(parts, 1);
+  std::vector<Piece<const std::byte>> pieces;
+  for (size_t i = 0; i < data.size(); ++i)
+    pieces.push_back({static_cast<int64_t>(i) + 1, std::span(data).subspan(i, 1)});
+  file->write_pieces(pieces);
   Bytes back(data.size());
   EXPECT_EQ(file->read_at(back, 1), back.size());
   EXPECT_EQ(back, data);
@@ -117,13 +134,13 @@ TEST_P(StoreContract, NextDataSkipsHolesAndEndsAtTheFileSize) {
   const int64_t far = int64_t{1} << 30;
   file->write_at(bytes("x"), far);
   file->resize(far + (1 << 20));
-  const auto found = file->next_data(0);
+  const auto found = file->next(Space::data, 0);
   EXPECT_TRUE(found == 0 || (found > far - (1 << 20) && found <= far)) << found;
-  EXPECT_EQ(file->next_data(far), far);
-  const auto end = file->next_data(far + (1 << 19));
+  EXPECT_EQ(file->next(Space::data, far), far);
+  const auto end = file->next(Space::data, far + (1 << 19));
   EXPECT_TRUE(end == far + (1 << 19) || end == far + (1 << 20)) << end;
-  EXPECT_EQ(file->next_data(far + (1 << 20)), far + (1 << 20));
-  EXPECT_EQ(file->next_data(far + (1 << 20) + 99), far + (1 << 20)) << "beyond the end";
+  EXPECT_EQ(file->next(Space::data, far + (1 << 20)), far + (1 << 20));
+  EXPECT_EQ(file->next(Space::data, far + (1 << 20) + 99), far + (1 << 20)) << "beyond the end";
 }
 
 TEST_P(StoreContract, NextHoleEndsTheData) {
@@ -133,12 +150,12 @@ TEST_P(StoreContract, NextHoleEndsTheData) {
   file->resize(16 * length);
   file->write_at(bytes("x"), 16 * length - 1);
   file->sync();
-  const auto hole = file->next_hole(5);
+  const auto hole = file->next(Space::hole, 5);
   EXPECT_TRUE((hole >= length && hole < 2 * length) || hole == 16 * length) << hole;
-  const auto inside = file->next_hole(8 * length);
+  const auto inside = file->next(Space::hole, 8 * length);
   EXPECT_TRUE(inside == 8 * length || inside == 16 * length) << inside;
-  EXPECT_EQ(file->next_hole(16 * length - 1), 16 * length);
-  EXPECT_EQ(error_of([&] { file->next_hole(-1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(file->next(Space::hole, 16 * length - 1), 16 * length);
+  EXPECT_EQ(error_of([&] { file->next(Space::hole, -1); }).code(), Code::invalid_argument);
 }
 
 TEST_P(StoreContract, ResizeCutsAndExtendsWithZeros) {
@@ -163,17 +180,21 @@ TEST_P(StoreContract, RefusesRangesThatNoFileHas) {
   EXPECT_EQ(error_of([&] { file->write_at(data, -1); }).code(), Code::invalid_argument);
   EXPECT_EQ(error_of([&] { file->write_at(data, INT64_MAX - 1); }).code(), Code::invalid_argument);
   EXPECT_EQ(error_of([&] { file->read_at(data, INT64_MIN); }).code(), Code::invalid_argument);
+  const Piece<const std::byte> beyond[] = {{0, data}, {INT64_MAX - 1, data}};
+  EXPECT_EQ(error_of([&] { file->write_pieces(beyond); }).code(), Code::invalid_argument);
+  const Piece<std::byte> room[] = {{INT64_MAX - 1, data}};
+  EXPECT_EQ(error_of([&] { file->read_pieces(room); }).code(), Code::invalid_argument);
   EXPECT_EQ(error_of([&] { file->resize(-1); }).code(), Code::invalid_argument);
-  EXPECT_EQ(error_of([&] { file->next_data(-1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { file->next(Space::data, -1); }).code(), Code::invalid_argument);
 }
 
 TEST_P(StoreContract, RefusesToChangeAFileOpenedForReading) {
   fresh("a", "abc")->close();
   const auto file = store->open(store / "a", Access::read);
   const auto data = bytes("x");
-  const std::vector<std::span<const std::byte>> parts{data};
+  const Piece<const std::byte> pieces[] = {{0, data}};
   EXPECT_EQ(error_of([&] { file->write_at(data, 0); }).code(), Code::wrong_mode);
-  EXPECT_EQ(error_of([&] { file->write_vector_at(parts, 0); }).code(), Code::wrong_mode);
+  EXPECT_EQ(error_of([&] { file->write_pieces(pieces); }).code(), Code::wrong_mode);
   EXPECT_EQ(error_of([&] { file->resize(0); }).code(), Code::wrong_mode);
   EXPECT_EQ(read_text(*file, 0, 9), "abc");
 }
@@ -243,46 +264,46 @@ TEST_P(StoreContract, CopiesBetweenFiles) {
   const auto to = fresh("to", "abc");
   const auto data = pattern(9'000'000);
   from->write_at(data, 5);
-  from->copy_to(*to, 5, 100, static_cast<int64_t>(data.size()));
+  copy_range(*from, *to, 5, 100, static_cast<int64_t>(data.size()));
   Bytes back(data.size());
   EXPECT_EQ(to->read_at(back, 100), back.size());
   EXPECT_TRUE(back == data);
   EXPECT_EQ(read_text(*to, 0, 4), std::string("abc\0", 4));
-  from->copy_to(*to, 0, 0, 0);
+  copy_range(*from, *to, 0, 0, 0);
 }
 
 TEST_P(StoreContract, CopiesWithinAFileUnlessRangesOverlap) {
   const auto file = fresh("a", "0123456789");
-  file->copy_to(*file, 0, 5, 5);
+  copy_range(*file, *file, 0, 5, 5);
   EXPECT_EQ(read_text(*file, 0, 99), "0123401234");
-  EXPECT_EQ(error_of([&] { file->copy_to(*file, 0, 4, 5); }).code(), Code::invalid_argument);
-  EXPECT_EQ(error_of([&] { file->copy_to(*file, 4, 0, 5); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy_range(*file, *file, 0, 4, 5); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy_range(*file, *file, 4, 0, 5); }).code(), Code::invalid_argument);
 }
 
 TEST_P(StoreContract, CopyingBeyondTheEndIsDamage) {
   const auto from = fresh("from", "0123456789");
   const auto to = fresh("to");
-  const auto error = error_of([&] { from->copy_to(*to, 5, 0, 6); });
+  const auto error = error_of([&] { copy_range(*from, *to, 5, 0, 6); });
   EXPECT_EQ(error.code(), Code::damaged);
   EXPECT_NE(std::string(error.what()).find(store / "from"), std::string::npos) << error.what();
-  EXPECT_EQ(error_of([&] { from->copy_to(*to, 5, 0, -1); }).code(), Code::invalid_argument);
-  EXPECT_EQ(error_of([&] { from->copy_to(*to, -5, 0, 1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy_range(*from, *to, 5, 0, -1); }).code(), Code::invalid_argument);
+  EXPECT_EQ(error_of([&] { copy_range(*from, *to, -5, 0, 1); }).code(), Code::invalid_argument);
 }
 
 TEST_P(StoreContract, CopyIntoAFileOpenedForReadingIsRefused) {
   const auto from = fresh("from", "0123456789");
   fresh("to")->close();
   const auto to = store->open(store / "to", Access::read);
-  EXPECT_EQ(error_of([&] { from->copy_to(*to, 0, 0, 6); }).code(), Code::wrong_mode);
+  EXPECT_EQ(error_of([&] { copy_range(*from, *to, 0, 0, 6); }).code(), Code::wrong_mode);
 }
 
 TEST_P(StoreContract, CopiesIntoAFileOfAnotherStore) {
   const auto from = fresh("from", "0123456789");
   MemoryStore other;
   const auto to = other.open("to", Access::fresh);
-  from->copy_to(*to, 2, 0, 3);
+  copy_range(*from, *to, 2, 0, 3);
   EXPECT_EQ(text(other.contents("to")), "234");
-  to->copy_to(*from, 0, 0, 3);
+  copy_range(*to, *from, 0, 0, 3);
   EXPECT_EQ(read_text(*from, 0, 99), "2343456789");
 }
 

@@ -9,11 +9,11 @@ namespace {
 
 class FaultyStoreTest : public ::testing::Test {
  protected:
-  // Nine operations on file `name`, one of each kind but status and next_data.
+  // Ten operations on file `name`, of each kind but status and next.
   void use(const std::string& name) {
     const auto file = store.open(name, Access::fresh);
     file->write_at(bytes("0123456789"), 0);
-    file->copy_to(*file, 0, 10, 5);
+    copy_range(*file, *file, 0, 10, 5);
     file->resize(12);
     Bytes buffer(100);
     file->read_at(buffer, 0);
@@ -45,27 +45,28 @@ class FaultyStoreTest : public ::testing::Test {
 
 TEST_F(FaultyStoreTest, CountsOperationsAndBytes) {
   use("a");
-  EXPECT_EQ(store.operations(), 9);
-  for (const auto kind :
-       {Operation::open, Operation::write, Operation::copy, Operation::resize, Operation::read,
-        Operation::sync, Operation::close, Operation::rename, Operation::remove})
+  EXPECT_EQ(store.operations(), 10);
+  for (const auto kind : {Operation::open, Operation::resize, Operation::sync, Operation::close,
+                          Operation::rename, Operation::remove})
     EXPECT_EQ(store.operations(kind), 1) << name_of(kind);
+  EXPECT_EQ(store.operations(Operation::write), 2) << "and a copy";
+  EXPECT_EQ(store.operations(Operation::read), 2);
   EXPECT_EQ(store.bytes_written(), 15);
-  EXPECT_EQ(store.bytes_read(), 12);
+  EXPECT_EQ(store.bytes_read(), 17);
   EXPECT_EQ(store.failed(), 0);
   const auto file = store.open("a", Access::fresh);
   file->status();
   store.status("a");
-  file->next_data(0);
+  file->next(Space::data, 0);
   EXPECT_EQ(store.operations(Operation::status), 2);
-  EXPECT_EQ(store.operations(Operation::next_data), 1);
+  EXPECT_EQ(store.operations(Operation::next), 1);
 }
 
 TEST_F(FaultyStoreTest, LogsKindPathOffsetAndLength) {
   const auto file = store.open("a", Access::fresh);
   const auto data = bytes("abc");
-  const std::vector<std::span<const std::byte>> parts{data, data};
-  file->write_vector_at(parts, 7);
+  const Piece<const std::byte> pieces[] = {{7, data}, {10, data}};
+  file->write_pieces(pieces);
   file->resize(99);
   const auto log = store.log();
   ASSERT_EQ(log.size(), 3u);
@@ -84,12 +85,12 @@ TEST_F(FaultyStoreTest, LogsKindPathOffsetAndLength) {
 }
 
 TEST_F(FaultyStoreTest, ASweepFailsEveryOperationOnce) {
-  EXPECT_EQ(sweep({.errno_value = EIO, .kind = {}, .path_contains = {}}), 9);
-  EXPECT_EQ(store.failed(), 9);
+  EXPECT_EQ(sweep({.errno_value = EIO, .kind = {}, .path_contains = {}}), 10);
+  EXPECT_EQ(store.failed(), 10);
 }
 
 TEST_F(FaultyStoreTest, PlansChooseByKindAndPath) {
-  EXPECT_EQ(sweep({.errno_value = ENOSPC, .kind = Operation::write, .path_contains = {}}), 1);
+  EXPECT_EQ(sweep({.errno_value = ENOSPC, .kind = Operation::write, .path_contains = {}}), 2);
   EXPECT_EQ(sweep({.errno_value = EACCES, .kind = {}, .path_contains = "2"}), 1);
   EXPECT_EQ(sweep({.errno_value = EACCES, .kind = {}, .path_contains = "nowhere"}), 0);
 }
@@ -131,14 +132,12 @@ TEST_F(FaultyStoreTest, FailedTransfersMoveNothingOrHalf) {
   EXPECT_THROW(file->write_at(bytes("abcd"), 0), Error);
   EXPECT_EQ(text(memory.contents("a")), "ab........");
   const auto part = bytes("xyz");
-  const std::vector<std::span<const std::byte>> parts{part, part, part};
-  EXPECT_THROW(file->write_vector_at(parts, 2), Error);
+  const Piece<const std::byte> pieces[] = {{2, part}, {5, part}, {8, part}};
+  EXPECT_THROW(file->write_pieces(pieces), Error);
   EXPECT_EQ(text(memory.contents("a")), "abxyzx....");
   Bytes buffer = bytes("????");
   EXPECT_THROW(file->read_at(buffer, 0), Error);
   EXPECT_EQ(text(buffer), "ab??");
-  EXPECT_THROW(file->copy_to(*file, 0, 6, 4), Error);
-  EXPECT_EQ(text(memory.contents("a")), "abxyzxab..");
   EXPECT_EQ(store.bytes_written(), 0);
 }
 
@@ -153,10 +152,10 @@ TEST_F(FaultyStoreTest, NothingGoesRoundTheCounting) {
   TemporaryDirectory directory;
   FaultyStore faulty(posix_store());
   const auto to = faulty.open(directory / "to", Access::fresh);
-  EXPECT_EQ(to->descriptor(), -1);
+  EXPECT_EQ(to->descriptor(Whose::file).number, -1);
   const auto from = posix_store().open(directory / "from", Access::fresh);
   from->write_at(bytes("abc"), 0);
-  from->copy_to(*to, 0, 0, 3);
+  copy_range(*from, *to, 0, 0, 3);
   EXPECT_EQ(faulty.operations(Operation::write), 1);
 }
 

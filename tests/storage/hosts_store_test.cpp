@@ -54,9 +54,10 @@ TEST(HostsKeepBytes, OfAPageWhereOnlyWrittenBytesAreWrittenBack) {
     cluster.put("f", std::string(page, '.'));
     const auto a = cluster.a.open("f", Access::write);
     const auto b = cluster.b.open("f", Access::write);
+    RangeLock of_a, of_b;
     if (by_lock) {
-      a->lock(0, 4, true, Barred::wait);
-      b->lock(8, 4, true, Barred::wait);
+      of_a = a->lock(0, 4, true);
+      of_b = b->lock(8, 4, true);
     }
     a->write_at(bytes("aaaa"), 0);
     b->write_at(bytes("bbbb"), 8);
@@ -83,8 +84,8 @@ TEST(HostsKeepBytes, BetweenTwoPlacesThatAnotherHostWrites) {
   cluster.put("f", std::string(page, '.'));
   const auto a = cluster.a.open("f", Access::write);
   const auto b = cluster.b.open("f", Access::write);
-  a->lock(0, 1, true, Barred::wait);
-  b->lock(0, 1, true, Barred::wait);
+  const RangeLock of_a = a->lock(0, 1, true);
+  const RangeLock of_b = b->lock(0, 1, true);
   a->write_at(bytes("aaaa"), 0);
   b->write_at(bytes("bbbb"), 10);
   b->close();
@@ -173,18 +174,16 @@ TEST(HostsAgree, WhereTheFileSystemIsCoherent) {
 
 bool locks_here(Store& store, const std::string& path) {
   const auto file = store.open(path, Access::create);
-  const bool got = file->try_lock(0, 10, true);
-  if (got) file->unlock(0, 10);
-  return got;
+  return bool(file->lock(0, 10, true, Barred::refuse));
 }
 
 TEST(HostsLocks, EndAtTheHost) {
   Cluster cluster({.locks = LockScope::host});
   const auto a = cluster.a.open("f", Access::create);
-  a->lock(0, 10, true, Barred::wait);
+  RangeLock lock = a->lock(0, 10, true);
   EXPECT_FALSE(locks_here(cluster.neighbour, "f"));
   EXPECT_TRUE(locks_here(cluster.b, "f"));
-  a->unlock(0, 10);
+  lock = {};
   EXPECT_TRUE(locks_here(cluster.neighbour, "f"));
 }
 
@@ -194,10 +193,10 @@ TEST(HostsLocks, HoldEverywhereIfTheyAreGlobalOrTheFileSystemLocal) {
         HostsOptions{.coherence = Coherence::local, .locks = LockScope::host}}) {
     Cluster cluster(options);
     const auto a = cluster.a.open("f", Access::create);
-    a->lock(0, 10, true, Barred::wait);
+    RangeLock lock = a->lock(0, 10, true);
     EXPECT_FALSE(locks_here(cluster.neighbour, "f"));
     EXPECT_FALSE(locks_here(cluster.b, "f"));
-    a->unlock(0, 10);
+    lock = {};
     EXPECT_TRUE(locks_here(cluster.b, "f"));
   }
 }
@@ -205,8 +204,8 @@ TEST(HostsLocks, HoldEverywhereIfTheyAreGlobalOrTheFileSystemLocal) {
 TEST(HostsLocks, ThatAreNotThereAreRefused) {
   Cluster cluster({.locks = LockScope::none});
   const auto a = cluster.a.open("f", Access::create);
-  EXPECT_EQ(error_of([&] { a->lock(0, 10, true, Barred::wait); }).errno_value(), ENOLCK);
-  EXPECT_EQ(error_of([&] { a->try_lock(0, 10, true); }).errno_value(), ENOLCK);
+  for (const Barred barred : {Barred::wait, Barred::refuse})
+    EXPECT_EQ(error_of([&] { (void)a->lock(0, 10, true, barred); }).errno_value(), ENOLCK);
 }
 
 TEST(HostsLocks, OfAllHostsBringBytesToTheNextHolder) {
@@ -216,14 +215,15 @@ TEST(HostsLocks, OfAllHostsBringBytesToTheNextHolder) {
     const auto a = cluster.a.open("f", Access::write);
     const auto b = cluster.b.open("f", Access::write);
     EXPECT_EQ(all_of(*b), "0000");
-    a->lock(0, 4, true, Barred::wait);
-    a->write_at(bytes("11"), 0);
-    a->unlock(0, 4);
-    b->lock(0, 4, true, Barred::wait);
+    {
+      const RangeLock of_a = a->lock(0, 4, true);
+      a->write_at(bytes("11"), 0);
+    }
+    RangeLock of_b = b->lock(0, 4, true);
     EXPECT_EQ(all_of(*b), revalidate ? "1100" : "0000");
     EXPECT_EQ(cluster.hosts.counts().foreign_bytes, revalidate ? 0 : 2);
     b->write_at(bytes("2"), 1);
-    b->unlock(0, 4);
+    of_b = {};
     a->close();
     b->close();
     if (revalidate) {

@@ -21,16 +21,16 @@ TEST(MemoryStoreTest, NextDataWorksByPage) {
   const auto file = store.open("a", Access::fresh);
   file->write_at(bytes("x"), 5 * 512 + 7);
   file->resize(9 * 512);
-  EXPECT_EQ(file->next_data(0), 5 * 512);
-  EXPECT_EQ(file->next_data(5 * 512 + 100), 5 * 512 + 100);
-  EXPECT_EQ(file->next_data(6 * 512), 9 * 512);
-  EXPECT_EQ(file->next_hole(7), 7);
-  EXPECT_EQ(file->next_hole(5 * 512 + 100), 6 * 512);
+  EXPECT_EQ(file->next(Space::data, 0), 5 * 512);
+  EXPECT_EQ(file->next(Space::data, 5 * 512 + 100), 5 * 512 + 100);
+  EXPECT_EQ(file->next(Space::data, 6 * 512), 9 * 512);
+  EXPECT_EQ(file->next(Space::hole, 7), 7);
+  EXPECT_EQ(file->next(Space::hole, 5 * 512 + 100), 6 * 512);
   file->write_at(bytes("x"), 9 * 512 - 1);
-  EXPECT_EQ(file->next_hole(8 * 512), 9 * 512);
+  EXPECT_EQ(file->next(Space::hole, 8 * 512), 9 * 512);
   EXPECT_EQ(file->status().allocated, 2 * 512);
   file->resize(9 * 512 - 100);
-  EXPECT_EQ(file->next_hole(8 * 512), 9 * 512 - 100) << "no hole begins beyond the end";
+  EXPECT_EQ(file->next(Space::hole, 8 * 512), 9 * 512 - 100) << "no hole begins beyond the end";
 }
 
 TEST(MemoryStoreTest, CutPagesAreReleasedAndReadAsZeroAfterGrowth) {

@@ -116,8 +116,9 @@ TEST_F(PosixStoreTest, TransfersMoreThanTwoGigabytesInOneCall) {
   const std::span all(static_cast<std::byte*>(base), total);
   const auto null = store.open("/dev/null", Access::write);
   null->write_at(all, 0);
-  const std::vector<std::span<const std::byte>> parts{all.first(5), all, all.first(7)};
-  null->write_vector_at(parts, 0);
+  const Piece<const std::byte> pieces[] = {
+      {0, all.first(5)}, {5, all}, {static_cast<int64_t>(total) + 5, all.first(7)}};
+  null->write_pieces(pieces);
   const auto file = store.open(directory / "a", Access::fresh);
   file->write_at(bytes("end"), static_cast<int64_t>(total) - 3);
   EXPECT_EQ(file->read_at(all, 0), total);
@@ -129,16 +130,16 @@ TEST_F(PosixStoreTest, TransfersMoreThanTwoGigabytesInOneCall) {
 
 TEST_F(PosixStoreTest, DescriptorIsClosedOnExecAndReleasedByClose) {
   const auto file = store.open(directory / "a", Access::fresh);
-  const int fd = file->descriptor();
+  const int fd = file->descriptor(Whose::file).number;
   EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
   file->close();
-  EXPECT_EQ(file->descriptor(), -1);
+  EXPECT_EQ(file->descriptor(Whose::file).number, -1);
   EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
 }
 
 TEST_F(PosixStoreTest, DestructorReleasesTheDescriptor) {
   auto file = store.open(directory / "a", Access::fresh);
-  const int fd = file->descriptor();
+  const int fd = file->descriptor(Whose::file).number;
   file.reset();
   EXPECT_EQ(::fcntl(fd, F_GETFD), -1);
 }
@@ -154,7 +155,7 @@ TEST_F(PosixStoreTest, CreatesWithMode0666LessUmask) {
 
 TEST_F(PosixStoreTest, CloseReportsADelayedError) {
   const auto file = store.open(directory / "a", Access::fresh);
-  ::close(file->descriptor());
+  ::close(file->descriptor(Whose::file).number);
   EXPECT_EQ(error_of([&] { file->close(); }).errno_value(), EBADF);
   EXPECT_NO_THROW(file->close());
 }
@@ -170,8 +171,8 @@ TEST_F(PosixStoreTest, AWriteThatRunsIntoALimitNamesItsRange) {
   const auto file = store.open(directory / "a", Access::fresh);
   const auto single = error_of([&] { file->write_at(pattern(600), 500); });
   const auto data = pattern(300);
-  const std::vector<std::span<const std::byte>> parts{data, data};
-  const auto vector = error_of([&] { file->write_vector_at(parts, 500); });
+  const Piece<const std::byte> pieces[] = {{500, data}, {800, data}};
+  const auto vector = error_of([&] { file->write_pieces(pieces); });
   const auto resize = error_of([&] { file->resize(2000); });
   ::setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, handler);
@@ -190,7 +191,7 @@ TEST_F(PosixStoreTest, AFullDeviceIsNoSpace) {
   EXPECT_EQ(error_of([&] { full->write_at(bytes("x"), 0); }).code(), Code::no_space);
   const auto from = store.open(directory / "a", Access::fresh);
   from->write_at(bytes("0123456789"), 0);
-  EXPECT_EQ(error_of([&] { from->copy_to(*full, 0, 0, 10); }).code(), Code::no_space);
+  EXPECT_EQ(error_of([&] { copy_range(*from, *full, 0, 0, 10); }).code(), Code::no_space);
 }
 
 TEST_F(PosixStoreTest, StatusBelowAFileIsNothingAndOtherObstaclesAreErrors) {
@@ -222,7 +223,9 @@ TEST_F(PosixStoreTest, PipesAndSocketsAreRefusedWithoutWaiting) {
 }
 
 TEST_F(PosixStoreTest, DescriptorsThatProgramsGetWaitAsUsual) {
-  EXPECT_EQ(::fcntl(store.open(directory / "a", Access::fresh)->descriptor(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(::fcntl(store.open(directory / "a", Access::fresh)->descriptor(Whose::file).number, F_GETFL) &
+                O_NONBLOCK,
+            0);
 }
 
 // Somebody who has a lease on the file, as file servers do, is asked for it and has time to give it back.

@@ -19,7 +19,7 @@
 namespace sheaf::range_locks_test {
 namespace {
 
-constexpr std::chrono::milliseconds for_long{60'000};
+constexpr std::chrono::milliseconds for_long{60'000}, at_once{0};
 
 // Whether `locking` has to wait until `free` is called.
 template <class Locking, class Free>
@@ -63,20 +63,20 @@ TEST(RangeLocks, ExcludeWhoOverlaps) {
 
 TEST(RangeLocks, AreTriedWithoutWaiting) {
   RangeLocks locks;
-  EXPECT_TRUE(locks.try_lock(10, 10, true));
-  EXPECT_FALSE(locks.try_lock(19, 5, false));
-  EXPECT_TRUE(locks.try_lock(20, 5, true));
+  EXPECT_TRUE(locks.lock(10, 10, true, at_once));
+  EXPECT_FALSE(locks.lock(19, 5, false, at_once));
+  EXPECT_TRUE(locks.lock(20, 5, true, at_once));
   locks.unlock(10, 10);
-  EXPECT_TRUE(locks.try_lock(0, 20, false));
+  EXPECT_TRUE(locks.lock(0, 20, false, at_once));
 }
 
 void expect_exclusion(File& one, File& two) {
-  one.lock(100, 50, true);
-  EXPECT_TRUE(waits([&] { two.lock(120, 10, true); }, [&] { one.unlock(100, 50); }));
-  EXPECT_FALSE(one.try_lock(125, 1, true));
-  EXPECT_FALSE(waits([&] { one.lock(0, 50, true); }, [] {}));
-  one.unlock(0, 50);
-  two.unlock(120, 10);
+  RangeLock first = one.lock(100, 50, true);
+  RangeLock second, third;
+  EXPECT_TRUE(waits([&] { second = two.lock(120, 10, true); }, [&] { first = {}; }));
+  EXPECT_FALSE(one.lock(125, 1, true, Barred::refuse));
+  EXPECT_FALSE(waits([&] { third = one.lock(0, 50, true); }, [] {}));
+  EXPECT_TRUE(second && third);
 }
 
 TEST(FileLocks, ExcludeTwoOpensAndTwoThreadsOfOneProcess) {
@@ -161,21 +161,18 @@ TEST_F(ProgramLock, IsToldWithItsRange) {
   for (const bool by_another : {false, true}) {
     take(1000, 500, by_another);
     for (const bool exclusive : {false, true}) {
-      const LockResult told = file->lock(1200, 1000, exclusive, Barred::tell);
-      EXPECT_FALSE(told.held);
+      const RangeLock told = file->lock(1200, 1000, exclusive, Barred::tell);
+      EXPECT_FALSE(told);
       EXPECT_EQ(told.from, 1000);
       EXPECT_EQ(told.to, 1500);
     }
-    EXPECT_TRUE(file->lock(1500, 1000, true, Barred::tell).held);
-    EXPECT_TRUE(file->lock(0, 1000, true, Barred::tell).held);
-    file->unlock(0, 1000);
-    file->unlock(1500, 1000);
+    EXPECT_TRUE(file->lock(1500, 1000, true, Barred::tell));
+    EXPECT_TRUE(file->lock(0, 1000, true, Barred::tell));
     give_back();
-    EXPECT_TRUE(file->lock(1200, 1000, true, Barred::tell).held);
-    file->unlock(1200, 1000);
+    EXPECT_TRUE(file->lock(1200, 1000, true, Barred::tell));
     take(0, 0, by_another);  // all of it, as lockf(fd, F_LOCK, 0) at its begin
-    const LockResult told = file->lock(INT64_MAX - 10, 1, true, Barred::tell);
-    EXPECT_FALSE(told.held);
+    const RangeLock told = file->lock(INT64_MAX - 10, 1, true, Barred::tell);
+    EXPECT_FALSE(told);
     EXPECT_EQ(told.from, 0);
     EXPECT_EQ(told.to, INT64_MAX);
     give_back();
@@ -184,14 +181,13 @@ TEST_F(ProgramLock, IsToldWithItsRange) {
 
 TEST_F(ProgramLock, IsWaitedForAWhileByWhoMustHaveTheRange) {
   take(0, 0, true);
-  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(10, 10, true).held); }, [&] { give_back(); }));
-  file->unlock(10, 10);
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(10, 10, true)); }, [&] { give_back(); }));
 }
 
 TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
   take(0, 0, false);
   try {
-    file->lock(10, 10, true);
+    const RangeLock lock = file->lock(10, 10, true);
     FAIL() << "locked";
   } catch (const Error& error) {
     EXPECT_EQ(error.errno_value(), EAGAIN);
@@ -200,17 +196,14 @@ TEST_F(ProgramLock, ThatIsNotGivenBackIsAnErrorThatNamesItsHolder) {
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
   }
   give_back();
-  EXPECT_TRUE(file->lock(10, 10, true).held);  // what failed has left nothing behind
-  file->unlock(10, 10);
+  EXPECT_TRUE(file->lock(10, 10, true)) << "what failed has left nothing behind";
 }
 
 // A file of this library's is no program's, in which process ever: it is waited for.
 TEST_F(ProgramLock, IsToldFromThoseOfThisLibrary) {
   const auto other = posix_store().open(path, Access::write);
-  other->lock(0, 100, true);
-  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, Barred::tell).held); },
-                    [&] { other->unlock(0, 100); }));
-  file->unlock(50, 10);
+  RangeLock lock = other->lock(0, 100, true);
+  EXPECT_TRUE(waits([&] { EXPECT_TRUE(file->lock(50, 10, false, Barred::tell)); }, [&] { lock = {}; }));
 }
 
 TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {
@@ -221,9 +214,9 @@ TEST(FileRoom, IsAllocatedWithoutLosingWhatIsThere) {
     const auto file = store->open(path, Access::create);
     const std::byte one{7};
     file->write_at({&one, 1}, 9999);
-    file->allocate(5000);
+    set_room_aside(*file, 5000);
     EXPECT_EQ(file->status().size, 10000);
-    file->allocate(20000);
+    set_room_aside(*file, 20000);
     EXPECT_EQ(file->status().size, 20000);
     std::byte found{};
     file->read_at({&found, 1}, 9999);

@@ -107,7 +107,7 @@ TEST_F(RecordingStoreTest, SparseFilesStaySparse) {
 TEST_F(RecordingStoreTest, CopiesAreRecordedAsWrites) {
   const auto from = store.open("from", Access::fresh);
   from->write_at(bytes("abc"), 0);
-  from->copy_to(*store.open("to", Access::fresh), 0, 1, 3);
+  copy_range(*from, *store.open("to", Access::fresh), 0, 1, 3);
   EXPECT_EQ(after(store.length()), state_of(memory));
 }
 

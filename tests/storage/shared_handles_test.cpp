@@ -36,8 +36,8 @@ TEST_F(SharedHandlesTest, HolesAreSeenThroughIt) {
   SharedHandles shared(memory);
   const auto file = shared.open("a", Access::fresh);
   file->resize(10'000);
-  EXPECT_EQ(file->next_hole(7), 7);
-  EXPECT_EQ(file->next_data(7), 10'000);
+  EXPECT_EQ(file->next(Space::hole, 7), 7);
+  EXPECT_EQ(file->next(Space::data, 7), 10'000);
 }
 
 TEST_F(SharedHandlesTest, FreshNeverJoins) {
@@ -50,7 +50,7 @@ TEST_F(SharedHandlesTest, OnlyTheLastCloseCloses) {
   const auto first = store.open(path, Access::fresh);
   const auto second = store.open(path, Access::write);
   const auto third = store.open(path, Access::write);
-  const int fd = first->descriptor();
+  const int fd = first->descriptor(Whose::file).number;
   first->close();
   second->close();
   EXPECT_NE(::fcntl(fd, F_GETFD), -1);
@@ -72,7 +72,7 @@ TEST_F(SharedHandlesTest, ReopeningAfterTheLastCloseOpensAnew) {
 TEST_F(SharedHandlesTest, DroppingAllHoldersCloses) {
   auto first = store.open(path, Access::fresh);
   auto second = store.open(path, Access::write);
-  const int fd = first->descriptor();
+  const int fd = first->descriptor(Whose::file).number;
   first.reset();
   EXPECT_NE(::fcntl(fd, F_GETFD), -1);
   second.reset();

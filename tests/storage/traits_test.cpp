@@ -171,10 +171,10 @@ TEST(Traits, NfsSetsRoomAsideFromVersion42On) {
 
 TEST(Traits, FileSystemsOfThisMachineLetOneWriterInAtATime) {
   for (const auto kind : {FileSystem::ext4, FileSystem::xfs, FileSystem::btrfs, FileSystem::tmpfs})
-    EXPECT_EQ(writers_at_once(kind), 1) << name_of(kind);
+    EXPECT_EQ(traits_of_kind(kind, std::nullopt, 4096).writers, 1) << name_of(kind);
   for (const auto kind :
        {FileSystem::nfs, FileSystem::lustre, FileSystem::overlayfs, FileSystem::f2fs, FileSystem::unknown})
-    EXPECT_EQ(writers_at_once(kind), 0) << name_of(kind);
+    EXPECT_EQ(traits_of_kind(kind, std::nullopt, 4096).writers, 0) << name_of(kind);
 }
 
 TEST(Traits, AnOpenShowsWhatOthersHaveClosedWhereTheKernelSeesToThat) {
@@ -353,9 +353,9 @@ TEST(TraitsHere, ComeThroughDecoratorsAndFromBeneathADirectory) {
   const FileSystemTraits traits = posix_store().traits(directory.path());
   FaultyStore faulty(posix_store());
   EXPECT_EQ(faulty.traits(directory / "a"), traits);
-  EXPECT_EQ(store_beneath(posix_store(), directory.path())->traits("a"), traits);
-  EXPECT_EQ(store_beneath(faulty, directory.path())->traits("a"), traits);
-  EXPECT_EQ(error_of([&] { store_beneath(posix_store(), directory.path())->traits("../a"); }).code(),
+  EXPECT_EQ(posix_store().beneath(directory.path())->traits("a"), traits);
+  EXPECT_EQ(faulty.beneath(directory.path())->traits("a"), traits);
+  EXPECT_EQ(error_of([&] { posix_store().beneath(directory.path())->traits("../a"); }).code(),
             Code::permission);
 }
 

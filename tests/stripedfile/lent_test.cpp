@@ -47,7 +47,7 @@ TEST(LentTransfers, AreAsThoseByMessages) {
       int64_t end = 0;
       int64_t lent = 0;
       for (int round = 0; round < 40; ++round) {
-        const auto loan = random() % 4 == 0 ? nullptr : file->lend(memory->lent());
+        const auto loan = random() % 4 == 0 ? nullptr : std::make_unique<Loan>(memory->lent());
         const int64_t offset = static_cast<int64_t>(random() % 150'000);
         const auto length = static_cast<size_t>(random() % 50'000);
         const auto part = memory->bytes().subspan(random() % 250'000, length);
@@ -82,8 +82,8 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
     };
     EXPECT_EQ(write(memory->bytes()), 0);
     {
-      const auto loan = file.lend(memory->lent());
-      const auto again = file.lend(memory->lent());
+      const Loan loan(memory->lent());
+      const Loan again(memory->lent());
       EXPECT_EQ(write(memory->bytes()), 20'000);
       EXPECT_EQ(write(other), 0);
       EXPECT_EQ(write(std::span(memory->bytes().data() + 10'000, 10'000)), 10'000);
@@ -91,7 +91,7 @@ TEST(LentTransfers, OnlyWhileTheMemoryIsLentAndOnlyWithinIt) {
     EXPECT_EQ(write(memory->bytes()), 0);
     LentMemory half = memory->lent();
     half.bytes = half.bytes.first(10'000);
-    const auto loan = file.lend(half);
+    const Loan loan(half);
     EXPECT_EQ(write(memory->bytes().first(10'000)), 10'000);
     EXPECT_EQ(write(memory->bytes().subspan(5'000, 5'000)), 5'000);
     EXPECT_EQ(write(memory->bytes().subspan(6'000, 5'000)), 0);
@@ -106,7 +106,7 @@ TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
     for (size_t i = 0; i < 40; ++i) memories.push_back(LendableMemory::make(10'000));
     for (int round = 0; round < 2; ++round)
       for (size_t i = 0; i < memories.size(); ++i) {
-        const auto loan = file.lend(memories[i]->lent());
+        const Loan loan(memories[i]->lent());
         std::ranges::fill(memories[i]->bytes(), static_cast<std::byte>(round * 40 + i));
         EXPECT_EQ(seen_of(*task.link,
                           [&] { file.write_at(memories[i]->bytes(), 10'000 * static_cast<int64_t>(i)); })
@@ -122,9 +122,10 @@ TEST(LentTransfers, OfMoreTasksThanAListenerKeepsMapped) {
 TEST(LentTransfers, EndAlsoForMemoryThatWasCalledBack) {
   with_file(5'000, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(10'000);
-    task.link->begin_loan(memory->lent());
-    call_back(memory->lent());
-    task.link->end_loan(memory->lent());
+    {
+      const Loan loan(memory->lent());
+      call_back(memory->lent());
+    }
     const auto before = task.link->counts();
     file.write_at(memory->bytes(), 0);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2)
@@ -135,7 +136,7 @@ TEST(LentTransfers, EndAlsoForMemoryThatWasCalledBack) {
 TEST(LentTransfers, TravelInOneMessageWhereTheirPiecesAreSmall) {
   with_file(100, [&](Cluster&, Cluster::Task& task, File& file) {
     const auto memory = LendableMemory::make(20'000);
-    const auto loan = file.lend(memory->lent());
+    const Loan loan(memory->lent());
     const auto before = task.link->counts();
     file.write_at(memory->bytes(), 0);
     EXPECT_EQ(task.link->counts().lent - before.lent, 0);
@@ -150,7 +151,7 @@ TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
     std::ranges::fill(memory->bytes(), std::byte{'m'});
     LentMemory elsewhere = memory->lent();
     ++elsewhere.facts.secret;
-    const auto loan = file.lend(elsewhere);
+    const Loan loan(elsewhere);
     const auto before = task.link->counts();
     file.write_at(memory->bytes(), 5'000);
     EXPECT_EQ(task.link->counts().messages - before.messages, 2 + 2);  // each is told once
@@ -166,7 +167,7 @@ TEST(LentTransfers, TravelWhereTheListenerCannotReachTheMemory) {
 TEST(LentTransfers, FailAsThoseByMessages) {
   with_file(5'000, [&](Cluster& cluster, Cluster::Task&, File& file) {
     const auto memory = LendableMemory::make(20'000);
-    const auto loan = file.lend(memory->lent());
+    const Loan loan(memory->lent());
     FaultPlan full;
     full.fail_at = 0;
     full.errno_value = ENOSPC;
@@ -218,7 +219,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
       [&](Cluster::Task& task) {
         const auto file =
             StripedFile::open(task.link, parse_stripe_name(path_on(1, 1)), sfio::OpenMode::make);
-        const auto loan = file->lend(memory->lent());
+        const Loan loan(memory->lent());
         std::ranges::fill(memory->bytes(), std::byte{'w'});
         Block block{0, memory->bytes().data(), 5'000};
         file->write({&block, 1});
@@ -237,7 +238,7 @@ TEST(LentTransfers, ThatAreGivenUpTouchNothingAfterwards) {
         file->read({&block, 1});
         EXPECT_EQ(task.link->counts().lent, before.lent) << "called back";
         EXPECT_EQ(std::ranges::count(memory->bytes(), std::byte{'w'}), 5'000);
-        const auto lent_anew = file->lend(memory->lent());
+        const Loan lent_anew(memory->lent());
         file->read({&block, 1});
         EXPECT_EQ(task.link->counts().lent, before.lent + 5'000);
         file->close();

@@ -1,7 +1,6 @@
 // A striped file as a File of a Store: locks, and many pieces at once.
 #include "cluster.hpp"
 #include "storage/decorators/throttled_file.hpp"
-#include "storage/scattered.hpp"
 #include "stripedfile/striped_store.hpp"
 
 namespace sheaf::test::store_test {
@@ -22,11 +21,10 @@ TEST(StripedLocks, KeepReadModifyWriteOfManyTasksApart) {
       if (task.comm.rank() == 0) file->write_at(bytes(number), 7);
       task.comm.barrier();
       for (int i = 0; i < 5; ++i) {
-        file->lock(7, 8, true);
+        const RangeLock lock = file->lock(7, 8, true);
         file->read_at(bytes(number), 7);
         ++number;
         file->write_at(bytes(number), 7);
-        file->unlock(7, 8);
       }
       task.comm.barrier();
       file->read_at(bytes(number), 7);
@@ -40,15 +38,18 @@ TEST(StripedLocks, OfOthersRangesAndSharedOnesDoNotWait) {
   Cluster cluster(2, 2);
   cluster.run([&](Cluster::Task& task) {
     const auto file = make_striped_store(task.link, nullptr)->open(path_on(2), Access::create);
-    file->lock(100 * task.comm.rank(), 100, true);
-    file->lock(500, 10, false);
+    const RangeLock own = file->lock(100 * task.comm.rank(), 100, true);
+    RangeLock shared = file->lock(500, 10, false);
+    EXPECT_TRUE(own && shared);
+    EXPECT_FALSE(file->lock(100 * (1 - task.comm.rank()) + 99, 1, false, Barred::refuse));
     task.comm.barrier();
-    file->unlock(500, 10);
-    EXPECT_EQ(code_of([&] { file->unlock(500, 10); }), Code::invalid_argument);
+    shared = {};
+    task.comm.barrier();
+    EXPECT_TRUE(task.comm.rank() == 1 || file->lock(500, 10, true, Barred::refuse));
     task.comm.barrier();
     if (task.comm.rank() == 0) file->close();  // gives back what it holds
     task.comm.barrier();
-    if (task.comm.rank() == 1) file->lock(0, 100, true);
+    EXPECT_TRUE(task.comm.rank() == 0 || file->lock(0, 100, true));
   });
 }
 
@@ -57,19 +58,20 @@ void many_pieces(const std::shared_ptr<WriteSlots>& slots) {
   cluster.run([&](Cluster::Task& task) {
     const auto file =
         throttled(make_striped_store(task.link, nullptr)->open(path_on(4), Access::create), slots);
-    auto* const scattered = dynamic_cast<ScatteredFile*>(file.get());
-    ASSERT_NE(scattered, nullptr);
+    EXPECT_TRUE(file->traits().dear_requests);
     std::string text(900, 'x'), back(900, ' ');
-    std::vector<ScatteredFile::Piece> writes, reads;
-    for (int64_t i = 0; i < 300; ++i) {  // every third byte; pieces of three
-      writes.push_back({9 * i, reinterpret_cast<std::byte*>(text.data()) + 3 * i, 3});
-      reads.push_back({9 * i, reinterpret_cast<std::byte*>(back.data()) + 3 * i, 3});
+    std::vector<Piece<const std::byte>> writes;
+    std::vector<Piece<std::byte>> reads;
+    for (size_t i = 0; i < 300; ++i) {  // every third byte; pieces of three
+      writes.push_back({static_cast<int64_t>(9 * i), std::as_bytes(std::span(text)).subspan(3 * i, 3)});
+      reads.push_back(
+          {static_cast<int64_t>(9 * i), std::as_writable_bytes(std::span(back)).subspan(3 * i, 3)});
     }
     const auto before = task.link->counts();
-    scattered->write_scattered(writes);
+    file->write_pieces(writes);
     EXPECT_EQ(task.link->counts().messages - before.messages, 4);
     EXPECT_EQ(task.link->counts().bytes - before.bytes, 900);
-    scattered->read_scattered(reads);
+    file->read_pieces(reads);
     EXPECT_EQ(task.link->counts().messages - before.messages, 8);
     EXPECT_EQ(back, text);
     file->close();
@@ -85,7 +87,7 @@ TEST(StripedStore, ManyPiecesAreOneMessagePerListenerAlsoWithFewTransfersAtOnce)
   slots->give_back(0);
   MemoryStore plain;
   const auto file = throttled(plain.open("a", Access::create), slots);
-  EXPECT_EQ(dynamic_cast<ScatteredFile*>(file.get()), nullptr);
+  EXPECT_FALSE(file->traits().dear_requests);
 }
 
 }  // namespace

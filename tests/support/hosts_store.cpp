@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/agree.hpp"
 #include "storage/range.hpp"
 #include "support/hosts_world.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 using World = SimulatedHosts::World;
 
-class HostedFile final : public File {
+class HostedFile final : public File, public PastCache {
  public:
   HostedFile(std::string path, std::shared_ptr<World> world, std::shared_ptr<ServedFile> file, HostedTask who,
              bool writable)
@@ -89,8 +90,9 @@ class HostedFile final : public File {
     since_ = ++world_->clock;
   }
 
-  bool write_through(std::span<const std::byte> data, int64_t offset) override {
-    if (!world_->has_caches()) return File::write_through(data, offset);
+  FileTraits traits() override { return {.past_cache = world_->has_caches() ? this : nullptr}; }
+
+  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override {
     require_writable(path_, writable_);
     require_range(path_, offset, data.size());
     const std::lock_guard lock(world_->mutex);
@@ -103,8 +105,8 @@ class HostedFile final : public File {
     return true;
   }
 
-  size_t read_through(std::span<std::byte> data, int64_t offset) override {
-    if (!world_->has_caches() || world_->options.direct == 0) return read_at(data, offset);
+  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override {
+    if (world_->options.direct == 0) return read_at(data, offset);
     require_range(path_, offset, data.size());
     const std::lock_guard lock(world_->mutex);
     require_open();
@@ -114,43 +116,25 @@ class HostedFile final : public File {
     return got;
   }
 
-  int64_t next_data(int64_t offset) override {
+  int64_t next(Space space, int64_t offset) override {
     require_range(path_, offset, 0);
     const std::lock_guard lock(world_->mutex);
     require_open();
     if (world_->has_caches()) cache().flush();
-    return file_->bytes.next_data(offset);
+    return space == Space::data ? file_->bytes.next_data(offset) : file_->bytes.next_hole(offset);
   }
 
-  int64_t next_hole(int64_t offset) override {
-    require_range(path_, offset, 0);
-    const std::lock_guard lock(world_->mutex);
-    require_open();
-    if (world_->has_caches()) cache().flush();
-    return file_->bytes.next_hole(offset);
-  }
-
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred) override {
+  RangeLock lock_range(const LockRequest& wanted) override {
+    const auto& [offset, length, exclusive, barred, patience] = wanted;
+    const bool waits = barred != Barred::refuse;
     const Looks looks;
-    if (!locks().lock(offset, length, exclusive, lock_patience(lockers_, length)))
+    if (!locks().lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0))) {
+      if (!waits) return {};
       throw not_locked(path_, offset, length, "another task", looks.waited());
-    locked();
-    return {};
-  }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
-    if (!locks().try_lock(offset, length, exclusive)) return false;
-    locked();
-    return true;
-  }
-  void unlock(int64_t offset, int64_t length) override {
-    {
-      const std::lock_guard lock(world_->mutex);
-      if (revalidates()) publish();
-      if (world_->has_caches()) --cache().locks_held;
     }
-    locks().unlock(offset, length);
+    locked();
+    return held_until([this, offset = offset, length = length] { unlock(offset, length); });
   }
-  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
 
   const std::string& path() const override { return path_; }
 
@@ -164,6 +148,17 @@ class HostedFile final : public File {
   }
 
  private:
+  // What the server does not take then is lost, as where a file is closed.
+  void unlock(int64_t offset, int64_t length) {
+    if (!is_open_) return;
+    attempt([&] {
+      const std::lock_guard lock(world_->mutex);
+      if (world_->has_caches()) --cache().locks_held;
+      if (revalidates()) publish();
+    });
+    locks().unlock(offset, length);
+  }
+
   void require_open() const {
     if (!is_open_) throw os_error("cannot use the closed file", path_, EBADF);
   }
@@ -214,7 +209,6 @@ class HostedFile final : public File {
   const HostedTask who_;
   const bool writable_;
   int64_t since_ = 0;  // what was published before may be read
-  int64_t lockers_ = 1;
   bool is_open_ = true;
 };
 

@@ -98,11 +98,9 @@ class TalliedFile final : public ForwardingFile {
     note_write(offset, std::ssize(data));
     ForwardingFile::write_at(data, offset);
   }
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    int64_t bytes = 0;
-    for (const auto& part : parts) bytes += std::ssize(part);
-    note_write(offset, bytes);
-    inner().write_vector_at(parts, offset);
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override {
+    for (const auto& [offset, bytes] : pieces) note_write(offset, std::ssize(bytes));
+    inner().write_pieces(pieces);
   }
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
     const size_t got = ForwardingFile::read_at(data, offset);
@@ -121,7 +119,6 @@ class TalliedFile final : public ForwardingFile {
     since_ = tally_->opened();
     tally_->closed(who_);
   }
-  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
   void close() override {
     note_close();
     ForwardingFile::close();

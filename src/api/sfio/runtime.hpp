@@ -12,7 +12,7 @@
 #include "api/sfio/shared_session.hpp"
 #include "api/sion/handles/report.hpp"
 #include "comm/comm.hpp"
-#include "comm/messages.hpp"
+#include "comm_mpi/mpi_messages.hpp"
 #include "stripedfile/session/session.hpp"
 
 namespace sheaf::sfio {
@@ -50,7 +50,7 @@ class Runtime {
   int64_t number_ = 0;  // sessions of this process before this one, and this one
   MPI_Comm compute_ = MPI_COMM_NULL;
   std::unique_ptr<Comm> comm_;  // of the compute tasks
-  std::unique_ptr<Messages> messages_;
+  std::unique_ptr<MpiMessages> messages_;
   std::shared_ptr<Link> link_;
   SessionOptions options_;
   const std::shared_ptr<Store> files_ =

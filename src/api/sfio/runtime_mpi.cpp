@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "api/sfio/exported.hpp"
-#include "api/sfio/memory.hpp"
 #include "api/sfio/runtime.hpp"
 #include "comm/agree.hpp"
 #include "comm_mpi/mpi_comm.hpp"
@@ -119,11 +118,10 @@ void Runtime::begin(MPI_Comm all, const char* how) {
   static int64_t sessions = 0;
   number_ = ++sessions;
   comm_ = mpi_comm(compute_);
-  auto link = message_link(another_of(*messages_), roster.listeners, options_.patience, own_tags);
+  auto link = message_link(mpi_messages_on(messages_->comm()), roster.listeners, options_.patience, own_tags);
   link_ = std::move(link);
-  lend_allocated(*link_);
   if (in_thread)
-    thread_ = std::thread([this, own = std::shared_ptr<Messages>(another_of(*messages_))] {
+    thread_ = std::thread([this, own = std::shared_ptr<Messages>(mpi_messages_on(messages_->comm()))] {
       try {
         serve(*own, *service_, options_.room, *place_of_listener());
       } catch (const std::exception& error) {
@@ -136,7 +134,7 @@ void Runtime::begin(MPI_Comm all, const char* how) {
 SharedSession Runtime::shared() const {
   SharedSession shared;
   shared.number = number_;
-  shared.comm = comm_of(*messages_);
+  shared.comm = messages_->comm();
   shared.patience = options_.patience;
   shared.listeners = static_cast<int32_t>(link_->listeners().size());
   return shared;

@@ -32,14 +32,7 @@ void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces) {
     for (const auto& piece : pieces) file.write_at(piece.memory, piece.offset);  // in their own order
     return;
   }
-  std::vector<std::span<const std::byte>> run;
-  for (size_t i = 0; i < sorted.size();) {
-    run.clear();
-    const int64_t offset = sorted[i].offset;
-    do run.push_back(sorted[i].memory);
-    while (++i < sorted.size() && sorted[i].offset == sorted[i - 1].end());
-    file.write_vector_at(run, offset);
-  }
+  file.write_pieces(sorted);
 }
 
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) {

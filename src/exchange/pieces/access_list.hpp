@@ -13,17 +13,8 @@
 
 namespace sheaf::exchange {
 
-// Memory for bytes of a file.
-template <class Byte>
-struct Piece {
-  int64_t offset = 0;  // in the file
-  std::span<Byte> memory;
-
-  int64_t end() const { return offset + std::ssize(memory); }
-};
-
-// Writes pieces, of which later ones win where they overlap. Neighbours go into one request, in the order of
-// the file. Gaps are left alone. Throws what the file throws; which of the pieces are in the file is then
+// Writes pieces, of which later ones win where they overlap. Where they do not, the file gets
+// them together, in its order. Throws what the file throws; which of the pieces are in the file is then
 // open.
 void write_pieces(File& file, std::vector<Piece<const std::byte>> pieces);
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "comm/agree.hpp"
 #include "storage/range.hpp"
 
 namespace sheaf::exchange {
@@ -25,37 +26,24 @@ Pages pages_of(int64_t offset, int64_t length) {
 
 }  // namespace
 
-// False where there are no locks: then nobody is kept out.
-bool HostsFile::take_lock(int64_t offset, int64_t length) {
-  if (locks_ == LockScope::none) return false;
-  const Pages pages = pages_of(offset, length);
+// Null where there are no locks: then nobody is kept out.
+RangeLock HostsFile::try_to_lock(int64_t offset, int64_t length) {
+  if (locks_ == LockScope::none) return {};
   try {
-    inner().lock(pages.begin, pages.length, true);
-    return true;
+    return lock(offset, length, true);
   } catch (const Error& e) {
     if (e.errno_value() == EAGAIN) throw;
-    return false;
+    return {};
   }
 }
 
-bool HostsFile::begin_writes(int64_t offset, int64_t length) {
-  if (through_ || held_ > 0) return false;
-  const bool locked = take_lock(offset, length);
-  if (locked) ++held_;
-  const auto problem = attempt([&] { renew(); });
-  if (problem) {
-    end_writes(offset, length, locked, problem);
-    throw *problem;
-  }
-  return locked;
-}
-
-void HostsFile::end_writes(int64_t offset, int64_t length, bool held, const std::optional<Error>& problem) {
-  std::optional<Error> bringing;
-  if (held) {
-    bringing = attempt([&] { bring(); });
-    unlock(offset, length);
-  }
+template <class Part>
+void HostsFile::while_locked(int64_t offset, int64_t length, Part part) {
+  if (held_ > 0) return part();
+  const RangeLock lock = try_to_lock(offset, length);
+  if (!lock) renew();
+  const auto problem = attempt(part);
+  const auto bringing = lock ? attempt([&] { sync(); }) : std::nullopt;
   if (problem) throw *problem;
   if (bringing) throw *bringing;
 }
@@ -64,14 +52,27 @@ void HostsFile::write_at(std::span<const std::byte> data, int64_t offset) {
   require_range(path(), offset, data.size());
   if (data.empty()) return;
   unsynced_ = true;
-  if (inner().write_through(data, offset)) return;
+  PastCache* const past = inner().traits().past_cache;
+  if (!past) return inner().write_at(data, offset);
+  if (past->write_past_cache(data, offset)) return;
   through_ = false;
-  if (held_ > 0) return inner().write_at(data, offset);
-  while_written(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
+  while_locked(offset, std::ssize(data), [&] { inner().write_at(data, offset); });
+}
+
+void HostsFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  if (pieces.empty()) return;
+  const auto write = [&] { File::write_pieces(pieces); };
+  if (through_) {
+    write();
+  } else {
+    const int64_t low = std::ranges::min(pieces, {}, &Piece<const std::byte>::offset).offset;
+    while_locked(low, std::ranges::max(pieces, {}, &Piece<const std::byte>::end).end() - low, write);
+  }
 }
 
 size_t HostsFile::read_at(std::span<std::byte> data, int64_t offset) {
-  return inner().read_through(data, offset);
+  PastCache* const past = inner().traits().past_cache;
+  return past ? past->read_past_cache(data, offset) : inner().read_at(data, offset);
 }
 
 void HostsFile::resize(int64_t size) {
@@ -79,14 +80,8 @@ void HostsFile::resize(int64_t size) {
   inner().resize(size);
 }
 
-void HostsFile::allocate(int64_t size) {
-  renew();  // it is made longer if it is too short, and only then
-  unsynced_ = true;
-  inner().allocate(size);
-}
-
 void HostsFile::sync() {
-  unsynced_ = false;
+  if (!unsynced_.exchange(false)) return;
   try {
     inner().sync();
   } catch (...) {
@@ -95,35 +90,26 @@ void HostsFile::sync() {
   }
 }
 
-void HostsFile::bring() {
-  if (unsynced_) sync();
-}
-
-LockResult HostsFile::lock(int64_t offset, int64_t length, bool exclusive, Barred barred) {
-  const Pages pages = pages_of(offset, length);
-  const LockResult result = inner().lock(pages.begin, pages.length, exclusive, barred);
-  if (!result.held) return result;
+RangeLock HostsFile::lock_range(const LockRequest& wanted) {
+  const Pages pages = pages_of(wanted.offset, wanted.length);
+  LockRequest whole = wanted;
+  whole.offset = pages.begin;
+  whole.length = pages.length;
+  RangeLock lock = inner().lock_range(whole);
+  if (!lock) return lock;
   ++held_;
-  if (const auto problem = attempt([&] { renew(); })) {
-    unlock(offset, length);
-    throw *problem;
-  }
-  return result;
+  RangeLock mine = held_until([this, pages_held = std::move(lock.held)]() mutable {
+    --held_;
+    pages_held.reset();
+  });
+  renew();
+  return mine;
 }
 
-// What could not be brought to the server is told by the transfer, which brings it before.
-void HostsFile::unlock(int64_t offset, int64_t length) {
-  const Pages pages = pages_of(offset, length);
-  --held_;
-  inner().unlock(pages.begin, pages.length);
-}
-
-void to_server(File& file) {
-  if (auto* const hosts = dynamic_cast<HostsFile*>(&file)) hosts->bring();
-}
-
-void from_server(File& file) {
-  if (auto* const hosts = dynamic_cast<HostsFile*>(&file)) hosts->renew();
+// Whoever has one writes by it.
+FileDescriptor HostsFile::descriptor(Whose whose) {
+  unsynced_ = true;
+  return inner().descriptor(whose);
 }
 
 }  // namespace sheaf::exchange

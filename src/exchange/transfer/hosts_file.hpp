@@ -2,10 +2,10 @@
 // its own.
 //
 // Caches write back whole pages, with what other hosts had in them before, and go on to show what they have.
-// So this file reads and writes past the cache: exactly the bytes of the call (File::write_through), or,
+// So this file reads and writes past the cache: exactly the bytes of the call (storage/file_traits.hpp), or,
 // where the file system refuses such, under a lock, with the cache forgotten before and synced afterwards;
 // Linux writes back no other bytes of a page in which its host holds a lock. What was written is at the
-// server after bring(), and who has called renew() reads what was there by then. Nobody reads bytes in order
+// server after sync(), and who has called renew() reads what was there by then. Nobody reads bytes in order
 // to write them back here, so that transfers need no other locks.
 //
 // Threads: any. Offsets and lengths are in bytes.
@@ -15,7 +15,6 @@
 #include <memory>
 #include <utility>
 
-#include "comm/agree.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "storage/traits/traits.hpp"
 
@@ -30,32 +29,25 @@ class HostsFile final : public ForwardingFile {
   HostsFile(std::shared_ptr<File> inner, LockScope locks) : ForwardingFile(std::move(inner)), locks_(locks) {}
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
+  // Where writes need a lock, with one for all of them.
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   void resize(int64_t size) override;
-  void allocate(int64_t size) override;
+  // Only if something was written through this File.
   void sync() override;
 
-  // What was written through this File is at the server.
-  void bring();
-
   // For atomic mode: who has the lock sees what others wrote under theirs, and the other way round. Throws
-  // what File::lock() throws, and whatever renew() does.
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override;
-  void unlock(int64_t offset, int64_t length) override;
-  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
+  // what File::lock_range() throws, and whatever renew() does. What could not be brought to the server is
+  // told by the transfer, which brings it before the lock ends.
+  RangeLock lock_range(const LockRequest& wanted) override;
 
-  // Carries out `part`, which writes in the range: where writes need a lock, with one for all of them.
-  template <class Part>
-  void while_written(int64_t offset, int64_t length, Part part) {
-    const bool held = begin_writes(offset, length);
-    const auto problem = attempt(part);
-    end_writes(offset, length, held, problem);
-  }
+  FileTraits traits() override { return {.apart = true}; }
+  FileDescriptor descriptor(Whose whose) override;
 
  private:
-  bool begin_writes(int64_t offset, int64_t length);
-  void end_writes(int64_t offset, int64_t length, bool held, const std::optional<Error>& problem);
-  bool take_lock(int64_t offset, int64_t length);
+  template <class Part>
+  void while_locked(int64_t offset, int64_t length, Part part);
+  RangeLock try_to_lock(int64_t offset, int64_t length);
 
   const LockScope locks_;
   std::atomic<bool> through_ = true;    // writes past the cache have not been refused yet
@@ -65,14 +57,11 @@ class HostsFile final : public ForwardingFile {
 
 // For files of several hosts; nothing for others. What this task has written is at the server; what it reads
 // from now on is what has been there.
-void to_server(File& file);
-void from_server(File& file);
-
-// Carries out `part`, which writes in the range, for any file.
-template <class Part>
-void while_written(File& file, int64_t offset, int64_t length, Part part) {
-  auto* const hosts = dynamic_cast<HostsFile*>(&file);
-  hosts ? hosts->while_written(offset, length, part) : part();
+inline void to_server(File& file) {
+  if (file.traits().apart) file.sync();
+}
+inline void from_server(File& file) {
+  if (file.traits().apart) file.renew();
 }
 
 }  // namespace sheaf::exchange

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "exchange/transfer/hosts_file.hpp"
 #include "layout/each_piece.hpp"
-#include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
@@ -93,17 +92,15 @@ void write_sieved(File& file, const Access& access, const Alone& how, Tally& tal
                  how.locked ? fill_and_put() : while_shared(file, offset, length, fill_and_put);
                  return true;
                }
-               if (!how.locked && !file.lock(offset, length, true, Barred::tell).held) {
+               RangeLock lock;
+               if (!how.locked) lock = file.lock(offset, length, true, Barred::tell);
+               if (!how.locked && !lock) {
                  while_shared(file, offset, length, [&] { write_direct(file, access, from, to, tally); });
                  return true;
                }
-               const auto problem = attempt([&] {
-                 const size_t got = get(file, window, offset, tally);
-                 std::ranges::fill(window.subspan(got), std::byte());
-                 fill_and_put();
-               });
-               if (!how.locked) file.unlock(offset, length);
-               if (problem) throw *problem;
+               const size_t got = get(file, window, offset, tally);
+               std::ranges::fill(window.subspan(got), std::byte());
+               fill_and_put();
                return true;
              });
 }
@@ -125,53 +122,59 @@ int64_t read_sieved(File& file, const Access& access, int64_t to_end, const Alon
 }
 
 // All pieces of stream positions [from, to) that lie in `memory` one behind the other.
-std::vector<ScatteredFile::Piece> pieces_of(const Access& access, int64_t from, int64_t to,
-                                            std::byte* memory) {
-  std::vector<ScatteredFile::Piece> pieces;
+template <class Byte>
+std::vector<Piece<Byte>> pieces_of(const Access& access, int64_t from, int64_t to, Byte* memory) {
+  std::vector<Piece<Byte>> pieces;
   in_requests(access, from, to, [&](int64_t offset, int64_t position, int64_t length) {
-    pieces.push_back({offset, memory + (position - from), length});
+    pieces.push_back({offset, {memory + (position - from), static_cast<size_t>(length)}});
     return true;
   });
   return pieces;
 }
 
-void write_scattered(ScatteredFile& pieces, const Access& access, Tally& tally) {
-  ++tally.direct_calls;
+// Calls move(from, to, stream) for parts of the stream positions up to `end` and their bytes in memory; one
+// part where that is contiguous.
+template <class Move>
+void in_parts(const Access& access, int64_t end, Move move) {
   std::byte* const memory = access.contiguous(access.from);
   std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
   const int64_t step = memory ? access.bytes() : scattered_bytes;
-  for (int64_t from = access.from; from < access.to; from += step) {
-    const int64_t to = std::min(access.to, from + step);
-    if (!memory) pack(access, from, to, packed.data());
-    const auto all = pieces_of(access, from, to, memory ? memory + (from - access.from) : packed.data());
-    const Clock clock(tally.file_ns);
-    ++tally.requests;
-    pieces.write_scattered(all);
-    tally.file_bytes_written += to - from;
-  }
+  for (int64_t from = access.from; from < end; from += step)
+    move(from, std::min(end, from + step), memory ? memory + (from - access.from) : packed.data(), !memory);
 }
 
-int64_t read_scattered(File& file, ScatteredFile& pieces, const Access& access, Tally& tally) {
+void write_scattered(File& file, const Access& access, Tally& tally) {
+  ++tally.direct_calls;
+  in_parts(access, access.to, [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
+    if (packed) pack(access, from, to, stream);
+    put_pieces(file, pieces_of<const std::byte>(access, from, to, stream), tally);
+  });
+}
+
+int64_t read_scattered(File& file, const Access& access, Tally& tally) {
   ++tally.direct_calls;
   const int64_t end = std::min(access.to, access.position_at(file.status().size));
-  std::byte* const memory = access.contiguous(access.from);
-  std::vector<std::byte> packed(memory ? 0 : static_cast<size_t>(std::min(access.bytes(), scattered_bytes)));
-  const int64_t step = memory ? access.bytes() : scattered_bytes;
-  for (int64_t from = access.from; from < end; from += step) {
-    const int64_t to = std::min(end, from + step);
-    const auto all = pieces_of(access, from, to, memory ? memory + (from - access.from) : packed.data());
+  in_parts(access, end, [&](int64_t from, int64_t to, std::byte* stream, bool packed) {
     {
       const Clock clock(tally.file_ns);
       ++tally.requests;
-      pieces.read_scattered(all);
+      file.read_pieces(pieces_of(access, from, to, stream));
       tally.file_bytes_read += to - from;
     }
-    if (!memory) unpack(access, from, to, packed.data());
-  }
+    if (packed) unpack(access, from, to, stream);
+  });
   return std::max<int64_t>(end - access.from, 0);
 }
 
 }  // namespace
+
+void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, Tally& tally) {
+  if (pieces.empty()) return;
+  const Clock clock(tally.file_ns);
+  for (const auto& piece : pieces) tally.file_bytes_written += std::ssize(piece.memory);
+  tally.requests += file.traits().dear_requests ? 1 : std::ssize(pieces);
+  file.write_pieces(pieces);
+}
 
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally) {
   const Clock clock(tally.file_ns);
@@ -194,15 +197,13 @@ size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally) 
 
 void write_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return;
-  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file))
-    return write_scattered(*pieces, access, tally);
+  if (file.traits().written_as_pieces()) {
+    write_scattered(file, access, tally);
+    return to_server(file);
+  }
   if (sieves(access, how, bytes_per_write)) return write_sieved(file, access, how, tally);
   ++tally.direct_calls;
   const auto write = [&] { write_direct(file, access, access.from, access.to, tally); };
-  if (auto* const hosts = dynamic_cast<HostsFile*>(&file)) {
-    hosts->while_written(access.low(), access.high() - access.low(), write);
-    return hosts->bring();
-  }
   if (how.locked) return write();
   while_shared(file, access.low(), access.high() - access.low(), write);
 }
@@ -210,8 +211,8 @@ void write_alone(File& file, const Access& access, const Alone& how, Tally& tall
 int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& tally) {
   if (access.bytes() <= 0) return 0;
   if (!how.locked) from_server(file);
-  if (auto* const pieces = dynamic_cast<ScatteredFile*>(&file); pieces && access.filetype->is_ordered())
-    return read_scattered(file, *pieces, access, tally);
+  if (file.traits().dear_requests && access.filetype->is_ordered())
+    return read_scattered(file, access, tally);
   if (sieves(access, how, bytes_per_read)) {
     const int64_t end = access.position_at(file.status().size);
     return read_sieved(file, access, end, how, tally);

@@ -28,12 +28,8 @@ struct Alone {
 template <class Part>
 void under_lock(File& file, const Access& access, bool locks, bool exclusive, Part part) {
   if (!locks || access.bytes() <= 0) return part();
-  const int64_t low = access.low();
-  const int64_t length = access.high() - low;
-  file.lock(low, length, exclusive);
-  const auto problem = attempt(part);
-  file.unlock(low, length);
-  if (problem) throw *problem;
+  const RangeLock lock = file.lock(access.low(), access.high() - access.low(), exclusive);
+  part();
 }
 
 // Local. Throws what the file throws; what is in the pieces is then undefined, other bytes are untouched.
@@ -46,7 +42,8 @@ int64_t read_alone(File& file, const Access& access, const Alone& how, Tally& ta
 // Writes while nobody may read and write back these bytes; counted.
 void put_shared(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
 
-// Requests that are counted.
+// Requests that are counted; all pieces, which do not overlap, in as few as the file can.
+void put_pieces(File& file, std::span<const Piece<const std::byte>> pieces, Tally& tally);
 void put(File& file, std::span<const std::byte> data, int64_t offset, Tally& tally);
 size_t get(File& file, std::span<std::byte> data, int64_t offset, Tally& tally);
 

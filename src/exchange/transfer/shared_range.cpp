@@ -4,30 +4,25 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "exchange/transfer/hosts_file.hpp"
-#include "storage/scattered.hpp"
 
 namespace sheaf::exchange {
 
 SharedRange::SharedRange(File& file, int64_t offset, int64_t length) : file_(file) {
-  // The latter two are never read and written back.
-  if (length == 0 || dynamic_cast<ScatteredFile*>(&file) || dynamic_cast<HostsFile*>(&file)) return;
+  if (length == 0 || file.traits().written_as_pieces()) return;  // the latter are never read and written back
   try {
     hold(offset, offset + length);
   } catch (const Error& error) {
-    let_go();
+    held_.clear();
     barred_.clear();
     if (error.errno_value() == EAGAIN) throw;
   }
 }
 
-SharedRange::~SharedRange() { let_go(); }
-
 void SharedRange::hold(int64_t from, int64_t to) {
   while (from < to) {
-    const LockResult got = file_.lock(from, to - from, false, Barred::tell);
-    if (got.held) {
-      held_.emplace_back(from, to);
+    RangeLock got = file_.lock(from, to - from, false, Barred::tell);
+    if (got) {
+      held_.push_back(std::move(got));
       return;
     }
     const int64_t begin = std::clamp(got.from, from, to);
@@ -38,18 +33,12 @@ void SharedRange::hold(int64_t from, int64_t to) {
   }
 }
 
-void SharedRange::let_go() {
-  for (const auto& [from, to] : held_) file_.unlock(from, to - from);
-  held_.clear();
-}
-
 bool SharedRange::was_unguarded() {
-  let_go();
+  held_.clear();
   return std::ranges::any_of(barred_, [&](const Part& part) {
     const auto [from, to] = part;
-    const LockResult now = file_.lock(from, to - from, false, Barred::tell);
-    if (now.held) file_.unlock(from, to - from);
-    return now.held || now.from > from || now.to < to;
+    const RangeLock now = file_.lock(from, to - from, false, Barred::tell);
+    return now || now.from > from || now.to < to;
   });
 }
 

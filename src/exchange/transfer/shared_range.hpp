@@ -9,15 +9,14 @@
 namespace sheaf::exchange {
 
 // Holds a range together with others who write there without reading first. Nothing where the file knows no
-// locks: nobody reads and writes back there; nor for files that take many pieces at once. Parts that the
-// program has locked are left out: in them nobody else gets a lock either, as long as it does.
+// locks: nobody reads and writes back there; nor for files that take their pieces together (FileTraits).
+// Parts that the program has locked are left out: in them nobody else gets a lock either, as long as it does.
 class SharedRange {
  public:
   // Throws what File::lock throws of a range that does not come free.
   SharedRange(File& file, int64_t offset, int64_t length);  // bytes; none: nothing is held
   SharedRange(const SharedRange&) = delete;
   SharedRange& operator=(const SharedRange&) = delete;
-  ~SharedRange();
 
   // Gives the range back. Whether a lock of the program's has gone since, or been another for a moment: then
   // somebody may have read a part of the range before this task wrote it, and may have written it back
@@ -28,10 +27,9 @@ class SharedRange {
   using Part = std::pair<int64_t, int64_t>;  // bytes [first, second)
 
   void hold(int64_t from, int64_t to);
-  void let_go();
 
   File& file_;
-  std::vector<Part> held_;
+  std::vector<RangeLock> held_;
   std::vector<Part> barred_;
 };
 

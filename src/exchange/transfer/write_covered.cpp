@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "comm/agree.hpp"
-
 namespace sheaf::exchange {
 
 namespace {
@@ -31,47 +29,34 @@ void write_between(File& file, std::span<const std::byte> run, int64_t offset, c
 
 void write_with_gaps(File& file, std::span<std::byte> run, int64_t offset, const Gaps& gaps, Tally& tally) {
   ++tally.sieve_calls;
-  const int64_t length = std::ssize(run);
-  if (!file.lock(offset, length, true, Barred::tell).held)
-    return write_between(file, run, offset, gaps, tally);
-  const auto error = attempt([&] {
-    std::vector<std::byte> old(run.size());
-    const size_t got = get(file, old, offset, tally);
-    std::fill(old.begin() + static_cast<std::ptrdiff_t>(got), old.end(), std::byte());
-    for (const auto& [gap, end] : gaps) std::copy(old.begin() + gap, old.begin() + end, run.begin() + gap);
-    put(file, run, offset, tally);
-  });
-  file.unlock(offset, length);
-  if (error) throw *error;
+  const RangeLock lock = file.lock(offset, std::ssize(run), true, Barred::tell);
+  if (!lock) return write_between(file, run, offset, gaps, tally);
+  std::vector<std::byte> old(run.size());
+  const size_t got = get(file, old, offset, tally);
+  std::fill(old.begin() + static_cast<std::ptrdiff_t>(got), old.end(), std::byte());
+  for (const auto& [gap, end] : gaps) std::copy(old.begin() + gap, old.begin() + end, run.begin() + gap);
+  put(file, run, offset, tally);
+}
+
+// The parts of `window` that are set in `map`.
+std::vector<Piece<const std::byte>> covered(std::span<const std::byte> window, const CoverageMap& map,
+                                            int64_t offset) {
+  std::vector<Piece<const std::byte>> pieces;
+  const int64_t length = std::ssize(window);
+  for (int64_t from = map.next_set(0, length); from < length;) {
+    const int64_t to = map.next_clear(from, length);
+    pieces.push_back(
+        {offset + from, window.subspan(static_cast<size_t>(from), static_cast<size_t>(to - from))});
+    from = map.next_set(to, length);
+  }
+  return pieces;
 }
 
 }  // namespace
 
-void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window,
-                 const CoverageMap& map, int64_t offset) {
-  const int64_t length = std::ssize(window);
-  for (int64_t from = map.next_set(0, length); from < length;) {
-    const int64_t to = map.next_clear(from, length);
-    pieces.push_back({offset + from, window.data() + from, to - from});
-    from = map.next_set(to, length);
-  }
-}
-
-void put_scattered(ScatteredFile& file, std::span<const ScatteredFile::Piece> pieces, Tally& tally) {
-  if (pieces.empty()) return;
-  const Clock clock(tally.file_ns);
-  for (const ScatteredFile::Piece& piece : pieces) tally.file_bytes_written += piece.length;
-  ++tally.requests;
-  file.write_scattered(pieces);
-}
-
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
                    Sieving sieving, Tally& tally) {
-  if (auto* const scattered = dynamic_cast<ScatteredFile*>(&file)) {
-    std::vector<ScatteredFile::Piece> pieces;
-    add_covered(pieces, window, map, offset);
-    return put_scattered(*scattered, pieces, tally);
-  }
+  if (file.traits().written_as_pieces()) return put_pieces(file, covered(window, map, offset), tally);
   const int64_t length = std::ssize(window);
   const int64_t worth = sieving == Sieving::never    ? 0
                         : sieving == Sieving::always ? length

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "exchange/pieces/coverage.hpp"
 #include "exchange/transfer/independent.hpp"
 #include "exchange/transfer/tally.hpp"
-#include "storage/scattered.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -18,12 +16,5 @@ namespace sheaf::exchange {
 // they are left out as well.
 void write_covered(File& file, std::span<std::byte> window, const CoverageMap& map, int64_t offset,
                    Sieving sieving, Tally& tally);
-
-// Adds the pieces of `window` that are set in `map`; it must outlive their use.
-void add_covered(std::vector<ScatteredFile::Piece>& pieces, std::span<std::byte> window,
-                 const CoverageMap& map, int64_t offset);
-
-// Writes pieces that do not overlap, with one request.
-void put_scattered(ScatteredFile& file, std::span<const ScatteredFile::Piece> pieces, Tally& tally);
 
 }  // namespace sheaf::exchange

@@ -76,14 +76,15 @@ class OneOfMany final : public ForwardingFile {
   void resize(int64_t size) override { use()->resize(size); }
   void sync() override { use()->sync(); }
   void renew() override { use()->renew(); }
-  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
-    use()->copy_to(target, offset, target_offset, length);
+  int64_t next(Space space, int64_t offset) override { return use()->next(space, offset); }
+  RangeLock lock_range(const LockRequest& wanted) override {
+    auto used = std::make_unique<Use>(*this);
+    return kept_with(inner().lock_range(wanted), std::move(used));
   }
-  int64_t next_data(int64_t offset) override { return use()->next_data(offset); }
-  int64_t next_hole(int64_t offset) override { return use()->next_hole(offset); }
-  int writers_at_once() override { return use()->writers_at_once(); }
-  int open_again(bool writable) override {
-    return with_descriptors([&] { return inner().open_again(writable); });
+  FileDescriptor descriptor(Whose whose) override {
+    if (whose != Whose::file) return with_descriptors([&] { return inner().descriptor(whose); });
+    auto used = std::make_shared<Use>(*this);
+    return {inner().descriptor(whose).number, std::move(used)};
   }
 
   void close() override {
@@ -173,7 +174,7 @@ void Awake::rest_those_beyond(size_t most) {
 
 std::shared_ptr<File> open_one_of_many(Store& store, const std::string& path) {
   auto file = with_descriptors([&] { return store.open(path, Access::read); });
-  auto* const resting = dynamic_cast<RestingFile*>(file.get());
+  RestingFile* const resting = file->traits().resting;
   if (!resting) return file;
   return std::make_shared<OneOfMany>(std::move(file), *resting);
 }

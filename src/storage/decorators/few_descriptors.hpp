@@ -10,21 +10,8 @@
 
 namespace sheaf {
 
-// What a File can do whose descriptor may go for a while. Not while another call on the File runs.
-class RestingFile {
- public:
-  // Gives the descriptor back. False: it is still there, and needed (the file is written, or is not open).
-  virtual bool rest() = 0;
-  // Opens again, after rest(), what was open. Throws what an open throws, and io (ESTALE) if the name is
-  // another file's by now; it rests on then.
-  virtual void wake() = 0;
-
- protected:
-  ~RestingFile() = default;
-};
-
 // Opens `path` for reading (Access::read). The File behaves like any other, but that each call may throw what
-// an open throws. It has no descriptor() to show. All files of the process that were opened like this hold
+// an open throws. All files of the process that were opened like this hold
 // half of the descriptors that RLIMIT_NOFILE grants, or as many as threads use at once. Files of stores
 // without descriptors are as the store opens them. Throws what Store::open throws.
 std::shared_ptr<File> open_one_of_many(Store& store, const std::string& path);

@@ -1,6 +1,6 @@
 // storage/decorators/forwarding_file: a File that hands on to another one what every File has to do;
-// decorators override what they are about, and what else they hand on. The rest, hints and short cuts, is as
-// File has it by default: a decorator must not be passed by.
+// decorators override what they are about. Traits, pieces and the file's own descriptor are as File has them
+// by default: a decorator must not be passed by.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,11 @@ class ForwardingFile : public File {
   void resize(int64_t size) override { inner_->resize(size); }
   void sync() override { inner_->sync(); }
   void renew() override { inner_->renew(); }
-  int64_t next_data(int64_t offset) override { return inner_->next_data(offset); }
-  int open_again(bool writable) override { return inner_->open_again(writable); }
+  int64_t next(Space space, int64_t offset) override { return inner_->next(space, offset); }
+  RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
+  FileDescriptor descriptor(Whose whose) override {
+    return whose == Whose::file ? FileDescriptor{} : inner_->descriptor(whose);
+  }
   const std::string& path() const override { return inner_->path(); }
   void close() override { inner_->close(); }
 

@@ -60,26 +60,10 @@ class SharedHandles::Handle final : public ForwardingFile {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override {
-    inner().write_vector_at(parts, offset);
-  }
-  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
-    auto* const shared = dynamic_cast<Handle*>(&target);
-    inner().copy_to(shared != nullptr ? shared->inner() : target, offset, target_offset, length);
-  }
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
-    return inner().lock(offset, length, exclusive, barred);
-  }
-  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
-    return inner().try_lock(offset, length, exclusive);
-  }
-  void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
-  void allocate(int64_t size) override { inner().allocate(size); }
-  int writers_at_once() override { return inner().writers_at_once(); }
-  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  std::shared_ptr<void> lend(const LentMemory& memory) override { return inner().lend(memory); }
-  int descriptor() const override { return inner().descriptor(); }
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override { inner().write_pieces(pieces); }
+  void read_pieces(std::span<const Piece<std::byte>> pieces) override { inner().read_pieces(pieces); }
+  FileTraits traits() override { return inner().traits(); }
+  FileDescriptor descriptor(Whose whose) override { return inner().descriptor(whose); }
 
   void close() override {
     {

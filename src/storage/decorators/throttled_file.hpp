@@ -8,8 +8,7 @@
 
 namespace sheaf {
 
-// `file` with every write and every read in a slot of `slots`; `file` itself if there are none (null). Takes
-// many pieces at once (storage/scattered.hpp) if `file` does.
+// `file` with every write and every read in a slot of `slots`; `file` itself if there are none (null).
 std::shared_ptr<File> throttled(std::shared_ptr<File> file, std::shared_ptr<WriteSlots> slots);
 
 }  // namespace sheaf

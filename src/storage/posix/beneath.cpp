@@ -56,10 +56,8 @@ class PrefixedStore final : public Store {
 
 }  // namespace
 
-std::shared_ptr<Store> store_beneath(Store& inner, std::string root) {
-  if (auto* const confining = dynamic_cast<ConfiningStore*>(&inner))
-    return confining->beneath(std::move(root));
-  return std::make_shared<PrefixedStore>(inner, std::move(root));
+std::shared_ptr<Store> Store::beneath(std::string root) {
+  return std::make_shared<PrefixedStore>(*this, std::move(root));
 }
 
 }  // namespace sheaf

@@ -142,7 +142,11 @@ PosixFile::~PosixFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-int PosixFile::open_again(bool writable) {
+FileDescriptor PosixFile::descriptor(Whose whose) {
+  return {whose == Whose::file ? fd_ : open_again(whose == Whose::writer), nullptr};
+}
+
+int PosixFile::open_again(bool writable) const {
   const Access access = writable ? Access::write : Access::read;
   return how_.open ? open_descriptor(path_, access, how_) : open_descriptor(path_, access, directory_.get());
 }
@@ -163,23 +167,28 @@ FileSystem PosixFile::file_system() {
   return static_cast<FileSystem>(known);
 }
 
-int PosixFile::writers_at_once() {
-  const int64_t writers = sheaf::writers_at_once(file_system());
-  return writers > 0 ? static_cast<int>(writers) : File::writers_at_once();
+void PosixFile::write_pieces(std::span<const Piece<const std::byte>> pieces) {
+  require_writable(path_, writable_);
+  for (const auto& piece : pieces) require_range(path_, piece.offset, piece.memory.size());
+  while (!pieces.empty()) {
+    size_t run = 1;
+    while (run < pieces.size() && pieces[run].offset == pieces[run - 1].end()) ++run;
+    write_run(pieces.first(run));
+    pieces = pieces.subspan(run);
+  }
 }
 
-void PosixFile::write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) {
-  require_writable(path_, writable_);
+// Each piece begins where the one before ends.
+void PosixFile::write_run(std::span<const Piece<const std::byte>> pieces) {
+  const int64_t offset = pieces.front().offset;
   std::array<iovec, 4> few;  // as many as streams have
-  std::vector<iovec> many(parts.size() > few.size() ? parts.size() : 0);
+  std::vector<iovec> many(pieces.size() > few.size() ? pieces.size() : 0);
   std::span<iovec> list = many.empty() ? std::span<iovec>(few) : many;
   size_t used = 0;
   size_t total = 0;
-  for (const auto& part : parts) {
-    require_range(path_, offset, part.size());
-    require_range(path_, offset + static_cast<int64_t>(part.size()), total);
-    total += part.size();
-    if (!part.empty()) list[used++] = {const_cast<std::byte*>(part.data()), part.size()};
+  for (const auto& [at, bytes] : pieces) {
+    total += bytes.size();
+    if (!bytes.empty()) list[used++] = {const_cast<std::byte*>(bytes.data()), bytes.size()};
   }
   list = list.first(used);
   size_t first = 0;
@@ -232,40 +241,14 @@ void PosixFile::sync() {
   name_unsynced_ = false;
 }
 
-void PosixFile::copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) {
-  off_t from = offset;
-  off_t to = target_offset;
-  if (target.descriptor() >= 0 && target.descriptor() != fd_ && offset >= 0 && target_offset >= 0) {
-    constexpr int64_t border = 64 << 10;
-    while (length > 0) {
-      // The kernel moves 64 KiB at a time: begun on a border, each fills large pages of the target. Few are
-      // not worth a call.
-      const int64_t ahead = length < 8 * border ? 0 : to % border;
-      const size_t count =
-          std::min(static_cast<size_t>(ahead == 0 ? length : border - ahead), most_bytes_per_call);
-      const ssize_t n =
-          uninterrupted([&] { return ::copy_file_range(fd_, &from, target.descriptor(), &to, count, 0); });
-      if (n <= 0) break;
-      length -= n;
-    }
-  }
-  // What is left the kernel cannot do, or it fails: then this says which of the two files is to blame.
-  copy_through_memory(*this, target, from, to, length);
-}
-
-int64_t PosixFile::next_data(int64_t offset) {
+int64_t PosixFile::next(Space space, int64_t offset) {
   require_range(path_, offset, 0);
-  const off_t found = ::lseek(fd_, offset, SEEK_DATA);
+  const off_t found = ::lseek(fd_, offset, space == Space::data ? SEEK_DATA : SEEK_HOLE);
   if (found >= 0) return found;
+  if (space == Space::hole) return std::max(offset, status().size);
   if (errno == ENXIO) return status().size;
   if (errno == EINVAL || errno == EOPNOTSUPP) return offset;
   throw os_error("cannot look for data at offset " + std::to_string(offset) + " of", path_, errno);
-}
-
-int64_t PosixFile::next_hole(int64_t offset) {
-  require_range(path_, offset, 0);
-  const off_t found = ::lseek(fd_, offset, SEEK_HOLE);
-  return found >= 0 ? found : File::next_hole(offset);
 }
 
 bool PosixFile::rest() {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 
-#include "storage/decorators/few_descriptors.hpp"
 #include "storage/posix/direct_file.hpp"
 #include "storage/posix/range_locks.hpp"
 #include "storage/store.hpp"
@@ -38,7 +37,7 @@ int open_descriptor(const std::string& path, Access access, const Opening& how);
 // pages that it cannot give up.
 void forget_what_was_kept(int fd);
 
-class PosixFile final : public File, public RestingFile {
+class PosixFile final : public File, public PastCache, public RestingFile {
  public:
   // Throws what open_descriptor() throws.
   PosixFile(const std::string& path, Access access,
@@ -50,7 +49,8 @@ class PosixFile final : public File, public RestingFile {
   PosixFile& operator=(const PosixFile&) = delete;
 
   void write_at(std::span<const std::byte> data, int64_t offset) override;
-  void write_vector_at(std::span<const std::span<const std::byte>> parts, int64_t offset) override;
+  // Neighbours go in one pwritev(2).
+  void write_pieces(std::span<const Piece<const std::byte>> pieces) override;
   size_t read_at(std::span<std::byte> data, int64_t offset) override;
   FileStatus status() override;
   void resize(int64_t size) override;
@@ -61,24 +61,16 @@ class PosixFile final : public File, public RestingFile {
   void renew() override;
 
   // By O_DIRECT, where the file system knows it, through a descriptor of its own; FUSE writes as ever.
-  bool write_through(std::span<const std::byte> data, int64_t offset) override;
-  size_t read_through(std::span<std::byte> data, int64_t offset) override;
+  bool write_past_cache(std::span<const std::byte> data, int64_t offset) override;
+  size_t read_past_cache(std::span<std::byte> data, int64_t offset) override;
 
-  // copy_file_range(2) where the target has a descriptor; whatever that cannot do goes through memory.
-  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override;
-  int64_t next_data(int64_t offset) override;
-  int64_t next_hole(int64_t offset) override;
+  int64_t next(Space space, int64_t offset) override;
 
   // Open file description locks: each File is a holder of its own, in this process too. Threads with one File
   // exclude each other here, also where they only read.
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override;
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override;
-  void unlock(int64_t offset, int64_t length) override;
-  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
-  void allocate(int64_t size) override;
-  int writers_at_once() override;
-  int descriptor() const override { return fd_; }
-  int open_again(bool writable) override;
+  RangeLock lock_range(const LockRequest& wanted) override;
+  FileTraits traits() override { return {.past_cache = this, .resting = this}; }
+  FileDescriptor descriptor(Whose whose) override;
   const std::string& path() const override { return path_; }
   void close() override;
 
@@ -94,6 +86,8 @@ class PosixFile final : public File, public RestingFile {
   bool name_unsynced_;
   struct stat rested_ {};  // what it was when it gave its descriptor back
 
+  int open_again(bool writable) const;
+  void write_run(std::span<const Piece<const std::byte>> pieces);
   void close_another();
   FileSystem file_system();
   int open_beside_own(int flags) const;
@@ -104,10 +98,9 @@ class PosixFile final : public File, public RestingFile {
 
   std::atomic<int> file_system_ = -1;  // -1: not asked yet
   RangeLocks locks_;
-  int64_t lockers_ = 1;
   std::mutex direct_mutex_;             // guards what follows
   std::shared_ptr<DirectFile> direct_;  // opened with O_DIRECT when it was first wanted, and again by renew()
-  std::shared_ptr<DirectFile> written_;  // FUSE: what write_through() has written with since the last sync
+  std::shared_ptr<DirectFile> written_;  // FUSE: what write_past_cache() has written with since the last sync
 };
 
 }  // namespace sheaf

@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "storage/posix/beneath.hpp"
+#include "storage/store.hpp"
 #include "storage/traits/traits.hpp"
 #include "storage/working_directory.hpp"
 
@@ -14,7 +14,7 @@ namespace sheaf {
 // read cannot be synced by anyone. Throws io and no_space.
 void sync_directory_of(const std::string& path, const WorkingDirectory* base);
 
-class PosixStore final : public Store, public ConfiningStore {
+class PosixStore final : public Store {
  public:
   // Relative names count from `directory`; null: from the one that is current at each call.
   explicit PosixStore(std::shared_ptr<const WorkingDirectory> directory = nullptr)

@@ -107,7 +107,7 @@ void PosixFile::renew() {
 // knows of, which cuts off what others have written. For MooseFS a file is as long as the descriptors that
 // are open have ever written, whoever has made it shorter since: so these writes have one that the next sync
 // closes.
-bool PosixFile::write_through(std::span<const std::byte> data, int64_t offset) {
+bool PosixFile::write_past_cache(std::span<const std::byte> data, int64_t offset) {
   require_writable(path_, writable_);
   require_range(path_, offset, data.size());
   if (file_system() != FileSystem::fuse) {
@@ -115,7 +115,10 @@ bool PosixFile::write_through(std::span<const std::byte> data, int64_t offset) {
     return file && file->write_at(data, offset);
   }
   const auto file = written();
-  if (!file) return File::write_through(data, offset);
+  if (!file) {
+    write_at(data, offset);
+    return true;
+  }
   const Moved moved = move_all(data.size(), [&](size_t done, size_t count) {
     return ::pwrite(file->descriptor(), data.data() + done, count, offset + static_cast<int64_t>(done));
   });
@@ -126,7 +129,7 @@ bool PosixFile::write_through(std::span<const std::byte> data, int64_t offset) {
   return true;
 }
 
-size_t PosixFile::read_through(std::span<std::byte> data, int64_t offset) {
+size_t PosixFile::read_past_cache(std::span<std::byte> data, int64_t offset) {
   require_range(path_, offset, data.size());
   if (const auto file = direct()) {
     const int64_t got = file->read_at(data, offset);

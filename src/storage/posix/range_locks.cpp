@@ -21,14 +21,6 @@ bool RangeLocks::lock(int64_t offset, int64_t length, bool exclusive, std::chron
   return free;
 }
 
-bool RangeLocks::try_lock(int64_t offset, int64_t length, bool exclusive) {
-  const Held wanted{offset, length, exclusive};
-  const std::lock_guard lock(mutex_);
-  if (!is_free(wanted)) return false;
-  held_.push_back(wanted);
-  return true;
-}
-
 void RangeLocks::unlock(int64_t offset, int64_t length) {
   {
     const std::lock_guard lock(mutex_);

@@ -15,8 +15,6 @@ class RangeLocks {
   // Waits until nobody holds a part of the range, or only those who share do and this one shares as well.
   // False, and nothing is held, if that takes longer than `patience`.
   [[nodiscard]] bool lock(int64_t offset, int64_t length, bool exclusive, std::chrono::milliseconds patience);
-  // The same without waiting: false if it would have to.
-  bool try_lock(int64_t offset, int64_t length, bool exclusive);
   // Gives back a range exactly as it was locked.
   void unlock(int64_t offset, int64_t length);
 

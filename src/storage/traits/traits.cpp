@@ -166,8 +166,6 @@ FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mou
   return traits;
 }
 
-int64_t writers_at_once(FileSystem kind) { return row_of(kind).writers; }
-
 bool opens_anew(FileSystem kind) {
   switch (kind) {
     case FileSystem::unknown:

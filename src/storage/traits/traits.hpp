@@ -104,9 +104,6 @@ FileSystem kind_of(int64_t magic, const std::optional<Mount>& mount);
 // What such a file system does where it is mounted like this. `block`: st_blksize in bytes.
 FileSystemTraits traits_of_kind(FileSystem kind, const std::optional<Mount>& mount, int64_t block);
 
-// Tasks of one host that may well write much to one file at once; 0: any number.
-int64_t writers_at_once(FileSystem kind);
-
 // Whether who opens a file sees what others have closed before, whatever this host has kept of it. FUSE lets
 // a file system keep its pages over an open, which GlusterFS does, and so does 9p.
 bool opens_anew(FileSystem kind);

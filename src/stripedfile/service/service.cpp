@@ -12,7 +12,7 @@
 namespace sheaf::sfio {
 
 Service::Service(Store& store, std::string root, int64_t largest)
-    : confined_(root.empty() ? nullptr : store_beneath(store, std::move(root))),
+    : confined_(root.empty() ? nullptr : store.beneath(std::move(root))),
       store_(confined_ ? *confined_ : store),
       largest_(largest) {}
 
@@ -222,7 +222,7 @@ void Service::write(const Request& request, std::span<const MemoryRun> memory) {
   RunCursor cursor(memory);
   for (const Section& section : request.sections) {
     Subfile& subfile = writable(section.handle);
-    std::vector<exchange::Piece<const std::byte>> pieces;
+    std::vector<Piece<const std::byte>> pieces;
     pieces.reserve(section.extents.size());
     int64_t end = -1;
     for (const Extent& extent : section.extents) {

@@ -32,13 +32,6 @@ class MessageLink final : public Link {
     return std::make_unique<MessageCall>(*this, listener, std::move(request), std::move(out), std::move(in));
   }
 
-  void begin_loan(const LentMemory& memory) override { loans_.push_back(memory); }
-  void end_loan(const LentMemory& memory) override {
-    const auto found =
-        std::ranges::find_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
-    if (found != loans_.end()) loans_.erase(found);
-  }
-
   void rest(double idle) override { messages_->rest(idle); }
   double now() override { return messages_->now(); }
   LinkCounts counts() const override { return counts_; }
@@ -64,7 +57,7 @@ class MessageLink final : public Link {
     // Given up: its memory may soon hold something else.
     ~MessageCall() override {
       --link_.pulses_[static_cast<size_t>(listener_)].calls;
-      if (answered_ && !request_.places.empty()) link_.take_back(lent_);
+      if (answered_ && !request_.places.empty()) call_back(lent_);
     }
 
     bool done() override {
@@ -125,37 +118,24 @@ class MessageLink final : public Link {
     std::unique_ptr<Transfer> sent_;
   };
 
-  // By place: the secret changes when it is called back.
-  static bool is_same(const LentMemory& one, const LentMemory& other) {
-    return one.bytes.data() == other.bytes.data() && one.bytes.size() == other.bytes.size();
-  }
-
-  // No listener may use it any more; what it holds travels from now on.
-  void take_back(const LentMemory& memory) {
-    call_back(memory);
-    std::erase_if(loans_, [&](const LentMemory& one) { return is_same(one, memory); });
-  }
-
   // Has the listener take the bytes from lent memory, or put them there, if all of `runs` lie in it, in
   // pieces that are worth it.
   LentMemory lend(Request& request, std::span<const MemoryRun> runs) const {
     int64_t pieces = 0;
     for (const MemoryRun& run : runs) pieces += run.count;
     if (pieces == 0 || bytes_of(runs) < pieces * least_piece || std::ssize(runs) > most_places) return {};
-    const MemoryRun& first = runs.front();
-    for (const LentMemory& memory : loans_) {
-      const std::byte* const base = memory.bytes.data();
-      const auto holds = [&](const MemoryRun& run) {
-        return run.at >= base &&
-               run.at + (run.count - 1) * run.stride + run.length <= base + memory.bytes.size();
-      };
-      if (!holds(first) || !std::ranges::all_of(runs, holds)) continue;
-      request.loan = memory.facts;
-      for (const MemoryRun& run : runs)
-        request.places.push_back({run.at - base, run.length, run.stride, run.count});
-      return memory;
-    }
-    return {};
+    const auto memory = find_loan(runs.front().at);
+    if (!memory) return {};
+    const std::byte* const base = memory->bytes.data();
+    const auto holds = [&](const MemoryRun& run) {
+      return run.at >= base &&
+             run.at + (run.count - 1) * run.stride + run.length <= base + memory->bytes.size();
+    };
+    if (!std::ranges::all_of(runs, holds)) return {};
+    request.loan = memory->facts;
+    for (const MemoryRun& run : runs)
+      request.places.push_back({run.at - base, run.length, run.stride, run.count});
+    return *memory;
   }
 
   // What is known of a listener's life.
@@ -235,7 +215,6 @@ class MessageLink final : public Link {
   std::vector<bool> gone_;
   std::vector<bool> far_;  // cannot map this task's memory
   std::vector<Pulse> pulses_;
-  std::vector<LentMemory> loans_;
   double patience_;
   AnswerTags tags_;
   int next_tag_;

@@ -204,50 +204,66 @@ static size_t length;
 static sion_key_stat_t statistics;
 
 /* Call, and its result for a handle that is not valid. */
-#define INVALID(ROW)                                                                                         \
-  ROW(sion_fwrite(data, 1, 1, sid), 0)                                                                       \
-  ROW(sion_fread(data, 1, 1, sid), 0)                                                                        \
-  ROW(sion_feof(sid), -1)                                                                                    \
-  ROW(sion_bytes_avail_in_block(sid), -1)                                                                    \
-  ROW(sion_bytes_avail_in_chunk(sid), -1)                                                                    \
-  ROW(sion_get_position(sid), -1)                                                                            \
-  ROW(sion_get_bytes_written(sid), -1)                                                                       \
-  ROW(sion_get_bytes_read(sid), -1)                                                                          \
-  ROW(sion_get_number_of_files(sid), -1)                                                                     \
-  ROW(sion_get_filenumber(sid), -1)                                                                          \
-  ROW(sion_is_serial_opened(sid), -1) ROW(sion_using_hints(sid), -1) ROW(sion_get_file_endianness(sid), -1)  \
-      ROW(sion_get_sizeof(sid, &i1, &i2), -1) ROW(sion_dedup(sid), -1) ROW(                                  \
-          sion_dup(sid, SION_DUP_ALL, 0, 0), -1) ROW(sion_get_fd(sid), -1) ROW(sion_parclose_mpi(sid), -1)   \
-          ROW(sion_generic_parclose(sid), -1) ROW(sion_generic_parclose_mapped(sid), -1) ROW(                \
-              sion_parreinit_mpi(sid, 9), -1) ROW(sion_parclose_mapped_mpi(sid), -1)                         \
-              ROW(sion_parclose_ompi(sid), -1) ROW(sion_get_fp(sid) == NULL, 1) ROW(                         \
-                  sion_get_io_info(sid) == NULL, 1) ROW(sion_get_io_info_by_spec(sid, 4, 0) == NULL, 1)      \
-                  ROW(sion_endianness_swap_needed(sid), 1) ROW(sion_get_keyval_mode(sid),                    \
-                                                               SION_KEYVAL_UNKNOWN) ROW(sion_flush(sid), 0)  \
-                      ROW(sion_ensure_free_space(sid, 1), 0) ROW(sion_close(sid), 0) ROW(                    \
-                          sion_set_fp_closed(sid), 0) ROW(sion_set_second_fp(sid, stderr), 0)                \
-                          ROW(sion_unset_second_fp(sid), 0) ROW(sion_optimize_fp_buffer(sid), 0) ROW(        \
-                              sion_fwrite_key(data, 1, 1, 1, sid),                                           \
-                              0) ROW(sion_fread_key(data, 1, 1, 1, sid), 0)                                  \
-                              ROW(sion_fread_key_iterator_reset(sid), 0) ROW(                                \
-                                  sion_fread_key_iterator_next(sid, &key, &length),                          \
-                                  0) ROW(sion_seek_key(sid, 1, 0, 0), 0) ROW(sion_key_full_scan(sid), 0)     \
-                                  ROW(sion_key_list_iterator_reset(sid), 0) ROW(                             \
-                                      sion_key_list_iterator_next(sid, &key), 0)                             \
-                                      ROW(sion_key_get_stat(sid, 1, &statistics), 0) ROW(                    \
-                                          sion_get_locations(sid, &i1, &i2, &l1, &l2, &a1, &a2, &a3, &a4),   \
-                                          0) ROW(sion_get_current_location(sid, &i1, &l1, &i2, &a1), 0)      \
-                                          ROW(sion_get_current_locations(sid, &i1, &a1, &a2), 0)             \
-                                              ROW(sion_get_mapping(sid, &i1, &m1, &i3), 0)                   \
-                                                  ROW(sion_coll_fwrite(data, 1, 1, sid), -1)                 \
-                                                      ROW(sion_coll_fread(data, 1, 1, sid), -1) ROW(         \
-                                                          sion_coll_fwrite_mpi(data, 1, 1, sid), -1)         \
-                                                          ROW(sion_coll_fread_mpi(data, 1, 1, sid), -1)      \
-                                                              ROW(sion_startof_transaction_mpi(sid), 0) ROW( \
-                                                                  sion_endof_transaction_mpi(sid), 0)        \
-                                                                  ROW(sion_seek(sid, 0, 0, 0), 0) ROW(       \
-                                                                      sion_seek_fp(sid, 0, 0, 0, &fp), 0)    \
-                                                                      ROW(_sion_close_sid(sid), 0)
+/* clang-format off */
+#define INVALID(ROW) \
+  ROW(sion_fwrite(data, 1, 1, sid), 0) \
+  ROW(sion_fread(data, 1, 1, sid), 0) \
+  ROW(sion_feof(sid), -1) \
+  ROW(sion_bytes_avail_in_block(sid), -1) \
+  ROW(sion_bytes_avail_in_chunk(sid), -1) \
+  ROW(sion_get_position(sid), -1) \
+  ROW(sion_get_bytes_written(sid), -1) \
+  ROW(sion_get_bytes_read(sid), -1) \
+  ROW(sion_get_number_of_files(sid), -1) \
+  ROW(sion_get_filenumber(sid), -1) \
+  ROW(sion_is_serial_opened(sid), -1) \
+  ROW(sion_using_hints(sid), -1) \
+  ROW(sion_get_file_endianness(sid), -1) \
+  ROW(sion_get_sizeof(sid, &i1, &i2), -1) \
+  ROW(sion_dedup(sid), -1) \
+  ROW(sion_dup(sid, SION_DUP_ALL, 0, 0), -1) \
+  ROW(sion_get_fd(sid), -1) \
+  ROW(sion_parclose_mpi(sid), -1) \
+  ROW(sion_generic_parclose(sid), -1) \
+  ROW(sion_generic_parclose_mapped(sid), -1) \
+  ROW(sion_parreinit_mpi(sid, 9), -1) \
+  ROW(sion_parclose_mapped_mpi(sid), -1) \
+  ROW(sion_parclose_ompi(sid), -1) \
+  ROW(sion_get_fp(sid) == NULL, 1) \
+  ROW(sion_get_io_info(sid) == NULL, 1) \
+  ROW(sion_get_io_info_by_spec(sid, 4, 0) == NULL, 1) \
+  ROW(sion_endianness_swap_needed(sid), 1) \
+  ROW(sion_get_keyval_mode(sid), SION_KEYVAL_UNKNOWN) \
+  ROW(sion_flush(sid), 0) \
+  ROW(sion_ensure_free_space(sid, 1), 0) \
+  ROW(sion_close(sid), 0) \
+  ROW(sion_set_fp_closed(sid), 0) \
+  ROW(sion_set_second_fp(sid, stderr), 0) \
+  ROW(sion_unset_second_fp(sid), 0) \
+  ROW(sion_optimize_fp_buffer(sid), 0) \
+  ROW(sion_fwrite_key(data, 1, 1, 1, sid), 0) \
+  ROW(sion_fread_key(data, 1, 1, 1, sid), 0) \
+  ROW(sion_fread_key_iterator_reset(sid), 0) \
+  ROW(sion_fread_key_iterator_next(sid, &key, &length), 0) \
+  ROW(sion_seek_key(sid, 1, 0, 0), 0) \
+  ROW(sion_key_full_scan(sid), 0) \
+  ROW(sion_key_list_iterator_reset(sid), 0) \
+  ROW(sion_key_list_iterator_next(sid, &key), 0) \
+  ROW(sion_key_get_stat(sid, 1, &statistics), 0) \
+  ROW(sion_get_locations(sid, &i1, &i2, &l1, &l2, &a1, &a2, &a3, &a4), 0) \
+  ROW(sion_get_current_location(sid, &i1, &l1, &i2, &a1), 0) \
+  ROW(sion_get_current_locations(sid, &i1, &a1, &a2), 0) \
+  ROW(sion_get_mapping(sid, &i1, &m1, &i3), 0) \
+  ROW(sion_coll_fwrite(data, 1, 1, sid), -1) \
+  ROW(sion_coll_fread(data, 1, 1, sid), -1) \
+  ROW(sion_coll_fwrite_mpi(data, 1, 1, sid), -1) \
+  ROW(sion_coll_fread_mpi(data, 1, 1, sid), -1) \
+  ROW(sion_startof_transaction_mpi(sid), 0) \
+  ROW(sion_endof_transaction_mpi(sid), 0) \
+  ROW(sion_seek(sid, 0, 0, 0), 0) \
+  ROW(sion_seek_fp(sid, 0, 0, 0, &fp), 0) \
+  ROW(_sion_close_sid(sid), 0)
+/* clang-format on */
 
 static void invalid_handles(void) {
   const int handles[] = {-1, -101, 4711, 1 << 30};

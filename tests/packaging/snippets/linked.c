@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <sion.h>
 
-int main(int argc, char** argv) {
+int main(int argc, char **argv) {
   int files = 1, rank, block = -1, sid;
   sion_int64 chunk = sizeof rank;
   MPI_Comm all = MPI_COMM_NULL;

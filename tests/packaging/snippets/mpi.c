@@ -3,10 +3,9 @@
    run: sheaf verify data.sion */
 #include <mpi.h>
 #include <sion.h>
-@INCLUDES @
+@INCLUDES@
 
-    static int
-    run(void) {
+static int run(void) {
   int files = 1, minus_one = -1, rank = 0, block = -1;
   size_t bytes = 0;
   char buffer[100] = "some";
@@ -15,11 +14,12 @@
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_split(comm, rank / 2, rank, &node); /* as if two tasks made a node */
   bytes = rank == 1 ? 0 : sizeof buffer;
-  @SNIPPET @(void) files, (void)minus_one, (void)buffer, (void)bytes, (void)node;
+  @SNIPPET@
+  (void)files, (void)minus_one, (void)buffer, (void)bytes, (void)node;
   return sid < 0;
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char **argv) {
   int bad;
   MPI_Init(&argc, &argv);
   bad = run();

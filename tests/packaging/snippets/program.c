@@ -1,8 +1,8 @@
 /* A program of MPI-IO: every task writes a word to the file that is named. */
 #include <mpi.h>
 
-int main(int argc, char** argv) {
-  const char* name = argc > 1 ? argv[1] : "x";
+int main(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "x";
   MPI_File file;
   MPI_Init(&argc, &argv);
   MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);

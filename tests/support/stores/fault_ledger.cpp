@@ -26,10 +26,8 @@ const char* name_of(Operation kind) {
       return "resize";
     case Operation::sync:
       return "sync";
-    case Operation::copy:
-      return "copy";
-    case Operation::next_data:
-      return "next_data";
+    case Operation::next:
+      return "next";
     case Operation::close:
       return "close";
   }

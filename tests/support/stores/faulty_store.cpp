@@ -10,11 +10,11 @@ namespace sheaf {
 
 namespace {
 
-using Parts = std::span<const std::span<const std::byte>>;
+using Pieces = std::span<const Piece<const std::byte>>;
 
-int64_t total_of(Parts parts) {
+int64_t total_of(Pieces pieces) {
   int64_t sum = 0;
-  for (const auto& part : parts) sum += static_cast<int64_t>(part.size());
+  for (const auto& piece : pieces) sum += std::ssize(piece.memory);
   return sum;
 }
 
@@ -33,14 +33,13 @@ class FaultyFile final : public File {
     ledger_->add_written(length);
   }
 
-  void write_vector_at(Parts parts, int64_t offset) override {
-    const int64_t length = total_of(parts);
-    if (const int error = ledger_->enter(Operation::write, path(), offset, length)) {
-      if (ledger_->half_first()) write_first(parts, offset, length / 2);
-      throw injected_error(Operation::write, path(), error);
+  void write_pieces(Pieces pieces) override {
+    while (!pieces.empty()) {
+      size_t run = 1;
+      while (run < pieces.size() && pieces[run].offset == pieces[run - 1].end()) ++run;
+      write_run(pieces.first(run));
+      pieces = pieces.subspan(run);
     }
-    inner_->write_vector_at(parts, offset);
-    ledger_->add_written(length);
   }
 
   size_t read_at(std::span<std::byte> data, int64_t offset) override {
@@ -65,51 +64,22 @@ class FaultyFile final : public File {
     inner_->resize(size);
   }
 
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
-    return inner_->lock(offset, length, exclusive, barred);
-  }
-  void expect_lockers(int64_t tasks) override { inner_->expect_lockers(tasks); }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
-    return inner_->try_lock(offset, length, exclusive);
-  }
-  void unlock(int64_t offset, int64_t length) override { inner_->unlock(offset, length); }
-  int writers_at_once() override { return inner_->writers_at_once(); }
-  void allocate(int64_t size) override {
-    ledger_->require(Operation::resize, path(), size);
-    inner_->allocate(size);
-  }
+  RangeLock lock_range(const LockRequest& wanted) override { return inner_->lock_range(wanted); }
 
   void sync() override {
     ledger_->require(Operation::sync, path());
     inner_->sync();
   }
 
-  void copy_to(File& target, int64_t offset, int64_t target_offset, int64_t length) override {
-    auto* const other = dynamic_cast<FaultyFile*>(&target);
-    if (other == nullptr || other->ledger_ != ledger_)
-      return copy_through_memory(*this, target, offset, target_offset, length);
-    if (const int error = ledger_->enter(Operation::copy, path(), offset, length)) {
-      if (ledger_->half_first()) inner_->copy_to(*other->inner_, offset, target_offset, length / 2);
-      throw injected_error(Operation::copy, path(), error);
-    }
-    inner_->copy_to(*other->inner_, offset, target_offset, length);
-    ledger_->add_written(length);
+  int64_t next(Space space, int64_t offset) override {
+    ledger_->require(Operation::next, path(), offset);
+    return inner_->next(space, offset);
   }
 
-  int64_t next_data(int64_t offset) override {
-    ledger_->require(Operation::next_data, path(), offset);
-    return inner_->next_data(offset);
-  }
-
-  int open_again(bool writable) override {
+  FileDescriptor descriptor(Whose whose) override {
+    if (whose == Whose::file) return {};
     ledger_->require(Operation::open, path());
-    return inner_->open_again(writable);
-  }
-
-  // One kind with next_data: both are one lseek.
-  int64_t next_hole(int64_t offset) override {
-    ledger_->require(Operation::next_data, path(), offset);
-    return inner_->next_hole(offset);
+    return inner_->descriptor(whose);
   }
 
   const std::string& path() const override { return inner_->path(); }
@@ -121,12 +91,22 @@ class FaultyFile final : public File {
   }
 
  private:
-  void write_first(Parts parts, int64_t offset, int64_t bytes) {
-    for (auto part = parts.begin(); part != parts.end() && bytes > 0; ++part) {
-      const auto count = std::min(bytes, static_cast<int64_t>(part->size()));
-      inner_->write_at(part->first(static_cast<size_t>(count)), offset);
-      offset += count;
-      bytes -= count;
+  // Each piece begins where the one before ends.
+  void write_run(Pieces pieces) {
+    const int64_t length = total_of(pieces);
+    if (const int error = ledger_->enter(Operation::write, path(), pieces.front().offset, length)) {
+      if (ledger_->half_first()) write_first(pieces, length / 2);
+      throw injected_error(Operation::write, path(), error);
+    }
+    inner_->write_pieces(pieces);
+    ledger_->add_written(length);
+  }
+
+  void write_first(Pieces pieces, int64_t bytes) {
+    for (auto piece = pieces.begin(); piece != pieces.end() && bytes > 0; ++piece) {
+      const auto part = piece->memory.first(std::min(static_cast<size_t>(bytes), piece->memory.size()));
+      inner_->write_at(part, piece->offset);
+      bytes -= std::ssize(part);
     }
   }
 

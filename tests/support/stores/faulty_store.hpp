@@ -12,24 +12,12 @@
 
 namespace sheaf {
 
-enum class Operation : uint8_t {
-  open,
-  status,
-  remove,
-  rename,
-  read,
-  write,
-  resize,
-  sync,
-  copy,
-  next_data,
-  close
-};
+enum class Operation : uint8_t { open, status, remove, rename, read, write, resize, sync, next, close };
 
 // Name of an operation, for messages. Static storage.
 const char* name_of(Operation kind);
 
-// One call to the store. write_vector_at is one `write`; `status` is that of a File as well.
+// One call to the store. Pieces one behind the other are one `write`; `status` is that of a File as well.
 struct OperationRecord {
   Operation kind;
   std::string path;    // as it was opened; the old name of a rename
@@ -43,7 +31,7 @@ struct FaultPlan {
   std::vector<int64_t> also_at = {};  // numbers of further operations that fail
   bool from_then_on = false;          // every later matching operation fails too
   int errno_value = EIO;              // what the failing operation reports
-  bool half_first = false;            // a failing read, write or copy moves the first half of its bytes
+  bool half_first = false;            // a failing read or write moves the first half of its bytes
   bool ends_early =
       false;  // only reads match, and a failing one returns the first half, as at the end of a file
   std::optional<Operation> kind;  // operations of other kinds do not match
@@ -52,8 +40,7 @@ struct FaultPlan {
 
 // Decorator of a Store. A failing operation throws os_error(plan.errno_value) and does nothing, or the first
 // half of a transfer (one that ends early throws nothing); a failing close releases the file all the same.
-// Files have no descriptor, so that nothing goes round the counting. A copy between two files of one
-// FaultyStore is one `copy`; into a file of another kind of store, or from one, it counts as the reads or
+// Files have no descriptor, so that nothing goes round the counting: a copy counts as the reads and
 // writes it takes here.
 //
 // Safe for use from several threads. `inner` must outlive this object and its files; files may outlive this

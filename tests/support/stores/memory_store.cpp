@@ -32,25 +32,21 @@ class MemoryFile final : public File {
     inode().resize(size);
   }
   void sync() override { inode(); }
-  int64_t next_data(int64_t offset) override {
+  int64_t next(Space space, int64_t offset) override {
     require_range(path_, offset, 0);
-    return inode().next_data(offset);
+    return space == Space::data ? inode().next_data(offset) : inode().next_hole(offset);
   }
-  int64_t next_hole(int64_t offset) override {
-    require_range(path_, offset, 0);
-    return inode().next_hole(offset);
-  }
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred) override {
+  RangeLock lock_range(const LockRequest& wanted) override {
+    const auto& [offset, length, exclusive, barred, patience] = wanted;
+    const bool waits = barred != Barred::refuse;
     const Looks looks;
-    if (!inode().locks.lock(offset, length, exclusive, lock_patience(lockers_, length)))
-      throw not_locked(path_, offset, length, "another task", looks.waited());
-    return {};
+    inode();
+    if (inode_->locks.lock(offset, length, exclusive, waits ? patience : std::chrono::milliseconds(0)))
+      return held_until(
+          [inode = inode_, offset = offset, length = length] { inode->locks.unlock(offset, length); });
+    if (!waits) return {};
+    throw not_locked(path_, offset, length, "another task", looks.waited());
   }
-  void expect_lockers(int64_t tasks) override { lockers_ = tasks; }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
-    return inode().locks.try_lock(offset, length, exclusive);
-  }
-  void unlock(int64_t offset, int64_t length) override { inode().locks.unlock(offset, length); }
   const std::string& path() const override { return path_; }
   void close() override { inode_.reset(); }
 
@@ -63,7 +59,6 @@ class MemoryFile final : public File {
   const std::string path_;
   std::shared_ptr<MemoryStore::Inode> inode_;
   const bool writable_;
-  int64_t lockers_ = 1;
 };
 
 }  // namespace

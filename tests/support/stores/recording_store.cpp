@@ -34,16 +34,6 @@ class RecordingFile final : public ForwardingFile {
     inner().sync();
     record(Kind::sync);
   }
-  int64_t next_hole(int64_t offset) override { return inner().next_hole(offset); }
-  LockResult lock(int64_t offset, int64_t length, bool exclusive, Barred barred) override {
-    return inner().lock(offset, length, exclusive, barred);
-  }
-  void expect_lockers(int64_t tasks) override { inner().expect_lockers(tasks); }
-  bool try_lock(int64_t offset, int64_t length, bool exclusive) override {
-    return inner().try_lock(offset, length, exclusive);
-  }
-  void unlock(int64_t offset, int64_t length) override { inner().unlock(offset, length); }
-  int writers_at_once() override { return inner().writers_at_once(); }
 
  private:
   void record(Kind kind, int64_t offset = 0, std::vector<std::byte> data = {}) {

@@ -12,9 +12,9 @@ void copy_data(File& from, File& to) {
   constexpr int64_t step = 1 << 20;
   const int64_t size = from.status().size;
   to.resize(size);
-  for (int64_t at = from.next_data(0); at < size; at = from.next_data(at)) {
+  for (int64_t at = from.next(Space::data, 0); at < size; at = from.next(Space::data, at)) {
     const int64_t count = std::min(step - at % step, size - at);
-    copy_through_memory(from, to, at, at, count);
+    copy_range(from, to, at, at, count);
     at += count;
   }
 }

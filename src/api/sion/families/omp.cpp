@@ -30,7 +30,7 @@ int sion_paropen_omp(const char* fname, const char* file_mode, sion_int64* chunk
 int sion_parclose_omp(int sid) {
   static constexpr const char* function = "sion_parclose_omp";
   return guarded(function, omp_get_thread_num(), 0, [&] {
-    check_team_closes(sid, thread_team_of);
+    check_team_closes(sid);
     return close_parallel(function, sid);
   });
 }

@@ -114,7 +114,7 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
 int sion_parclose_ompi(int sid) {
   static constexpr const char* function = "sion_parclose_ompi";
   try {
-    check_team_closes(sid, hybrid_team_of);
+    check_team_closes(sid);
   } catch (const Error& e) {
     const int result = e.code() == Code::invalid_argument ? -1 : 0;
     report(function, e, -1, result);

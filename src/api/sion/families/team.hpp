@@ -34,8 +34,8 @@ inline std::unique_ptr<Comm> meet_team() {
 }
 
 // Collective over the current OpenMP team. Throws on all threads alike unless every one brings a handle of
-// its own of one multifile that a team of this size opened. team_in: the ThreadTeam behind a Comm, or null.
-inline void check_team_closes(int sid, const void* team_in(const Comm&)) {
+// its own of one multifile that a team of this size opened.
+inline void check_team_closes(int sid) {
   const std::unique_ptr<Comm> team = meet_team();
   int64_t thread = 0;
   int64_t who = 0;
@@ -43,7 +43,7 @@ inline void check_team_closes(int sid, const void* team_in(const Comm&)) {
     if (!find_handle(sid))
       throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
     Comm* const comm = comm_of(sid);
-    const void* const opened_by = comm ? team_in(*comm) : nullptr;
+    const void* const opened_by = comm ? comm->thread_team() : nullptr;
     if (!opened_by) throw Error(Code::wrong_mode, "the handle was not opened by a team of threads");
     who = static_cast<int64_t>(reinterpret_cast<intptr_t>(opened_by));
     thread = comm->rank();

@@ -1,4 +1,4 @@
-// exchange/rounds: many steps of messages, of which two are under way: while a task works on what step k
+// comm/rounds: many steps of messages, of which two are under way: while a task works on what step k
 // brought, the messages of step k+1 travel.
 #pragma once
 

@@ -1,0 +1,133 @@
+// The trailer as writers make it.
+#include <algorithm>
+
+#include "layout/chunk_layout.hpp"
+#include "stream/file_checks.hpp"
+#include "stream/group_hashes.hpp"
+
+namespace sheaf {
+
+using format::group_tasks;
+using format::Header;
+using format::Pointer;
+using format::Section;
+using format::SectionKind;
+using format::Trailer;
+
+Trailer plan_trailer(const Header& h, const Pointer& p, const format::Identity& identity, int64_t sums,
+                     int64_t mapping) {
+  Trailer t;
+  t.pointer = p;
+  t.identity = identity;
+  t.plain_end = p.varheader + layout::meta2_size(h.ntasks, p.maxblocks) + (mapping < 0 ? 0 : 4 + 8 * mapping);
+  int64_t at = aligned8(t.plain_end);
+  const auto add = [&](SectionKind kind, int64_t length) {
+    t.sections.push_back({kind, at, length, 0});
+    at = aligned8(at + length);
+  };
+  add(SectionKind::groups, format::group_entry_size * format::groups_of(h.ntasks));
+  if (sums > 0) add(SectionKind::sums, 4 * sums);
+  if (mapping > 0) add(SectionKind::mapping, 8 * format::groups_of(mapping));
+  t.table = at;
+  return t;
+}
+
+int64_t count_sums(File& file, const Header& h, const Pointer& p, uint32_t piece) {
+  uint64_t all = 0;
+  for (int64_t group = 0; group < format::groups_of(h.ntasks); ++group)
+    all += read_contents(file, h, p, group, piece).all_sums();
+  return static_cast<int64_t>(all);
+}
+
+// Appends numbers, given as they are in memory, in the order of the file.
+template <class Number>
+static void put_all(std::vector<std::byte>& to, std::span<const std::byte> numbers) {
+  const size_t at = to.size();
+  to.insert(to.end(), numbers.begin(), numbers.end());
+  if constexpr (native_order != ByteOrder::little)
+    for (std::byte* n = to.data() + at; n < to.data() + to.size(); n += sizeof(Number))
+      store<Number>(n, load<Number>(n, native_order), ByteOrder::little);
+}
+
+void TrailerWriter::begin_groups(int64_t first, int64_t count, int64_t sums_before) {
+  const Section& groups = *plan_.find(SectionKind::groups);
+  // What lies between the end of the plain file and the trailer is zero, whatever was there before.
+  records_.assign(first == 0 ? static_cast<size_t>(groups.offset - plan_.plain_end) : 0, std::byte{});
+  records_at_ =
+      first == 0 ? plan_.plain_end : groups.offset + format::group_entry_size * (first / group_tasks);
+  next_ = first;
+  end_ = first + count;
+  sums_ = sums_before;
+}
+
+// False: there is no other one.
+bool TrailerWriter::begin_group() {
+  if (group_) end_group();
+  if (next_ >= end_) return false;
+  const GroupContents contents = read_contents(file_, header_, plan_.pointer, next_ / group_tasks, piece_);
+  next_ += group_tasks;
+  missing_ = contents.all_sums();
+  group_ = {contents.meta1, contents.meta2, sums_, 0};
+  hash_ = format::Hash();
+  return true;
+}
+
+void TrailerWriter::end_group() {
+  group_->sums = hash_.value();
+  const auto entry = format::encode(*group_);
+  records_.insert(records_.end(), entry.begin(), entry.end());
+  group_.reset();
+}
+
+void TrailerWriter::add_sums(std::span<const std::byte> sums) {
+  while (!sums.empty()) {
+    while (missing_ == 0)
+      if (!begin_group())
+        throw file_error(Code::damaged, file_.path(), "there are more checksums than pieces of data");
+    const size_t most = std::min<size_t>(sums.size(), bytes_at_once - unwritten_.size());
+    const auto part = sums.first(4 * std::min<uint64_t>(most / 4, missing_));
+    put_all<uint32_t>(unwritten_, part);
+    hash_.add(std::span(unwritten_).last(part.size()));
+    missing_ -= part.size() / 4;
+    sums_ += std::ssize(part) / 4;
+    sums = sums.subspan(part.size());
+    if (unwritten_.size() == bytes_at_once) write_sums();
+  }
+}
+
+void TrailerWriter::write_sums() {
+  const Section* const section = plan_.find(SectionKind::sums);
+  if (!section || 4 * sums_ > section->length)
+    throw file_error(Code::damaged, file_.path(), "there are more checksums than were counted");
+  const int64_t at = section->offset + 4 * sums_ - std::ssize(unwritten_);
+  const auto gap = static_cast<size_t>(aligned8(section->length) - section->length);
+  if (4 * sums_ == section->length) unwritten_.resize(unwritten_.size() + gap);
+  file_.write_at(unwritten_, at);
+  unwritten_.clear();
+}
+
+void TrailerWriter::end_groups() {
+  do {
+    if (missing_ > 0) throw file_error(Code::damaged, file_.path(), "checksums are missing");
+  } while (begin_group());
+  if (!unwritten_.empty()) write_sums();
+  if (!records_.empty()) file_.write_at(records_, records_at_);
+}
+
+void TrailerWriter::write_mapping(int64_t first, int64_t count, int64_t size) {
+  const Section* const section = plan_.find(SectionKind::mapping);
+  const int64_t end = std::min(first + count, size);
+  if (!section || first >= end) return;
+  std::vector<std::byte> bytes;
+  const auto hashes = hashes_of_mapping(file_, header_, plan_.pointer, first, end - first);
+  put_all<uint64_t>(bytes, std::as_bytes(std::span(hashes)));
+  file_.write_at(bytes, section->offset + 8 * (first / group_tasks));
+}
+
+void TrailerWriter::write_footer() {
+  file_.write_at(format::encode(plan_), plan_.table);
+  // What a write that has failed has left behind: the footer must be at the end.
+  if (file_.status().size > plan_.end()) file_.resize(plan_.end());
+}
+
+}  // namespace sheaf

@@ -1,0 +1,108 @@
+"""What anybody can see of the tree: rooms and what they may use, sizes of rooms and files, formatting (CONTRIBUTING.md).
+
+    python3 -B tests/house/test_house.py
+"""
+
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SRC = TOP / "src"
+MOST_FILES = 25  # in a room
+MOST_LINES = 400  # in a file
+MOST_COLUMNS = 110
+CODE = {".c", ".cpp", ".h", ".hpp"}
+# Headers of the operating system's files, and of MPI, and the rooms that may include them.
+SYSTEM = re.compile(r"#include\s*<(?:fcntl|unistd|sys/(?:stat|mman|uio|statfs|vfs))\.h>")
+SYSTEM_ROOMS = ("storage", "process", "api", "cli", "comm", "base", "posix", "mount", "container")
+MPI_ROOMS = ("comm_mpi", "api", "cli/partest")
+# Two folders that call each other are one room to others: folders below these are parts of them.
+WHOLE = ("api/mpiio", "cli")
+
+
+def tracked(*patterns):
+    names = subprocess.run(["git", "-C", TOP, "ls-files", *patterns], check=True, capture_output=True, text=True)
+    return [TOP / name for name in names.stdout.split("\n") if name and (TOP / name).is_file()]
+
+
+def ranks():
+    """The rooms of the core and their order, the lowest first, by cmake/Rooms.cmake."""
+    lists = re.findall(r"^set\(SHEAF_\w+_ROOMS\s([^)]*)\)", (TOP / "cmake/Rooms.cmake").read_text(), re.M)
+    names = [name for words in lists for name in words.split()]
+    return {name: number for number, name in enumerate(names)}
+
+
+def room_of(path):
+    name = path.parent.relative_to(SRC).as_posix()
+    return next((whole for whole in WHOLE if name == whole or name.startswith(whole + "/")), name)
+
+
+class Rooms(unittest.TestCase):
+    def test_no_room_has_too_many_files(self):
+        count = collections.Counter(path.parent for path in SRC.rglob("*") if path.is_file())
+        self.assertEqual({}, {str(room): n for room, n in count.items() if n > MOST_FILES})
+
+    def test_rooms_use_only_what_is_below_them(self):
+        rank = ranks()
+        upward = []
+        for path in sorted(SRC.rglob("*")):
+            if path.suffix not in CODE:
+                continue
+            own = room_of(path)
+            if own not in rank:
+                continue
+            for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+                other = SRC / name
+                if not other.is_file() or room_of(other) == own:
+                    continue
+                if rank.get(room_of(other), 1 << 30) > rank[own]:
+                    upward.append(f"{path.relative_to(TOP)} includes {name}")
+        self.assertEqual([], upward)
+
+    def test_every_folder_with_code_of_the_core_is_listed(self):
+        listed = set(ranks())
+        beside = {"api/fortran", "api/mpiio/front"}
+        found = {path.parent.relative_to(SRC).as_posix() for path in SRC.rglob("*.cpp")}
+        self.assertEqual(set(), {name for name in found - listed - beside if name != "cli/partest"})
+
+    def test_the_system_and_mpi_are_called_where_they_may_be(self):
+        wrong = []
+        for path in sorted(SRC.rglob("*")):
+            if path.suffix in CODE:
+                room = path.parent.relative_to(SRC).as_posix()
+                text = path.read_text()
+                if SYSTEM.search(text) and not room.startswith(SYSTEM_ROOMS):
+                    wrong.append(f"{path.relative_to(TOP)}: headers of the operating system")
+                if re.search(r"#include\s*<mpi\.h>", text) and not room.startswith(MPI_ROOMS):
+                    wrong.append(f"{path.relative_to(TOP)}: mpi.h")
+        self.assertEqual([], wrong)
+
+
+class Files(unittest.TestCase):
+    def test_a_file_is_a_thought(self):
+        lines = {path: path.read_text().count("\n") for path in tracked("src", "include") if path.suffix in CODE}
+        self.assertEqual({}, {str(path): n for path, n in lines.items() if n > MOST_LINES})
+
+    def test_lines_fit(self):
+        wide = []
+        for path in tracked("src", "include", "tests", "bench", "examples"):
+            if path.suffix in CODE and "frozen" not in path.parts:
+                # Long texts that must be one, such as a line of mountinfo, are marked as left alone by the formatter.
+                text = re.sub(r"clang-format off.*?clang-format on", "", path.read_text(), flags=re.S)
+                wide += [f"{path}: {line[:60]}" for line in text.split("\n") if len(line) > MOST_COLUMNS and "http" not in line]
+        self.assertEqual([], wide)
+
+    @unittest.skipUnless(shutil.which("clang-format-16"), "clang-format 16 is not installed")
+    def test_c_and_cpp_are_formatted(self):
+        files = [path for path in tracked("*.cpp", "*.hpp", "*.h", "*.c") if "frozen" not in path.parts and "snippets" not in path.parts]
+        done = subprocess.run(["clang-format-16", "--dry-run", *files], capture_output=True, text=True)
+        wrong = sorted({line.split(":")[0] for line in done.stderr.split("\n") if "warning:" in line})
+        self.assertEqual([], wrong, "run `make format`")
+
+
+if __name__ == "__main__":
+    unittest.main()
