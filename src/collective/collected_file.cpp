@@ -46,8 +46,7 @@ namespace {
 void write(File& file, const HeldBytes& held) {
   if (held.empty()) return;
   std::vector<Piece<const std::byte>> pieces;
-  const layout::TypeMap places = pieces_of(held.extents());
-  add_pieces(pieces, held.access(places));
+  exchange::add_pieces(pieces, held.placed());
   exchange::write_pieces(file, std::move(pieces));
 }
 

@@ -7,21 +7,22 @@
 
 namespace sheaf {
 
-CollectiveGroup::CollectiveGroup(Comm& file) : file_(&file) { place_.size = file.size(); }
+CollectiveGroup::CollectiveGroup(Comm& file, int collector) : file_(&file), collector_(collector) {
+  place_.size = file.size();
+}
 
 CollectiveGroup::CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread)
     : file_(&file), place_(place) {
   choose_collector(spread);
 }
 
-std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) {
+std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, size_t most) const {
   std::vector<std::byte> all(is_collector() ? static_cast<size_t>(size()) * most : 0);
   std::vector<Incoming> incoming;
   for (int member = 0; is_collector() && member < size(); ++member)
-    incoming.push_back(
-        {tasks().first + member, std::span(all).subspan(static_cast<size_t>(member) * most, most)});
+    incoming.push_back({task(member), std::span(all).subspan(static_cast<size_t>(member) * most, most)});
   const std::vector<int64_t> received =
-      file_->exchange({{aggregated().aggregator, mine}}, std::move(incoming))->finish();
+      file_->exchange({{task(collector_), mine}}, std::move(incoming))->finish();
   size_t end = 0;
   for (size_t member = 0; member < received.size(); ++member) {
     const auto piece = std::span(all).subspan(member * most, static_cast<size_t>(received[member]));
@@ -32,25 +33,32 @@ std::vector<std::byte> CollectiveGroup::gather(std::span<const std::byte> mine, 
   return all;
 }
 
+std::vector<int64_t> CollectiveGroup::gather(int64_t mine) const {
+  const std::vector<std::byte> bytes = gather(std::as_bytes(std::span(&mine, 1)), sizeof mine);
+  std::vector<int64_t> all(bytes.size() / sizeof mine);
+  if (!all.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
+  return all;
+}
+
+int64_t CollectiveGroup::deal(std::span<const int64_t> numbers) const {
+  int64_t mine = 0;
+  std::vector<Outgoing> outgoing;
+  for (int member = 0; is_collector() && member < size(); ++member)
+    outgoing.push_back({task(member), std::as_bytes(numbers.subspan(static_cast<size_t>(member), 1))});
+  file_->exchange(std::move(outgoing), {{task(collector_), std::as_writable_bytes(std::span(&mine, 1))}})
+      ->finish();
+  return mine;
+}
+
 // Collective over the file: the first task learns the nodes of all and tells them who collects.
 void CollectiveGroup::choose_collector(const Spread& spread) {
   if (spread.nodes.count <= 1) return;
-  const std::vector<std::byte> bytes =
-      gather(std::as_bytes(std::span(&spread.nodes.mine, 1)), sizeof spread.nodes.mine);
-  std::vector<int64_t> nodes(bytes.size() / sizeof spread.nodes.mine);
-  if (!nodes.empty()) std::memcpy(nodes.data(), bytes.data(), bytes.size());
-  int64_t chosen = 0;
-  std::vector<Outgoing> outgoing;
-  const int64_t choice =
-      is_collector() ? layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles)
-                     : 0;
-  for (int task = tasks().first; is_collector() && task <= tasks().last; ++task)
-    outgoing.push_back({task, std::as_bytes(std::span(&choice, 1))});
-  file_
-      ->exchange(std::move(outgoing),
-                 {{aggregated().aggregator, std::as_writable_bytes(std::span(&chosen, 1))}})
-      ->finish();
-  collector_ = static_cast<int>(chosen);
+  const std::vector<int64_t> nodes = gather(spread.nodes.mine);
+  std::vector<int64_t> chosen;
+  if (is_collector())
+    chosen.assign(nodes.size(),
+                  layout::choose_collector(nodes, spread.nodes.count, place_, spread.file, spread.nfiles));
+  collector_ = static_cast<int>(deal(chosen));
 }
 
 namespace {

@@ -14,10 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "collective/mover.hpp"
 #include "comm/comm.hpp"
 #include "comm/topology.hpp"
-#include "exchange/groups/mover.hpp"
-#include "exchange/groups/two_phase.hpp"
 #include "layout/collective.hpp"
 #include "metadata/parallel_open.hpp"
 #include "mode/collective_mode.hpp"
@@ -35,8 +34,8 @@ struct Spread {
 class CollectiveGroup {
  public:
   CollectiveGroup() = default;
-  // All tasks of `file`, which outlives the object, as one group with its first task as collector. Local.
-  explicit CollectiveGroup(Comm& file);
+  // All tasks of `file`, which outlives the object, as one group. Local.
+  explicit CollectiveGroup(Comm& file, int collector = 0);
   // The group at `place`, its collector chosen as layout::choose_collector says. Collective over the file.
   CollectiveGroup(Comm& file, const layout::GroupPlace& place, const Spread& spread);
 
@@ -47,17 +46,19 @@ class CollectiveGroup {
   const layout::GroupPlace& place() const { return place_; }
 
   // The members as tasks of the file.
-  exchange::Mover::Members tasks() const {
+  Mover::Members tasks() const {
     return {static_cast<int>(place_.first), static_cast<int>(place_.first + place_.size) - 1};
   }
-  // The same with the collector.
-  exchange::TwoPhase::Group aggregated() const {
-    return {tasks().first, tasks().last, tasks().first + collector_};
-  }
+  int task(int member) const { return tasks().first + member; }
+  Comm& file() const { return *file_; }
 
   // Collective over the file: bytes of every member, at most `most` each, at the collector; one behind the
   // other.
-  std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most);
+  std::vector<std::byte> gather(std::span<const std::byte> mine, size_t most) const;
+  // The same, of a number of every member.
+  std::vector<int64_t> gather(int64_t mine) const;
+  // Collective over the file: of numbers at the collector, one for each member, that of this one.
+  int64_t deal(std::span<const int64_t> numbers) const;
 
  private:
   void choose_collector(const Spread& spread);
@@ -80,10 +81,9 @@ struct CollectiveMeans {
   // The tasks of this physical file, who can meet there without others; null: they talk as they do in the
   // open.
   std::unique_ptr<Comm> meeting;
-  bool may_collect = true;  // this task may be the first of a group
-  bool takes_part = true;   // else it moves its bytes itself
-  std::shared_ptr<exchange::Mover> mover =
-      nullptr;  // moves the bytes, but not those to be merged; null: messages do
+  bool may_collect = true;                 // this task may be the first of a group
+  bool takes_part = true;                  // else it moves its bytes itself
+  std::shared_ptr<Mover> mover = nullptr;  // moves the bytes, but not those to be merged; null: messages do
 };
 
 // What a new file needs to know to form its groups.

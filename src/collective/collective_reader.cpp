@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "collective/moved.hpp"
 #include "comm/agree.hpp"
-#include "exchange/groups/moved.hpp"
-#include "exchange/pieces/piece_code.hpp"
 
 namespace sheaf {
 
@@ -18,16 +17,11 @@ constexpr int64_t direct_read_bytes = 64 << 10;  // automatic: larger requests a
 // What a task wants to have read for it.
 struct CollectiveReader::Wish {
   std::vector<Extent> extents;
-  layout::TypeMap pieces;
-  std::vector<std::byte> code;
   std::vector<std::byte> memory;  // for the bytes, had before anybody sends them
   int64_t ahead = 0;              // bytes of the stream that it brings, from the position on
   bool lacks = false;             // it will need more to fill its request
 
   int64_t bytes() const { return std::ssize(memory); }
-  exchange::Access access() const {
-    return {0, &pieces, 0, bytes(), const_cast<std::byte*>(memory.data()), &exchange::contiguous_bytes()};
-  }
 };
 
 CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const CollectivePlan& plan,
@@ -40,8 +34,8 @@ CollectiveReader::CollectiveReader(Comm& file, CollectiveGroup group, const Coll
       automatic_(plan.is_automatic()),
       takes_part_(means.takes_part),
       mover_(means.mover.get()),
-      two_phase_(file) {
-  if (group_.is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
+      transfer_(group_) {
+  if (!mover_) transfer_.reserve(capacity_);
 }
 
 void CollectiveReader::plan_next(int64_t request) {
@@ -117,9 +111,9 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
     if (to < size) break;
   }
   wish.extents.insert(wish.extents.end(), sums.begin(), sums.end());
-  wish.pieces = pieces_of(wish.extents);
-  wish.memory.resize(static_cast<size_t>(wish.pieces.size()));
-  wish.code = exchange::encode_pieces(wish.access(), 0, wish.bytes());
+  int64_t bytes = 0;
+  for (const Extent& extent : wish.extents) bytes += extent.length;
+  wish.memory.resize(static_cast<size_t>(bytes));
   wish.lacks = left > wish.ahead;
   return wish;
 }
@@ -128,7 +122,7 @@ CollectiveReader::Wish CollectiveReader::next_wish(int64_t left) const {
 bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
   if (!mine && group_.is_collector()) mine = attempt([&] { fetched_.real(); });
   // What all tasks must know, as one reduction.
-  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, wish.bytes(), std::ssize(wish.code),
+  int64_t facts[] = {mine.has_value(),         largest_,  wish.lacks, wish.bytes(),
                      std::ssize(wish.extents), -capacity_};
   file_.all_max(facts);
   plan_next(facts[1]);
@@ -136,23 +130,18 @@ bool CollectiveReader::round(Wish& wish, std::optional<Error> mine) {
     agree(file_, mine);
     throw Error(Code::io, "'" + fetched_.path() + "': a task could not take part in a collective read");
   }
-  const exchange::TwoPhase::Load largest{facts[3], facts[4], facts[5], -facts[6]};
+  const GroupTransfer::Load largest{facts[3], facts[4], -facts[5]};
   if (largest.bytes > 0) agree(file_, fetch(wish, largest));
   fetched_.take(wish.extents, std::move(wish.memory));
   return facts[2] != 0;
 }
 
 // Collective: the collectors read for all. Returns what went wrong here.
-std::optional<Error> CollectiveReader::fetch(const Wish& wish, const exchange::TwoPhase::Load& largest) {
+std::optional<Error> CollectiveReader::fetch(Wish& wish, const GroupTransfer::Load& largest) {
   File& file = group_.is_collector() ? fetched_.real() : fetched_;
-  const exchange::Access access = wish.access();
-  if (mover_)
-    return exchange::read_moved(file, access, *mover_, group_.tasks(), group_.is_collector(), largest.pieces);
-  exchange::Tally tally;
-  const auto unknown = two_phase_.plan_groups(access, wish.code, group_.aggregated(), largest);
-  int64_t done = 0;
-  const auto failed = two_phase_.read(file, access, done, tally);
-  return unknown ? unknown : failed;
+  const exchange::Placed<std::byte> wanted{wish.extents, wish.memory};
+  return mover_ ? read_moved(file, wanted, *mover_, group_.tasks(), group_.is_collector(), largest.extents)
+                : transfer_.read(file, wanted, largest);
 }
 
 }  // namespace sheaf

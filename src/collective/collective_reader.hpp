@@ -2,7 +2,7 @@
 // mirror of collective_writer: in a round every task tells the collector of its group where its stream goes
 // on, the collector reads the pieces of all in the order of the file, with their checksums, and hands them
 // out; each task compares its own; the calls until the next round are served from there. A task that needs
-// other bytes in between reads them itself. The exchange is that of shared files (exchange/groups/two_phase).
+// other bytes in between reads them itself.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 #include "collective/collective_group.hpp"
 #include "collective/fetched_file.hpp"
-#include "exchange/groups/two_phase.hpp"
+#include "collective/group_transfer.hpp"
 #include "stream/read_stream.hpp"
 
 namespace sheaf {
@@ -37,7 +37,7 @@ class CollectiveReader {
   std::optional<Error> read_in_rounds(std::span<std::byte> out, std::optional<Error> problem);
   Wish next_wish(int64_t left) const;
   bool round(Wish& wish, std::optional<Error> mine);
-  std::optional<Error> fetch(const Wish& wish, const exchange::TwoPhase::Load& largest);
+  std::optional<Error> fetch(Wish& wish, const GroupTransfer::Load& largest);
   void plan_next(int64_t largest);
 
   Comm& file_;
@@ -47,10 +47,10 @@ class CollectiveReader {
   const int64_t capacity_;  // bytes of a task per round
   const bool automatic_;
   const bool takes_part_;
-  exchange::Mover* const mover_;  // null: bytes travel in messages
+  Mover* const mover_;  // null: bytes travel in messages
   int64_t calls_left_ = 0;
   int64_t largest_ = 0;  // request of this task since the last round
-  exchange::TwoPhase two_phase_;
+  GroupTransfer transfer_;
 };
 
 }  // namespace sheaf

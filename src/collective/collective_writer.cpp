@@ -4,10 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include "collective/merged_file.hpp"
+#include "collective/moved.hpp"
 #include "comm/agree.hpp"
-#include "exchange/groups/moved.hpp"
-#include "exchange/pieces/piece_code.hpp"
 
 namespace sheaf {
 
@@ -31,8 +29,8 @@ CollectiveWriter::CollectiveWriter(Comm& file, NewGroups groups, const Collectiv
       spans_hosts_(groups.spans_hosts),
       mover_(plan.merge ? nullptr : means.mover.get()),
       at_once_(plan.merge || mover_ || spans_hosts_),
-      two_phase_(file) {
-  if (is_collector() && !mover_) two_phase_.reserve(group_.size() * capacity_);
+      transfer_(group_) {
+  if (!mover_) transfer_.reserve(capacity_);
   if (!merge_) {
     // Where the program moves the bytes it does so in its collective calls, and in nothing else: the rest
     // does not fit.
@@ -107,35 +105,23 @@ void CollectiveWriter::write_now(std::span<const std::byte> data, const std::opt
 
 // The pieces of all members go into the collector's stream; the own streams of the others stay as they are.
 void CollectiveWriter::write_merged(std::span<const std::byte> data, const std::optional<Error>& mine) {
-  int64_t facts[] = {mine.has_value(), largest_, -capacity_};
+  int64_t facts[] = {mine.has_value(), largest_, -capacity_ * group_.size()};
   file_.all_max(facts);
   plan_next(facts[1]);
   if (facts[0] != 0) refuse(mine);
   std::optional<WriteStream::Mark> before;
   if (is_collector()) before = stream_.mark();
+  // A piece that fits a chunk is kept in one.
+  const auto append = [this](std::span<const std::byte> bytes, int64_t piece) {
+    if (piece > 0 && piece <= stream_.geometry().size) stream_.ensure_free_space(piece);
+    stream_.write_filling({}, bytes);
+  };
   try {
-    agree(file_, merge(data, facts[1], -facts[2]));
+    agree(file_, transfer_.merge(data, -facts[2], append));
   } catch (...) {
     if (before) stream_.return_to(*before);
     throw;
   }
-}
-
-// `window`: bytes of a group that travel at a time; no member has room for more.
-std::optional<Error> CollectiveWriter::merge(std::span<const std::byte> data, int64_t largest,
-                                             int64_t window) {
-  const auto sequence = two_phase_.line_up(group_.aggregated(), std::ssize(data), largest, window);
-  int64_t rounds = (sequence.total + window - 1) / window;
-  file_.all_max(std::span(&rounds, 1));
-  if (rounds == 0) return std::nullopt;
-  two_phase_.plan_sequence(group_.aggregated(), sequence, window, rounds);
-  const int64_t size = std::ssize(data);
-  const layout::TypeMap piece = layout::TypeMap::bytes(size);
-  const exchange::Access access{
-      sequence.begin, &piece, 0, size, const_cast<std::byte*>(data.data()), &exchange::contiguous_bytes()};
-  MergedFile merged(stream_, sequence.sizes);
-  exchange::Tally tally;
-  return two_phase_.write(merged, access, tally);
 }
 
 // Collective over the file, where a task cannot take part in a round.
@@ -159,24 +145,16 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   if (!mine) mine = write_large_ones();
   if (!mine) mine = std::exchange(behind_, std::nullopt);
   HeldBytes& held = collected_->held();
-  layout::TypeMap pieces;
-  std::vector<std::byte> code;
-  if (!mine)
-    mine = attempt([&] {
-      pieces = pieces_of(held.extents());
-      code = exchange::encode_pieces(held.access(pieces), 0, held.bytes());
-    });
   // What all tasks must know, as one reduction.
   int64_t facts[] = {mine.has_value(),
                      largest_,
                      held.bytes(),
-                     std::ssize(code),
                      std::ssize(held.extents()),
                      -capacity_,
                      journal() ? journal()->to_send() : 0,
                      kind == Kind::last && stream_.blocks().reads_back()};
   file_.all_max(facts);
-  const exchange::TwoPhase::Load largest{facts[2], facts[3], facts[4], -facts[5]};
+  const GroupTransfer::Load largest{facts[2], facts[3], -facts[4]};
   plan_next(facts[1]);
   if (facts[0] != 0) {
     collected_->take_back();
@@ -186,21 +164,21 @@ void CollectiveWriter::round(Kind kind, std::optional<Error> mine) {
   if (journal()) journal()->arrived();
   if (kind == Kind::write_behind) {
     collected_->ship();
-    behind_ = bring(collected_->shipped(), pieces, code, largest);
-    record_chunks(facts[6]);
+    behind_ = bring(collected_->shipped(), largest);
+    record_chunks(facts[5]);
     return;
   }
   collected_->shipped().clear();
-  const auto outcome = bring(held, pieces, code, largest);
+  const auto outcome = bring(held, largest);
   if (kind == Kind::last) {
     behind_ = outcome;
-    if (facts[7] > 0) file_.barrier();  // who reads its bytes back for their checksums finds them
+    if (facts[6] > 0) file_.barrier();  // who reads its bytes back for their checksums finds them
     return;
   }
   if (largest.bytes > 0) agree(file_, outcome);
   held.clear();
-  record_chunks(facts[6]);
-  if (facts[6] > 0) file_.barrier();  // whoever returns finds them recorded
+  record_chunks(facts[5]);
+  if (facts[5] > 0) file_.barrier();  // whoever returns finds them recorded
 }
 
 // Collective: what this round has completed, `most` chunks of a task. A task whose bytes may not have arrived
@@ -220,18 +198,11 @@ void CollectiveWriter::record_chunks(int64_t most) {
 }
 
 // Collective: to the collectors, who write everything. Returns what went wrong here.
-std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const layout::TypeMap& pieces,
-                                             std::span<const std::byte> code,
-                                             const exchange::TwoPhase::Load& largest) {
+std::optional<Error> CollectiveWriter::bring(const HeldBytes& held, const GroupTransfer::Load& largest) {
   if (largest.bytes == 0) return std::nullopt;
-  const exchange::Access access = held.access(pieces);
   File& file = is_collector() ? collected_->real() : *collected_;
-  if (mover_)
-    return exchange::write_moved(file, access, *mover_, group_.tasks(), is_collector(), largest.pieces);
-  exchange::Tally tally;
-  const auto unknown = two_phase_.plan_groups(access, code, group_.aggregated(), largest);
-  const auto failed = two_phase_.write(file, access, tally);
-  return unknown ? unknown : failed;
+  return mover_ ? write_moved(file, held.placed(), *mover_, group_.tasks(), is_collector(), largest.extents)
+                : transfer_.write(file, held.placed(), largest);
 }
 
 std::optional<Error> CollectiveWriter::finish() {

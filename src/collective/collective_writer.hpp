@@ -4,9 +4,9 @@
 // task; after a number of calls that all tasks of the physical file know, a *round* brings them to the
 // collector of each group, which writes them in the order of the file while the others go on. A task that
 // would have to hold more than its share writes itself. So memory is bounded, tasks may write on their own in
-// between as they like, and nothing has to be in step but the collective calls. The exchange is that of
-// shared files (exchange/groups/two_phase): each task hands over what it has and where it belongs. Large
-// requests make every call a round, at whose end the bytes are in the file.
+// between as they like, and nothing has to be in step but the collective calls. Each task hands over what it
+// has and where it belongs (collective/group_transfer). Large requests make every call a round, at whose end
+// the bytes are in the file.
 //
 // Chunks that are complete are recorded in the journal by the collector, behind the bytes of the round that
 // completes them; what a task writes itself, it records itself.
@@ -23,7 +23,7 @@
 
 #include "collective/collected_file.hpp"
 #include "collective/collective_group.hpp"
-#include "exchange/groups/two_phase.hpp"
+#include "collective/group_transfer.hpp"
 #include "stream/write_stream.hpp"
 
 namespace sheaf {
@@ -61,9 +61,7 @@ class CollectiveWriter {
   void write_merged(std::span<const std::byte> data, const std::optional<Error>& mine);
   void round(Kind kind, std::optional<Error> mine);
   std::optional<Error> write_large_ones();
-  std::optional<Error> bring(const HeldBytes& held, const layout::TypeMap& pieces,
-                             std::span<const std::byte> code, const exchange::TwoPhase::Load& largest);
-  std::optional<Error> merge(std::span<const std::byte> data, int64_t largest, int64_t window);
+  std::optional<Error> bring(const HeldBytes& held, const GroupTransfer::Load& largest);
   [[noreturn]] void refuse(const std::optional<Error>& mine);
   JournalWriter* journal() { return merge_ ? nullptr : stream_.make_journal(); }
   void record_chunks(int64_t most);
@@ -78,13 +76,13 @@ class CollectiveWriter {
   const bool automatic_;
   const bool takes_part_;
   const bool spans_hosts_;
-  exchange::Mover* const mover_;  // null: bytes travel in messages
-  bool at_once_ = false;          // every call is a round
-  int64_t calls_left_ = 0;        // without a round
+  Mover* const mover_;      // null: bytes travel in messages
+  bool at_once_ = false;    // every call is a round
+  int64_t calls_left_ = 0;  // without a round
   int64_t calls_between_ = 1;
   int64_t largest_ = 0;          // request of this task since the last round
   std::optional<Error> behind_;  // what the others have not been told yet
-  exchange::TwoPhase two_phase_;
+  GroupTransfer transfer_;
 };
 
 }  // namespace sheaf

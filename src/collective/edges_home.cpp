@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "collective/collective_group.hpp"
+#include "collective/group_transfer.hpp"
 #include "comm/agree.hpp"
-#include "exchange/groups/two_phase.hpp"
-#include "exchange/pieces/piece_code.hpp"
 #include "storage/decorators/forwarding_file.hpp"
 #include "stream/held_bytes.hpp"
 
@@ -85,28 +83,19 @@ std::optional<Error> bring_home(Comm& comm, const std::string& path, const FileT
       next = extents.size();
       if (!problem) problem = unread;
     }
-    const layout::TypeMap pieces = pieces_of(held.extents());
-    const exchange::Access access = held.access(pieces);
-    const std::vector<std::byte> code = exchange::encode_pieces(access, 0, held.bytes());
+    GroupTransfer transfer(CollectiveGroup(comm, leg.writer));
+    const int64_t each = step_bytes(comm.size());
     NotWritten none;
     File* target = &none;
-    const auto unopened = attempt([&] {
+    const auto unready = attempt([&] {
+      transfer.reserve(each);
       if (comm.rank() == leg.writer) target = &file();
     });
-    if (!problem) problem = unopened;
-    int64_t load[4] = {held.bytes(), std::ssize(code), std::ssize(held.extents()), unopened.has_value()};
+    if (!problem) problem = unready;
+    int64_t load[] = {held.bytes(), std::ssize(held.extents()), unready.has_value()};
     comm.all_max(load);
-    if (load[0] == 0 || load[3]) continue;
-    const auto outcome = attempt([&] {
-      exchange::TwoPhase two_phase(comm);  // whose members keep their aggregator
-      const exchange::TwoPhase::Group group{0, comm.size() - 1, leg.writer};
-      exchange::Tally tally;
-      const auto unknown =
-          two_phase.plan_groups(access, code, group, {load[0], load[1], load[2], step_bytes(comm.size())});
-      const auto failed = two_phase.write(*target, access, tally);
-      if (unknown) throw *unknown;
-      if (failed) throw *failed;
-    });
+    if (load[0] == 0 || load[2]) continue;
+    const auto outcome = transfer.write(*target, held.placed(), {load[0], load[1], each});
     if (!problem) problem = outcome;
   }
 }

@@ -16,13 +16,13 @@ struct Step {
   std::vector<Incoming> incoming;
 };
 
-// Collective over `comm`, a Comm or what has its exchange(); the same number of steps everywhere. prepare(k)
+// Collective over `comm`; the same number of steps everywhere. prepare(k)
 // returns what this task sends and receives in step k and must not throw; it is called when step k-1 is under
 // way and the memory of step k-2 is free again. use(k, received) gets the bytes that came for each incoming.
 // What it throws does not end the steps, so that nobody waits in vain: the first such error is returned, and
 // later steps are not used.
-template <class Group, class Prepare, class Use>
-std::optional<Error> in_rounds(Group& comm, int64_t steps, Prepare prepare, Use use) {
+template <class Prepare, class Use>
+std::optional<Error> in_rounds(Comm& comm, int64_t steps, Prepare prepare, Use use) {
   const auto start = [&](int64_t k) {
     Step step = prepare(k);
     return comm.exchange(std::move(step.outgoing), std::move(step.incoming));

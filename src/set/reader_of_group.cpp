@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "buddy/buddy.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 #include "metadata/edges_reader.hpp"
 #include "metadata/leaders.hpp"
 #include "set/reader.hpp"

@@ -7,7 +7,7 @@
 #include "base/checked.hpp"
 #include "comm/agree.hpp"
 #include "creation/new_file.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 #include "storage/patience.hpp"
 
 namespace sheaf {

@@ -5,7 +5,7 @@
 #include "base/crc32c.hpp"
 #include "base/warnings.hpp"
 #include "comm/agree.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 #include "set/appended_file.hpp"
 #include "set/writer.hpp"
 #include "storage/patience.hpp"

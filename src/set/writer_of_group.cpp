@@ -6,7 +6,7 @@
 
 #include "creation/file_table.hpp"
 #include "creation/new_file.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 #include "layout/placement.hpp"
 #include "metadata/leaders.hpp"
 #include "storage/patience.hpp"

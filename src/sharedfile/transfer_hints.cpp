@@ -4,7 +4,7 @@
 #include <climits>
 
 #include "comm/agree.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 
 namespace sheaf {
 

@@ -4,22 +4,15 @@
 
 namespace sheaf {
 
-layout::TypeMap pieces_of(std::span<const Extent> extents) {
-  std::vector<int64_t> lengths, offsets;
-  lengths.reserve(extents.size());
-  offsets.reserve(extents.size());
-  for (const Extent& extent : extents) {
-    lengths.push_back(extent.length);
-    offsets.push_back(extent.offset);
-  }
-  return layout::TypeMap::indexed(lengths, offsets, layout::TypeMap::bytes(1));
-}
-
 void HeldBytes::append(std::span<const std::byte> data, int64_t offset) {
   if (data.empty()) return;
   const bool continues = continues_ && !extents_.empty() && extents_.back().end() == offset;
   if (!continues) extents_.push_back({offset, 0});
   try {
+    // A task mostly goes on until its share is full: to copy what is here at every doubling would cost as
+    // much as the bytes themselves.
+    if (const size_t needed = data_.size() + data.size(); needed > data_.capacity())
+      data_.reserve(std::max(needed, 4 * data_.capacity()));
     data_.insert(data_.end(), data.begin(), data.end());
   } catch (...) {
     if (!continues) extents_.pop_back();
@@ -41,10 +34,6 @@ void HeldBytes::drop_last(size_t extents) {
     data_.resize(data_.size() - static_cast<size_t>(extents_.back().length));
     extents_.pop_back();
   }
-}
-
-exchange::Access HeldBytes::access(const layout::TypeMap& pieces) const {
-  return {0, &pieces, 0, bytes(), const_cast<std::byte*>(data_.data()), &exchange::contiguous_bytes()};
 }
 
 void HeldBytes::clear() {

@@ -7,16 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "exchange/pieces/access.hpp"
+#include "exchange/pieces/access_list.hpp"
 #include "exchange/pieces/extent.hpp"
-#include "layout/type_map.hpp"
 
 namespace sheaf {
 
 using exchange::Extent;
-
-// Extents, one behind the other, as a type map of the file.
-layout::TypeMap pieces_of(std::span<const Extent> extents);
 
 class HeldBytes {
  public:
@@ -35,8 +31,7 @@ class HeldBytes {
   }  // bytes of memory
   std::span<const Extent> extents() const { return extents_; }
 
-  // Of all bytes, where `pieces` are pieces_of(extents()); looks into this object.
-  exchange::Access access(const layout::TypeMap& pieces) const;
+  exchange::Placed<const std::byte> placed() const { return {extents_, data_}; }  // looks into this object
 
   // Forgets what it holds, keeps its memory.
   void clear();

@@ -8,9 +8,8 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "exchange/pieces/piece_code.hpp"
 #include "exchange/pieces/windows.hpp"
-#include "layout/each_piece.hpp"
+#include "exchange/run_code.hpp"
 
 namespace sheaf::exchange::coverage_test {
 namespace {
@@ -91,54 +90,44 @@ TEST(Windows, GiveEveryUnitToOneOwner) {
           }
 }
 
-std::vector<int64_t> bytes_of(const TypeMap& type, int64_t base, int64_t from, int64_t to) {
-  std::vector<int64_t> all;
-  layout::for_each_piece(type, base, from, to, [&](int64_t offset, int64_t length) {
-    for (int64_t i = 0; i < length; ++i) all.push_back(offset + i);
-  });
-  return all;
-}
-
-TEST(PieceCode, GivesBackThePieces) {
+TEST(RunCode, GivesBackTheRuns) {
   std::mt19937 random(1);
-  const auto number = [&](int64_t from, int64_t to) {
-    return std::uniform_int_distribution<int64_t>(from, to)(random);
-  };
-  for (int round = 0; round < 500; ++round) {
-    std::vector<int64_t> lengths, places;
-    int64_t at = number(0, 1000000);
-    for (int64_t i = number(1, 30); i > 0; --i) {
-      const int64_t length = round % 2 ? 8 : number(1, 20);
-      lengths.push_back(length);
-      places.push_back(at);
-      at += length + (round % 3 ? number(0, 9) : 16);
+  constexpr int64_t window = 1000;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::atomic<uint64_t>> words(CoverageMap::words_for(window));
+    const CoverageMap map(words);
+    std::vector<std::pair<int64_t, int64_t>> runs, decoded;
+    for (int64_t at = random() % 9; at < window;) {
+      const int64_t length = round % 2 ? 8 : 1 + random() % 20, end = std::min(at + length, window);
+      map.set(at, end);
+      runs.emplace_back(at, end - at);
+      at = end + 1 + (round % 3 ? random() % 9 : 15);
     }
-    const TypeMap type = TypeMap::indexed(lengths, places, TypeMap::bytes(1));
-    const int64_t from = number(0, 2 * type.size());
-    const int64_t to = number(from, 3 * type.size());
-    const int64_t displacement = number(0, 99);
-    const TypeMap decoded =
-        decode_pieces(encode_pieces(access_of(type, displacement, 3 * type.size()), from, to));
-    ASSERT_EQ(decoded.size(), to - from);
-    ASSERT_EQ(bytes_of(decoded, 0, 0, to - from), bytes_of(type, displacement, from, to));
+    const Runs code = encode_runs(map, window);
+    const Runs checked = check_runs(code.code, window);
+    for_each_run(checked.code, [&](int64_t begin, int64_t length) { decoded.emplace_back(begin, length); });
+    ASSERT_EQ(decoded, runs);
+    ASSERT_EQ(checked.bytes, code.bytes);
+    ASSERT_EQ(checked.begin, runs.front().first);
+    ASSERT_EQ(checked.end, runs.back().first + runs.back().second);
+    if (round % 6 == 3) {
+      EXPECT_LT(code.code.size(), 10u) << "equal runs at equal distances are there once";
+    }
   }
 }
 
-TEST(PieceCode, OfRegularPiecesIsShort) {
-  const TypeMap type = TypeMap::bytes(8).resized(0, 64);
-  EXPECT_LT(encode_pieces(access_of(type, 5, 8000000), 0, 8000000).size(), 20u);
-}
-
-TEST(PieceCode, RefusesNonsense) {
+TEST(RunCode, RefusesNonsense) {
   const auto refused = [](std::vector<int> bytes) {
     std::vector<std::byte> code;
     for (const int b : bytes) code.push_back(static_cast<std::byte>(b));
-    EXPECT_THROW(decode_pieces(code), Error);
+    EXPECT_THROW(check_runs(code, 100), Error);
   };
   refused({1});
   refused({1, 0, 1});
-  refused({1, 1, 2});
-  refused({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1});
+  refused({1, 1, 0});
+  refused({101, 1, 1});
+  refused({1, 1, 51});
+  refused({0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1});
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// What tasks send each other: requests to I/O listeners, and lists of pieces. Bit 0 of the first byte
-// chooses; with bit 1, a request begins with what the recipe of its head says, else the bytes are the
+// What tasks send each other: requests to I/O listeners, and runs of bytes of a window. Bit 0 of the first
+// byte chooses; with bit 1, a request begins with what the recipe of its head says, else the bytes are the
 // message.
 #include <cstring>
 
 #include "base/error.hpp"
-#include "exchange/pieces/piece_code.hpp"
+#include "exchange/run_code.hpp"
 #include "fuzz/memory_bound.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
@@ -14,7 +14,8 @@ namespace sheaf::fuzz {
 
 namespace {
 
-constexpr int64_t most_pieces = 1000;  // that are visited
+constexpr int64_t window = 4 << 20;     // bytes
+constexpr int64_t most_visited = 1000;  // bytes of runs
 
 std::vector<std::byte> make_request(Recipe& recipe) {
   sfio::Request made;
@@ -46,27 +47,18 @@ void decode_request(std::span<const std::byte> message) {
   require(std::equal(head.begin(), head.end(), message.begin()), "a request is encoded as it was decoded");
 }
 
-class Sum final : public layout::PieceVisitor {
- public:
-  void run(const layout::Run& run) override { bytes += run.length * run.count; }
-  void equal(const layout::EqualBlocks& blocks) override {
-    bytes += blocks.length * std::ssize(blocks.offsets);
-  }
-  void blocks(const layout::Blocks& blocks) override {
-    bytes += blocks.starts.back() - blocks.starts.front();
-  }
-  int64_t bytes = 0;
-};
-
-void decode_a_list(std::span<const std::byte> code) {
-  const layout::TypeMap pieces = exchange::decode_pieces(code);
-  require(pieces.size() >= 0 && (pieces.size() > 0) == !code.empty(), "bytes of the pieces");
-  require(pieces.size() == 0 || pieces.true_lower_bound() >= 0 || pieces.pieces() > 1,
-          "pieces lie in a file");
-  if (pieces.pieces() > most_pieces) return;
-  Sum sum;
-  pieces.visit(0, 0, pieces.size(), sum);
-  require(sum.bytes == pieces.size(), "pieces add up");
+void decode_runs(std::span<const std::byte> code) {
+  const exchange::Runs runs = exchange::check_runs(code, window);
+  require((runs.bytes > 0) == !code.empty() && runs.bytes <= runs.end - runs.begin, "bytes of the runs");
+  require(runs.begin >= 0 && runs.end <= window, "runs lie in the window");
+  if (runs.bytes > most_visited) return;
+  int64_t bytes = 0, behind = runs.begin;
+  exchange::for_each_run(code, [&](int64_t begin, int64_t length) {
+    require(begin >= behind, "runs are in order");
+    behind = begin + length;
+    bytes += length;
+  });
+  require(bytes == runs.bytes && behind == (code.empty() ? 0 : runs.end), "runs add up");
 }
 
 }  // namespace
@@ -74,10 +66,9 @@ void decode_a_list(std::span<const std::byte> code) {
 void fuzz_messages(std::span<const std::byte> input) {
   Recipe recipe(input);
   const uint8_t kind = recipe.byte();
-  // Three bytes may be a piece, which is a node of a type map and what leads to it.
   const MemoryBound bound(MemoryBound::for_structure(8 * std::ssize(input)));
   try {
-    if (kind & 1) return decode_a_list(recipe.rest());
+    if (kind & 1) return decode_runs(recipe.rest());
     decode_request(kind & 2 ? make_request(recipe) : std::vector(recipe.rest().begin(), recipe.rest().end()));
   } catch (const Error& e) {
     require(e.what()[0] != '\0', "an error has a message");

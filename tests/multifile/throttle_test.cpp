@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/on_threads.hpp"
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 #include "sharedfile/shared_file.hpp"
 #include "storage/decorators/shared_handles.hpp"
 #include "storage/testing.hpp"

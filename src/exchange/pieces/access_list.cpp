@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "layout/each_piece.hpp"
 
 namespace sheaf::exchange {
 
@@ -58,22 +57,5 @@ void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap) 
                   pieces[p].memory.size());
   }
 }
-
-namespace {
-
-template <class Byte>
-void add(std::vector<Piece<Byte>>& to, const Access& access) {
-  std::byte* next = access.contiguous(access.from);
-  layout::for_each_piece(*access.filetype, access.displacement, access.from, access.to,
-                         [&](int64_t offset, int64_t length) {
-                           to.push_back({offset, {next, static_cast<size_t>(length)}});
-                           next += length;
-                         });
-}
-
-}  // namespace
-
-void add_pieces(std::vector<Piece<const std::byte>>& to, const Access& access) { add(to, access); }
-void add_pieces(std::vector<Piece<std::byte>>& to, const Access& access) { add(to, access); }
 
 }  // namespace sheaf::exchange

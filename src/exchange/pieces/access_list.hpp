@@ -2,11 +2,13 @@
 // the file sees few, large requests.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "exchange/pieces/access.hpp"
+#include "exchange/pieces/extent.hpp"
 #include "storage/store.hpp"
 
 namespace sheaf::exchange {
@@ -23,9 +25,27 @@ inline constexpr int64_t gap_worth_reading = 16 << 10;
 // their own, others together. Throws damaged if the file ends before.
 void read_pieces(File& file, std::vector<Piece<std::byte>> pieces, int64_t gap);
 
-// Adds the pieces of an access whose memory is contiguous, in the order of its stream; the memory must
-// outlive their use.
-void add_pieces(std::vector<Piece<const std::byte>>& to, const Access& access);
-void add_pieces(std::vector<Piece<std::byte>>& to, const Access& access);
+// Bytes in memory and where in the file they belong: those of the extents, one behind the other.
+template <class Byte>
+struct Placed {
+  std::span<const Extent> extents;
+  std::span<Byte> memory;
+};
+
+// Adds pieces of `placed`, whose memory begins with byte `from` of the extents and may end before they do. It
+// must outlive the use of the pieces.
+template <class Byte>
+void add_pieces(std::vector<Piece<Byte>>& to, const Placed<Byte>& placed, int64_t from = 0) {
+  std::span<Byte> memory = placed.memory;
+  for (const Extent& extent : placed.extents) {
+    if (memory.empty()) return;
+    if (from < extent.length) {
+      const size_t bytes = std::min(memory.size(), static_cast<size_t>(extent.length - from));
+      to.push_back({extent.offset + from, memory.first(bytes)});
+      memory = memory.subspan(bytes);
+    }
+    from = std::max<int64_t>(0, from - extent.length);
+  }
+}
 
 }  // namespace sheaf::exchange

@@ -8,11 +8,11 @@
 #include "api/sion/families/generic_api.hpp"
 #include "base/error.hpp"
 #include "collective/collective_group.hpp"
-#include "exchange/groups/mover.hpp"
+#include "collective/mover.hpp"
 
 namespace sheaf::api {
 
-class GenericMover final : public exchange::Mover {
+class GenericMover final : public Mover {
  public:
   // `group`: the program's, of the tasks of the physical file; it outlives the object.
   GenericMover(const GenericApi& api, void* group) : api_(api), group_(group) {}

@@ -1,4 +1,4 @@
-#include "exchange/groups/throttle.hpp"
+#include "exchange/transfer/throttle.hpp"
 
 #include "comm/agree.hpp"
 

@@ -1,4 +1,4 @@
-// exchange/groups/mover: a program's own way to bring bytes between the members of a group and its collector
+// collective/mover: a program's own way to bring bytes between the members of a group and its collector
 // (generic interface, spec sion-api.md section 21: gather_and_execute, execute_and_scatter).
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <span>
 
-namespace sheaf::exchange {
+namespace sheaf {
 
 class Mover {
  public:
@@ -32,4 +32,4 @@ class Mover {
                        const Read& read) = 0;
 };
 
-}  // namespace sheaf::exchange
+}  // namespace sheaf

@@ -1,4 +1,4 @@
-// exchange/groups/throttle: no more than so many tasks of a node transfer at once (open mode and hint
+// exchange/transfer/throttle: no more than so many tasks of a node transfer at once (open mode and hint
 // iotasks=K).
 #pragma once
 

@@ -1,0 +1,60 @@
+// collective/group_transfer: bytes of the members of a group go to its collector, which writes them, or come
+// from there.
+//
+// They travel as single messages (Comm::exchange), in steps of which two are under way: while a collector
+// works on the file, the bytes of the next step travel. What a member has to write goes with where it belongs
+// in the file; only collectors touch the file, and nobody waits for them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/error.hpp"
+#include "collective/collective_group.hpp"
+#include "exchange/pieces/access_list.hpp"
+#include "storage/store.hpp"
+
+namespace sheaf {
+
+class GroupTransfer {
+ public:
+  // `group` by value; the tasks of its file outlive the object.
+  explicit GroupTransfer(const CollectiveGroup& group) : group_(group) {}
+
+  // What all tasks of the file must know of each other: the most that a task has, and the least that a
+  // collector has reserved.
+  struct Load {
+    int64_t bytes = 0;
+    int64_t extents = 0;
+    int64_t each = 1;
+  };
+
+  // Local: memory of a collector, for so many bytes of each member. Throws if there is none.
+  void reserve(int64_t each);
+
+  // The calls below are collective over the tasks of the file, each with its group. Nothing is thrown;
+  // returns what went wrong here.
+
+  // Extents may overlap, and the later one wins.
+  std::optional<Error> write(File& file, const exchange::Placed<const std::byte>& mine, const Load& largest);
+  // Fills the memory, or returns an error on the collector.
+  std::optional<Error> read(File& file, const exchange::Placed<std::byte>& mine, const Load& largest);
+
+  // Bytes of a member, or some of them, that follow those of the members before. `size`: of all bytes of the
+  // member where these are the first of them, else 0.
+  using Append = std::function<void(std::span<const std::byte> bytes, int64_t size)>;
+  // The members' bytes, one member behind the other, at the collector. `each`: as in Load.
+  std::optional<Error> merge(std::span<const std::byte> mine, int64_t each, const Append& append);
+
+ private:
+  struct Steps;
+  std::span<std::byte> room(int64_t step, int64_t bytes) const;
+
+  CollectiveGroup group_;
+  std::unique_ptr<std::byte[]> memory_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,140 @@
+#include "collective/group_transfer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "comm/agree.hpp"
+#include "support/fibers/fiber_comm.hpp"
+#include "support/stores/faulty_store.hpp"
+#include "support/stores/memory_store.hpp"
+
+namespace sheaf::group_transfer_test {
+namespace {
+
+using exchange::Extent;
+
+constexpr int tasks = 7;
+
+// Tasks 0 to 2, and the others.
+CollectiveGroup group_of(Comm& comm) {
+  return {comm, comm.rank() < 3 ? layout::GroupPlace{0, 3, 0, 0, 2} : layout::GroupPlace{3, 4, 0, 1, 2}, {}};
+}
+
+// Task t has the bytes 10 i + t of `count` places, some behind others in the file, none where t is 4.
+struct Own {
+  explicit Own(int task, int64_t count = 5) {
+    for (int64_t i = task == 4 ? count : 0; i < count; ++i) {
+      const int64_t length = 1 + (task + i) % 3;
+      extents.push_back({((i * 3) % count * tasks + task) * 3, length});
+      bytes.insert(bytes.end(), static_cast<size_t>(length), static_cast<std::byte>(10 * i + task));
+    }
+  }
+  std::vector<Extent> extents;
+  std::vector<std::byte> bytes;
+};
+
+GroupTransfer::Load load_of(Comm& comm, const Own& own, int64_t each) {
+  int64_t most[] = {std::ssize(own.bytes), std::ssize(own.extents)};
+  comm.all_max(most);
+  return {most[0], most[1], each};
+}
+
+std::vector<std::byte> in_file() {
+  std::vector<std::byte> all;
+  for (int t = 0; t < tasks; ++t) {
+    const Own own(t);
+    size_t at = 0;
+    for (const Extent& extent : own.extents) {
+      all.resize(std::max(all.size(), static_cast<size_t>(extent.end())));
+      std::copy_n(own.bytes.begin() + static_cast<ptrdiff_t>(at), extent.length,
+                  all.begin() + static_cast<ptrdiff_t>(extent.offset));
+      at += static_cast<size_t>(extent.length);
+    }
+  }
+  return all;
+}
+
+// In one step, in two that share the memory, and byte by byte.
+TEST(GroupTransfer, BytesGoThroughCollectorsThereAndBack) {
+  for (const int64_t each : {100, 8, 2, 1}) {
+    SCOPED_TRACE(each);
+    MemoryStore memory;
+    memory.open("a", Access::create);
+    FaultyStore counting(memory);
+    run_fibers({.ranks = tasks}, [&](Comm& comm) {
+      const auto group = group_of(comm);
+      const Own own(comm.rank());
+      GroupTransfer transfer(group);
+      transfer.reserve(each);
+      const auto load = load_of(comm, own, each);
+      const auto file = group.is_collector() ? counting.open("a", Access::write) : nullptr;
+      const auto none = memory.open("none " + std::to_string(comm.rank()), Access::create);
+      File& target = file ? *file : *none;
+      agree(comm, transfer.write(target, {own.extents, own.bytes}, load));
+      comm.barrier();
+      std::vector<std::byte> back(own.bytes.size());
+      agree(comm, transfer.read(target, {own.extents, back}, load));
+      if (back != own.bytes) throw std::logic_error("bytes of task " + std::to_string(comm.rank()));
+    });
+    EXPECT_EQ(memory.contents("a"), in_file());
+    EXPECT_EQ(counting.operations(Operation::open), 2);
+  }
+}
+
+TEST(GroupTransfer, AFailureEndsNoStepsAndIsKnownAtTheCollector) {
+  MemoryStore memory;
+  memory.open("a", Access::create);
+  FaultyStore faulty(memory);
+  run_fibers({.ranks = tasks}, [&](Comm& comm) {
+    const auto group = group_of(comm);
+    const Own own(comm.rank());
+    GroupTransfer transfer(group);
+    transfer.reserve(4);
+    const auto load = load_of(comm, own, 4);
+    const auto file = group.is_collector() ? faulty.open("a", Access::write) : nullptr;
+    const auto none = memory.open("none " + std::to_string(comm.rank()), Access::create);
+    File& target = file ? *file : *none;
+    comm.barrier();
+    if (comm.rank() == 0) faulty.set_plan(FaultPlan{0, {}, true, EIO, false, false, {}, {}});
+    comm.barrier();
+    if (transfer.write(target, {own.extents, own.bytes}, load).has_value() != group.is_collector())
+      throw std::logic_error("failure to write");
+    std::vector<std::byte> back(own.bytes.size());
+    if (transfer.read(target, {own.extents, back}, load).has_value() != group.is_collector())
+      throw std::logic_error("failure to read");
+  });
+}
+
+TEST(GroupTransfer, MembersAreMergedInTheirOrder) {
+  for (const int64_t room : {1000, 7, 2}) {
+    SCOPED_TRACE(room);
+    std::vector<std::byte> merged[2];
+    std::vector<int64_t> pieces[2];
+    run_fibers({.ranks = tasks}, [&](Comm& comm) {
+      const auto group = group_of(comm);
+      const Own own(comm.rank());
+      GroupTransfer transfer(group);
+      transfer.reserve(room);
+      const size_t number = comm.rank() < 3 ? 0 : 1;
+      agree(comm, transfer.merge(own.bytes, room, [&](std::span<const std::byte> bytes, int64_t piece) {
+        merged[number].insert(merged[number].end(), bytes.begin(), bytes.end());
+        if (piece > 0) pieces[number].push_back(piece);
+      }));
+    });
+    for (size_t number = 0; number < 2; ++number) {
+      std::vector<std::byte> expected;
+      std::vector<int64_t> sizes;
+      for (int t = number ? 3 : 0; t < (number ? tasks : 3); ++t) {
+        const Own own(t);
+        expected.insert(expected.end(), own.bytes.begin(), own.bytes.end());
+        if (!own.bytes.empty()) sizes.push_back(std::ssize(own.bytes));
+      }
+      EXPECT_EQ(merged[number], expected);
+      EXPECT_EQ(pieces[number], sizes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::group_transfer_test
