@@ -10,6 +10,7 @@
 #include "base/crc32c.hpp"
 #include "base/error.hpp"
 #include "container/container_names.hpp"
+#include "container/open_set.hpp"
 #include "container/replay.hpp"
 #include "creation/output_set.hpp"
 #include "creation/packed_file.hpp"
@@ -227,7 +228,8 @@ GatherReport gather(Store& store, const GatherRequest& request, WorkProgress& pr
     outputs.commit();
   }
   if (in_place)
-    for (const std::string& container : containers) store.remove(container);
+    for (const std::string& container : containers)
+      remove_container(store, container, request.memory_directory);
   return done;
 }
 

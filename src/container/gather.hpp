@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/export.hpp"
+#include "container/container_set.hpp"
 #include "creation/work_progress.hpp"
 #include "storage/store.hpp"
 
@@ -18,6 +19,7 @@ struct GatherRequest {
   bool replace = false;  // an output that exists, other than NAME
   bool force =
       false;  // although processes of this host have the set open; what they write afterwards is lost
+  std::string memory_directory = ContainerHost{}.memory_directory;  // as there
   int32_t fsblksize = 1;  // bytes; 1: streams lie one behind the other
 };
 

@@ -97,6 +97,12 @@ std::shared_ptr<const SetContents> SetView::again(uint64_t own_origin) {
   return contents_;
 }
 
+void remove_container(Store& store, const std::string& container, const std::string& memory_directory) {
+  const FileStatus status = store.status(container);
+  store.remove(container);
+  if (status.number != 0) HostMemory::sweep(memory_directory, memory_key(status, container));
+}
+
 // --- OpenSet
 
 std::shared_ptr<OpenSet> OpenSet::join(Store& store, const std::string& path, const std::string& host,
@@ -128,7 +134,7 @@ bool OpenSet::join_once(Store& store, const std::string& container, const std::s
   } catch (const Error&) {
     // Whoever took it in could not remove it any more.
     if (!was_taken_) throw;
-    store.remove(container);
+    remove_container(store, container, directory);
     return false;
   }
   const FileStatus now = store.status(container);

@@ -139,6 +139,17 @@ std::unique_ptr<HostMemory> HostMemory::join(const std::string& directory, const
   }
 }
 
+void HostMemory::sweep(const std::string& directory, const std::string& key) {
+  const std::string path = directory + "/sheaf-" + key;
+  const int fd = repeated([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+  if (fd < 0) return;
+  const HostMemory left(path, fd);
+  struct stat found;
+  if (::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
+      lock(fd, F_WRLCK, F_OFD_SETLK) && left.is_named())
+    ::unlink(path.c_str());
+}
+
 HostMemory::~HostMemory() {
   if (chunks_[0].load() != nullptr && head().ready.load() != 0 && head().forking.load() == 0 &&
       lock(descriptor_, F_WRLCK, F_OFD_SETLK) && is_named())

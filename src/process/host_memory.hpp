@@ -48,6 +48,9 @@ class SHEAF_EXPORT HostMemory {
   // that is not this user's, no_space.
   static std::unique_ptr<HostMemory> join(const std::string& directory, const std::string& key,
                                           uint32_t layout, const std::function<void(HostMemory&)>& fill);
+  // Removes what processes that were killed have left under a key. Nothing happens if somebody has joined, or
+  // there is nothing.
+  static void sweep(const std::string& directory, const std::string& key);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;

@@ -69,6 +69,23 @@ TEST(ContainerProcesses, EachSeesAtOnceWhatOthersDo) {
   EXPECT_EQ(containers_of(posix_store(), directory.set()).size(), 1u);
 }
 
+TEST(ContainerProcesses, NothingOfKilledProcessesStaysInMemoryOnceTheirContainerIsTakenIn) {
+  const Directory directory;
+  const std::filesystem::path memory = std::filesystem::path(directory.set()).parent_path() / "memory";
+  std::filesystem::create_directory(memory);
+  const pid_t child = start([&] {
+    const auto set = ContainerSet::open(posix_store(), directory.set(), {"", memory.string()});
+    set->open_stream("kept", {.create = true})->append(content(1, 100));
+    ::raise(SIGKILL);
+  });
+  EXPECT_FALSE(ended_well(child));
+  EXPECT_FALSE(std::filesystem::is_empty(memory));
+  WorkProgress quiet;
+  EXPECT_EQ(
+      gather(posix_store(), {.set = directory.set(), .memory_directory = memory.string()}, quiet).streams, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(memory));
+}
+
 TEST(ContainerProcesses, ForkedChildrenWriteForThemselves) {
   const Directory directory;
   const auto set = ContainerSet::open(posix_store(), directory.set());
