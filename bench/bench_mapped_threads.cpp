@@ -151,7 +151,8 @@ double read_mapped(const Job& job, const std::string& path) {
   return timed(job.processes, [&](sheaf::Comm& comm) {
     auto own = comm.duplicate();
     const sheaf::OpenMode mode = agree_on(*own, path, "br");
-    sheaf::Reader reader(sheaf::posix_store(), std::move(own), sheaf::MappedReadRequest{path, true, {}}, mode);
+    sheaf::Reader reader(sheaf::posix_store(), std::move(own), sheaf::MappedReadRequest{path, true, {}},
+                         mode);
     for (const sheaf::OwnTask& t : reader.tasks()) {
       reader.select(t.task);
       read_stream(job, reader.stream(), job.bytes * t.task, job.bytes);

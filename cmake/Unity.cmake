@@ -110,7 +110,7 @@ function(sheaf_install_archive name directory)
   set(script ${PROJECT_SOURCE_DIR}/packaging/archive.sh)
   set(archive ${CMAKE_BINARY_DIR}/archive/${directory}/${name})
   add_custom_command(OUTPUT ${archive}
-    COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${archive}.parts "calls|teams|listeners tools" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
+    COMMAND ${SHEAF_BINUTILS} ${script} ${archive} ${archive}.parts "calls|teams|listeners names tools" "$<$<CONFIG:Release>:--discard-all --strip-debug>" ${objects}
     DEPENDS ${script} ${PROJECT_SOURCE_DIR}/packaging/archive.ld ${objects} COMMAND_EXPAND_LISTS VERBATIM)
   string(MAKE_C_IDENTIFIER "archive_${directory}_${name}" target)
   add_custom_target(${target} ALL DEPENDS ${archive})

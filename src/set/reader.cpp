@@ -45,7 +45,8 @@ Reader::Reader(Reader& original, std::optional<int64_t> only)
   for (size_t i = 0; i < tasks().size(); ++i)
     if (!only || *only == tasks()[i].task) tasks_->readable(i);
   const int64_t first = only.value_or(original.task_);
-  load(find(first), first);
+  load(tasks_->readable(tasks_->own.find(first, original.path())),
+       first);  // there is no path() of its own yet
 }
 
 std::span<const OwnTask> Reader::tasks() const {
