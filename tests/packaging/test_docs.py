@@ -115,7 +115,8 @@ class Documentation(InstalledCase):
                 self.run_block(Block("page", 1, text, {"frame": frame}))
 
     def test_options_in_synopses_and_sentences_exist(self):
-        lines = [(str(block), block.text) for block in BLOCKS if "synopsis" in block.words]
+        lines = [(str(block), line) for block in BLOCKS if "synopsis" in block.words
+                 for line in re.split(r"\n(?=sheaf )", block.text)]
         for page in PAGES:
             lines += [(page.name, line) for line in re.findall(r"`(sheaf [^`]*--[^`]*)`", page.read_text())]
         known: dict[str, str] = {}
