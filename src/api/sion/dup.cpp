@@ -13,7 +13,8 @@ namespace {
 
 // one: of the task `rank`, or of the current one, since programs whose process has one task pass any rank.
 std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
-  if (!handle.reads)
+  const bool parallel = handle.opened_by == OpenedBy::parallel || handle.opened_by == OpenedBy::mapped;
+  if (!handle.reads || !parallel)
     throw Error(Code::wrong_mode,
                 "'" + handle.path() + "': only handles opened in parallel for reading can be duplicated");
   Reader& original = *handle.reads;
