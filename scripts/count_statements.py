@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """count_statements.py [DIRECTORY ...]: statements of C and C++, counted as semicolons outside comments, strings and characters, for each
-folder and in all. Default: src, without the doubles that only tests use: 26,503 before the exchange became one engine (742f62e)."""
+folder and in all. Default: src, without the doubles that only tests use: 26,673 before the exchange became one engine (742f62e)."""
 
 import pathlib
 import re
