@@ -7,7 +7,7 @@
 // Linux writes back no other bytes of a page in which its host holds a lock. What was written is at the
 // server after sync(). A read asks the server, and renews before if others have published since it did so
 // last; only what the task itself has written since then comes from what its host keeps. Nobody reads bytes
-// in order to write them back here, so that transfers need no other locks.
+// in order to write them back while others may write, so that transfers need no other locks.
 //
 // Threads: any. Offsets and lengths are in bytes.
 #pragma once
