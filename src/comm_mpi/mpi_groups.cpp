@@ -1,4 +1,5 @@
 #include "comm_mpi/mpi_groups.hpp"
+#include "base/non_copyable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,12 +14,10 @@
 namespace sheaf {
 namespace {
 
-class Group {
+class Group : private NonCopyable {
  public:
   explicit Group(MPI_Comm comm) { MPI_Comm_group(comm, &group_); }
   ~Group() { MPI_Group_free(&group_); }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
   operator MPI_Group() const { return group_; }
 
  private:
