@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 #include "format/extension.hpp"
 
 namespace sheaf::codec {
@@ -29,12 +31,9 @@ inline constexpr int default_level = 1;   // of one that has some
 size_t bound(Codec codec, size_t bytes);
 
 // Not for several threads at once. The codec must be there (require()).
-class Compressor {
+class Compressor : private NonCopyable {
  public:
   Compressor(Codec codec, int level) : codec_(codec), level_(level) {}
-  ~Compressor();
-  Compressor(const Compressor&) = delete;
-  Compressor& operator=(const Compressor&) = delete;
 
   // Returns the bytes written to `out`, which holds bound(data.size()); 0: it could not be done.
   size_t compress(std::span<const std::byte> data, std::span<std::byte> out);
@@ -42,24 +41,19 @@ class Compressor {
  private:
   Codec codec_;
   int level_;
-  void* context_ = nullptr;
+  std::shared_ptr<void> context_;  // of the library; null before the first use
 };
 
 // Not for several threads at once.
-class Decompressor {
+class Decompressor : private NonCopyable {
  public:
-  Decompressor() = default;
-  ~Decompressor();
-  Decompressor(const Decompressor&) = delete;
-  Decompressor& operator=(const Decompressor&) = delete;
-
   // Fills all of `out`. False if `data` is no buffer of that many bytes compressed by `codec`, which must be
   // there. Writes nowhere else, whatever `data` is.
   bool decompress(Codec codec, std::span<const std::byte> data, std::span<std::byte> out);
 
  private:
-  void* zstd_ = nullptr;
-  void* gzip_ = nullptr;
+  std::shared_ptr<void> zstd_;  // of the libraries; null before the first use
+  std::shared_ptr<void> gzip_;
 };
 
 }  // namespace sheaf::codec
