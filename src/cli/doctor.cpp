@@ -12,6 +12,7 @@
 #include "base/warnings.hpp"
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "storage/probes.hpp"
 #include "storage/store.hpp"
@@ -50,43 +51,49 @@ std::string size_text(int64_t bytes) {
 
 const char* yes_or_no(bool truth) { return truth ? "yes" : "no"; }
 
-// What Sheaf makes of the traits (storage/traits/traits).
-void tell_behaviour(Diagnosis& d) {
-  const FileSystemTraits& t = d.traits;
-  const std::string unit = size_text(t.unit);
-  if (t.coherence == Coherence::local) {
-    d.behaviour.push_back("all tasks that use a file run on this host and share its page cache");
-  } else {
-    d.behaviour.push_back("hosts may share a physical file, but no two of them write to one unit of " + unit);
-    if (t.coherence == Coherence::close_to_open)
-      d.behaviour.push_back(
-          "what a task wrote is read by other tasks only after it was closed or synced, and opened again");
-  }
-  if (t.locks == LockScope::global)
-    d.behaviour.push_back("ranges are locked where a transfer reads, changes and writes bytes of others");
-  else if (t.coherence != Coherence::local)
-    d.behaviour.push_back(
-        "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them");
-  if (t.writers > 0)
-    d.behaviour.push_back(fmt::format("large writes of one host into one file go {} at a time", t.writers));
-  if (!t.mmap) d.behaviour.push_back("files are not mapped into memory");
+struct Sentence {
+  bool holds;
+  std::string text;
+};
+
+std::vector<std::string> those_that_hold(const std::vector<Sentence>& sentences) {
+  std::vector<std::string> texts;
+  for (const Sentence& one : sentences)
+    if (one.holds) texts.push_back(one.text);
+  return texts;
 }
 
-void tell_advice(Diagnosis& d) {
-  const FileSystemTraits& t = d.traits;
-  if (t.kind == FileSystem::lustre && t.locks != LockScope::global)
-    d.advice.push_back("mount with the option flock, for programs that lock ranges between hosts");
-  if (t.kind == FileSystem::lustre && t.stripes == 1)
-    d.advice.push_back("lfs setstripe -c -1 " + d.directory +
-                       ", for files that many hosts write to: new ones have one stripe");
-  if (t.kind == FileSystem::nfs && t.locks != LockScope::global)
-    d.advice.push_back("mount without nolock and local_lock, for programs that lock ranges between hosts");
-  if (t.kind == FileSystem::beegfs && t.locks != LockScope::global)
-    d.advice.push_back(
-        "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts");
-  if (t.kind == FileSystem::unknown || t.kind == FileSystem::fuse)
-    d.advice.push_back("SHEAF_FS, if more is known of this file system: " +
-                       std::string(known_traits_words()));
+// What Sheaf makes of the traits (storage/traits/traits).
+std::vector<std::string> behaviour_of(const FileSystemTraits& t) {
+  const bool local = t.coherence == Coherence::local;
+  const bool locks = t.locks == LockScope::global;
+  return those_that_hold(
+      {{local, "all tasks that use a file run on this host and share its page cache"},
+       {!local,
+        "hosts may share a physical file, but no two of them write to one unit of " + size_text(t.unit)},
+       {t.coherence == Coherence::close_to_open,
+        "what a task wrote is read by other tasks only after it was closed or synced, and opened again"},
+       {locks, "ranges are locked where a transfer reads, changes and writes bytes of others"},
+       {!locks && !local,
+        "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them"},
+       {t.writers > 0, fmt::format("large writes of one host into one file go {} at a time", t.writers)},
+       {!t.mmap, "files are not mapped into memory"}});
+}
+
+std::vector<std::string> advice_for(const FileSystemTraits& t, const std::string& directory) {
+  const bool locks = t.locks == LockScope::global;
+  return those_that_hold(
+      {{t.kind == FileSystem::lustre && !locks,
+        "mount with the option flock, for programs that lock ranges between hosts"},
+       {t.kind == FileSystem::lustre && t.stripes == 1,
+        "lfs setstripe -c -1 " + directory +
+            ", for files that many hosts write to: new ones have one stripe"},
+       {t.kind == FileSystem::nfs && !locks,
+        "mount without nolock and local_lock, for programs that lock ranges between hosts"},
+       {t.kind == FileSystem::beegfs && !locks,
+        "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts"},
+       {t.kind == FileSystem::unknown || t.kind == FileSystem::fuse,
+        "SHEAF_FS, if more is known of this file system: " + std::string(known_traits_words())}});
 }
 
 std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
@@ -146,8 +153,8 @@ Diagnosis examine(const DoctorOptions& options) {
     d.is_one_mount = std::filesystem::equivalent(d.directory, d.other);
     d.pair = probe_pair(d.directory, d.other, d.traits.unit, check_signals);
   }
-  tell_behaviour(d);
-  tell_advice(d);
+  d.behaviour = behaviour_of(d.traits);
+  d.advice = advice_for(d.traits, d.directory);
   compare(d);
   return d;
 }
@@ -206,9 +213,7 @@ Json json_of(const Diagnosis& d) {
           {"pair", d.pair ? json_of(*d.pair, d) : Json()}};
 }
 
-void print_row(const std::string& label, const std::string& value) {
-  fmt::print("{:<46}{}\n", label, printable(value));
-}
+constexpr size_t diagnosis_width = 46;
 
 void print_list(const char* title, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
@@ -219,22 +224,20 @@ void print_list(const char* title, const std::vector<std::string>& lines) {
 void print_pair(const PairFindings& p, const Diagnosis& d) {
   fmt::print("\nbetween it and {}{}\n", printable(d.other),
              d.is_one_mount ? " (one mount: nothing between hosts is tried)" : "");
-  const auto row = [](const char* label, const std::string& value) {
-    print_row("  " + std::string(label), value);
-  };
-  row("seen after close and open", of_tried(p.after_close));
-  row("seen after sync and open", of_tried(p.after_sync));
-  row("seen after write and open", of_tried(p.at_once));
-  row("seen in an open file after write", of_tried(p.kept_open));
-  row("seen in an open file after close", of_tried(p.kept_open_after));
-  row("one page written by both is whole", of_tried(p.page));
-  row("a new size is told after", p.attribute_delay
-                                      ? fmt::format("{:.2f} s", *p.attribute_delay)
-                                      : fmt::format("more than {:.0f} s", most_attribute_delay));
-  row("locks", name_of(p.locks));
-  row("both make a name: one file", of_tried(p.create));
-  row("both make a name first: one succeeds", of_tried(p.exclusive));
-  row("writing into one unit, over one unit each", fmt::format("{:.1f} times as long", p.sharing_cost));
+  print_rows(diagnosis_width, {{"  seen after close and open", of_tried(p.after_close)},
+                               {"  seen after sync and open", of_tried(p.after_sync)},
+                               {"  seen after write and open", of_tried(p.at_once)},
+                               {"  seen in an open file after write", of_tried(p.kept_open)},
+                               {"  seen in an open file after close", of_tried(p.kept_open_after)},
+                               {"  one page written by both is whole", of_tried(p.page)},
+                               {"  a new size is told after",
+                                p.attribute_delay ? fmt::format("{:.2f} s", *p.attribute_delay)
+                                                  : fmt::format("more than {:.0f} s", most_attribute_delay)},
+                               {"  locks", name_of(p.locks)},
+                               {"  both make a name: one file", of_tried(p.create)},
+                               {"  both make a name first: one succeeds", of_tried(p.exclusive)},
+                               {"  writing into one unit, over one unit each",
+                                fmt::format("{:.1f} times as long", p.sharing_cost)}});
 }
 
 void print_diagnosis(const Diagnosis& d) {
@@ -243,23 +246,25 @@ void print_diagnosis(const Diagnosis& d) {
   const auto tried = [&](bool works) {
     return d.tried.obstacle.empty() ? fmt::format(", tried: {}", yes_or_no(works)) : ", not tried";
   };
-  print_row("directory", d.directory);
-  print_row("file system", name_of(t.kind));
-  print_row("mount", d.mount ? fmt::format("{} of {} on {}", d.mount->type, d.mount->source, d.mount->point)
-                             : "not known");
-  print_row("coherence", name_of(t.coherence));
-  print_row("locks", name_of(t.locks));
-  print_row("unit", size_text(t.unit));
-  print_row("stripes",
-            t.stripe_size == 0
-                ? "none"
-                : fmt::format("{} of {}", t.stripes > 0 ? std::to_string(t.stripes) : "an unknown number",
-                              size_text(t.stripe_size)));
-  print_row("fallocate", yes_or_no(t.fallocate) + tried(d.tried.fallocate));
-  print_row("mmap", yes_or_no(t.mmap) + tried(d.tried.mmap));
-  print_row("free room", fmt::format("{} of {}", size_text(d.free_bytes), size_text(d.all_bytes)));
-  print_row("SHEAF_FS", words ? words : "not set");
-  if (!d.tried.obstacle.empty()) print_row("not tried", d.tried.obstacle);
+  print_rows(
+      diagnosis_width,
+      {{"directory", d.directory},
+       {"file system", name_of(t.kind)},
+       {"mount", d.mount ? fmt::format("{} of {} on {}", d.mount->type, d.mount->source, d.mount->point)
+                         : "not known"},
+       {"coherence", name_of(t.coherence)},
+       {"locks", name_of(t.locks)},
+       {"unit", size_text(t.unit)},
+       {"stripes",
+        t.stripe_size == 0
+            ? "none"
+            : fmt::format("{} of {}", t.stripes > 0 ? std::to_string(t.stripes) : "an unknown number",
+                          size_text(t.stripe_size))},
+       {"fallocate", yes_or_no(t.fallocate) + tried(d.tried.fallocate)},
+       {"mmap", yes_or_no(t.mmap) + tried(d.tried.mmap)},
+       {"free room", fmt::format("{} of {}", size_text(d.free_bytes), size_text(d.all_bytes))},
+       {"SHEAF_FS", words ? words : "not set"}});
+  if (!d.tried.obstacle.empty()) print_rows(diagnosis_width, {{"not tried", d.tried.obstacle}});
   if (d.pair) print_pair(*d.pair, d);
   print_list("what Sheaf does there", d.behaviour);
   print_list("what to set", d.advice);

@@ -1,4 +1,6 @@
 // cli/dump: the report of siondump, format by format (docs/tools/sheaf-dump.md).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -6,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -27,66 +30,83 @@ double percent(int64_t part, int64_t whole) {
 void print_header(const Multifile& m) {
   const format::Header& h = m.files.front().header;
   const int64_t flag1 = stored_flag1(h);
-  std::printf("siondump: sid:                       %d\n", 0);
-  std::printf("siondump: filename:                  %-30s\n", printable(m.path).c_str());
-  std::printf("siondump: prefix:                    %-30s\n", printable(h.prefix.data()).c_str());
-  std::printf("siondump: number of tasks:           %" PRId64 "\n", m.ntasks());
-  std::printf("siondump: current endianness:        %s\n", name_of(native_order));
-  std::printf("siondump: file endianness:           %s\n", name_of(h.userdata_order));
-  std::printf("siondump: filesystem blocksize:      %d bytes (%6.2f MB)\n", h.fsblksize, mb(h.fsblksize));
-  std::printf("siondump: file set:                  %s\n", h.nfiles > 1 ? "Yes" : "No");
-  std::printf("siondump: file number:               %d\n", h.filenumber);
-  std::printf("siondump: number of files:           %d\n", h.nfiles);
-  std::printf("siondump: flag1:                     %" PRId64 " (%d+%d)\n", flag1,
-              static_cast<int32_t>(flag1 >> 32), static_cast<int32_t>(flag1 & 0xffffffff));
-  std::printf("siondump: flag2:                     %" PRId64 "\n", h.flag2);
-  std::printf("siondump: keyval:                    %d (%s)\n", static_cast<int>(h.keyval()),
-              h.keyval() == format::KeyvalMode::inline_ ? "SION_KEYVAL_INLINE" : "SION_KEYVAL_NONE");
-  std::printf("siondump: file format version:       %d\n", h.version);
-  std::printf("siondump: file SIONlib version:      %d.%dp%d (current %d.%dp%d)\n", h.library / 1000,
-              h.library % 1000, h.patch, format::library_version / 1000, format::library_version % 1000,
-              format::library_patch);
-  std::printf("siondump: number of blocks:           %" PRId64 "\n", m.maxblocks());
+  const auto name = [](std::string_view text) {
+    std::string shown = printable(text);
+    shown.resize(std::max<size_t>(shown.size(), 30), ' ');
+    return shown;
+  };
+  const auto version = [](int32_t library, int32_t patch) {
+    return fmt::format("{}.{}p{}", library / 1000, library % 1000, patch);
+  };
+  constexpr size_t header_width = 37;
+  print_rows(
+      header_width,
+      {{"siondump: sid:", "0"},
+       {"siondump: filename:", name(m.path)},
+       {"siondump: prefix:", name(h.prefix.data())},
+       {"siondump: number of tasks:", std::to_string(m.ntasks())},
+       {"siondump: current endianness:", name_of(native_order)},
+       {"siondump: file endianness:", name_of(h.userdata_order)},
+       {"siondump: filesystem blocksize:",
+        fmt::format("{} bytes ({:6.2f} MB)", h.fsblksize, mb(h.fsblksize))},
+       {"siondump: file set:", h.nfiles > 1 ? "Yes" : "No"},
+       {"siondump: file number:", std::to_string(h.filenumber)},
+       {"siondump: number of files:", std::to_string(h.nfiles)},
+       {"siondump: flag1:", fmt::format("{} ({}+{})", flag1, static_cast<int32_t>(flag1 >> 32),
+                                        static_cast<int32_t>(flag1 & 0xffffffff))},
+       {"siondump: flag2:", std::to_string(h.flag2)},
+       {"siondump: keyval:",
+        fmt::format("{} ({})", static_cast<int>(h.keyval()),
+                    h.keyval() == format::KeyvalMode::inline_ ? "SION_KEYVAL_INLINE" : "SION_KEYVAL_NONE")},
+       {"siondump: file format version:", std::to_string(h.version)},
+       {"siondump: file SIONlib version:",
+        fmt::format("{} (current {})", version(h.library, h.patch),
+                    version(format::library_version, format::library_patch))},
+       {"siondump: number of blocks:", " " + std::to_string(m.maxblocks())}});
 }
 
-void print_size(const char* label, int64_t bytes) {
-  std::printf("siondump: %-38s %12" PRId64 " bytes  (%8.2f MB)\n", label, bytes, mb(bytes));
+std::string bytes_and_mb(int64_t bytes) {
+  return fmt::format("{:>12} bytes  ({:8.2f} MB)", bytes, mb(bytes));
 }
 
-void print_chunks(const char* label, int64_t bytes, int64_t count) {
-  std::printf("siondump: %-38s %12" PRId64 " bytes  (%8.2f MB) # %6" PRId64 "\n", label, bytes, mb(bytes),
-              count);
+std::string with_chunks(int64_t bytes, int64_t count) {
+  return fmt::format("{} # {:>6}", bytes_and_mb(bytes), count);
 }
 
-void print_fsblocks(const char* label, int64_t bytes, int64_t count) {
-  std::printf("siondump: %-38s %12" PRId64 " bytes  (%8.2f MB, %" PRId64 " blocks)\n", label, bytes,
-              mb(bytes), count);
+std::string with_fsblocks(int64_t bytes, int64_t count) {
+  return fmt::format("{:>12} bytes  ({:8.2f} MB, {} blocks)", bytes, mb(bytes), count);
 }
 
 void print_usage(const Usage& u, int64_t fsblksize) {
-  print_size("size of chunks:", u.chunk_bytes);
-  print_size("datasize in file (aggr.):", u.data_bytes);
-  print_chunks("size of full chunks:", u.full_bytes, u.full_chunks);
-  print_chunks("size of partly filled chunks:", u.partly_bytes, u.partly_chunks);
-  print_chunks("size of empty chunks:", u.empty_bytes, u.empty_chunks);
-  print_size("overhead compared to task-local file:", u.chunk_bytes - u.data_bytes);
-  if (u.chunk_bytes > 0)
-    std::printf("siondump: file usage (user data/chunk size):   %14.6f%%\n",
-                percent(u.data_bytes, u.chunk_bytes));
-
   const int64_t full = u.fsblocks_full * fsblksize;
   const int64_t partly = u.fsblocks_partly * fsblksize;
   const int64_t used = full + partly;
-  print_fsblocks("fsblocks, size of used blocks:", used, u.fsblocks_full + u.fsblocks_partly);
-  print_fsblocks("fsblocks, size of fully used blocks:", full, u.fsblocks_full);
-  std::printf("siondump: %-38s %12" PRId64 " bytes of %12" PRId64 " bytes (%6.2f MB of %6.2f MB, %" PRId64
-              " blocks)\n",
-              "fsblocks, size of partly used blocks:", u.fsblocks_partly_bytes, partly,
-              mb(u.fsblocks_partly_bytes), mb(partly), u.fsblocks_partly);
+  constexpr size_t usage_width = 49;
+  std::vector<Row> rows = {
+      {"siondump: size of chunks:", bytes_and_mb(u.chunk_bytes)},
+      {"siondump: datasize in file (aggr.):", bytes_and_mb(u.data_bytes)},
+      {"siondump: size of full chunks:", with_chunks(u.full_bytes, u.full_chunks)},
+      {"siondump: size of partly filled chunks:", with_chunks(u.partly_bytes, u.partly_chunks)},
+      {"siondump: size of empty chunks:", with_chunks(u.empty_bytes, u.empty_chunks)},
+      {"siondump: overhead compared to task-local file:", bytes_and_mb(u.chunk_bytes - u.data_bytes)}};
   if (u.chunk_bytes > 0)
-    std::printf("siondump: fsblocks, used fsblocks/chunk size:   %14.6f%%\n", percent(used, u.chunk_bytes));
+    rows.push_back({"siondump: file usage (user data/chunk size):",
+                    fmt::format("{:12.6f}%", percent(u.data_bytes, u.chunk_bytes))});
+  rows.insert(
+      rows.end(),
+      {{"siondump: fsblocks, size of used blocks:", with_fsblocks(used, u.fsblocks_full + u.fsblocks_partly)},
+       {"siondump: fsblocks, size of fully used blocks:", with_fsblocks(full, u.fsblocks_full)},
+       {"siondump: fsblocks, size of partly used blocks:",
+        fmt::format("{:>12} bytes of {:>12} bytes ({:6.2f} MB of {:6.2f} MB, {} blocks)",
+                    u.fsblocks_partly_bytes, partly, mb(u.fsblocks_partly_bytes), mb(partly),
+                    u.fsblocks_partly)}});
+  if (u.chunk_bytes > 0)
+    rows.push_back({"siondump: fsblocks, used fsblocks/chunk size:",
+                    fmt::format("{:13.6f}%", percent(used, u.chunk_bytes))});
   if (used > 0)
-    std::printf("siondump: fsblocks, user data/used blocks:      %14.6f%%\n", percent(u.data_bytes, used));
+    rows.push_back({"siondump: fsblocks, user data/used blocks:",
+                    fmt::format("{:13.6f}%", percent(u.data_bytes, used))});
+  print_rows(usage_width, rows);
 }
 
 // Sizes of blocks as the table shows them: rounds that a task does not count are as they are stored, and -1

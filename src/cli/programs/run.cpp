@@ -1,4 +1,5 @@
 #include "cli/programs/run.hpp"
+#include "base/non_copyable.hpp"
 
 #include <fmt/format.h>
 
@@ -32,11 +33,9 @@ std::string joined(const std::vector<std::string>& entries) {
 }
 
 // The directories of a view, which are made where they are missing and removed at the end.
-class ViewDirectories {
+class ViewDirectories : private NonCopyable {
  public:
   ViewDirectories() = default;
-  ViewDirectories(const ViewDirectories&) = delete;
-  ViewDirectories& operator=(const ViewDirectories&) = delete;
   ~ViewDirectories() {
     std::error_code ignored;
     for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only what is empty
