@@ -1,5 +1,4 @@
 #include "comm_mpi/mpi_exchange.hpp"
-#include "base/non_copyable.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -7,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
 #include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_patience.hpp"

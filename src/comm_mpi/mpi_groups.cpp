@@ -1,5 +1,4 @@
 #include "comm_mpi/mpi_groups.hpp"
-#include "base/non_copyable.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf {
 namespace {

@@ -1,5 +1,4 @@
 #include "comm_mpi/mpi_messages.hpp"
-#include "base/non_copyable.hpp"
 
 #include <sched.h>
 
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "comm_mpi/mpi_comm_pieces.hpp"
 
 namespace sheaf {

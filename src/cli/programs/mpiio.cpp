@@ -1,5 +1,4 @@
 #include "cli/programs/mpiio.hpp"
-#include "base/non_copyable.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/programs/launch.hpp"

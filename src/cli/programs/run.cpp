@@ -1,5 +1,4 @@
 #include "cli/programs/run.hpp"
-#include "base/non_copyable.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 #include "capture/capture_rule.hpp"
 #include "capture/pattern.hpp"
