@@ -51,49 +51,43 @@ std::string size_text(int64_t bytes) {
 
 const char* yes_or_no(bool truth) { return truth ? "yes" : "no"; }
 
-struct Sentence {
-  bool holds;
-  std::string text;
-};
-
-std::vector<std::string> those_that_hold(const std::vector<Sentence>& sentences) {
-  std::vector<std::string> texts;
-  for (const Sentence& one : sentences)
-    if (one.holds) texts.push_back(one.text);
-  return texts;
-}
-
 // What Sheaf makes of the traits (storage/traits/traits).
-std::vector<std::string> behaviour_of(const FileSystemTraits& t) {
-  const bool local = t.coherence == Coherence::local;
-  const bool locks = t.locks == LockScope::global;
-  return those_that_hold(
-      {{local, "all tasks that use a file run on this host and share its page cache"},
-       {!local,
-        "hosts may share a physical file, but no two of them write to one unit of " + size_text(t.unit)},
-       {t.coherence == Coherence::close_to_open,
-        "what a task wrote is read by other tasks only after it was closed or synced, and opened again"},
-       {locks, "ranges are locked where a transfer reads, changes and writes bytes of others"},
-       {!locks && !local,
-        "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them"},
-       {t.writers > 0, fmt::format("large writes of one host into one file go {} at a time", t.writers)},
-       {!t.mmap, "files are not mapped into memory"}});
+void tell_behaviour(Diagnosis& d) {
+  const FileSystemTraits& t = d.traits;
+  const std::string unit = size_text(t.unit);
+  if (t.coherence == Coherence::local) {
+    d.behaviour.push_back("all tasks that use a file run on this host and share its page cache");
+  } else {
+    d.behaviour.push_back("hosts may share a physical file, but no two of them write to one unit of " + unit);
+    if (t.coherence == Coherence::close_to_open)
+      d.behaviour.push_back(
+          "what a task wrote is read by other tasks only after it was closed or synced, and opened again");
+  }
+  if (t.locks == LockScope::global)
+    d.behaviour.push_back("ranges are locked where a transfer reads, changes and writes bytes of others");
+  else if (t.coherence != Coherence::local)
+    d.behaviour.push_back(
+        "no lock is trusted between hosts: bytes of several tasks in one unit are written by one of them");
+  if (t.writers > 0)
+    d.behaviour.push_back(fmt::format("large writes of one host into one file go {} at a time", t.writers));
+  if (!t.mmap) d.behaviour.push_back("files are not mapped into memory");
 }
 
-std::vector<std::string> advice_for(const FileSystemTraits& t, const std::string& directory) {
-  const bool locks = t.locks == LockScope::global;
-  return those_that_hold(
-      {{t.kind == FileSystem::lustre && !locks,
-        "mount with the option flock, for programs that lock ranges between hosts"},
-       {t.kind == FileSystem::lustre && t.stripes == 1,
-        "lfs setstripe -c -1 " + directory +
-            ", for files that many hosts write to: new ones have one stripe"},
-       {t.kind == FileSystem::nfs && !locks,
-        "mount without nolock and local_lock, for programs that lock ranges between hosts"},
-       {t.kind == FileSystem::beegfs && !locks,
-        "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts"},
-       {t.kind == FileSystem::unknown || t.kind == FileSystem::fuse,
-        "SHEAF_FS, if more is known of this file system: " + std::string(known_traits_words())}});
+void tell_advice(Diagnosis& d) {
+  const FileSystemTraits& t = d.traits;
+  if (t.kind == FileSystem::lustre && t.locks != LockScope::global)
+    d.advice.push_back("mount with the option flock, for programs that lock ranges between hosts");
+  if (t.kind == FileSystem::lustre && t.stripes == 1)
+    d.advice.push_back("lfs setstripe -c -1 " + d.directory +
+                       ", for files that many hosts write to: new ones have one stripe");
+  if (t.kind == FileSystem::nfs && t.locks != LockScope::global)
+    d.advice.push_back("mount without nolock and local_lock, for programs that lock ranges between hosts");
+  if (t.kind == FileSystem::beegfs && t.locks != LockScope::global)
+    d.advice.push_back(
+        "tuneUseGlobalFileLocks = true in beegfs-client.conf, for programs that lock ranges between hosts");
+  if (t.kind == FileSystem::unknown || t.kind == FileSystem::fuse)
+    d.advice.push_back("SHEAF_FS, if more is known of this file system: " +
+                       std::string(known_traits_words()));
 }
 
 std::string of_tried(const Tried& tried) { return fmt::format("{} of {}", tried.well, tried.times); }
@@ -153,8 +147,8 @@ Diagnosis examine(const DoctorOptions& options) {
     d.is_one_mount = std::filesystem::equivalent(d.directory, d.other);
     d.pair = probe_pair(d.directory, d.other, d.traits.unit, check_signals);
   }
-  d.behaviour = behaviour_of(d.traits);
-  d.advice = advice_for(d.traits, d.directory);
+  tell_behaviour(d);
+  tell_advice(d);
   compare(d);
   return d;
 }

@@ -65,48 +65,44 @@ void print_header(const Multifile& m) {
        {"siondump: number of blocks:", " " + std::to_string(m.maxblocks())}});
 }
 
-std::string bytes_and_mb(int64_t bytes) {
-  return fmt::format("{:>12} bytes  ({:8.2f} MB)", bytes, mb(bytes));
+void print_size(const char* label, int64_t bytes) {
+  std::printf("siondump: %-38s %12" PRId64 " bytes  (%8.2f MB)\n", label, bytes, mb(bytes));
 }
 
-std::string with_chunks(int64_t bytes, int64_t count) {
-  return fmt::format("{} # {:>6}", bytes_and_mb(bytes), count);
+void print_chunks(const char* label, int64_t bytes, int64_t count) {
+  std::printf("siondump: %-38s %12" PRId64 " bytes  (%8.2f MB) # %6" PRId64 "\n", label, bytes, mb(bytes),
+              count);
 }
 
-std::string with_fsblocks(int64_t bytes, int64_t count) {
-  return fmt::format("{:>12} bytes  ({:8.2f} MB, {} blocks)", bytes, mb(bytes), count);
+void print_fsblocks(const char* label, int64_t bytes, int64_t count) {
+  std::printf("siondump: %-38s %12" PRId64 " bytes  (%8.2f MB, %" PRId64 " blocks)\n", label, bytes,
+              mb(bytes), count);
 }
 
 void print_usage(const Usage& u, int64_t fsblksize) {
+  print_size("size of chunks:", u.chunk_bytes);
+  print_size("datasize in file (aggr.):", u.data_bytes);
+  print_chunks("size of full chunks:", u.full_bytes, u.full_chunks);
+  print_chunks("size of partly filled chunks:", u.partly_bytes, u.partly_chunks);
+  print_chunks("size of empty chunks:", u.empty_bytes, u.empty_chunks);
+  print_size("overhead compared to task-local file:", u.chunk_bytes - u.data_bytes);
+  if (u.chunk_bytes > 0)
+    std::printf("siondump: file usage (user data/chunk size):   %14.6f%%\n",
+                percent(u.data_bytes, u.chunk_bytes));
+
   const int64_t full = u.fsblocks_full * fsblksize;
   const int64_t partly = u.fsblocks_partly * fsblksize;
   const int64_t used = full + partly;
-  constexpr size_t usage_width = 49;
-  std::vector<Row> rows = {
-      {"siondump: size of chunks:", bytes_and_mb(u.chunk_bytes)},
-      {"siondump: datasize in file (aggr.):", bytes_and_mb(u.data_bytes)},
-      {"siondump: size of full chunks:", with_chunks(u.full_bytes, u.full_chunks)},
-      {"siondump: size of partly filled chunks:", with_chunks(u.partly_bytes, u.partly_chunks)},
-      {"siondump: size of empty chunks:", with_chunks(u.empty_bytes, u.empty_chunks)},
-      {"siondump: overhead compared to task-local file:", bytes_and_mb(u.chunk_bytes - u.data_bytes)}};
+  print_fsblocks("fsblocks, size of used blocks:", used, u.fsblocks_full + u.fsblocks_partly);
+  print_fsblocks("fsblocks, size of fully used blocks:", full, u.fsblocks_full);
+  std::printf("siondump: %-38s %12" PRId64 " bytes of %12" PRId64 " bytes (%6.2f MB of %6.2f MB, %" PRId64
+              " blocks)\n",
+              "fsblocks, size of partly used blocks:", u.fsblocks_partly_bytes, partly,
+              mb(u.fsblocks_partly_bytes), mb(partly), u.fsblocks_partly);
   if (u.chunk_bytes > 0)
-    rows.push_back({"siondump: file usage (user data/chunk size):",
-                    fmt::format("{:12.6f}%", percent(u.data_bytes, u.chunk_bytes))});
-  rows.insert(
-      rows.end(),
-      {{"siondump: fsblocks, size of used blocks:", with_fsblocks(used, u.fsblocks_full + u.fsblocks_partly)},
-       {"siondump: fsblocks, size of fully used blocks:", with_fsblocks(full, u.fsblocks_full)},
-       {"siondump: fsblocks, size of partly used blocks:",
-        fmt::format("{:>12} bytes of {:>12} bytes ({:6.2f} MB of {:6.2f} MB, {} blocks)",
-                    u.fsblocks_partly_bytes, partly, mb(u.fsblocks_partly_bytes), mb(partly),
-                    u.fsblocks_partly)}});
-  if (u.chunk_bytes > 0)
-    rows.push_back({"siondump: fsblocks, used fsblocks/chunk size:",
-                    fmt::format("{:13.6f}%", percent(used, u.chunk_bytes))});
+    std::printf("siondump: fsblocks, used fsblocks/chunk size:   %14.6f%%\n", percent(used, u.chunk_bytes));
   if (used > 0)
-    rows.push_back({"siondump: fsblocks, user data/used blocks:",
-                    fmt::format("{:13.6f}%", percent(u.data_bytes, used))});
-  print_rows(usage_width, rows);
+    std::printf("siondump: fsblocks, user data/used blocks:      %14.6f%%\n", percent(u.data_bytes, used));
 }
 
 // Sizes of blocks as the table shows them: rounds that a task does not count are as they are stored, and -1

@@ -25,36 +25,51 @@ bool point(z_stream& stream, std::span<const std::byte> data, std::span<std::byt
 
 }  // namespace
 
-std::shared_ptr<z_stream> make_deflater(int level) {
-  auto stream = std::make_unique<z_stream>();
-  if (zlib()->begin_deflate(stream.get(), level, Z_DEFLATED, member_window, memory_level, Z_DEFAULT_STRATEGY,
-                            ZLIB_VERSION, stream_size) != Z_OK)
-    return nullptr;
-  return {stream.release(), [](z_stream* made) {
-            zlib()->end_deflate(made);
-            delete made;
-          }};
+// zlib keeps the address of its z_stream.
+struct Deflater {
+  z_stream stream{};
+};
+struct Inflater {
+  z_stream stream{};
+};
+
+size_t compress_gzip(Deflater*& deflater, int level, std::span<const std::byte> data,
+                     std::span<std::byte> out) {
+  if (!deflater) {
+    auto made = std::make_unique<Deflater>();
+    if (zlib()->begin_deflate(&made->stream, level, Z_DEFLATED, member_window, memory_level,
+                              Z_DEFAULT_STRATEGY, ZLIB_VERSION, stream_size) != Z_OK)
+      return 0;
+    deflater = made.release();
+  } else if (zlib()->deflate_anew(&deflater->stream) != Z_OK) {
+    return 0;
+  }
+  z_stream& stream = deflater->stream;
+  if (!point(stream, data, out) || zlib()->deflate_on(&stream, Z_FINISH) != Z_STREAM_END) return 0;
+  return out.size() - stream.avail_out;
 }
 
-std::shared_ptr<z_stream> make_inflater() {
-  auto stream = std::make_unique<z_stream>();
-  if (zlib()->begin_inflate(stream.get(), member_window, ZLIB_VERSION, stream_size) != Z_OK) return nullptr;
-  return {stream.release(), [](z_stream* made) {
-            zlib()->end_inflate(made);
-            delete made;
-          }};
+bool decompress_gzip(Inflater*& inflater, std::span<const std::byte> data, std::span<std::byte> out) {
+  if (!inflater) {
+    auto made = std::make_unique<Inflater>();
+    if (zlib()->begin_inflate(&made->stream, member_window, ZLIB_VERSION, stream_size) != Z_OK) return false;
+    inflater = made.release();
+  } else if (zlib()->inflate_anew(&inflater->stream) != Z_OK) {
+    return false;
+  }
+  z_stream& stream = inflater->stream;
+  return point(stream, data, out) && zlib()->inflate_on(&stream, Z_FINISH) == Z_STREAM_END &&
+         stream.avail_in == 0 && stream.avail_out == 0;
 }
 
-size_t compress_gzip(z_stream& deflater, std::span<const std::byte> data, std::span<std::byte> out) {
-  const bool done = zlib()->deflate_anew(&deflater) == Z_OK && point(deflater, data, out) &&
-                    zlib()->deflate_on(&deflater, Z_FINISH) == Z_STREAM_END;
-  return done ? out.size() - deflater.avail_out : 0;
+void release(Deflater* deflater) {
+  if (deflater) zlib()->end_deflate(&deflater->stream);
+  delete deflater;
 }
 
-bool decompress_gzip(z_stream& inflater, std::span<const std::byte> data, std::span<std::byte> out) {
-  return zlib()->inflate_anew(&inflater) == Z_OK && point(inflater, data, out) &&
-         zlib()->inflate_on(&inflater, Z_FINISH) == Z_STREAM_END && inflater.avail_in == 0 &&
-         inflater.avail_out == 0;
+void release(Inflater* inflater) {
+  if (inflater) zlib()->end_inflate(&inflater->stream);
+  delete inflater;
 }
 
 }  // namespace sheaf::codec

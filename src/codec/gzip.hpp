@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 
 #include "codec/libraries.hpp"
@@ -11,17 +10,21 @@
 
 namespace sheaf::codec {
 
-// What zlib holds between calls; not for several threads at once. Null if it cannot be had. The library must
-// be there (zlib()).
-std::shared_ptr<z_stream> make_deflater(int level);
-std::shared_ptr<z_stream> make_inflater();
+// What zlib holds between calls; not for several threads at once. The library must be there (zlib()).
+struct Deflater;
+struct Inflater;
 
+// `deflater` and `inflater` are made by the first call that finds null, and go with release().
 // Returns the bytes written to `out`; 0: it could not be done, as with too little room.
-size_t compress_gzip(z_stream& deflater, std::span<const std::byte> data, std::span<std::byte> out);
+size_t compress_gzip(Deflater*& deflater, int level, std::span<const std::byte> data,
+                     std::span<std::byte> out);
 
 // Fills all of `out`. False if `data` is not one whole member of that many bytes, whose own checksum and
 // length are right.
-bool decompress_gzip(z_stream& inflater, std::span<const std::byte> data, std::span<std::byte> out);
+bool decompress_gzip(Inflater*& inflater, std::span<const std::byte> data, std::span<std::byte> out);
+
+void release(Deflater* deflater);
+void release(Inflater* inflater);
 
 }  // namespace sheaf::codec
 
