@@ -125,7 +125,6 @@ class TapingComm final : public Comm {
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
   std::unique_ptr<SharedMemory> kept_memory() override { return comm_->kept_memory(); }
   int node_count() override { return comm_->node_count(); }
-  Traffic traffic() const override { return comm_->traffic(); }
 
  private:
   void meet(int64_t bytes) { tape_.note(task_, {.length = bytes, .file = group_, .kind = Kind::meet}); }

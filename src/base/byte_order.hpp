@@ -14,6 +14,7 @@ inline constexpr ByteOrder native_order =
 
 inline const char* name_of(ByteOrder order) { return order == ByteOrder::big ? "big" : "little"; }
 
+inline uint16_t byte_swap(uint16_t v) { return __builtin_bswap16(v); }
 inline uint32_t byte_swap(uint32_t v) { return __builtin_bswap32(v); }
 inline uint64_t byte_swap(uint64_t v) { return __builtin_bswap64(v); }
 

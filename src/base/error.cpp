@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -8,37 +9,13 @@
 namespace sheaf {
 
 const char* name_of(Code code) {
-  switch (code) {
-    case Code::ok:
-      return "ok";
-    case Code::invalid_argument:
-      return "invalid_argument";
-    case Code::wrong_mode:
-      return "wrong_mode";
-    case Code::not_found:
-      return "not_found";
-    case Code::permission:
-      return "permission";
-    case Code::io:
-      return "io";
-    case Code::no_space:
-      return "no_space";
-    case Code::not_a_multifile:
-      return "not_a_multifile";
-    case Code::unsupported:
-      return "unsupported";
-    case Code::damaged:
-      return "damaged";
-    case Code::unclosed:
-      return "unclosed";
-    case Code::out_of_range:
-      return "out_of_range";
-    case Code::mismatch:
-      return "mismatch";
-    case Code::foreign:
-      return "foreign";
-  }
-  return "unknown";
+  static constexpr std::array names = {
+      "ok",       "invalid_argument", "wrong_mode",      "not_found",   "permission",
+      "io",       "no_space",         "not_a_multifile", "unsupported", "damaged",
+      "unclosed", "out_of_range",     "mismatch",        "foreign"};
+  static_assert(names.size() == static_cast<size_t>(Code::foreign) + 1);
+  const auto number = static_cast<size_t>(code);
+  return number < names.size() ? names[number] : "unknown";
 }
 
 Error::Error(Code code, std::string what_happened, int errno_value, int task)

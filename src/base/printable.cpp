@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 
 namespace sheaf {
 
@@ -67,6 +68,16 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
   return out;
+}
+
+std::string in_units(int64_t bytes) {
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+  return text;
 }
 
 }  // namespace sheaf

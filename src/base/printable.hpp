@@ -5,6 +5,7 @@
 // around.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,5 +17,8 @@ namespace sheaf {
 // \xff, and characters that are invisible or change the direction or the line \u202e. What is printable
 // already stays the same.
 SHEAF_EXPORT std::string printable(std::string_view text);
+
+// A size as people read it: "512 bytes", "10.0 MiB".
+SHEAF_EXPORT std::string in_units(int64_t bytes);
 
 }  // namespace sheaf

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "comm/comm.hpp"
+#include "format/extension.hpp"
 #include "metadata/facts.hpp"
 #include "storage/decorators/forwarding_store.hpp"
 
@@ -23,6 +25,12 @@ std::string buddy_name(const std::string& base, int level);
 // first task of another one sends. Throws on all tasks alike. Memory: O(tasks of a file) at these tasks.
 void write_buddies(Store& store, Comm& all, Comm& local, const FileFacts& facts, const std::string& path,
                    const std::string& base, int levels);
+
+// Writes the trailer of a copy, or of a view of one, whose data have these checksums. entries: of the
+// mapping; -1: there is none.
+void write_copied_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
+                          const format::Extension& extension, std::span<const std::byte> sums,
+                          int64_t entries);
 
 // Copy `level` of physical file `path` of the set `base`, as a view that shows the file it is a copy of.
 // Throws what its open does. The store outlives the view.

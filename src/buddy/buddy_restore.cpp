@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "buddy/buddy.hpp"
+#include "buddy/constants.hpp"
 #include "comm/agree.hpp"
 #include "comm/rounds.hpp"
 #include "creation/output_set.hpp"
@@ -11,8 +12,6 @@
 namespace sheaf {
 
 namespace {
-
-constexpr int64_t restored_at_once = 1 << 20;
 
 // One task, among all that open the set.
 class Restorer {
@@ -99,7 +98,7 @@ class Restorer {
     std::vector<std::byte> out[2], in[2];
     std::optional<Error> unread;
     const auto length = [&](int64_t k) {
-      return static_cast<size_t>(std::min(restored_at_once, size - k * restored_at_once));
+      return static_cast<size_t>(std::min(buddy::message_bytes, size - k * buddy::message_bytes));
     };
     const auto prepare = [&](int64_t k) {
       exchange::Step step;
@@ -107,7 +106,7 @@ class Restorer {
         auto& memory = out[k % 2];
         memory.resize(length(k));
         const auto failed = attempt([&] {
-          if (source->read_at(memory, k * restored_at_once) < memory.size())
+          if (source->read_at(memory, k * buddy::message_bytes) < memory.size())
             throw file_error(Code::damaged, source->path(), "has become shorter while it was copied");
         });
         if (failed && !unread) unread = failed;
@@ -122,10 +121,11 @@ class Restorer {
     };
     const auto use = [&](int64_t k, const std::vector<int64_t>& received) {
       if (target && received[0] > 0)
-        target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])), k * restored_at_once);
+        target->write_at(std::span(in[k % 2]).first(static_cast<size_t>(received[0])),
+                         k * buddy::message_bytes);
     };
     const auto unwritten =
-        exchange::in_rounds(all_, (size + restored_at_once - 1) / restored_at_once, prepare, use);
+        exchange::in_rounds(all_, (size + buddy::message_bytes - 1) / buddy::message_bytes, prepare, use);
     // The one who stores must know before it gives the file its name.
     std::optional<Error> problem;
     const auto told = attempt([&] { agree(all_, unread ? unread : unwritten); });

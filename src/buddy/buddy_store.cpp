@@ -54,8 +54,10 @@ class BuddyView final : public File {
     }
     int64_t entries = -1;
     if (h.leads_set()) entries = append_mapping(reader, p, h);
-    if (checks)
-      append_trailer(h, moved, *reader.extension(), checks->read_sums(0, static_cast<int64_t>(all)), entries);
+    if (checks) {  // the data are the same, and so are their checksums
+      const std::vector<uint32_t> sums = checks->read_sums(0, static_cast<int64_t>(all));
+      write_copied_trailer(*this, h, moved, *reader.extension(), std::as_bytes(std::span(sums)), entries);
+    }
     made_ = true;
   }
 
@@ -119,18 +121,6 @@ class BuddyView final : public File {
     const size_t n = at >= std::ssize(from) ? 0 : std::min(to.size(), from.size() - static_cast<size_t>(at));
     if (n > 0) std::memcpy(to.data(), from.data() + at, n);
     return n;
-  }
-
-  // The data are the same, and so are their checksums.
-  void append_trailer(const format::Header& h, const format::Pointer& p, const format::Extension& e,
-                      std::span<const uint32_t> sums, int64_t entries) {
-    const format::Trailer plan = plan_trailer(h, p, e.identity, std::ssize(sums), entries);
-    TrailerWriter writer(*this, h, plan, e.piece);
-    writer.begin_groups(0, h.ntasks, 0);
-    writer.add_sums(std::as_bytes(sums));
-    writer.end_groups();
-    writer.write_mapping(0, entries, entries);
-    writer.write_footer();
   }
 
   // The entries count local ranks behind the dummies of each file; those begin with the lowest.

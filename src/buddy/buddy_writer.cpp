@@ -7,6 +7,7 @@
 
 #include "base/warnings.hpp"
 #include "buddy/buddy.hpp"
+#include "buddy/constants.hpp"
 #include "comm/rounds.hpp"
 #include "creation/new_file.hpp"
 #include "exchange/pieces/extent.hpp"
@@ -24,9 +25,20 @@ std::string buddy_name(const std::string& base, int level) {
   return base + suffix;
 }
 
-namespace {
+void write_copied_trailer(File& file, const format::Header& header, const format::Pointer& pointer,
+                          const format::Extension& extension, std::span<const std::byte> sums,
+                          int64_t entries) {
+  const int64_t count = std::ssize(sums) / int64_t{sizeof(uint32_t)};
+  const format::Trailer plan = plan_trailer(header, pointer, extension.identity, count, entries);
+  TrailerWriter trailer(file, header, plan, extension.piece);
+  trailer.begin_groups(0, header.ntasks, 0);
+  trailer.add_sums(sums);
+  trailer.end_groups();
+  trailer.write_mapping(0, entries, entries);
+  trailer.write_footer();
+}
 
-constexpr int64_t longest_extent = 1 << 20;
+namespace {
 
 // The metadata of a physical file; it travels as numbers.
 struct Table {
@@ -83,10 +95,10 @@ struct Table {
     for (size_t i = 0; i < sizes.size(); ++i) {
       const bool used = static_cast<int64_t>(i / n) < counts[i % n];
       for (int64_t done = 0, all = used ? sizes[i] : 0; done < all;) {
-        const bool joins =
-            !found.empty() && found.back().end() == offset + done && found.back().length < longest_extent;
+        const bool joins = !found.empty() && found.back().end() == offset + done &&
+                           found.back().length < buddy::message_bytes;
         if (!joins) found.push_back({offset + done, 0});
-        const int64_t more = std::min(all - done, longest_extent - found.back().length);
+        const int64_t more = std::min(all - done, buddy::message_bytes - found.back().length);
         found.back().length += more;
         done += more;
       }
@@ -175,15 +187,9 @@ void write_table(File& file, const Table& table, const Table& own, int32_t nfile
     writer.write_mapping(p, 0, entries);
   }
   if (extension) {
-    const int64_t sums = table.fact[Table::nsums];
-    const int64_t mapping = h.leads_set() ? std::ssize(entries) : -1;
-    const format::Trailer plan = plan_trailer(h, p, extension->identity, sums, mapping);
-    TrailerWriter trailer(file, h, plan, extension->piece);
-    trailer.begin_groups(0, h.ntasks, 0);
-    trailer.add_sums(std::as_bytes(std::span(table.sums)).first(static_cast<size_t>(4 * sums)));
-    trailer.end_groups();
-    trailer.write_mapping(0, std::ssize(entries), std::ssize(entries));
-    trailer.write_footer();
+    const auto sums =
+        std::as_bytes(std::span(table.sums)).first(4 * static_cast<size_t>(table.fact[Table::nsums]));
+    write_copied_trailer(file, h, p, *extension, sums, h.leads_set() ? std::ssize(entries) : -1);
   }
   writer.write_pointer(p);
 }

@@ -12,6 +12,7 @@
 #include "base/warnings.hpp"
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "storage/probes.hpp"
 #include "storage/store.hpp"
@@ -206,9 +207,7 @@ Json json_of(const Diagnosis& d) {
           {"pair", d.pair ? json_of(*d.pair, d) : Json()}};
 }
 
-void print_row(const std::string& label, const std::string& value) {
-  fmt::print("{:<46}{}\n", label, printable(value));
-}
+constexpr size_t diagnosis_width = 46;
 
 void print_list(const char* title, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
@@ -219,22 +218,20 @@ void print_list(const char* title, const std::vector<std::string>& lines) {
 void print_pair(const PairFindings& p, const Diagnosis& d) {
   fmt::print("\nbetween it and {}{}\n", printable(d.other),
              d.is_one_mount ? " (one mount: nothing between hosts is tried)" : "");
-  const auto row = [](const char* label, const std::string& value) {
-    print_row("  " + std::string(label), value);
-  };
-  row("seen after close and open", of_tried(p.after_close));
-  row("seen after sync and open", of_tried(p.after_sync));
-  row("seen after write and open", of_tried(p.at_once));
-  row("seen in an open file after write", of_tried(p.kept_open));
-  row("seen in an open file after close", of_tried(p.kept_open_after));
-  row("one page written by both is whole", of_tried(p.page));
-  row("a new size is told after", p.attribute_delay
-                                      ? fmt::format("{:.2f} s", *p.attribute_delay)
-                                      : fmt::format("more than {:.0f} s", most_attribute_delay));
-  row("locks", name_of(p.locks));
-  row("both make a name: one file", of_tried(p.create));
-  row("both make a name first: one succeeds", of_tried(p.exclusive));
-  row("writing into one unit, over one unit each", fmt::format("{:.1f} times as long", p.sharing_cost));
+  print_rows(diagnosis_width, {{"  seen after close and open", of_tried(p.after_close)},
+                               {"  seen after sync and open", of_tried(p.after_sync)},
+                               {"  seen after write and open", of_tried(p.at_once)},
+                               {"  seen in an open file after write", of_tried(p.kept_open)},
+                               {"  seen in an open file after close", of_tried(p.kept_open_after)},
+                               {"  one page written by both is whole", of_tried(p.page)},
+                               {"  a new size is told after",
+                                p.attribute_delay ? fmt::format("{:.2f} s", *p.attribute_delay)
+                                                  : fmt::format("more than {:.0f} s", most_attribute_delay)},
+                               {"  locks", name_of(p.locks)},
+                               {"  both make a name: one file", of_tried(p.create)},
+                               {"  both make a name first: one succeeds", of_tried(p.exclusive)},
+                               {"  writing into one unit, over one unit each",
+                                fmt::format("{:.1f} times as long", p.sharing_cost)}});
 }
 
 void print_diagnosis(const Diagnosis& d) {
@@ -243,23 +240,25 @@ void print_diagnosis(const Diagnosis& d) {
   const auto tried = [&](bool works) {
     return d.tried.obstacle.empty() ? fmt::format(", tried: {}", yes_or_no(works)) : ", not tried";
   };
-  print_row("directory", d.directory);
-  print_row("file system", name_of(t.kind));
-  print_row("mount", d.mount ? fmt::format("{} of {} on {}", d.mount->type, d.mount->source, d.mount->point)
-                             : "not known");
-  print_row("coherence", name_of(t.coherence));
-  print_row("locks", name_of(t.locks));
-  print_row("unit", size_text(t.unit));
-  print_row("stripes",
-            t.stripe_size == 0
-                ? "none"
-                : fmt::format("{} of {}", t.stripes > 0 ? std::to_string(t.stripes) : "an unknown number",
-                              size_text(t.stripe_size)));
-  print_row("fallocate", yes_or_no(t.fallocate) + tried(d.tried.fallocate));
-  print_row("mmap", yes_or_no(t.mmap) + tried(d.tried.mmap));
-  print_row("free room", fmt::format("{} of {}", size_text(d.free_bytes), size_text(d.all_bytes)));
-  print_row("SHEAF_FS", words ? words : "not set");
-  if (!d.tried.obstacle.empty()) print_row("not tried", d.tried.obstacle);
+  print_rows(
+      diagnosis_width,
+      {{"directory", d.directory},
+       {"file system", name_of(t.kind)},
+       {"mount", d.mount ? fmt::format("{} of {} on {}", d.mount->type, d.mount->source, d.mount->point)
+                         : "not known"},
+       {"coherence", name_of(t.coherence)},
+       {"locks", name_of(t.locks)},
+       {"unit", size_text(t.unit)},
+       {"stripes",
+        t.stripe_size == 0
+            ? "none"
+            : fmt::format("{} of {}", t.stripes > 0 ? std::to_string(t.stripes) : "an unknown number",
+                          size_text(t.stripe_size))},
+       {"fallocate", yes_or_no(t.fallocate) + tried(d.tried.fallocate)},
+       {"mmap", yes_or_no(t.mmap) + tried(d.tried.mmap)},
+       {"free room", fmt::format("{} of {}", size_text(d.free_bytes), size_text(d.all_bytes))},
+       {"SHEAF_FS", words ? words : "not set"}});
+  if (!d.tried.obstacle.empty()) print_rows(diagnosis_width, {{"not tried", d.tried.obstacle}});
   if (d.pair) print_pair(*d.pair, d);
   print_list("what Sheaf does there", d.behaviour);
   print_list("what to set", d.advice);

@@ -1,4 +1,6 @@
 // cli/dump: the report of siondump, format by format (docs/tools/sheaf-dump.md).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -6,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -27,26 +30,39 @@ double percent(int64_t part, int64_t whole) {
 void print_header(const Multifile& m) {
   const format::Header& h = m.files.front().header;
   const int64_t flag1 = stored_flag1(h);
-  std::printf("siondump: sid:                       %d\n", 0);
-  std::printf("siondump: filename:                  %-30s\n", printable(m.path).c_str());
-  std::printf("siondump: prefix:                    %-30s\n", printable(h.prefix.data()).c_str());
-  std::printf("siondump: number of tasks:           %" PRId64 "\n", m.ntasks());
-  std::printf("siondump: current endianness:        %s\n", name_of(native_order));
-  std::printf("siondump: file endianness:           %s\n", name_of(h.userdata_order));
-  std::printf("siondump: filesystem blocksize:      %d bytes (%6.2f MB)\n", h.fsblksize, mb(h.fsblksize));
-  std::printf("siondump: file set:                  %s\n", h.nfiles > 1 ? "Yes" : "No");
-  std::printf("siondump: file number:               %d\n", h.filenumber);
-  std::printf("siondump: number of files:           %d\n", h.nfiles);
-  std::printf("siondump: flag1:                     %" PRId64 " (%d+%d)\n", flag1,
-              static_cast<int32_t>(flag1 >> 32), static_cast<int32_t>(flag1 & 0xffffffff));
-  std::printf("siondump: flag2:                     %" PRId64 "\n", h.flag2);
-  std::printf("siondump: keyval:                    %d (%s)\n", static_cast<int>(h.keyval()),
-              h.keyval() == format::KeyvalMode::inline_ ? "SION_KEYVAL_INLINE" : "SION_KEYVAL_NONE");
-  std::printf("siondump: file format version:       %d\n", h.version);
-  std::printf("siondump: file SIONlib version:      %d.%dp%d (current %d.%dp%d)\n", h.library / 1000,
-              h.library % 1000, h.patch, format::library_version / 1000, format::library_version % 1000,
-              format::library_patch);
-  std::printf("siondump: number of blocks:           %" PRId64 "\n", m.maxblocks());
+  const auto name = [](std::string_view text) {
+    std::string shown = printable(text);
+    shown.resize(std::max<size_t>(shown.size(), 30), ' ');
+    return shown;
+  };
+  const auto version = [](int32_t library, int32_t patch) {
+    return fmt::format("{}.{}p{}", library / 1000, library % 1000, patch);
+  };
+  constexpr size_t header_width = 37;
+  print_rows(
+      header_width,
+      {{"siondump: sid:", "0"},
+       {"siondump: filename:", name(m.path)},
+       {"siondump: prefix:", name(h.prefix.data())},
+       {"siondump: number of tasks:", std::to_string(m.ntasks())},
+       {"siondump: current endianness:", name_of(native_order)},
+       {"siondump: file endianness:", name_of(h.userdata_order)},
+       {"siondump: filesystem blocksize:",
+        fmt::format("{} bytes ({:6.2f} MB)", h.fsblksize, mb(h.fsblksize))},
+       {"siondump: file set:", h.nfiles > 1 ? "Yes" : "No"},
+       {"siondump: file number:", std::to_string(h.filenumber)},
+       {"siondump: number of files:", std::to_string(h.nfiles)},
+       {"siondump: flag1:", fmt::format("{} ({}+{})", flag1, static_cast<int32_t>(flag1 >> 32),
+                                        static_cast<int32_t>(flag1 & 0xffffffff))},
+       {"siondump: flag2:", std::to_string(h.flag2)},
+       {"siondump: keyval:",
+        fmt::format("{} ({})", static_cast<int>(h.keyval()),
+                    h.keyval() == format::KeyvalMode::inline_ ? "SION_KEYVAL_INLINE" : "SION_KEYVAL_NONE")},
+       {"siondump: file format version:", std::to_string(h.version)},
+       {"siondump: file SIONlib version:",
+        fmt::format("{} (current {})", version(h.library, h.patch),
+                    version(format::library_version, format::library_patch))},
+       {"siondump: number of blocks:", " " + std::to_string(m.maxblocks())}});
 }
 
 void print_size(const char* label, int64_t bytes) {

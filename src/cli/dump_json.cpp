@@ -113,44 +113,35 @@ void print_physical(const Multifile& m, size_t number) {
 }
 
 void print_task(const Multifile& m, int64_t t, const TaskRow& row, bool with_records) {
-  const Json front = {
+  Json sizes = Json::array();
+  Json offsets = Json::array();
+  for (int64_t b = 0; b < row.sizes.count; ++b) {
+    sizes.push_back(row.sizes[b]);
+    offsets.push_back(row.geometry.offset(b));
+  }
+  Json task = {
       {"rank", t},
       {"globalrank", row.globalrank},
       {"file", row.place.file},
       {"lrank", row.place.local_rank},
       {"chunksize", row.stored_chunk},
       {"blockcount", row.sizes.count},
+      {"blocksizes", std::move(sizes)},
+      {"block_offsets", std::move(offsets)},
+      {"length", row.sizes.total()},
   };
-  std::string text = text_of(front);
-  text.pop_back();
-  std::printf("%s,\"blocksizes\":[", text.c_str());
-  Elements sizes;
-  for (int64_t b = 0; b < row.sizes.count; ++b) {
-    sizes.next();
-    std::printf("%" PRId64, row.sizes[b]);
-  }
-  std::printf("],\"block_offsets\":[");
-  Elements offsets;
-  for (int64_t b = 0; b < row.sizes.count; ++b) {
-    offsets.next();
-    std::printf("%" PRId64, row.geometry.offset(b));
-  }
-  std::printf("],\"length\":%" PRId64, row.sizes.total());
   if (m.file_of(row).header.compressed) {
     ReadStream stream;
     load_stream(stream, m, t, row);
-    std::printf(",\"plain_length\":%" PRId64, stream.sizes().total());
+    task["plain_length"] = stream.sizes().total();
   }
   if (with_records && has_records(m)) {
-    std::printf(",\"records\":[");
-    Elements records;
+    Json& records = task["records"] = Json::array();
     for_each_record(m, t, row, [&](const KeyvalRecord& r) {
-      records.next();
-      std::printf("{\"key\":%" PRIu64 ",\"length\":%" PRId64 "}", r.key, r.length);
+      records.push_back({{"key", r.key}, {"length", r.length}});
     });
-    std::fputc(']', stdout);
   }
-  std::fputc('}', stdout);
+  std::fputs(text_of(task).c_str(), stdout);
 }
 
 }  // namespace

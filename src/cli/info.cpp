@@ -9,6 +9,7 @@
 #include "cli/compression.hpp"
 #include "cli/json.hpp"
 #include "cli/named.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -23,15 +24,8 @@ namespace sheaf::cli {
 namespace {
 
 std::string sized(int64_t bytes) {
-  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} bytes", bytes)
-                   : fmt::format("{} bytes ({:.1f} {})", bytes, value, units[unit]);
+  return bytes < 1024 ? in_units(bytes) : fmt::format("{} bytes ({})", bytes, in_units(bytes));
 }
-
-void print(const char* label, const std::string& value) { fmt::print("{:<22}{}\n", label, printable(value)); }
 
 Json about_sheaf() {
   Json table = Json::array();
@@ -54,12 +48,12 @@ Json about_sheaf() {
 void print_about() {
   const Json about = about_sheaf();
   const auto text = [&](const char* key) { return about[key].get<std::string>(); };
-  print("sheaf", text("version"));
-  print("build", text("build"));
   const std::string mpis = text("mpi");
-  print("MPI", mpis.empty() ? "none" : mpis);
-  print("file format", text("format_versions"));
-  print("byte order", text("byte_order"));
+  print_rows(summary_width, {{"sheaf", text("version")},
+                             {"build", text("build")},
+                             {"MPI", mpis.empty() ? "none" : mpis},
+                             {"file format", text("format_versions")},
+                             {"byte order", text("byte_order")}});
   fmt::print("\ndefaults\n");
   for (const Default& d : defaults())
     fmt::print("  {:<32}{}{}\n", d.name, d.value, d.change.empty() ? "" : "  [" + d.change + "]");
@@ -135,41 +129,54 @@ Json about_file(const Multifile& m) {
   return json;
 }
 
+// Rows that only some multifiles have.
+std::vector<Row> rows_of_compression(const Json& j) {
+  if (!j.contains("compression")) return {};
+  const Json& c = j["compression"];
+  return {{"compressed",
+           fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(),
+                       c["level"].get<int>(), c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>()))},
+          {"uncompressed", sized(j["plain_bytes"].get<int64_t>())}};
+}
+
+Row row_of_task(const char* label, const Json& task) {
+  return {label, fmt::format("{} with {}", task["task"].get<int64_t>(), sized(task["bytes"].get<int64_t>()))};
+}
+
 void print_summary(const Json& j) {
   const auto number = [&](const char* key) { return j[key].get<int64_t>(); };
   const auto text = [&](const char* key) { return j[key].get<std::string>(); };
-  print("file", text("file"));
-  print("state", text("state"));
-  print("tasks", fmt::format("{}", number("tasks")));
-  const bool alone = number("files_of_the_set") > number("physical_files");
-  print("physical files", alone ? fmt::format("1, a member of a set of {}", number("files_of_the_set"))
-                                : fmt::format("{}", number("physical_files")));
-  print("data", sized(number("data_bytes")));
-  if (j.contains("compression")) {
-    const Json& c = j["compression"];
-    print("compressed",
-          fmt::format("{}, level {}, shuffle {}, frames of {}", c["codec"].get<std::string>(),
-                      c["level"].get<int>(), c["shuffle"].get<int>(), sized(c["frame"].get<int64_t>())));
-    print("uncompressed", sized(number("plain_bytes")));
-  }
-  print("size of the files", sized(number("file_bytes")));
-  print("on disk", sized(number("allocated_bytes")));
+  const auto yes = [&](const char* key) { return j[key].get<bool>() ? "yes" : "no"; };
+  const int64_t files = number("files_of_the_set");
+  const bool alone = files > number("physical_files");
+  print_rows(summary_width, {{"file", text("file")},
+                             {"state", text("state")},
+                             {"tasks", std::to_string(number("tasks"))},
+                             {"physical files", alone ? fmt::format("1, a member of a set of {}", files)
+                                                      : std::to_string(number("physical_files"))},
+                             {"data", sized(number("data_bytes"))}});
+  print_rows(summary_width, rows_of_compression(j));
+  print_rows(summary_width, {{"size of the files", sized(number("file_bytes"))},
+                             {"on disk", sized(number("allocated_bytes"))}});
   if (!j["efficiency"].is_null())
-    print("efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>()));
-  print("chunks", sized(number("chunk_bytes")));
-  print("blocks", fmt::format("{}", number("blocks")));
-  print("block size", sized(number("block_size")));
-  print("checksums", j["checksums"].get<bool>() ? "yes" : "no");
-  print("key-value records", j["keyval"].get<bool>() ? "yes" : "no");
-  print("byte order",
-        fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order")));
-  print("format version", fmt::format("{}{}, written by library {}", number("format_version"),
-                                      j["encoded"].get<bool>() ? ", encoded" : "", text("written_by")));
-  print("stored name", text("prefix"));
-  for (const char* key : {"largest_task", "smallest_task"})
-    if (j.contains(key))
-      print(key == std::string_view("largest_task") ? "largest task" : "smallest task",
-            fmt::format("{} with {}", j[key]["task"].get<int64_t>(), sized(j[key]["bytes"].get<int64_t>())));
+    print_rows(
+        summary_width,
+        {{"efficiency", fmt::format("{:.1f}% (data / on disk)", 100 * j["efficiency"].get<double>())}});
+  print_rows(
+      summary_width,
+      {{"chunks", sized(number("chunk_bytes"))},
+       {"blocks", std::to_string(number("blocks"))},
+       {"block size", sized(number("block_size"))},
+       {"checksums", yes("checksums")},
+       {"key-value records", yes("keyval")},
+       {"byte order",
+        fmt::format("metadata {}, user data {}", text("metadata_byte_order"), text("userdata_byte_order"))},
+       {"format version", fmt::format("{}{}, written by library {}", number("format_version"),
+                                      j["encoded"].get<bool>() ? ", encoded" : "", text("written_by"))},
+       {"stored name", text("prefix")}});
+  if (j.contains("largest_task"))
+    print_rows(summary_width, {row_of_task("largest task", j["largest_task"]),
+                               row_of_task("smallest task", j["smallest_task"])});
 }
 
 }  // namespace

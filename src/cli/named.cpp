@@ -13,6 +13,7 @@
 
 #include "base/printable.hpp"
 #include "cli/json.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "container/container_names.hpp"
 #include "container/gather.hpp"
@@ -221,14 +222,16 @@ int info_of_containers(const InfoOptions& options) {
                                1));
     return 0;
   }
-  fmt::print(
-      "{:<22}{}\n{:<22}containers, as programs have left them; `sheaf defrag` makes a multifile of them\n",
-      "file", printable(options.path), "state");
-  fmt::print("{:<22}{}\n{:<22}{} bytes\n", "streams", streams->streams().size(), "data", bytes);
+  std::vector<Row> rows = {
+      {"file", options.path},
+      {"state", "containers, as programs have left them; `sheaf defrag` makes a multifile of them"},
+      {"streams", std::to_string(streams->streams().size())},
+      {"data", fmt::format("{} bytes", bytes)}};
   for (const auto& origin : streams->origins())
-    fmt::print("{:<22}{}: {} streams{}\n", origin.is_container ? "container" : "multifile",
-               printable(origin.path), origin.streams,
-               origin.damage.empty() ? "" : ", " + printable(origin.damage));
+    rows.push_back({origin.is_container ? "container" : "multifile",
+                    fmt::format("{}: {} streams{}", origin.path, origin.streams,
+                                origin.damage.empty() ? "" : ", " + origin.damage)});
+  print_rows(summary_width, rows);
   return 0;
 }
 

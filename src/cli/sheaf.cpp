@@ -15,19 +15,41 @@ namespace sheaf::cli {
 
 namespace {
 
-const char* const exit_codes =
+const std::string exit_codes =
     "Exit codes: 0 success, 1 a problem with a file or its data, 2 a mistake in the command line.";
 
+// The line of a footer that every command has which works on files.
+std::string with_exit_codes(const std::string& example) { return "Example: " + example + "\n" + exit_codes; }
+
+// A command and its options, which live as long as `app` does.
 template <class Options>
-void add_ignore_checksums(CLI::App& sub, const std::shared_ptr<Options>& o) {
-  sub.add_flag_callback(
-      "--ignore-checksums", [o] { o->checking = Checking::off; },
+struct Command {
+  CLI::App* sub;
+  std::shared_ptr<Options> o;
+};
+
+// Adds one, which `run` carries out.
+template <class Options>
+Command<Options> add(CLI::App& app, int& status, int (*run)(const Options&), const char* name,
+                     const char* what, std::string footer) {
+  Command<Options> made{app.add_subcommand(name, what), std::make_shared<Options>()};
+  made.sub->footer(std::move(footer));
+  made.sub->callback([o = made.o, run, &status] { status = run(*o); });
+  return made;
+}
+
+template <class Options>
+void add_ignore_checksums(const Command<Options>& command) {
+  command.sub->add_flag_callback(
+      "--ignore-checksums", [o = command.o] { o->checking = Checking::off; },
       "take the data as they are, also where checksums say that they are damaged");
 }
 
 void add_dump(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("dump", "Print all metadata of a multifile, as siondump does or as JSON");
-  auto o = std::make_shared<DumpOptions>();
+  const auto command = add<DumpOptions>(app, status, dump, "dump",
+                                        "Print all metadata of a multifile, as siondump does or as JSON",
+                                        with_exit_codes("sheaf dump -a -l restart.sion"));
+  const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "physical file 0 of a multifile, or any one physical file")->required();
   sub->add_flag("-a", o->blocks, "table of the blocks of every task");
   sub->add_flag("-l", o->bytes, "that table in bytes instead of MB");
@@ -37,14 +59,14 @@ void add_dump(CLI::App& app, int& status) {
   sub->add_flag("-K", o->records, "key-value records per task");
   sub->add_flag("-S", o->internals, "memory and descriptors in use");
   sub->add_flag("--json", o->json, "everything as JSON; with -K including the key-value records");
-  add_ignore_checksums(*sub, o);
-  sub->footer(std::string("Example: sheaf dump -a -l restart.sion\n") + exit_codes);
-  sub->callback([o, &status] { status = dump(*o); });
+  add_ignore_checksums(command);
 }
 
 void add_split(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("split", "Write the stream of every task into a file of its own");
-  auto o = std::make_shared<SplitOptions>();
+  const auto command =
+      add<SplitOptions>(app, status, split, "split", "Write the stream of every task into a file of its own",
+                        with_exit_codes("sheaf split restart.sion out/task."));
+  const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "the multifile")->required();
   sub->add_option("PREFIX", o->request.prefix,
                   "begin of the names of the outputs; task number, and for key-value multifiles _KEY, follow")
@@ -62,14 +84,14 @@ void add_split(CLI::App& app, int& status) {
       ->excludes("-g")
       ->excludes("-t");
   sub->add_flag("--force", o->request.replace, "replace outputs that exist");
-  add_ignore_checksums(*sub, o);
-  sub->footer(std::string("Example: sheaf split restart.sion out/task.\n") + exit_codes);
-  sub->callback([o, &status] { status = split(*o); });
+  add_ignore_checksums(command);
 }
 
 void add_defrag(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("defrag", "Copy a multifile into one file with one chunk per task");
-  auto o = std::make_shared<DefragOptions>();
+  const auto command = add<DefragOptions>(app, status, defrag, "defrag",
+                                          "Copy a multifile into one file with one chunk per task",
+                                          with_exit_codes("sheaf defrag -q 1 restart.sion packed.sion"));
+  const auto& [sub, o] = command;
   auto megabytes = std::make_shared<int32_t>(0);
   sub->add_option("IN", o->path, "the multifile")->required();
   sub->add_option("OUT", o->request.output, "the new multifile")->required();
@@ -92,8 +114,7 @@ void add_defrag(CLI::App& app, int& status) {
       ->needs(method);
   sub->add_option("--frame", how->frame, "with --compress: plain bytes of a frame, 1k to 16M")->needs(method);
   sub->add_flag("--force", o->request.replace, "replace OUT if it exists");
-  add_ignore_checksums(*sub, o);
-  sub->footer(std::string("Example: sheaf defrag -q 1 restart.sion packed.sion\n") + exit_codes);
+  add_ignore_checksums(command);
   sub->callback([o, megabytes, how, &status] {
     if (*megabytes > 0) o->request.fsblksize = *megabytes << 20;
     if (!how->method.empty()) o->request.compression = compression_of(*how);
@@ -102,8 +123,10 @@ void add_defrag(CLI::App& app, int& status) {
 }
 
 void add_cat(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("cat", "Write the streams of tasks to standard output or into a file");
-  auto o = std::make_shared<CatOptions>();
+  const auto command =
+      add<CatOptions>(app, status, cat, "cat", "Write the streams of tasks to standard output or into a file",
+                      with_exit_codes("sheaf cat --task 3 restart.sion | xxd | head"));
+  const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "the multifile")->required();
   auto* task = sub->add_option("-t,--task", o->task, "only this task");
   sub->add_option("-n,--name", o->name, "only the stream of this name (`sheaf ls` shows them)")
@@ -112,52 +135,46 @@ void add_cat(CLI::App& app, int& status) {
   sub->add_option("-o,--output", o->output, "write into this file");
   sub->add_flag("--force", o->replace, "replace that file if it exists");
   sub->add_flag("-v", o->verbose, "say on stderr what is written");
-  add_ignore_checksums(*sub, o);
-  sub->footer(std::string("Example: sheaf cat --task 3 restart.sion | xxd | head\n") + exit_codes);
-  sub->callback([o, &status] { status = cat(*o); });
+  add_ignore_checksums(command);
 }
 
 void add_ls(CLI::App& app, int& status) {
-  auto* sub =
-      app.add_subcommand("ls", "List the streams of a multifile, or of a set of containers, by their names");
-  auto o = std::make_shared<LsOptions>();
+  const auto [sub, o] = add<LsOptions>(
+      app, status, ls, "ls", "List the streams of a multifile, or of a set of containers, by their names",
+      with_exit_codes("sheaf ls -l dump.sion out/"));
   sub->add_option("FILE", o->path, "the multifile or set, or one container")->required();
   sub->add_option("PREFIX", o->prefix, "only names that begin so");
   sub->add_flag("-l", o->details, "permissions, bytes and time of the last change (UTC), too");
   sub->add_flag("--json", o->json, "the list as JSON");
-  sub->footer(std::string("Example: sheaf ls -l dump.sion out/\n") + exit_codes);
-  sub->callback([o, &status] { status = ls(*o); });
 }
 
 void add_info(CLI::App& app, int& status) {
-  auto* sub =
-      app.add_subcommand("info", "Summary of a multifile; without one: version, defaults, environment");
-  auto o = std::make_shared<InfoOptions>();
+  const auto command = add<InfoOptions>(app, status, info, "info",
+                                        "Summary of a multifile; without one: version, defaults, environment",
+                                        with_exit_codes("sheaf info restart.sion"));
+  const auto& [sub, o] = command;
   sub->add_option("FILE", o->path, "the multifile")->check([](const std::string& name) {
     return std::string(name.empty() ? "the name of the file is empty" : "");
   });
   sub->add_flag("--json", o->json, "as JSON");
-  add_ignore_checksums(*sub, o);
-  sub->footer(std::string("Example: sheaf info restart.sion\n") + exit_codes);
-  sub->callback([o, &status] { status = info(*o); });
+  add_ignore_checksums(command);
 }
 
 void add_verify(CLI::App& app, int& status) {
-  auto* sub =
-      app.add_subcommand("verify", "Check multifiles: all metadata, and all data against their checksums");
-  auto o = std::make_shared<VerifyOptions>();
+  const auto [sub, o] = add<VerifyOptions>(
+      app, status, verify, "verify", "Check multifiles: all metadata, and all data against their checksums",
+      with_exit_codes("sheaf verify checkpoints/*.sion"));
   sub->add_option("FILE", o->paths, "multifiles: physical file 0 of each, or any one physical file")
       ->required();
   sub->add_flag("--metadata-only", o->metadata_only,
                 "do not read the data (key-value records are scanned all the same)");
   sub->add_flag("--json", o->json, "the findings as JSON");
-  sub->footer(std::string("Example: sheaf verify checkpoints/*.sion\n") + exit_codes);
-  sub->callback([o, &status] { status = verify(*o); });
 }
 
 void add_repair(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("repair", "Make a multifile complete that was never closed");
-  auto o = std::make_shared<RepairOptions>();
+  const auto [sub, o] =
+      add<RepairOptions>(app, status, repair, "repair", "Make a multifile complete that was never closed",
+                         with_exit_codes("sheaf repair --dry-run restart.sion && sheaf repair restart.sion"));
   sub->add_option("FILE", o->path, "physical file 0 of the multifile, or any one physical file")->required();
   auto* copy = sub->add_option("--copy", o->request.copy_to,
                                "write a complete copy of this name and leave FILE as it is");
@@ -168,8 +185,6 @@ void add_repair(CLI::App& app, int& status) {
   sub->add_flag("--holes", o->request.holes,
                 "go by the holes of the file even where a journal tells what tasks had flushed");
   sub->add_flag("--json", o->json, "the report as JSON");
-  sub->footer(std::string("Example: sheaf repair --dry-run restart.sion && sheaf repair restart.sion\n") +
-              exit_codes);
   sub->callback([o, copy, &status] {
     o->request.replace = o->force && copy->count() > 0;
     status = repair(*o);
@@ -177,51 +192,47 @@ void add_repair(CLI::App& app, int& status) {
 }
 
 void add_leftovers(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand(
-      "leftovers", "List multifiles under temporary names (open mode atomic); finish or remove them");
-  auto o = std::make_shared<LeftoversOptions>();
+  const auto [sub, o] =
+      add<LeftoversOptions>(app, status, leftovers, "leftovers",
+                            "List multifiles under temporary names (open mode atomic); finish or remove them",
+                            with_exit_codes("sheaf leftovers checkpoints"));
   sub->add_option("DIR", o->directory, "where to look")->capture_default_str();
   auto* finish = sub->add_flag("--finish", o->finish, "give those that are complete their names");
   sub->add_flag("--remove", o->remove, "remove all")->excludes(finish);
   sub->add_flag("--json", o->json, "the list as JSON");
-  sub->footer(std::string("Example: sheaf leftovers checkpoints\n") + exit_codes);
-  sub->callback([o, &status] { status = leftovers(*o); });
 }
 
 void add_doctor(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand(
-      "doctor", "What Sheaf knows of the file system of a directory, and whether it keeps its promises");
-  auto o = std::make_shared<DoctorOptions>();
+  const auto [sub, o] = add<DoctorOptions>(
+      app, status, doctor, "doctor",
+      "What Sheaf knows of the file system of a directory, and whether it keeps its promises",
+      "Examples: sheaf doctor /scratch/me\n          sheaf doctor /scratch/me /proc/4711/root/scratch/me\n"
+      "Exit codes: 0 success, 1 the file system promises more than it keeps, or a problem, 2 a mistake in "
+      "the command line.");
   sub->add_option("DIR", o->directory, "a directory where files are, or will be")->required();
   sub->add_option(
       "DIR2", o->other,
       "the same directory by another way, as another host sees it: what is between the two is tried");
   sub->add_flag("--json", o->json, "as JSON");
-  sub->footer(
-      "Examples: sheaf doctor /scratch/me\n          sheaf doctor /scratch/me /proc/4711/root/scratch/me\n"
-      "Exit codes: 0 success, 1 the file system promises more than it keeps, or a problem, 2 a mistake in "
-      "the command line.");
-  sub->callback([o, &status] { status = doctor(*o); });
 }
 
 void add_mpiio(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("mpiio", "Run a program with Sheaf's MPI-IO under its own MPI library");
-  auto o = std::make_shared<MpiIoOptions>();
+  const auto [sub, o] = add<MpiIoOptions>(
+      app, status, mpiio, "mpiio", "Run a program with Sheaf's MPI-IO under its own MPI library",
+      "Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 1 if it "
+      "cannot be run, 2 a mistake in the command line.");
   sub->add_flag("--report", o->report, "say on stderr afterwards what was done for which file");
   sub->add_flag("--json", o->json, "that report as JSON on stdout");
   sub->add_option("COMMAND", o->command,
                   "what starts the program, behind --: mpirun with its arguments, or the program")
       ->required();
   sub->positionals_at_end();
-  sub->footer(
-      "Example: sheaf mpiio --report -- mpirun -n 4 ./program\nExit code: that of the command; 1 if it "
-      "cannot be run, 2 a mistake in the command line.");
-  sub->callback([o, &status] { status = mpiio(*o); });
 }
 
 void add_mount(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("mount", "Show the streams of multifiles as files of a directory (FUSE)");
-  auto o = std::make_shared<MountOptions>();
+  const auto [sub, o] = add<MountOptions>(
+      app, status, mount, "mount", "Show the streams of multifiles as files of a directory (FUSE)",
+      with_exit_codes("sheaf mount restart.sion view && tar cf restart.tar view; sheaf umount view"));
   sub->add_option("FILE DIR", o->paths,
                   "multifiles, then the directory; of several multifiles each is a directory in there")
       ->required();
@@ -232,26 +243,23 @@ void add_mount(CLI::App& app, int& status) {
                 "other users may see DIR, as far as the modes of the multifiles let them");
   sub->add_flag("--ignore-checksums", o->ignore_checksums,
                 "show the data as they are, also where checksums say that they are damaged");
-  sub->footer(
-      std::string("Example: sheaf mount restart.sion view && tar cf restart.tar view; sheaf umount view\n") +
-      exit_codes);
-  sub->callback([o, &status] { status = mount(*o); });
 }
 
 void add_umount(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("umount", "End what sheaf mount has begun");
-  auto o = std::make_shared<UmountOptions>();
+  const auto [sub, o] = add<UmountOptions>(app, status, umount, "umount", "End what sheaf mount has begun",
+                                           with_exit_codes("sheaf umount view"));
   sub->add_option("DIR", o->directories, "where multifiles are mounted")->required();
   sub->add_flag("--lazy", o->lazy,
                 "also while files in there are open: the mount ends with the last of them");
-  sub->footer(std::string("Example: sheaf umount view\n") + exit_codes);
-  sub->callback([o, &status] { status = umount(*o); });
 }
 
 void add_run(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand(
-      "run", "Run a program whose files are captured in multifiles, or that sees multifiles as directories");
-  auto o = std::make_shared<RunOptions>();
+  const auto [sub, o] = add<RunOptions>(
+      app, status, run, "run",
+      "Run a program whose files are captured in multifiles, or that sees multifiles as directories",
+      "Example: sheaf run --capture 'out/dump.*:dump.sion' -- mpirun -n 16 ./program\nExit code: that of the "
+      "command; 1 if it "
+      "cannot be run or its multifiles cannot be made, 2 a mistake in the command line.");
   sub->add_option("--capture", o->captures,
                   "PATTERN:SET: files whose names match become streams of the multifile SET; may be repeated")
       ->allow_extra_args(false);
@@ -264,11 +272,6 @@ void add_run(CLI::App& app, int& status) {
                   "what starts the program, behind --: mpirun with its arguments, or the program")
       ->required();
   sub->positionals_at_end();
-  sub->footer(
-      "Example: sheaf run --capture 'out/dump.*:dump.sion' -- mpirun -n 16 ./program\nExit code: that of the "
-      "command; 1 if it "
-      "cannot be run or its multifiles cannot be made, 2 a mistake in the command line.");
-  sub->callback([o, &status] { status = run(*o); });
 }
 
 // `sheaf verfy`: CLI11 would only say that a subcommand is required.

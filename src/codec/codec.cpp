@@ -1,6 +1,7 @@
 #include "codec/codec.hpp"
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "base/error.hpp"
@@ -21,17 +22,9 @@ void require(Codec codec, std::string_view path) {
 }
 
 std::string_view name_of(Codec codec) {
-  switch (codec) {
-    case Codec::zstd:
-      return "zstd";
-    case Codec::lz4:
-      return "lz4";
-    case Codec::gzip:
-      return "gzip";
-    case Codec::none:
-      break;
-  }
-  return "none";
+  static constexpr std::string_view names[] = {"none", "zstd", "lz4", "gzip"};
+  static_assert(std::size(names) == static_cast<size_t>(format::last_codec) + 1);
+  return codec <= format::last_codec ? names[static_cast<size_t>(codec)] : names[0];
 }
 
 bool has_levels(Codec codec) { return codec == Codec::zstd || codec == Codec::gzip; }

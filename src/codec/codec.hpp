@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 #include "format/extension.hpp"
 
 namespace sheaf::codec {
@@ -29,12 +30,10 @@ inline constexpr int default_level = 1;   // of one that has some
 size_t bound(Codec codec, size_t bytes);
 
 // Not for several threads at once. The codec must be there (require()).
-class Compressor {
+class Compressor : private NonCopyable {
  public:
   Compressor(Codec codec, int level) : codec_(codec), level_(level) {}
   ~Compressor();
-  Compressor(const Compressor&) = delete;
-  Compressor& operator=(const Compressor&) = delete;
 
   // Returns the bytes written to `out`, which holds bound(data.size()); 0: it could not be done.
   size_t compress(std::span<const std::byte> data, std::span<std::byte> out);
@@ -46,12 +45,10 @@ class Compressor {
 };
 
 // Not for several threads at once.
-class Decompressor {
+class Decompressor : private NonCopyable {
  public:
   Decompressor() = default;
   ~Decompressor();
-  Decompressor(const Decompressor&) = delete;
-  Decompressor& operator=(const Decompressor&) = delete;
 
   // Fills all of `out`. False if `data` is no buffer of that many bytes compressed by `codec`, which must be
   // there. Writes nowhere else, whatever `data` is.

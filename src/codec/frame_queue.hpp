@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "codec/frame_coder.hpp"
 
 namespace sheaf::codec {
@@ -20,14 +21,12 @@ namespace sheaf::codec {
 // given, as many as find a core of their own, and 3 at most.
 Compression with_threads(Compression how, int64_t tasks);
 
-class FrameQueue {
+class FrameQueue : private NonCopyable {
  public:
   // how.threads >= 0; they are started by the first whole frame, so that streams with little in them start
   // none.
   explicit FrameQueue(const Compression& how);
   ~FrameQueue();
-  FrameQueue(const FrameQueue&) = delete;
-  FrameQueue& operator=(const FrameQueue&) = delete;
 
   bool empty() const { return pieces_.empty(); }
   bool has_threads() const;

@@ -10,36 +10,27 @@ namespace {
 // Elements at a time: what they and their places in the output take stays in the first cache.
 constexpr size_t strip = 512;
 
-// Width 0: of a size known only at run time. The common ones are faster by a factor when the compiler knows
-// them.
-template <size_t Width>
+// `Back`: from bytes that were put together to elements. Width 0: of a size known only at run time. The
+// common ones are faster by a factor when the compiler knows them.
+template <bool Back, size_t Width>
 void transpose(const std::byte* from, std::byte* to, size_t elements, size_t width) {
   const size_t w = Width ? Width : width;
   for (size_t first = 0; first < elements; first += strip) {
     const size_t end = std::min(elements, first + strip);
     for (size_t b = 0; b < w; ++b)
-      for (size_t i = first; i < end; ++i) to[b * elements + i] = from[i * w + b];
-  }
-}
-
-template <size_t Width>
-void transpose_back(const std::byte* from, std::byte* to, size_t elements, size_t width) {
-  const size_t w = Width ? Width : width;
-  for (size_t first = 0; first < elements; first += strip) {
-    const size_t end = std::min(elements, first + strip);
-    for (size_t b = 0; b < w; ++b)
-      for (size_t i = first; i < end; ++i) to[i * w + b] = from[b * elements + i];
+      for (size_t i = first; i < end; ++i) {
+        if constexpr (Back)
+          to[i * w + b] = from[b * elements + i];
+        else
+          to[b * elements + i] = from[i * w + b];
+      }
   }
 }
 
 template <bool Back>
 void run(std::span<const std::byte> data, size_t element, std::span<std::byte> out) {
   const auto with = [&]<size_t Width>() {
-    if constexpr (Back) {
-      transpose_back<Width>(data.data(), out.data(), data.size() / element, element);
-    } else {
-      transpose<Width>(data.data(), out.data(), data.size() / element, element);
-    }
+    transpose<Back, Width>(data.data(), out.data(), data.size() / element, element);
   };
   switch (element) {
     case 2:

@@ -1,4 +1,5 @@
 #include "comm/agree.hpp"
+#include "comm/constants.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,8 +35,7 @@ struct Report {
 }  // namespace
 
 void agree(Comm& comm, const std::optional<Error>& mine, std::span<int64_t> values) {
-  constexpr size_t most_values = 15;
-  std::array<int64_t, most_values + 1> all{};
+  std::array<int64_t, most_agreed_values + 1> all{};
   const auto used = std::span(all).first(values.size() + 1);
   // The largest entry belongs to the lowest failing rank.
   used[0] = mine ? comm.size() - comm.rank() : 0;

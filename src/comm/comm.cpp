@@ -1,7 +1,6 @@
 #include "comm/comm.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <climits>
 #include <string>
 
@@ -24,10 +23,37 @@ std::vector<int64_t> Gathered::offsets() const {
   return result;
 }
 
+std::vector<std::span<const std::byte>> Gathered::pieces() const {
+  std::vector<std::span<const std::byte>> result;
+  std::span<const std::byte> rest = bytes;
+  for (const int64_t size : sizes) {
+    result.push_back(rest.first(static_cast<size_t>(size)));
+    rest = rest.subspan(static_cast<size_t>(size));
+  }
+  return result;
+}
+
+void Gathered::add(std::span<const std::byte> piece) {
+  sizes.push_back(std::ssize(piece));
+  bytes.insert(bytes.end(), piece.begin(), piece.end());
+}
+
 void Comm::prefix_sum_and_total(std::span<int64_t> values, std::span<int64_t> totals) {
   std::ranges::copy(values, totals.begin());
   prefix_sum(values);
   all_sum(totals);
+}
+
+void Comm::scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) {
+  Gathered given;
+  if (rank() == root) {
+    given.bytes.assign(pieces.begin(), pieces.end());
+    given.sizes.assign(static_cast<size_t>(size()), std::ssize(mine));
+  }
+  const std::vector<std::byte> found = scatter(given, root);
+  if (found.size() != mine.size())
+    throw Error(Code::mismatch, "the tasks of a group expect equal pieces of different lengths");
+  std::ranges::copy(found, mine.begin());
 }
 
 int Comm::node_count() {
@@ -35,14 +61,6 @@ int Comm::node_count() {
   int64_t first = node->rank() == 0;
   all_sum(std::span(&first, 1));
   return static_cast<int>(first);
-}
-
-int tree_steps(int size) { return size <= 1 ? 0 : std::bit_width(static_cast<unsigned>(size) - 1); }
-
-void count_collective(Traffic& traffic, int size, int64_t bytes) {
-  traffic.collectives += 1;
-  traffic.steps += tree_steps(size);
-  traffic.bytes += bytes;
 }
 
 int tasks_per_node(std::string_view topology) {

@@ -1,8 +1,8 @@
 // comm/comm: the only way tasks talk to each other.
 //
-// A Comm is one task's end of a group of `size()` tasks, numbered 0..size()-1. All calls but rank(), size()
-// and traffic() are collective over the group: every task makes the same calls in the same order. A Comm does
-// not know what a file is. The group is Sheaf's own: its traffic never meets that of the program.
+// A Comm is one task's end of a group of `size()` tasks, numbered 0..size()-1. All calls but rank() and
+// size() are collective over the group: every task makes the same calls in the same order. A Comm does not
+// know what a file is. The group is Sheaf's own: its traffic never meets that of the program.
 //
 // Errors: arguments that disagree (lengths, roots) are a bug of the caller. A failing transport throws
 // sheaf::Error on the task that sees it; groups over MPI follow the error handler of the communicator.
@@ -21,14 +21,8 @@
 namespace sheaf {
 
 class SharedMemory;
-class StarHub;  // comm_teams/star_comm.hpp
-
-// What a task has done on a Comm and on those split from it.
-struct Traffic {
-  int64_t collectives = 0;  // collective calls
-  int64_t steps = 0;        // rounds of messages on the critical path: ceil(log2(size)) per tree collective
-  int64_t bytes = 0;        // bytes this task contributed to collectives
-};
+class StarHub;     // comm_teams/star_comm.hpp
+class ThreadTeam;  // comm_teams/thread_comm.hpp
 
 // One contribution per task of the group, joined in rank order. Filled at the root only.
 struct SHEAF_EXPORT Gathered {
@@ -37,6 +31,10 @@ struct SHEAF_EXPORT Gathered {
 
   // Offset of each contribution in `bytes`: size()+1 entries.
   std::vector<int64_t> offsets() const;
+  // Each contribution.
+  std::vector<std::span<const std::byte>> pieces() const;
+  // Puts one more behind the others.
+  void add(std::span<const std::byte> piece);
 };
 
 // A message to and from another task of the group (or this one). The memory stays the caller's until the
@@ -94,8 +92,8 @@ class SHEAF_EXPORT Comm {
   virtual std::vector<std::byte> scatter(const Gathered& pieces, int root) = 0;
 
   // Pieces of equal length: bytes [r*n, (r+1)*n) of `pieces` at `root` (only looked at there) to task r,
-  // where n is the length of `mine`, the same everywhere.
-  virtual void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) = 0;
+  // where n is the length of `mine`, the same everywhere. Here: a scatter.
+  virtual void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root);
 
   // Starts messages between tasks: `incoming` has an entry for every message that a task sends here, those of
   // one sender in the order in which it sends them. Every task of the group starts and finishes the same
@@ -107,8 +105,8 @@ class SHEAF_EXPORT Comm {
   // A group per distinct color (>= 0), ordered by (key, rank).
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
 
-  // An independent group of the same tasks.
-  virtual std::unique_ptr<Comm> duplicate() = 0;
+  // An independent group of the same tasks. Here: a split into one part.
+  virtual std::unique_ptr<Comm> duplicate() { return split(0, rank()); }
 
   // The group of the tasks that share memory with this one (a node), in rank order.
   virtual std::unique_ptr<Comm> split_by_node() = 0;
@@ -125,10 +123,8 @@ class SHEAF_EXPORT Comm {
   // Number of groups that split_by_node() makes.
   virtual int node_count();
 
-  virtual Traffic traffic() const = 0;
-
-  // A mark of the team of threads that carries the group, to compare (thread_team_size); null for others.
-  virtual const void* thread_team() const { return nullptr; }
+  // The team of threads that carries the group in this process; null for others.
+  virtual std::shared_ptr<ThreadTeam> thread_team() const { return nullptr; }
   // What carries the group if that is a star, owned by it; null for others.
   virtual StarHub* hub() const { return nullptr; }
 };

@@ -12,12 +12,6 @@
 
 namespace sheaf {
 
-int64_t bytes_of(std::span<const Outgoing> outgoing) {
-  int64_t sum = 0;
-  for (const Outgoing& message : outgoing) sum += std::ssize(message.bytes);
-  return sum;
-}
-
 void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming, int size) {
   const auto check = [size](int peer, size_t bytes) {
     check_root(peer, size);
@@ -92,19 +86,13 @@ class ThroughTask0 final : public Exchange {
  private:
   Gathered sort(const Gathered& all) const {
     std::vector<std::vector<std::byte>> pieces(static_cast<size_t>(comm_.size()));
-    const std::vector<int64_t> offsets = all.offsets();
-    for (size_t from = 0; from < pieces.size(); ++from)
-      for_each_message(std::span(all.bytes).subspan(static_cast<size_t>(offsets[from]),
-                                                    static_cast<size_t>(all.sizes[from])),
-                       [&](const Label& label, std::span<const std::byte> bytes) {
-                         append(pieces.at(static_cast<size_t>(label.peer)), static_cast<int64_t>(from),
-                                bytes);
-                       });
+    const auto sent = all.pieces();
+    for (size_t from = 0; from < sent.size(); ++from)
+      for_each_message(sent[from], [&](const Label& label, std::span<const std::byte> bytes) {
+        append(pieces.at(static_cast<size_t>(label.peer)), static_cast<int64_t>(from), bytes);
+      });
     Gathered sorted;
-    for (const auto& piece : pieces) {
-      sorted.sizes.push_back(std::ssize(piece));
-      sorted.bytes.insert(sorted.bytes.end(), piece.begin(), piece.end());
-    }
+    for (const auto& piece : pieces) sorted.add(piece);
     return sorted;
   }
 

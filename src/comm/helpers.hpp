@@ -1,4 +1,4 @@
-// comm/helpers: what all kinds of Comm share: how traffic is counted and how a topology is written.
+// comm/helpers: what all kinds of Comm share: checks of arguments, and how a topology is written.
 //
 // Pure functions, local, any thread.
 #pragma once
@@ -11,15 +11,6 @@
 #include "comm/comm.hpp"
 
 namespace sheaf {
-
-// Rounds of messages of a binary tree over `size` tasks: ceil(log2(size)); 0 for one task.
-SHEAF_EXPORT int tree_steps(int size);
-
-// Adds one tree collective over `size` tasks to which this task contributed `bytes`.
-SHEAF_EXPORT void count_collective(Traffic& traffic, int size, int64_t bytes);
-
-// Bytes of (color, key), a task's contribution to a split.
-inline constexpr int64_t split_bytes = 2 * sizeof(int32_t);
 
 // K of the word "node=K" in a comma-separated topology; 0 if there is no such word.
 // Throws Error invalid_argument if K is not an integer > 0.
@@ -43,9 +34,6 @@ struct ExchangeLists {
   std::vector<Incoming> incoming;
   std::vector<int64_t> received;  // bytes of each incoming
 };
-
-// Bytes of all that `outgoing` sends.
-SHEAF_EXPORT int64_t bytes_of(std::span<const Outgoing> outgoing);
 
 // Throws Error invalid_argument unless all peers are in a group of `size` and all lengths fit an int.
 SHEAF_EXPORT void check_exchange(std::span<const Outgoing> outgoing, std::span<const Incoming> incoming,

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "comm/helpers.hpp"
+#include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_comm_pieces.hpp"
 #include "comm_mpi/mpi_exchange.hpp"
 #include "comm_mpi/mpi_patience.hpp"
@@ -19,10 +21,8 @@ using mpi::check;
 using mpi::patiently;
 
 // What a Comm shares with those split from it on the same task.
-struct Family {
+struct Family : private NonCopyable {
   explicit Family(MPI_Comm program_comm) : program(program_comm), spares(mpi::Spares::of(program)) {}
-  Family(const Family&) = delete;
-  Family& operator=(const Family&) = delete;
   ~Family() {
     if (spare.comm != MPI_COMM_NULL) spares->give_back(spare);
   }
@@ -30,9 +30,8 @@ struct Family {
   const MPI_Comm program;  // what mpi_comm() was given
   std::shared_ptr<mpi::Spares> spares;
   mpi::Spares::Spare spare;  // what the first of them talks on; null before their first meeting
-  Traffic traffic;
-  int number = 0;   // rank in `program`
-  int largest = 0;  // bytes per message
+  int number = 0;            // rank in `program`
+  int largest = 0;           // bytes per message
   int per_node =
       0;  // tasks per node that the environment of rank 0 asks for: 0 none, -1 something that is no number
 };
@@ -42,8 +41,6 @@ class Handle {
  public:
   enum class End : uint8_t { free, keep };
   explicit Handle(MPI_Comm comm, End end = End::free) : comm_(comm), end_(end) {}
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
   Handle& operator=(Handle&& other) noexcept {
     std::swap(comm_, other.comm_);
     std::swap(end_, other.end_);
@@ -51,10 +48,7 @@ class Handle {
   }
   Handle(Handle&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)), end_(other.end_) {}
   ~Handle() {
-    int finalized = 0;
-    if (end_ == End::keep || comm_ == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized)
-      return;
-    MPI_Comm_free(&comm_);
+    if (end_ == End::free && comm_ != MPI_COMM_NULL) mpi::free_own(comm_);
   }
   MPI_Comm get() const { return comm_; }
 
@@ -67,49 +61,43 @@ class MpiComm final : public Comm {
  public:
   MpiComm(Handle comm, std::shared_ptr<Family> family) : own_(std::move(comm)), family_(std::move(family)) {
     check(MPI_Comm_set_errhandler(own_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check(MPI_Comm_rank(own_.get(), &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(own_.get(), &size_), "MPI_Comm_size");
+    rank_ = mpi::rank_in(own_.get());
+    size_ = mpi::size_of(own_.get());
   }
 
   // The first of a family, which finds its communicator at its first collective call.
   explicit MpiComm(std::shared_ptr<Family> family)
       : own_(MPI_COMM_NULL, Handle::End::keep), first_(true), family_(std::move(family)) {
-    check(MPI_Comm_rank(family_->program, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(family_->program, &size_), "MPI_Comm_size");
-    family_->number = rank_;
+    family_->number = rank_ = mpi::rank_in(family_->program);
+    size_ = mpi::size_of(family_->program);
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
   void barrier() override {
-    count(0);
     if (mpi::Meeting* tasks = meeting()) return tasks->barrier();
     patiently("MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(comm(), request); });
   }
 
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size_);
-    count(rank_ == root ? data.size() : 0);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->broadcast(data, root)) return;
     mpi::broadcast(group(), data, root);
   }
 
   void all_max(std::span<int64_t> values) override {
-    count(values.size_bytes());
-    if (own_.get() == MPI_COMM_NULL && values.size() <= most_on_meeting) return meet_first(values);
+    if (own_.get() == MPI_COMM_NULL && values.size() <= mpi::most_on_first_meeting) return meet_first(values);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_max(values)) return;
     all_reduce(comm(), values, MPI_MAX);
   }
 
   void all_sum(std::span<int64_t> values) override {
-    count(values.size_bytes());
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->all_sum(values)) return;
     all_reduce(comm(), values, MPI_SUM);
   }
 
   void prefix_sum(std::span<int64_t> values) override {
-    count(values.size_bytes());
     if (mpi::Meeting* tasks = meeting()) {
       std::vector<int64_t> totals(values.size());
       if (tasks->prefix_sum_and_total(values, totals)) return;
@@ -127,13 +115,11 @@ class MpiComm final : public Comm {
     mpi::Meeting* const tasks = meeting();
     if (!tasks || values.size_bytes() > SharedMeeting::most_bytes)
       return Comm::prefix_sum_and_total(values, totals);
-    count(values.size_bytes());
     tasks->prefix_sum_and_total(values, totals);
   }
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size_);
-    count(mine.size());
     Gathered result;
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->gather(mine, result, root)) return result;
     if (rank_ == root) result.sizes.resize(static_cast<size_t>(size_));
@@ -149,7 +135,6 @@ class MpiComm final : public Comm {
   std::vector<std::byte> scatter(const Gathered& pieces, int root) override {
     check_root(root, size_);
     const bool is_root = rank_ == root;
-    count(is_root ? pieces.bytes.size() : 0);
     // Pieces that do not match are told to all as length -1: every task throws and none waits for the root.
     std::vector<int64_t> refusal;
     if (is_root && !is_consistent(pieces, size_)) refusal.assign(static_cast<size_t>(size_), -1);
@@ -173,7 +158,6 @@ class MpiComm final : public Comm {
   void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
     check_root(root, size_);
     if (rank_ == root) check_equal_pieces(pieces.size(), mine.size(), size_);
-    count(rank_ == root ? pieces.size() : 0);
     if (mpi::Meeting* tasks = meeting(); tasks && tasks->scatter_equal(pieces, mine, root)) return;
     if (mine.size() > INT_MAX) throw Error(Code::invalid_argument, "equal pieces may have 2 GiB at most");
     const auto length = static_cast<int>(mine.size());
@@ -186,17 +170,12 @@ class MpiComm final : public Comm {
   std::unique_ptr<Exchange> exchange(std::vector<Outgoing> outgoing,
                                      std::vector<Incoming> incoming) override {
     check_exchange(outgoing, incoming, size_);
-    count(static_cast<size_t>(bytes_of(outgoing)));
     return mpi::start_exchange(comm(), std::move(outgoing), std::move(incoming));
   }
 
-  std::unique_ptr<Comm> split(int color, int key) override {
-    count(split_bytes);
-    return split_off(color, key);
-  }
+  std::unique_ptr<Comm> split(int color, int key) override { return split_off(color, key); }
 
   std::unique_ptr<Comm> duplicate() override {
-    count(0);
     MPI_Comm copy = MPI_COMM_NULL;
     mpi::meet(comm());
     check(MPI_Comm_dup(comm(), &copy), "MPI_Comm_dup");
@@ -204,7 +183,6 @@ class MpiComm final : public Comm {
   }
 
   std::unique_ptr<Comm> split_by_node() override {
-    count(0);
     if (const int per_node = tasks_per_node_by_hand()) return split_off(family_->number / per_node, rank_);
     MPI_Comm node = MPI_COMM_NULL;
     mpi::meet(comm());
@@ -214,7 +192,6 @@ class MpiComm final : public Comm {
   }
 
   int node_count() override {
-    count(0);
     if (!is_first()) return Comm::node_count();
     meet_once();
     if (const int per_node = tasks_per_node_by_hand()) return (size_ + per_node - 1) / per_node;
@@ -223,7 +200,6 @@ class MpiComm final : public Comm {
 
   // Only where messages within the node would do the same: a topology by hand stands for several machines.
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override {
-    count(0);
     if (node_count() > 1) return nullptr;
     std::shared_ptr<SharedMemory> none;
     std::shared_ptr<SharedMemory>& kept = is_first() ? family_->spare.memory : none;
@@ -247,11 +223,7 @@ class MpiComm final : public Comm {
                                                : nullptr;
   }
 
-  Traffic traffic() const override { return family_->traffic; }
-
  private:
-  void count(size_t bytes) { count_collective(family_->traffic, size_, static_cast<int64_t>(bytes)); }
-
   // What the group talks on.
   MPI_Comm comm() {
     meet_once();
@@ -278,10 +250,10 @@ class MpiComm final : public Comm {
   // kept for all tasks of the program can be had, what topology rank 0 asks for, and, as this takes a
   // reduction anyway, the maxima that the caller needs.
   void meet_first(std::span<int64_t> values) {
-    constexpr size_t offered = mpi::Spares::numbers;
+    constexpr size_t offered = mpi::most_spares;
     constexpr size_t own = offered + 2;
     const auto world = family_->spares->in_use() ? nullptr : mpi::Spares::of_world(family_->program);
-    std::array<int64_t, own + most_on_meeting> all;
+    std::array<int64_t, own + mpi::most_on_first_meeting> all;
     std::ranges::copy((world ? world : family_->spares)->offer(), all.begin());
     all[offered] = !world;
     all[offered + 1] = rank_ == 0 ? topology_by_hand() : INT64_MIN;
@@ -341,8 +313,6 @@ class MpiComm final : public Comm {
     return family_->per_node;
   }
 
-  static constexpr size_t most_on_meeting = 16;
-
   Handle own_;  // null before the first meeting
   const bool first_ = false;
   std::shared_ptr<Family> family_;
@@ -355,7 +325,10 @@ static_assert(sizeof(MpiComm) <= 64, "one of these exists per task and group");
 }  // namespace
 
 std::unique_ptr<Comm> mpi_comm(MPI_Comm comm, int largest_message) {
-  if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "mpi_comm: MPI_COMM_NULL has no tasks");
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
+  if (comm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
   if (largest_message < 1) throw Error(Code::invalid_argument, "mpi_comm: messages need at least one byte");
   auto family = std::make_shared<Family>(comm);
   family->largest = largest_message;

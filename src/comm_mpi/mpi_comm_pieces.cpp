@@ -1,4 +1,5 @@
 #include "comm_mpi/mpi_comm_pieces.hpp"
+#include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_patience.hpp"
 
 #include <algorithm>
@@ -11,30 +12,25 @@
 namespace sheaf::mpi {
 namespace {
 
-constexpr int pieces_tag = 1;
-constexpr size_t window = 64;  // messages under way at a root: enough to overlap, O(1) memory
-
 // The small contributions as MPI_Gatherv and MPI_Scatterv want them at the root: in place if int
 // displacements reach all of `joined`, else side by side in `bytes`.
 struct Packing {
   std::vector<int> counts;
   std::vector<int> starts;
   std::vector<std::byte> bytes;
-  bool in_place = false;
 };
 
-Packing pack_plan(const Group& group, std::span<const int64_t> sizes, size_t joined) {
+Packing pack_plan(const Group& group, std::span<const int64_t> sizes) {
   Packing plan;
-  plan.in_place = joined <= static_cast<size_t>(group.largest);
   plan.counts.reserve(sizes.size());
   plan.starts.reserve(sizes.size());
   int used = 0;
   for (const int64_t size : sizes) {
     plan.counts.push_back(size <= group.small() ? static_cast<int>(size) : 0);
     plan.starts.push_back(used);
-    used += plan.in_place ? static_cast<int>(size) : plan.counts.back();
+    used += plan.counts.back();
   }
-  if (!plan.in_place) plan.bytes.resize(static_cast<size_t>(used));
+  plan.bytes.resize(static_cast<size_t>(used));
   return plan;
 }
 
@@ -58,11 +54,11 @@ void in_messages(const Group& group, size_t length, Part part) {
   }
 }
 
-// Nonblocking messages of the root, at most `window` at a time.
+// Nonblocking messages of the root, at most `messages_at_once` at a time.
 class Messages {
  public:
   MPI_Request* next() {
-    if (requests_.size() == window) finish();
+    if (requests_.size() == messages_at_once) finish();
     return &requests_.emplace_back(MPI_REQUEST_NULL);
   }
 
@@ -94,6 +90,30 @@ void check(int result, const char* call) {
   throw Error(Code::io, std::string(call) + ": " + words);
 }
 
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
+void free_own(MPI_Comm comm) {
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
+}
+
+MPI_Comm duplicate_of(MPI_Comm comm) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return copy;
+}
+
 void broadcast(const Group& group, std::span<std::byte> data, int root) {
   in_messages(group, data.size(), [&](size_t start, int count) {
     patiently("MPI_Ibcast", [&](MPI_Request* request) {
@@ -107,11 +127,10 @@ void gather(const Group& group, std::span<const std::byte> mine, std::span<std::
   const bool small = is_small(group, mine.size());
   const int count = small ? static_cast<int>(mine.size()) : 0;
   Packing plan;
-  if (group.rank == root) plan = pack_plan(group, sizes, joined.size());
-  std::byte* const packed = plan.in_place ? joined.data() : plan.bytes.data();
+  if (group.rank == root) plan = pack_plan(group, sizes);
   patiently("MPI_Igatherv", [&](MPI_Request* request) {
-    return MPI_Igatherv(mine.data(), count, MPI_BYTE, packed, plan.counts.data(), plan.starts.data(),
-                        MPI_BYTE, root, group.comm, request);
+    return MPI_Igatherv(mine.data(), count, MPI_BYTE, plan.bytes.data(), plan.counts.data(),
+                        plan.starts.data(), MPI_BYTE, root, group.comm, request);
   });
   if (group.rank != root) {
     if (small) return;
@@ -123,10 +142,7 @@ void gather(const Group& group, std::span<const std::byte> mine, std::span<std::
   Messages messages;
   for_each_piece(sizes, [&](size_t task, size_t offset, size_t size) {
     std::byte* const place = joined.data() + offset;
-    if (is_small(group, size)) {
-      if (!plan.in_place) copy_bytes(place, plan.bytes.data() + plan.starts[task], size);
-      return;
-    }
+    if (is_small(group, size)) return copy_bytes(place, plan.bytes.data() + plan.starts[task], size);
     if (is_own(group, task)) return copy_bytes(place, mine.data(), size);
     in_messages(group, size, [&](size_t start, int part) {
       check(MPI_Irecv(place + start, part, MPI_BYTE, static_cast<int>(task), pieces_tag, group.comm,
@@ -143,16 +159,15 @@ void scatter(const Group& group, std::span<std::byte> mine, std::span<const std:
   const int count = small ? static_cast<int>(mine.size()) : 0;
   Packing plan;
   if (group.rank == root) {
-    plan = pack_plan(group, sizes, joined.size());
+    plan = pack_plan(group, sizes);
     for_each_piece(sizes, [&](size_t task, size_t offset, size_t size) {
-      if (!plan.in_place && is_small(group, size))
+      if (is_small(group, size))
         copy_bytes(plan.bytes.data() + plan.starts[task], joined.data() + offset, size);
     });
   }
-  const std::byte* const packed = plan.in_place ? joined.data() : plan.bytes.data();
   patiently("MPI_Iscatterv", [&](MPI_Request* request) {
-    return MPI_Iscatterv(packed, plan.counts.data(), plan.starts.data(), MPI_BYTE, mine.data(), count,
-                         MPI_BYTE, root, group.comm, request);
+    return MPI_Iscatterv(plan.bytes.data(), plan.counts.data(), plan.starts.data(), MPI_BYTE, mine.data(),
+                         count, MPI_BYTE, root, group.comm, request);
   });
   if (group.rank != root) {
     if (small) return;

@@ -20,6 +20,13 @@ namespace sheaf::mpi {
 // Throws Error io "<call>: <MPI_Error_string>" unless result is MPI_SUCCESS.
 void check(int result, const char* call);
 
+int rank_in(MPI_Comm comm);
+int size_of(MPI_Comm comm);
+// Frees a communicator of our own, unless MPI has ended, when nothing may be called any more.
+void free_own(MPI_Comm comm);
+// Collective. A communicator of our own, whose errors are returned.
+MPI_Comm duplicate_of(MPI_Comm comm);
+
 // A communicator and what is constant about it.
 struct Group {
   MPI_Comm comm;

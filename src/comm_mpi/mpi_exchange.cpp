@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "comm/agree.hpp"
+#include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_patience.hpp"
 
 namespace sheaf::mpi {
 namespace {
 
-constexpr int exchange_tag = 2;  // the pieces of gathers have 1
-
-class MpiExchange final : public Exchange {
+class MpiExchange final : public Exchange, private NonCopyable {
  public:
   // Receives first: a message that finds its room ready is copied once.
   MpiExchange(MPI_Comm comm, const std::vector<Outgoing>& outgoing, const std::vector<Incoming>& incoming) {
@@ -29,8 +29,6 @@ class MpiExchange final : public Exchange {
                       exchange_tag, comm, &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend");
   }
-  MpiExchange(const MpiExchange&) = delete;
-  MpiExchange& operator=(const MpiExchange&) = delete;
 
   std::vector<int64_t> finish() override {
     std::vector<int64_t> bytes(received_);

@@ -9,16 +9,15 @@
 #include <xxhash.h>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf {
 namespace {
 
-class Group {
+class Group : private NonCopyable {
  public:
   explicit Group(MPI_Comm comm) { MPI_Comm_group(comm, &group_); }
   ~Group() { MPI_Group_free(&group_); }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
   operator MPI_Group() const { return group_; }
 
  private:

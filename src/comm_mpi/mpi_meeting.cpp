@@ -10,16 +10,13 @@
 namespace sheaf::mpi {
 
 int count_nodes(MPI_Comm comm) {
-  int size = 0;
-  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  const int size = size_of(comm);
   if (size == 1) return 1;
   MPI_Comm node = MPI_COMM_NULL;
   meet(comm);
   check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  int here = 0;
-  int rank = 0;
-  check(MPI_Comm_size(node, &here), "MPI_Comm_size");
-  check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+  const int here = size_of(node);
+  const int rank = rank_in(node);
   MPI_Comm_free(&node);
   if (here == size) return 1;  // and so it is on all tasks
   int nodes = rank == 0;
@@ -30,10 +27,8 @@ int count_nodes(MPI_Comm comm) {
 }
 
 std::vector<std::shared_ptr<Meeting>> Meeting::several(MPI_Comm comm, int count) {
-  int rank = 0;
-  int size = 0;
-  check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-  check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  const int rank = rank_in(comm);
+  const int size = size_of(comm);
   std::vector<std::shared_ptr<Meeting>> meetings(static_cast<size_t>(count));
   if (size == 1 || size > SharedMeeting::most_tasks) return meetings;
   const size_t each = SharedMeeting::memory_size(size);
@@ -99,11 +94,7 @@ bool Meeting::broadcast(std::span<std::byte> data, int root) {
 bool Meeting::gather(std::span<const std::byte> mine, Gathered& joined, int root) {
   if (!meet(mine)) return false;
   if (tasks_.rank() != root) return true;
-  for (int r = 0; r < tasks_.size(); ++r) {
-    const auto piece = tasks_.of(r);
-    joined.sizes.push_back(std::ssize(piece));
-    joined.bytes.insert(joined.bytes.end(), piece.begin(), piece.end());
-  }
+  for (int r = 0; r < tasks_.size(); ++r) joined.add(tasks_.of(r));
   return true;
 }
 

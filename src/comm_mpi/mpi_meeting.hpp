@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "comm/comm.hpp"
 #include "comm/shared_meeting.hpp"
 #include "comm_mpi/mpi_shared_memory.hpp"
@@ -18,7 +19,7 @@ namespace sheaf::mpi {
 // Collective over `comm`: how many groups its tasks make that share memory.
 int count_nodes(MPI_Comm comm);
 
-class Meeting {
+class Meeting : private NonCopyable {
  public:
   // Collective over `comm`: `count` of them, each null on every task if the tasks do not all share memory,
   // are too many (or one only), or if the memory cannot be had. `comm` must be there whenever tasks meet.
@@ -27,8 +28,6 @@ class Meeting {
   // `place`: of SharedMeeting::memory_size(size) bytes in `memory`.
   Meeting(MPI_Comm comm, std::shared_ptr<SharedMemory> memory, void* place, int rank, int size)
       : comm_(comm), memory_(std::move(memory)), tasks_(place, rank, size) {}
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
 
   // The collective calls of Comm, by the same rules. Those that return false have moved nothing, on no task,
   // because somebody's contribution is too long for a meeting. Messages on their way move on while a task

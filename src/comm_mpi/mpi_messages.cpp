@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "comm_mpi/mpi_comm_pieces.hpp"
 
 namespace sheaf {
@@ -23,7 +24,7 @@ std::unique_lock<std::recursive_mutex> one_at_a_time() {
 }
 
 // The datatype of a message, to be used at MPI_BOTTOM; a single block needs none.
-class Shape {
+class Shape : private NonCopyable {
  public:
   explicit Shape(std::span<const MemoryRun> runs) {
     if (bytes_of(runs) > INT_MAX) throw Error(Code::invalid_argument, "a message of 2 GiB or more");
@@ -55,22 +56,14 @@ class Shape {
       types.push_back(strided);
     }
     const auto blocks = static_cast<int>(lengths.size());
-    if (own.empty()) {
-      check(MPI_Type_create_hindexed(blocks, lengths.data(), places.data(), MPI_BYTE, &type_),
-            "MPI_Type_create_hindexed");
-    } else {
-      check(MPI_Type_create_struct(blocks, lengths.data(), places.data(), types.data(), &type_),
-            "MPI_Type_create_struct");
-    }
+    check(MPI_Type_create_struct(blocks, lengths.data(), places.data(), types.data(), &type_),
+          "MPI_Type_create_struct");
     for (MPI_Datatype& strided : own) MPI_Type_free(&strided);
     check(MPI_Type_commit(&type_), "MPI_Type_commit");
-    made_ = true;
     count_ = 1;
   }
-  Shape(const Shape&) = delete;
-  Shape& operator=(const Shape&) = delete;
   ~Shape() {
-    if (made_) MPI_Type_free(&type_);  // MPI keeps it while a message needs it
+    if (type_ != MPI_BYTE) MPI_Type_free(&type_);  // MPI keeps it while a message needs it
   }
 
   void* at() const { return at_; }
@@ -81,15 +74,12 @@ class Shape {
   void* at_ = MPI_BOTTOM;
   int count_ = 0;
   MPI_Datatype type_ = MPI_BYTE;
-  bool made_ = false;
 };
 
-class MpiTransfer final : public Transfer {
+class MpiTransfer final : public Transfer, private NonCopyable {
  public:
   enum class Kind : uint8_t { send, receive };
   explicit MpiTransfer(Kind kind) : kind_(kind) {}
-  MpiTransfer(const MpiTransfer&) = delete;
-  MpiTransfer& operator=(const MpiTransfer&) = delete;
   ~MpiTransfer() override {
     auto calling = one_at_a_time();
     int finalized = 0;
@@ -140,17 +130,12 @@ class MpiTransfer final : public Transfer {
   int peer_ = -1;
 };
 
-class MessagesOnComm final : public MpiMessages {
+class MessagesOnComm final : public MpiMessages, private NonCopyable {
  public:
-  MessagesOnComm(MPI_Comm comm, bool own) : comm_(comm), own_(own) {
-    check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  }
-  MessagesOnComm(const MessagesOnComm&) = delete;
-  MessagesOnComm& operator=(const MessagesOnComm&) = delete;
+  MessagesOnComm(MPI_Comm comm, bool own)
+      : comm_(comm), own_(own), rank_(mpi::rank_in(comm)), size_(mpi::size_of(comm)) {}
   ~MessagesOnComm() override {
-    int finalized = 0;
-    if (own_ && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm_);
+    if (own_) mpi::free_own(comm_);
   }
 
   int rank() const override { return rank_; }
@@ -191,19 +176,16 @@ class MessagesOnComm final : public MpiMessages {
   }
 
  private:
-  MPI_Comm comm_;
-  bool own_;
-  int rank_ = 0;
-  int size_ = 0;
+  const MPI_Comm comm_;
+  const bool own_;
+  const int rank_;
+  const int size_;
 };
 
 }  // namespace
 
 std::unique_ptr<MpiMessages> mpi_messages(MPI_Comm comm) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  return std::make_unique<MessagesOnComm>(copy, true);
+  return std::make_unique<MessagesOnComm>(mpi::duplicate_of(comm), true);
 }
 
 std::unique_ptr<MpiMessages> mpi_messages_on(MPI_Comm duplicate) {

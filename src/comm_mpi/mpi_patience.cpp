@@ -1,4 +1,5 @@
 #include "comm_mpi/mpi_patience.hpp"
+#include "comm_mpi/constants.hpp"
 
 #include <sched.h>
 
@@ -8,13 +9,7 @@
 
 namespace sheaf::mpi {
 
-namespace {
 using clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
-constexpr auto yielding = microseconds(300);
-constexpr clock::duration shortest_sleep = microseconds(30);
-constexpr clock::duration longest_sleep = microseconds(200);
-}  // namespace
 
 void wait(MPI_Request& request, const char* call, MPI_Status* status) {
   const auto begin = clock::now();
@@ -27,7 +22,7 @@ void wait(MPI_Request& request, const char* call, MPI_Status* status) {
       sched_yield();
     } else {
       // Late by a sixteenth of what has been waited anyway.
-      std::this_thread::sleep_for(std::clamp(waited / 16, shortest_sleep, longest_sleep));
+      std::this_thread::sleep_for(std::clamp<clock::duration>(waited / 16, shortest_sleep, longest_sleep));
     }
   }
 }

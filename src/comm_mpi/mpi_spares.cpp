@@ -33,18 +33,6 @@ int attribute() {
   return key;
 }
 
-MPI_Comm duplicate_of(MPI_Comm comm) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  check(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  return copy;
-}
-
-void free_communicator(MPI_Comm comm) {
-  int finalized = 0;
-  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Comm_free(&comm);
-}
-
 // Guards the attributes.
 std::mutex& attributes() {
   static std::mutex mutex;
@@ -82,16 +70,16 @@ void Spares::join(MPI_Comm comm, const std::shared_ptr<Spares>& world) {
   if (found) *static_cast<Holder*>(value) = world;
 }
 
-std::array<int64_t, Spares::numbers> Spares::offer() {
+std::array<int64_t, most_spares> Spares::offer() {
   const std::lock_guard lock(mutex_);
-  std::array<int64_t, numbers> taken;
+  std::array<int64_t, most_spares> taken;
   for (size_t i = 0; i < free_.size(); ++i) taken[i] = !free_[i];
   return taken;
 }
 
 // Threads of other multifiles may be giving back between the two steps: only what was free on all tasks can
 // be had.
-Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> largest) {
+Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, most_spares> largest) {
   for (size_t i = 0; i < free_.size(); ++i) {
     if (largest[i] != 0) continue;
     const std::lock_guard lock(mutex_);
@@ -100,7 +88,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
   }
   const size_t number = duplicates_.size();
   Spare made{duplicate_of(comm)};
-  if (number == most) return made;
+  if (number == most_spares) return made;
   made.number = static_cast<int>(number);
   if (number == 0) {
     const auto meetings = Meeting::several(made.comm, 2);
@@ -117,7 +105,7 @@ Spares::Spare Spares::take(MPI_Comm comm, std::span<const int64_t, numbers> larg
 void Spares::give_back(const Spare& spare) {
   const std::lock_guard lock(mutex_);
   if (retired_ || spare.number < 0) {
-    free_communicator(spare.comm);
+    free_own(spare.comm);
   } else {
     duplicates_[static_cast<size_t>(spare.number)].memory = spare.memory;
     free_[static_cast<size_t>(spare.number)] = true;
@@ -128,7 +116,7 @@ void Spares::retire(bool free_now) {
   const std::lock_guard lock(mutex_);
   retired_ = true;
   for (size_t i = 0; i < free_.size(); ++i)
-    if (std::exchange(free_[i], false) && free_now) free_communicator(duplicates_[i].comm);
+    if (std::exchange(free_[i], false) && free_now) free_own(duplicates_[i].comm);
 }
 
 }  // namespace sheaf::mpi

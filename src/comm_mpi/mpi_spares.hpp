@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "comm_mpi/constants.hpp"
 #include "comm_mpi/mpi_meeting.hpp"
 
 namespace sheaf::mpi {
@@ -46,11 +47,10 @@ class Spares {
   // Taking one is collective over the communicator these belong to, in two steps. What all tasks bring to the
   // first is combined by the maximum, by the caller, who may have other numbers to combine; the second takes
   // the result.
-  static constexpr int numbers = 8;
-  std::array<int64_t, numbers> offer();
+  std::array<int64_t, most_spares> offer();
   // A duplicate that no open multifile uses on any task; a new one, at the price of a duplication, if there
   // is none.
-  Spare take(MPI_Comm comm, std::span<const int64_t, numbers> largest);
+  Spare take(MPI_Comm comm, std::span<const int64_t, most_spares> largest);
 
   // Local. Frees it if it cannot be kept or the program has freed its communicator meanwhile.
   void give_back(const Spare& spare);
@@ -66,12 +66,10 @@ class Spares {
   int nodes = 0;
 
  private:
-  static constexpr int most = numbers;
-
   const MPI_Comm owner_;  // whose attribute these are
   std::mutex mutex_;
-  std::vector<Spare> duplicates_;  // in the order they were made, which is the same on all tasks
-  std::array<bool, most> free_{};  // which are not in use here
+  std::vector<Spare> duplicates_;         // in the order they were made, which is the same on all tasks
+  std::array<bool, most_spares> free_{};  // which are not in use here
   bool retired_ = false;
 };
 

@@ -135,67 +135,77 @@ class CallbackHub final : public StarHub {
     return sound ? rounds_for(largest) : Rounds{0, 0, false};
   }
 
-  // Of a message of `length` bytes, what travels in a round.
+  // Of a message without its first `ahead` bytes, what travels in a round.
   static std::span<const std::byte> part_of(std::span<const std::byte> message, const Rounds& rounds,
-                                            int64_t round) {
-    const auto from = std::min<int64_t>(round * rounds.window(), std::ssize(message));
+                                            int64_t round, int64_t ahead = 0) {
+    const auto from = std::min<int64_t>(ahead + round * rounds.window(), std::ssize(message));
     return message.subspan(static_cast<size_t>(from),
                            static_cast<size_t>(std::min(rounds.window(), std::ssize(message) - from)));
   }
 
-  // Contributions of all at the root; empty there if they could not be had.
-  Gathered collect(std::span<const std::byte> mine) {
-    const auto all = is_root() ? static_cast<size_t>(size_) : 0;
-    Note own = note_of(mine);
-    std::vector<Note> notes(all);
-    note(Part::gatherr, call_.gatherr(&own, notes.data(), group_, CommCallbacks::int64, note_words, 0));
-    const Rounds rounds = agree_on_rounds(notes);
-    Gathered calls;
-    for (const Note& n : notes) calls.sizes.push_back(rounds.sound ? n.length : 0);
-    const std::vector<int64_t> offsets = calls.offsets();
-    calls.bytes.resize(static_cast<size_t>(offsets.back()));
+  // Room for the messages that the notes speak of; for none if they are not sound.
+  static Gathered room_for(std::span<const Note> notes, bool sound) {
+    Gathered room;
+    for (const Note& n : notes) room.sizes.push_back(sound ? n.length : 0);
+    room.bytes.resize(static_cast<size_t>(room.offsets().back()));
+    return room;
+  }
+
+  // Collective. Fills `all`, where there is room, with what the tasks have, without the first `ahead` bytes
+  // of each. gather(mine, all): moves a window of every task.
+  template <class Gather>
+  static void move(std::span<const std::byte> mine, const Gathered& all, const Rounds& rounds, int64_t ahead,
+                   Gather gather) {
     std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
-    std::vector<std::byte> joined(all * part.size());
+    std::vector<std::byte> joined(all.sizes.size() * part.size());
+    const auto room = all.pieces();
     for (int64_t round = 0; round < rounds.count; ++round) {
-      std::ranges::copy(part_of(mine, rounds, round), part.begin());
-      note(Part::gatherr, call_.gatherr(part.data(), joined.data(), group_, CommCallbacks::int64,
-                                        static_cast<int>(rounds.words), 0));
-      for (size_t r = 0; r < all; ++r) {
-        const auto whole = std::span(calls.bytes)
-                               .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
-        const auto to = part_of(whole, rounds, round);
+      std::ranges::copy(part_of(mine, rounds, round, ahead), part.begin());
+      gather(part.data(), joined.data());
+      for (size_t r = 0; r < room.size(); ++r) {
+        const auto to = part_of(room[r], rounds, round, ahead);
         std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
       }
     }
-    for (size_t r = 0; rounds.sound && r < all; ++r)
-      if (note_of(std::span(calls.bytes)
-                      .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r])))
-              .sum != notes[r].sum)
-        note(Part::answer, 0);
+  }
+
+  void check_sums(const Gathered& messages, std::span<const Note> notes) {
+    const auto pieces = messages.pieces();
+    for (size_t r = 0; r < pieces.size(); ++r)
+      if (note_of(pieces[r]).sum != notes[r].sum) note(Part::answer, 0);
+  }
+
+  // Contributions of all at the root; empty there if they could not be had.
+  Gathered collect(std::span<const std::byte> mine) {
+    Note own = note_of(mine);
+    std::vector<Note> notes(is_root() ? static_cast<size_t>(size_) : 0);
+    note(Part::gatherr, call_.gatherr(&own, notes.data(), group_, CommCallbacks::int64, note_words, 0));
+    const Rounds rounds = agree_on_rounds(notes);
+    Gathered calls = room_for(notes, rounds.sound);
+    move(mine, calls, rounds, 0, [&](std::byte* part, std::byte* joined) {
+      note(Part::gatherr,
+           call_.gatherr(part, joined, group_, CommCallbacks::int64, static_cast<int>(rounds.words), 0));
+    });
+    if (rounds.sound) check_sums(calls, notes);
     if (failure_.part != Part::none) return {};
     return calls;
   }
 
   // Piece r of the root's replies to task r.
   std::vector<std::byte> hand_out(const Gathered& replies) {
-    const auto all = is_root() ? static_cast<size_t>(size_) : 0;
-    const std::vector<int64_t> offsets = replies.offsets();
-    const auto reply_to = [&](size_t r) {
-      if (r >= replies.sizes.size()) return std::span<const std::byte>();
-      return std::span(replies.bytes)
-          .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(replies.sizes[r]));
-    };
+    auto pieces = replies.pieces();
+    pieces.resize(is_root() ? static_cast<size_t>(size_) : 0);
     std::vector<Note> notes;
-    for (size_t r = 0; r < all; ++r) notes.push_back(note_of(reply_to(r)));
+    for (const auto piece : pieces) notes.push_back(note_of(piece));
     Note own;
     note(Part::scatterr, call_.scatterr(notes.data(), &own, group_, CommCallbacks::int64, note_words, 0));
     const Rounds rounds = agree_on_rounds(notes);
     std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
-    std::vector<std::byte> joined(all * part.size());
+    std::vector<std::byte> joined(pieces.size() * part.size());
     std::vector<std::byte> reply;
     for (int64_t round = 0; round < rounds.count; ++round) {
-      for (size_t r = 0; r < all; ++r)
-        std::ranges::copy(part_of(reply_to(r), rounds, round),
+      for (size_t r = 0; r < pieces.size(); ++r)
+        std::ranges::copy(part_of(pieces[r], rounds, round),
                           joined.begin() + static_cast<ptrdiff_t>(r * part.size()));
       note(Part::scatterr, call_.scatterr(joined.data(), part.data(), group_, CommCallbacks::int64,
                                           static_cast<int>(rounds.words), 0));
@@ -218,48 +228,33 @@ class CallbackHub final : public StarHub {
   std::vector<std::byte> round_of_all(std::span<const std::byte> mine, const Answer& answer) {
     const auto all = static_cast<size_t>(size_);
     Envelope own{note_of(mine), per_node_of_task_0_ >= 0 ? per_node_of_task_0_ : tasks_per_node(), {}};
-    const auto ahead = std::min(mine.size(), own.first.size());
-    std::ranges::copy(mine.first(ahead), own.first.begin());
+    std::ranges::copy(mine.first(std::min(mine.size(), own.first.size())), own.first.begin());
     std::vector<Envelope> envelopes(all);
     note(Part::allgather, call_.allgather(&own, envelopes.data(), group_, sizeof own));
     per_node_of_task_0_ = static_cast<int>(envelopes[0].per_node);
-    Gathered calls;
     std::vector<Note> notes;
     for (const Envelope& e : envelopes) notes.push_back(e.note);
     const int64_t largest = largest_of(notes).value_or(0);
-    for (const Note& n : notes) calls.sizes.push_back(largest > 0 ? n.length : 0);
+    Gathered calls = room_for(notes, largest > 0);
     const std::vector<int64_t> offsets = calls.offsets();
-    calls.bytes.resize(static_cast<size_t>(offsets.back()));
-    const auto call_of = [&](size_t r) {
-      return std::span(calls.bytes)
-          .subspan(static_cast<size_t>(offsets[r]), static_cast<size_t>(calls.sizes[r]));
-    };
     for (size_t r = 0; r < all; ++r)
-      std::ranges::copy(std::span(envelopes[r].first).first(std::min(call_of(r).size(), own.first.size())),
-                        call_of(r).begin());
-    const Rounds rounds = rounds_for(std::max<int64_t>(largest - std::ssize(own.first), 0));
-    std::vector<std::byte> part(static_cast<size_t>(rounds.window()));
-    std::vector<std::byte> joined(all * part.size());
-    for (int64_t round = 0; round < rounds.count; ++round) {
-      std::ranges::copy(part_of(mine.subspan(ahead), rounds, round), part.begin());
-      note(Part::allgather, call_.allgather(part.data(), joined.data(), group_, std::ssize(part)));
-      for (size_t r = 0; r < all; ++r) {
-        const auto to =
-            part_of(call_of(r).subspan(std::min(call_of(r).size(), own.first.size())), rounds, round);
-        std::memcpy(const_cast<std::byte*>(to.data()), joined.data() + r * part.size(), to.size());
-      }
-    }
-    for (size_t r = 0; r < all; ++r)
-      if (note_of(call_of(r)).sum != notes[r].sum) note(Part::answer, 0);
+      std::ranges::copy(std::span(envelopes[r].first)
+                            .first(std::min(static_cast<size_t>(calls.sizes[r]), own.first.size())),
+                        calls.bytes.begin() + offsets[r]);
+    const int64_t ahead = std::ssize(own.first);
+    const Rounds rounds = rounds_for(std::max<int64_t>(largest - ahead, 0));
+    move(mine, calls, rounds, ahead, [&](std::byte* part, std::byte* joined) {
+      note(Part::allgather, call_.allgather(part, joined, group_, rounds.window()));
+    });
+    check_sums(calls, notes);
     Gathered replies;
     if (failure_.part == Part::none && attempt([&] { replies = answer(calls); })) note(Part::answer, 0);
     std::vector<int64_t> failures(2 * all);
     int64_t told[2] = {static_cast<int64_t>(failure_.part), failure_.result};
     note(Part::allgather, call_.allgather(told, failures.data(), group_, sizeof told));
     judge(first_failure(failures));
-    const std::vector<int64_t> places = replies.offsets();
-    const auto rank = static_cast<size_t>(rank_);
-    return {replies.bytes.begin() + places[rank], replies.bytes.begin() + places[rank + 1]};
+    const auto reply = replies.pieces()[static_cast<size_t>(rank_)];
+    return {reply.begin(), reply.end()};
   }
 
   static constexpr int64_t nobody = -1;

@@ -39,9 +39,8 @@ T take(Bytes& from) {
 }
 
 const char* name_of(Op op) {
-  static constexpr const char* names[] = {"barrier",    "broadcast",    "all_max", "all_sum",
-                                          "prefix_sum", "gather",       "scatter", "scatter_equal",
-                                          "split",      "split_by_node"};
+  static constexpr const char* names[] = {"barrier", "broadcast", "all_max", "all_sum",      "prefix_sum",
+                                          "gather",  "scatter",   "split",   "split_by_node"};
   return names[static_cast<size_t>(op)];
 }
 
@@ -88,21 +87,8 @@ void scatter(const Members& members, Results& results) {
     pieces.sizes.push_back(take<int64_t>(joined));
   pieces.bytes.assign(joined.begin(), joined.end());
   check_pieces(pieces, static_cast<int>(members.size()));
-  for (size_t m = 0; m < members.size(); ++m) {
-    const auto size = static_cast<size_t>(pieces.sizes[m]);
-    results[m].assign(joined.begin(), joined.begin() + static_cast<ptrdiff_t>(size));
-    joined = joined.subspan(size);
-  }
-}
-
-void scatter_equal(const Members& members, Results& results) {
-  const Bytes joined = members[static_cast<size_t>(members[0].call.root)].contribution;
-  const auto length = static_cast<size_t>(members[0].call.length);
-  check_equal_pieces(joined.size(), length, static_cast<int>(members.size()));
-  for (size_t m = 0; m < members.size(); ++m) {
-    const Bytes piece = joined.subspan(m * length, length);
-    results[m].assign(piece.begin(), piece.end());
-  }
+  const auto parts = pieces.pieces();
+  for (size_t m = 0; m < members.size(); ++m) results[m].assign(parts[m].begin(), parts[m].end());
 }
 
 void split(const Members& members, Results& results, int64_t& next_group) {
@@ -140,8 +126,6 @@ void complete(Members& members, Results& results, int64_t& next_group,
       return gather(members, results[root]);
     case Op::scatter:
       return scatter(members, results);
-    case Op::scatter_equal:
-      return scatter_equal(members, results);
     case Op::split_by_node:
       for (Member& m : members) m.call.color = node_of(m.task, m.call.color);
       [[fallthrough]];
@@ -164,10 +148,9 @@ std::vector<std::byte> packed(const Error& error) {
 
 std::map<int64_t, Members> by_group(const Gathered& calls) {
   std::map<int64_t, Members> groups;
-  Bytes rest = calls.bytes;
-  for (size_t task = 0; task < calls.sizes.size(); ++task) {
-    Bytes bytes = rest.first(static_cast<size_t>(calls.sizes[task]));
-    rest = rest.subspan(bytes.size());
+  const std::vector<Bytes> pieces = calls.pieces();
+  for (size_t task = 0; task < pieces.size(); ++task) {
+    Bytes bytes = pieces[task];
     const Call call = take<Call>(bytes);
     if (call.rank < 0 || call.rank >= call.size || call.root < 0 || call.root >= call.size)
       throw Error(Code::damaged, "a message between tasks makes no sense");
@@ -206,10 +189,7 @@ Gathered answer(const Gathered& calls, int64_t& next_group,
     std::ranges::fill(replies, stuck);
   }
   Gathered joined;
-  for (const auto& reply : replies) {
-    joined.sizes.push_back(std::ssize(reply));
-    joined.bytes.insert(joined.bytes.end(), reply.begin(), reply.end());
-  }
+  for (const auto& reply : replies) joined.add(reply);
   return joined;
 }
 

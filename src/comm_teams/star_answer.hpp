@@ -19,7 +19,6 @@ enum class Op : int32_t {
   prefix_sum,
   gather,
   scatter,
-  scatter_equal,
   split,
   split_by_node
 };

@@ -14,30 +14,19 @@ namespace {
 
 using namespace star;
 
-// What a task's Comms on one hub share.
-struct Shared {
-  std::shared_ptr<StarHub> hub;
-  Traffic traffic;
-  int64_t next_group = 1;  // counts at task 0 only
-};
-
 class StarComm final : public Comm {
  public:
-  StarComm(std::shared_ptr<Shared> shared, const Place& place) : shared_(std::move(shared)), place_(place) {}
+  StarComm(std::shared_ptr<StarHub> hub, const Place& place) : hub_(std::move(hub)), place_(place) {}
 
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
-  int grain() const override { return shared_->hub->size(); }  // every round needs all tasks
+  int grain() const override { return hub_->size(); }  // every round needs all tasks
 
-  void barrier() override {
-    count(0);
-    call({.op = Op::barrier}, {});
-  }
+  void barrier() override { call({.op = Op::barrier}, {}); }
 
   void broadcast(std::span<std::byte> data, int root) override {
     check_root(root, size());
     const bool is_root = rank() == root;
-    count(is_root ? data.size() : 0);
     const auto found = call({.op = Op::broadcast, .root = root, .length = std::ssize(data)},
                             is_root ? std::span<const std::byte>(data) : std::span<const std::byte>());
     if (!is_root) fill(data, found);
@@ -49,7 +38,6 @@ class StarComm final : public Comm {
 
   Gathered gather(std::span<const std::byte> mine, int root) override {
     check_root(root, size());
-    count(mine.size());
     const auto found = call({.op = Op::gather, .root = root}, mine);
     Gathered joined;
     if (rank() != root) return joined;
@@ -73,37 +61,19 @@ class StarComm final : public Comm {
       add(std::as_bytes(std::span(pieces.sizes)));
       add(pieces.bytes);
     }
-    count(rank() == root ? pieces.bytes.size() : 0);
     return call({.op = Op::scatter, .root = root}, joined);
   }
 
-  void scatter_equal(std::span<const std::byte> pieces, std::span<std::byte> mine, int root) override {
-    check_root(root, size());
-    if (rank() != root) pieces = {};
-    count(pieces.size());
-    fill(mine, call({.op = Op::scatter_equal, .root = root, .length = std::ssize(mine)}, pieces));
-  }
-
   std::unique_ptr<Comm> split(int color, int key) override {
-    count(split_bytes);
     return split_off({.op = Op::split, .color = color, .key = key});
   }
-  std::unique_ptr<Comm> duplicate() override {
-    count(0);
-    return split_off({.op = Op::split, .key = rank()});
-  }
   std::unique_ptr<Comm> split_by_node() override {
-    count(0);
-    return split_off({.op = Op::split_by_node, .color = shared_->hub->node()});
+    return split_off({.op = Op::split_by_node, .color = hub_->node()});
   }
 
-  Traffic traffic() const override { return shared_->traffic; }
-
-  StarHub* hub() const override { return shared_->hub.get(); }
+  StarHub* hub() const override { return hub_.get(); }
 
  private:
-  void count(size_t bytes) { count_collective(shared_->traffic, size(), static_cast<int64_t>(bytes)); }
-
   static void fill(std::span<std::byte> to, std::span<const std::byte> from) {
     if (to.size() != from.size())
       throw Error(Code::damaged, "a message between tasks has another length than expected");
@@ -118,7 +88,7 @@ class StarComm final : public Comm {
     const std::vector<std::byte> message = pack(mine, contribution);
     for (;;) {
       std::vector<std::byte> found =
-          shared_->hub->round(message, [this](const Gathered& calls) { return answer(calls); });
+          hub_->round(message, [this](const Gathered& calls) { return answer(calls); });
       Reply reply;
       if (found.size() < sizeof reply) throw Error(Code::damaged, "a message between tasks is too short");
       std::memcpy(&reply, found.data(), sizeof reply);
@@ -131,14 +101,13 @@ class StarComm final : public Comm {
   }
 
   Gathered answer(const Gathered& calls) {
-    return star::answer(calls, shared_->next_group, [this](int task, int64_t given) {
-      const int per_node = shared_->hub->tasks_per_node();
+    return star::answer(calls, hub_->next_group, [this](int task, int64_t given) {
+      const int per_node = hub_->tasks_per_node();
       return per_node > 0 ? task / per_node : given;
     });
   }
 
   void reduce(Op op, std::span<int64_t> values) {
-    count(values.size_bytes());
     const auto bytes = std::as_writable_bytes(values);
     fill(bytes, call({.op = op, .length = std::ssize(bytes)}, bytes));
   }
@@ -147,10 +116,10 @@ class StarComm final : public Comm {
     Place place;
     const auto found = call(wanted, {});
     fill(std::as_writable_bytes(std::span(&place, 1)), found);
-    return place.group == 0 ? nullptr : std::make_unique<StarComm>(shared_, place);
+    return place.group == 0 ? nullptr : std::make_unique<StarComm>(hub_, place);
   }
 
-  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<StarHub> hub_;
   Place place_;
 };
 
@@ -158,9 +127,7 @@ class StarComm final : public Comm {
 
 std::unique_ptr<Comm> star_comm(std::shared_ptr<StarHub> hub) {
   const Place place{0, hub->rank(), hub->size()};
-  auto shared = std::make_shared<Shared>();
-  shared->hub = std::move(hub);
-  return std::make_unique<StarComm>(std::move(shared), place);
+  return std::make_unique<StarComm>(std::move(hub), place);
 }
 
 }  // namespace sheaf

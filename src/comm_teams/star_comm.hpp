@@ -40,6 +40,8 @@ class StarHub {
   // Asked at task 0 only: that many consecutive tasks make a node; 0: node() decides.
   virtual int tasks_per_node() { return 0; }
 
+  int64_t next_group = 1;  // number of the next group of a split; counts at task 0 only
+
   // The program's own groups (comm_teams/callback_comm.hpp), where it carries the rounds.
   virtual void make_local(const LocalGroup& local);
   virtual void* local() const { return nullptr; }

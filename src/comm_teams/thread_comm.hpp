@@ -30,7 +30,6 @@ SHEAF_EXPORT std::shared_ptr<ThreadTeam> make_thread_team(int size);
 // consecutive tasks of `team`, also on groups split from it.
 SHEAF_EXPORT std::unique_ptr<Comm> thread_comm(std::shared_ptr<ThreadTeam> team, int rank);
 
-// Members of the team with the mark Comm::thread_team(), while it lives.
-SHEAF_EXPORT int thread_team_size(const void* team);
+SHEAF_EXPORT int thread_team_size(const ThreadTeam& team);  // threads
 
 }  // namespace sheaf

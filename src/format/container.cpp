@@ -33,21 +33,43 @@ std::span<const std::byte> guarded(std::span<const std::byte> record, RecordKind
   return record.subspan(4, static_cast<size_t>(end - 4));
 }
 
-bool is_right_size(RecordKind kind, int64_t bytes) {
+// Bytes of a record without a name; nothing for those with one.
+std::optional<int64_t> size_of_kind(RecordKind kind) {
   switch (kind) {
     case RecordKind::create:
     case RecordKind::rename:
-      return bytes > name_at;
+      return std::nullopt;
     case RecordKind::piece:
-      return bytes == piece_record_size;
+      return piece_record_size;
     case RecordKind::size:
-      return bytes == record_head_size + 8;
+      return record_head_size + 8;
     case RecordKind::attributes:
-      return bytes == record_head_size + 16;
+      return record_head_size + 16;
     case RecordKind::remove:
-      return bytes == record_head_size;
+      break;
   }
-  return true;  // of a later version
+  return record_head_size;
+}
+
+bool is_known(RecordKind kind) { return kind >= RecordKind::create && kind <= RecordKind::remove; }
+
+// Kinds of a later version may have any size.
+bool is_right_size(RecordKind kind, int64_t bytes) {
+  const auto fixed = size_of_kind(kind);
+  return !is_known(kind) || (fixed ? bytes == *fixed : bytes > name_at);
+}
+
+template <class R>
+auto record_head(R& r) {
+  return std::tie(r.time, r.stream.number, r.stream.origin);
+}
+template <class R>
+auto piece_places(R& r) {
+  return std::tie(r.offset, r.place);
+}
+template <class R>
+auto record_attributes(R& r) {
+  return std::tie(r.which, r.mode, r.modified);
 }
 
 bool decode_name(ContainerRecord& record, std::span<const std::byte> bytes) {
@@ -66,8 +88,7 @@ bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, cons
     case RecordKind::rename:
       return decode_name(record, bytes);
     case RecordKind::piece:
-      record.offset = get_little<int64_t>(body);
-      record.place = get_little<int64_t>(body + 8);
+      get_fields(body, piece_places(record));
       record.length = length_of_word(get_little<uint64_t>(body + 16), identity, place);
       record.modified = get_little<int64_t>(body + 24);
       return record.offset >= 0 && record.place >= container_page &&
@@ -76,9 +97,7 @@ bool decode_body(ContainerRecord& record, std::span<const std::byte> bytes, cons
       record.size = get_little<int64_t>(body);
       return record.size >= 0;
     case RecordKind::attributes:
-      record.which = get_little<uint32_t>(body);
-      record.mode = get_little<uint32_t>(body + 4);
-      record.modified = get_little<int64_t>(body + 8);
+      get_fields(body, record_attributes(record));
       return true;
     case RecordKind::remove:
       return true;
@@ -103,10 +122,7 @@ std::array<std::byte, container_page> encode(const ContainerHeader& header) {
   return bytes;
 }
 
-bool begins_as_container(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof container_magic &&
-         std::memcmp(bytes.data(), container_magic, sizeof container_magic) == 0;
-}
+bool begins_as_container(std::span<const std::byte> bytes) { return begins_with(bytes, container_magic); }
 
 std::optional<ContainerHeader> decode_container_header(std::span<const std::byte> bytes,
                                                        std::string_view path) {
@@ -144,20 +160,8 @@ std::optional<Area> decode_area(std::span<const std::byte, area_entry_size> byte
 }
 
 int64_t size_of(const ContainerRecord& record) {
-  switch (record.kind) {
-    case RecordKind::create:
-    case RecordKind::rename:
-      return name_record_size(record.name);
-    case RecordKind::piece:
-      return piece_record_size;
-    case RecordKind::size:
-      return record_head_size + 8;
-    case RecordKind::attributes:
-      return record_head_size + 16;
-    case RecordKind::remove:
-      break;
-  }
-  return record_head_size;
+  const auto fixed = size_of_kind(record.kind);
+  return fixed ? *fixed : name_record_size(record.name);
 }
 
 void encode(const ContainerRecord& record, const Identity& identity, int64_t place,
@@ -169,9 +173,7 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
   put_little<uint16_t>(at + 4, static_cast<uint16_t>(size));
   at[6] = static_cast<std::byte>(record.kind);
   at[7] = static_cast<std::byte>(record.empties ? record_empties : 0);
-  put_little<int64_t>(at + 8, record.time);
-  put_little<uint64_t>(at + 16, record.stream.number);
-  put_little<uint64_t>(at + 24, record.stream.origin);
+  put_fields(at + 8, record_head(record));
   std::byte* const body = at + record_head_size;
   switch (record.kind) {
     case RecordKind::create:
@@ -181,8 +183,7 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
       std::memcpy(at + name_at, record.name.data(), record.name.size());
       break;
     case RecordKind::piece:
-      put_little<int64_t>(body, record.offset);
-      put_little<int64_t>(body + 8, record.place);
+      put_fields(body, piece_places(record));
       put_little<uint64_t>(body + 16, length_word(record.length, identity, place));
       put_little<int64_t>(body + 24, record.modified);
       break;
@@ -190,9 +191,7 @@ void encode(const ContainerRecord& record, const Identity& identity, int64_t pla
       put_little<int64_t>(body, record.size);
       break;
     case RecordKind::attributes:
-      put_little<uint32_t>(body, record.which);
-      put_little<uint32_t>(body + 4, record.mode);
-      put_little<int64_t>(body + 8, record.modified);
+      put_fields(body, record_attributes(record));
       break;
     case RecordKind::remove:
       break;
@@ -214,9 +213,8 @@ std::optional<DecodedRecord> decode_record(std::span<const std::byte> bytes, con
   ContainerRecord record;
   record.kind = kind;
   record.empties = (own[7] & std::byte{record_empties}) != std::byte{0};
-  record.time = get_little<int64_t>(own.data() + 8);
-  record.stream = {get_little<uint64_t>(own.data() + 16), get_little<uint64_t>(own.data() + 24)};
-  if (kind < RecordKind::create || kind > RecordKind::remove) return DecodedRecord{std::nullopt, size};
+  get_fields(own.data() + 8, record_head(record));
+  if (!is_known(kind)) return DecodedRecord{std::nullopt, size};
   if (!decode_body(record, own, identity, place)) return std::nullopt;
   return DecodedRecord{record, size};
 }

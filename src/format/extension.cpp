@@ -18,30 +18,35 @@ constexpr unsigned char footer_magic[8] = {'S', 'h', 'e', 'a', 'f', 'E', 'n', 'd
 constexpr uint16_t extension_version = 1;
 
 struct ExtensionAt {
-  enum : size_t {
-    version = 8,
-    flags = 10,
-    codec = 12,
-    level = 13,
-    shuffle = 14,
-    identity = 16,
-    piece = 32,
-    frame = 36,
-    hash = 56
-  };
+  enum : size_t { version = 8, encoding = 10, sizes = 16, hash = 56 };
 };
 struct FooterAt {
-  enum : size_t {
-    table = 0,
-    sections = 8,
-    maxblocks = 12,
-    varheader = 16,
-    file_identity = 24,
-    plain_end = 40,
-    hash = 48,
-    magic = 56
-  };
+  enum : size_t { head = 0, rest = 12, hash = 48, magic = 56 };
 };
+struct SectionAt {
+  enum : size_t { kind = 0, place = 8 };
+};
+
+template <class E>
+auto extension_encoding(E& e) {
+  return std::tie(e.flags, e.codec, e.level, e.shuffle);
+}
+template <class E>
+auto extension_sizes(E& e) {
+  return std::tie(e.identity, e.piece, e.frame);
+}
+template <class T>
+auto footer_rest(T& t) {
+  return std::tie(t.pointer.maxblocks, t.pointer.varheader, t.identity, t.plain_end);
+}
+template <class S>
+auto section_place(S& s) {
+  return std::tie(s.offset, s.length, s.hash);
+}
+template <class G>
+auto group_fields(G& g) {
+  return std::tie(g.meta1, g.meta2, g.first_sum, g.sums);
+}
 
 bool aligned(int64_t offset) { return offset % 8 == 0; }
 
@@ -52,13 +57,8 @@ void put_extension(const Extension& e, std::span<std::byte, fixed_size> header) 
   std::fill(p, p + extension_size, std::byte{});
   std::memcpy(p, header_magic, sizeof header_magic);
   put_little<uint16_t>(p + ExtensionAt::version, extension_version);
-  put_little<uint16_t>(p + ExtensionAt::flags, e.flags);
-  p[ExtensionAt::codec] = static_cast<std::byte>(e.codec);
-  p[ExtensionAt::level] = static_cast<std::byte>(e.level);
-  p[ExtensionAt::shuffle] = static_cast<std::byte>(e.shuffle);
-  std::ranges::copy(e.identity, p + ExtensionAt::identity);
-  put_little<uint32_t>(p + ExtensionAt::piece, e.piece);
-  put_little<uint32_t>(p + ExtensionAt::frame, e.frame);
+  put_fields(p + ExtensionAt::encoding, extension_encoding(e));
+  put_fields(p + ExtensionAt::sizes, extension_sizes(e));
   put_little<uint64_t>(p + ExtensionAt::hash, hash_of(header.first(extension_offset + ExtensionAt::hash)));
 }
 
@@ -75,19 +75,14 @@ std::optional<Extension> decode_extension(std::span<const std::byte> header, std
     throw_damaged(path, "the header does not match its checksum");
   Extension e;
   const auto version = get_little<uint16_t>(p + ExtensionAt::version);
-  e.flags = get_little<uint16_t>(p + ExtensionAt::flags);
+  get_fields(p + ExtensionAt::encoding, extension_encoding(e));
+  get_fields(p + ExtensionAt::sizes, extension_sizes(e));
   if (version != extension_version || (e.flags & ~flags_known) >= first_flag_not_to_ignore)
     throw file_error(Code::unsupported, path,
                      "made by a newer version of the library (extensions " + std::to_string(version) +
                          ", flags " + std::to_string(e.flags) + "); use that version to read it");
   if (says_encoded(header) && !e.compressed())
     throw_damaged(path, "encoded, but its extension header does not say how");
-  e.codec = static_cast<Codec>(p[ExtensionAt::codec]);
-  e.level = static_cast<int8_t>(p[ExtensionAt::level]);
-  e.shuffle = static_cast<uint8_t>(p[ExtensionAt::shuffle]);
-  std::copy_n(p + ExtensionAt::identity, e.identity.size(), e.identity.begin());
-  e.piece = get_little<uint32_t>(p + ExtensionAt::piece);
-  e.frame = get_little<uint32_t>(p + ExtensionAt::frame);
   const bool piece_fits =
       e.checksums() ? e.piece > 0 && e.piece % 4096 == 0 && e.piece <= largest_piece : e.piece == 0;
   if (!piece_fits)
@@ -102,7 +97,7 @@ bool says_compressed(std::span<const std::byte> header) {
   if (std::ssize(header) < fixed_size) return false;
   const std::byte* p = header.data() + extension_offset;
   return std::memcmp(p, header_magic, sizeof header_magic) == 0 &&
-         (get_little<uint16_t>(p + ExtensionAt::flags) & flag_compressed);
+         (get_little<uint16_t>(p + ExtensionAt::encoding) & flag_compressed);
 }
 
 const Section* Trailer::find(SectionKind kind) const {
@@ -114,18 +109,13 @@ std::vector<std::byte> encode(const Trailer& t) {
   std::vector<std::byte> bytes(static_cast<size_t>(t.end() - t.table));
   std::byte* p = bytes.data();
   for (const Section& s : t.sections) {
-    put_little<uint32_t>(p, static_cast<uint32_t>(s.kind));
-    put_little<int64_t>(p + 8, s.offset);
-    put_little<int64_t>(p + 16, s.length);
-    put_little<uint64_t>(p + 24, s.hash);
+    put_little(p + SectionAt::kind, static_cast<uint32_t>(s.kind));
+    put_fields(p + SectionAt::place, section_place(s));
     p += section_entry_size;
   }
-  put_little<int64_t>(p + FooterAt::table, t.table);
-  put_little<uint32_t>(p + FooterAt::sections, static_cast<uint32_t>(t.sections.size()));
-  put_little<int32_t>(p + FooterAt::maxblocks, t.pointer.maxblocks);
-  put_little<int64_t>(p + FooterAt::varheader, t.pointer.varheader);
-  std::ranges::copy(t.identity, p + FooterAt::file_identity);
-  put_little<int64_t>(p + FooterAt::plain_end, t.plain_end);
+  const FooterHead head{t.table, static_cast<uint32_t>(t.sections.size())};
+  put_fields(p + FooterAt::head, std::tie(head.table, head.sections));
+  put_fields(p + FooterAt::rest, footer_rest(t));
   put_little<uint64_t>(p + FooterAt::hash,
                        hash_of(std::span(bytes).first(bytes.size() - footer_size + FooterAt::hash)));
   std::memcpy(p + FooterAt::magic, footer_magic, sizeof footer_magic);
@@ -136,8 +126,8 @@ std::optional<FooterHead> decode_footer(std::span<const std::byte, footer_size> 
                                         std::string_view path) {
   const std::byte* p = footer.data();
   if (std::memcmp(p + FooterAt::magic, footer_magic, sizeof footer_magic) != 0) return std::nullopt;
-  const FooterHead head{get_little<int64_t>(p + FooterAt::table),
-                        get_little<uint32_t>(p + FooterAt::sections)};
+  FooterHead head;
+  get_fields(p + FooterAt::head, std::tie(head.table, head.sections));
   if (head.table < fixed_size || !aligned(head.table) || head.sections > most_sections ||
       file_size - footer_size - head.table != section_entry_size * int64_t{head.sections})
     throw_damaged(path, "the table of its trailer is said to begin at offset " + std::to_string(head.table) +
@@ -157,14 +147,12 @@ Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std:
       hash_of(bytes.first(bytes.size() - footer_size + FooterAt::hash)))
     throw_damaged(path, "the trailer does not match its checksum");
   Trailer t;
-  t.pointer = {get_little<int32_t>(f + FooterAt::maxblocks), get_little<int64_t>(f + FooterAt::varheader)};
-  std::copy_n(f + FooterAt::file_identity, t.identity.size(), t.identity.begin());
-  t.plain_end = get_little<int64_t>(f + FooterAt::plain_end);
+  get_fields(f + FooterAt::rest, footer_rest(t));
   t.table = head->table;
   for (uint32_t i = 0; i < head->sections; ++i) {
     const std::byte* p = bytes.data() + section_entry_size * i;
-    const Section s{static_cast<SectionKind>(get_little<uint32_t>(p)), get_little<int64_t>(p + 8),
-                    get_little<int64_t>(p + 16), get_little<uint64_t>(p + 24)};
+    Section s{static_cast<SectionKind>(get_little<uint32_t>(p + SectionAt::kind))};
+    get_fields(p + SectionAt::place, section_place(s));
     if (s.offset < t.plain_end || t.plain_end < 0 || s.length < 0 || !aligned(s.offset) ||
         s.length > t.table || s.offset > t.table - s.length)
       throw_damaged(path, "section " + std::to_string(i) + " of the trailer lies outside of it");
@@ -177,17 +165,14 @@ Trailer decode_trailer(std::span<const std::byte> bytes, int64_t file_size, std:
 
 std::array<std::byte, group_entry_size> encode(const Group& g) {
   std::array<std::byte, group_entry_size> bytes;
-  put_little<uint64_t>(bytes.data(), g.meta1);
-  put_little<uint64_t>(bytes.data() + 8, g.meta2);
-  put_little<int64_t>(bytes.data() + 16, g.first_sum);
-  put_little<uint64_t>(bytes.data() + 24, g.sums);
+  put_fields(bytes.data(), group_fields(g));
   return bytes;
 }
 
 Group decode_group(std::span<const std::byte, group_entry_size> bytes) {
-  const std::byte* p = bytes.data();
-  return {get_little<uint64_t>(p), get_little<uint64_t>(p + 8), get_little<int64_t>(p + 16),
-          get_little<uint64_t>(p + 24)};
+  Group g;
+  get_fields(bytes.data(), group_fields(g));
+  return g;
 }
 
 Hash::Hash() : state_(XXH3_createState()) {

@@ -1,8 +1,15 @@
 // format/fields: what the encoders and decoders of this folder share.
+//
+// A struct says once which of its members are stored one behind the other, for both directions:
+//   template <class S> auto fields_of(S& s) { return std::tie(s.identity, s.count); }
 #pragma once
 
+#include <cstring>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "base/byte_order.hpp"
@@ -14,20 +21,49 @@ namespace sheaf::format {
 // that.
 template <class T>
 void put_little(std::byte* to, T value) {
-  if constexpr (sizeof(T) == 2) {
-    to[0] = static_cast<std::byte>(value & 0xff);
-    to[1] = static_cast<std::byte>(value >> 8);
-  } else {
-    store<T>(to, value, ByteOrder::little);
-  }
+  store<T>(to, value, ByteOrder::little);
 }
 
 template <class T>
 T get_little(const std::byte* from) {
-  if constexpr (sizeof(T) == 2)
-    return static_cast<T>(static_cast<unsigned>(from[0]) | static_cast<unsigned>(from[1]) << 8);
-  else
-    return load<T>(from, ByteOrder::little);
+  return load<T>(from, ByteOrder::little);
+}
+
+template <class T>
+inline constexpr bool is_ordered = std::is_integral_v<T> && sizeof(T) > 1;
+
+// Stores the fields one behind the other, without gaps: integers in the byte order, all else as it is in
+// memory, which is meant for single bytes and arrays of them.
+template <class... T>
+void put_fields(std::byte* to, const std::tuple<T&...>& fields, ByteOrder order = ByteOrder::little) {
+  const auto put = [&]<class Field>(const Field& field) {
+    if constexpr (is_ordered<Field>)
+      store<Field>(to, field, order);
+    else
+      std::memcpy(to, &field, sizeof field);
+    to += sizeof field;
+  };
+  std::apply([&](const auto&... field) { (put(field), ...); }, fields);
+}
+
+// The reverse.
+template <class... T>
+void get_fields(const std::byte* from, const std::tuple<T&...>& fields, ByteOrder order = ByteOrder::little) {
+  const auto get = [&]<class Field>(Field& field) {
+    if constexpr (is_ordered<Field>)
+      field = load<Field>(from, order);
+    else
+      std::memcpy(&field, from, sizeof field);
+    from += sizeof field;
+  };
+  std::apply([&](auto&... field) { (get(field), ...); }, fields);
+}
+
+// Whether the bytes begin with `magic`, an array of characters or bytes.
+template <class Magic>
+bool begins_with(std::span<const std::byte> bytes, const Magic& magic) {
+  return bytes.size() >= std::size(magic) &&
+         std::memcmp(bytes.data(), std::data(magic), std::size(magic)) == 0;
 }
 
 [[noreturn]] inline void throw_damaged(std::string_view path, const std::string& finding) {

@@ -15,17 +15,18 @@ constexpr unsigned char index_magic[8] = {'S', 'F', 'r', 'm', 'I', 'd', 'x', '\n
 constexpr auto index_code = std::byte{255};
 
 struct FrameAt {
-  enum : size_t {
-    codec = 4,
-    shuffle = 5,
-    stored = 8,
-    plain = 12,
-    block = 16,
-    sum = 20,
-    offset = 24,
-    hash = 32
-  };
+  enum : size_t { codec = 4, shuffle = 5, numbers = 8, hash = 32 };
 };
+
+template <class Head>
+auto frame_numbers(Head& h) {
+  return std::tie(h.stored, h.plain, h.at.block, h.sum, h.at.offset);
+}
+
+template <class Entry>
+auto entry_fields(Entry& f) {
+  return std::tie(f.stored, f.at.offset, f.at.block, f.used, f.size);
+}
 
 }  // namespace
 
@@ -35,11 +36,7 @@ std::array<std::byte, frame_head_size> encode(const FrameHead& h) {
   std::memcpy(p, frame_magic, sizeof frame_magic);
   p[FrameAt::codec] = h.kind == FrameHead::Kind::index ? index_code : static_cast<std::byte>(h.codec);
   p[FrameAt::shuffle] = static_cast<std::byte>(h.shuffle);
-  put_little<uint32_t>(p + FrameAt::stored, h.stored);
-  put_little<uint32_t>(p + FrameAt::plain, h.plain);
-  put_little<int32_t>(p + FrameAt::block, h.at.block);
-  put_little<uint32_t>(p + FrameAt::sum, h.sum);
-  put_little<int64_t>(p + FrameAt::offset, h.at.offset);
+  put_fields(p + FrameAt::numbers, frame_numbers(h));
   put_little<uint64_t>(p + FrameAt::hash, hash_of(std::span(bytes).first(FrameAt::hash)));
   return bytes;
 }
@@ -49,18 +46,16 @@ std::optional<FrameHead> decode_frame(std::span<const std::byte, frame_head_size
   if (std::memcmp(p, frame_magic, sizeof frame_magic) != 0) return std::nullopt;
   if (get_little<uint64_t>(p + FrameAt::hash) != hash_of(bytes.first(FrameAt::hash))) return std::nullopt;
   FrameHead h;
-  h.stored = get_little<uint32_t>(p + FrameAt::stored);
-  h.plain = get_little<uint32_t>(p + FrameAt::plain);
-  h.sum = get_little<uint32_t>(p + FrameAt::sum);
+  get_fields(p + FrameAt::numbers, frame_numbers(h));
   if (p[FrameAt::codec] == index_code) {
     h.kind = FrameHead::Kind::index;
+    h.at = {};
     if (h.stored != h.plain * uint64_t{index_entry_size} + uint64_t{index_end_size}) return std::nullopt;
     return h;
   }
   if (p[FrameAt::codec] > static_cast<std::byte>(last_codec)) return std::nullopt;
   h.codec = static_cast<Codec>(p[FrameAt::codec]);
   h.shuffle = static_cast<uint8_t>(p[FrameAt::shuffle]);
-  h.at = {get_little<int32_t>(p + FrameAt::block), get_little<int64_t>(p + FrameAt::offset)};
   if (h.plain > largest_frame || h.stored > h.plain || (h.codec == Codec::none && h.stored != h.plain))
     return std::nullopt;
   if (h.at.block < 0 || h.at.offset < 0 || h.at.offset > INT64_MAX - int64_t{h.plain}) return std::nullopt;
@@ -108,11 +103,7 @@ std::optional<std::vector<std::byte>> FrameTable::encode_index(int64_t stored) c
   std::vector<std::byte> bytes(static_cast<size_t>(frame_head_size) + payload);
   std::byte* p = bytes.data() + frame_head_size;
   for (const Frame& f : frames_) {
-    put_little<int64_t>(p, f.stored);
-    put_little<int64_t>(p + 8, f.at.offset);
-    put_little<int32_t>(p + 16, f.at.block);
-    put_little<uint32_t>(p + 20, f.used);
-    put_little<uint32_t>(p + 24, f.size);
+    put_fields(p, entry_fields(f));
     p += index_entry_size;
   }
   std::memcpy(p, index_magic, sizeof index_magic);
@@ -151,11 +142,8 @@ IndexDecoder::IndexDecoder(std::span<const std::byte, frame_head_size> bytes, in
 void IndexDecoder::add(std::span<const std::byte> bytes, std::vector<Frame>& frames) {
   sum_ = crc32c(sum_, bytes);
   for (; good_ && !bytes.empty() && left_ > index_end_size; bytes = bytes.subspan(index_entry_size)) {
-    const std::byte* const p = bytes.data();
-    const Frame f{get_little<int64_t>(p),
-                  {get_little<int32_t>(p + 16), get_little<int64_t>(p + 8)},
-                  get_little<uint32_t>(p + 20),
-                  get_little<uint32_t>(p + 24)};
+    Frame f;
+    get_fields(bytes.data(), entry_fields(f));
     good_ = f.stored >= least_ && f.size >= frame_head_size && f.size <= frame_head_size + largest_frame &&
             f.size <= stored_ && f.stored <= stored_ - int64_t{f.size} && f.used <= largest_frame &&
             f.at.offset >= 0 && f.at.offset <= INT64_MAX - int64_t{f.used} && continues(f.at, end_, first_);
@@ -167,17 +155,6 @@ void IndexDecoder::add(std::span<const std::byte> bytes, std::vector<Frame>& fra
     frames.push_back(f);
   }
   left_ -= std::ssize(bytes);
-}
-
-std::optional<FrameTable> FrameTable::decode_index(std::span<const std::byte> bytes, int64_t stored) {
-  if (std::ssize(bytes) < frame_head_size + index_end_size) return std::nullopt;
-  IndexDecoder decoder(bytes.first<frame_head_size>(), stored);
-  const auto rest = bytes.subspan(frame_head_size);
-  if (!decoder.good() || decoder.bytes_left() != std::ssize(rest)) return std::nullopt;
-  std::vector<Frame> frames;
-  decoder.add(rest, frames);
-  if (!decoder.is_whole()) return std::nullopt;
-  return FrameTable(std::move(frames));
 }
 
 }  // namespace sheaf::format

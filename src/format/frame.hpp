@@ -112,8 +112,6 @@ class FrameTable {
   // The index: a whole frame, head included, to be stored at `stored`. Nothing if the frames are too many for
   // one.
   std::optional<std::vector<std::byte>> encode_index(int64_t stored) const;
-  // `bytes`: such a frame. Nothing if it is damaged or says what cannot be.
-  static std::optional<FrameTable> decode_index(std::span<const std::byte> bytes, int64_t stored);
   // Of frames that an IndexDecoder has found.
   explicit FrameTable(std::vector<Frame> frames) : frames_(std::move(frames)) {}
   FrameTable() = default;

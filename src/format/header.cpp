@@ -13,22 +13,21 @@ struct HeaderAt {
   enum : size_t {
     magic = 0,
     order = 4,
-    library = 8,
-    patch = 12,
-    version = 16,
-    fsblksize = 20,
-    ntasks = 24,
-    nfiles = 28,
-    filenumber = 32,
-    flag1 = 36,
-    flag2 = 44,
+    numbers = 8,
+    since_v3 = 32,
     prefix = 52,
     prefix_v2 = 32,
   };
 };
 
-bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
-  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+template <class H>
+auto header_numbers(H& h) {
+  return std::tie(h.library, h.patch, h.version, h.fsblksize, h.ntasks, h.nfiles);
+}
+
+template <class H>
+auto header_since_v3(H& h) {
+  return std::tie(h.filenumber, h.flag1, h.flag2);
 }
 
 template <class T>
@@ -70,15 +69,8 @@ std::array<std::byte, fixed_size> encode(const Header& h) {
   std::memcpy(p + HeaderAt::magic, magic.data(), magic.size());
   p[HeaderAt::order] = p[HeaderAt::order + 3] = static_cast<std::byte>(h.metadata_order);
   p[HeaderAt::order + 1] = p[HeaderAt::order + 2] = static_cast<std::byte>(h.userdata_order);
-  store<int32_t>(p + HeaderAt::library, h.library, order);
-  store<int32_t>(p + HeaderAt::patch, h.patch, order);
-  store<int32_t>(p + HeaderAt::version, h.version, order);
-  store<int32_t>(p + HeaderAt::fsblksize, h.fsblksize, order);
-  store<int32_t>(p + HeaderAt::ntasks, h.ntasks, order);
-  store<int32_t>(p + HeaderAt::nfiles, h.nfiles, order);
-  store<int32_t>(p + HeaderAt::filenumber, h.filenumber, order);
-  store<int64_t>(p + HeaderAt::flag1, h.flag1, order);
-  store<int64_t>(p + HeaderAt::flag2, h.flag2, order);
+  put_fields(p + HeaderAt::numbers, header_numbers(h), order);
+  put_fields(p + HeaderAt::since_v3, header_since_v3(h), order);
   std::memcpy(p + HeaderAt::prefix, h.prefix.data(), prefix_size);
   return bytes;
 }
@@ -106,25 +98,18 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   h.userdata_order = static_cast<ByteOrder>(userdata);
   const ByteOrder order = h.metadata_order;
 
-  h.library = load<int32_t>(p + HeaderAt::library, order);
-  h.patch = load<int32_t>(p + HeaderAt::patch, order);
-  h.version = load<int32_t>(p + HeaderAt::version, order);
+  get_fields(p + HeaderAt::numbers, header_numbers(h), order);
   if (h.version < oldest_version || h.version > newest_version)
     throw file_error(Code::unsupported, path,
                      "file format version " + std::to_string(h.version) + " is not one of 2 to 5");
   if (h.encoded && h.version != newest_version)
     throw_damaged(path, "encoded, and of format version " + std::to_string(h.version));
-  h.fsblksize = load<int32_t>(p + HeaderAt::fsblksize, order);
-  h.ntasks = load<int32_t>(p + HeaderAt::ntasks, order);
-  h.nfiles = load<int32_t>(p + HeaderAt::nfiles, order);
   if (h.version == 2) {
     h.filenumber = 1;
     h.flag1 = Header::flag_of(KeyvalMode::none);
   } else {
     if (bytes.size() < static_cast<size_t>(fixed_size)) throw_damaged(path, "truncated inside the header");
-    h.filenumber = load<int32_t>(p + HeaderAt::filenumber, order);
-    h.flag1 = load<int64_t>(p + HeaderAt::flag1, order);
-    h.flag2 = load<int64_t>(p + HeaderAt::flag2, order);
+    get_fields(p + HeaderAt::since_v3, header_since_v3(h), order);
   }
   std::memcpy(h.prefix.data(), p + (h.version == 2 ? HeaderAt::prefix_v2 : HeaderAt::prefix), prefix_size);
   h.prefix.back() = '\0';
@@ -140,11 +125,6 @@ Header decode_header(std::span<const std::byte> bytes, std::string_view path) {
   if (h.filenumber < 0 || (h.nfiles > 1 && h.filenumber >= h.nfiles))
     throw_damaged(
         path, "file number " + std::to_string(h.filenumber) + " of " + std::to_string(h.nfiles) + " files");
-  const auto mode = static_cast<int32_t>(h.flag1 >> 32);
-  if (h.version >= 5 && mode != 0 && mode != static_cast<int32_t>(KeyvalMode::none) &&
-      mode != static_cast<int32_t>(KeyvalMode::inline_))
-    throw file_error(Code::unsupported, path,
-                     "key-value mode " + std::to_string(mode) + " is not one of 0, 50, 51");
   return h;
 }
 

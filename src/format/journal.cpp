@@ -17,26 +17,32 @@ constexpr uint32_t checksum_bit = 2;
 
 struct JournalAt {
   enum : size_t {
-    magic = 0,
     version = 8,
     record_size = 12,
-    identity = 16,
-    ntasks = 32,
-    nfiles = 36,
-    filenumber = 40,
-    fsblksize = 44,
-    data_start = 48,
+    fields = 16,
     hash = 56,
     end = 64,
     hosts = 64,
-    host = 68,
     hash_of_hosts = 72,
     end_of_hosts = 80
   };
 };
 struct RecordAt {
-  enum : size_t { bytes = 0, sequence = 8, flags = 12, checksum = 16, hash = 24 };
+  enum : size_t { count = 0, flags = 12, checksum = 16, hash = 24 };
 };
+
+template <class H>
+auto journal_fields(H& h) {
+  return std::tie(h.identity, h.ntasks, h.nfiles, h.filenumber, h.fsblksize, h.data_start);
+}
+template <class H>
+auto journal_hosts(H& h) {
+  return std::tie(h.hosts, h.host);
+}
+template <class R>
+auto record_count(R& r) {
+  return std::tie(r.bytes, r.sequence);
+}
 
 uint64_t hash_of_record(const std::byte* record, uint64_t seed, int64_t slot) {
   return XXH3_64bits_withSeed(record, RecordAt::hash, seed + static_cast<uint64_t>(slot));
@@ -46,8 +52,7 @@ std::optional<JournalRecord> decode_record(const std::byte* p, uint64_t seed, in
   if (get_little<uint64_t>(p + RecordAt::hash) != hash_of_record(p, seed, slot)) return std::nullopt;
   const auto flags = get_little<uint32_t>(p + RecordAt::flags);
   JournalRecord record;
-  record.bytes = get_little<int64_t>(p + RecordAt::bytes);
-  record.sequence = get_little<uint32_t>(p + RecordAt::sequence);
+  get_fields(p + RecordAt::count, record_count(record));
   record.finished = flags & finished_bit;
   if (flags & checksum_bit) record.checksum = get_little<uint32_t>(p + RecordAt::checksum);
   if (record.bytes < -1 || record.sequence == 0) return std::nullopt;
@@ -58,36 +63,25 @@ std::optional<JournalRecord> decode_record(const std::byte* p, uint64_t seed, in
 
 uint64_t journal_seed(const JournalHeader& h) {
   std::array<std::byte, 24> key;
-  std::memcpy(key.data(), h.identity.data(), h.identity.size());
-  put_little<int32_t>(key.data() + 16, h.ntasks);
-  put_little<int32_t>(key.data() + 20, h.filenumber);
+  put_fields(key.data(), std::tie(h.identity, h.ntasks, h.filenumber));
   return XXH3_64bits(key.data(), key.size());
 }
 
 std::array<std::byte, journal_header_size> encode(const JournalHeader& h) {
   std::array<std::byte, journal_header_size> bytes{};
   std::byte* p = bytes.data();
-  std::memcpy(p + JournalAt::magic, journal_magic, sizeof journal_magic);
+  std::memcpy(p, journal_magic, sizeof journal_magic);
   put_little<uint32_t>(p + JournalAt::version, h.hosts > 1 ? version_of_hosts : version_of_one_host);
   put_little<uint32_t>(p + JournalAt::record_size, journal_record_size);
-  std::memcpy(p + JournalAt::identity, h.identity.data(), h.identity.size());
-  put_little<int32_t>(p + JournalAt::ntasks, h.ntasks);
-  put_little<int32_t>(p + JournalAt::nfiles, h.nfiles);
-  put_little<int32_t>(p + JournalAt::filenumber, h.filenumber);
-  put_little<int32_t>(p + JournalAt::fsblksize, h.fsblksize);
-  put_little<int64_t>(p + JournalAt::data_start, h.data_start);
+  put_fields(p + JournalAt::fields, journal_fields(h));
   put_little<uint64_t>(p + JournalAt::hash, XXH3_64bits(p, JournalAt::hash));
   if (h.hosts == 1) return bytes;
-  put_little<int32_t>(p + JournalAt::hosts, h.hosts);
-  put_little<int32_t>(p + JournalAt::host, h.host);
+  put_fields(p + JournalAt::hosts, journal_hosts(h));
   put_little<uint64_t>(p + JournalAt::hash_of_hosts, XXH3_64bits(p, JournalAt::hash_of_hosts));
   return bytes;
 }
 
-bool begins_as_journal(std::span<const std::byte> bytes) {
-  return bytes.size() >= sizeof journal_magic &&
-         std::memcmp(bytes.data(), journal_magic, sizeof journal_magic) == 0;
-}
+bool begins_as_journal(std::span<const std::byte> bytes) { return begins_with(bytes, journal_magic); }
 
 std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> bytes, std::string_view path) {
   const std::byte* p = bytes.data();
@@ -101,18 +95,12 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
                      "is a journal of version " + std::to_string(found) +
                          ", which is not known: " + "use the version of the library that has written it");
   JournalHeader h;
-  std::memcpy(h.identity.data(), p + JournalAt::identity, h.identity.size());
-  h.ntasks = get_little<int32_t>(p + JournalAt::ntasks);
-  h.nfiles = get_little<int32_t>(p + JournalAt::nfiles);
-  h.filenumber = get_little<int32_t>(p + JournalAt::filenumber);
-  h.fsblksize = get_little<int32_t>(p + JournalAt::fsblksize);
-  h.data_start = get_little<int64_t>(p + JournalAt::data_start);
+  get_fields(p + JournalAt::fields, journal_fields(h));
   if (found == version_of_one_host) return h;
   if (bytes.size() < JournalAt::end_of_hosts ||
       get_little<uint64_t>(p + JournalAt::hash_of_hosts) != XXH3_64bits(p, JournalAt::hash_of_hosts))
     return std::nullopt;
-  h.hosts = get_little<int32_t>(p + JournalAt::hosts);
-  h.host = get_little<int32_t>(p + JournalAt::host);
+  get_fields(p + JournalAt::hosts, journal_hosts(h));
   if (h.hosts < 2 || h.hosts > most_journal_hosts || h.host < no_journal_host || h.host >= h.hosts)
     return std::nullopt;
   return h;
@@ -121,8 +109,7 @@ std::optional<JournalHeader> decode_journal_header(std::span<const std::byte> by
 std::array<std::byte, journal_record_size> encode(const JournalRecord& r, uint64_t seed, int64_t slot) {
   std::array<std::byte, journal_record_size> bytes{};
   std::byte* p = bytes.data();
-  put_little<int64_t>(p + RecordAt::bytes, r.bytes);
-  put_little<uint32_t>(p + RecordAt::sequence, r.sequence);
+  put_fields(p + RecordAt::count, record_count(r));
   put_little<uint32_t>(p + RecordAt::flags,
                        (r.finished ? finished_bit : 0) | (r.checksum ? checksum_bit : 0));
   put_little<uint32_t>(p + RecordAt::checksum, r.checksum.value_or(0));

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/byte_order.hpp"
+#include "format/fields.hpp"
 
 namespace sheaf::format {
 
@@ -12,7 +12,13 @@ namespace {
 
 constexpr std::string_view identity_magic = "SHEAFSTR";
 constexpr uint32_t identity_version = 1;
+constexpr size_t version_at = 8, complete_at = 12, fields_at = 16;
 constexpr size_t sum_at = StripeIdentity::bytes - 8;
+
+template <class I>
+auto identity_fields(I& i) {
+  return std::tie(i.file[0], i.file[1], i.unit, i.count, i.index, i.size);
+}
 
 // FNV-1a, 64 bits.
 uint64_t sum_of(const std::byte* bytes) {
@@ -26,17 +32,11 @@ uint64_t sum_of(const std::byte* bytes) {
 std::string to_bytes(const StripeIdentity& identity) {
   std::string text(StripeIdentity::bytes, '\0');
   auto* const at = reinterpret_cast<std::byte*>(text.data());
-  const auto put = [&](size_t offset, auto value) { store(at + offset, value, ByteOrder::little); };
   std::memcpy(at, identity_magic.data(), identity_magic.size());
-  put(8, identity_version);
-  put(12, uint32_t{identity.complete});
-  put(16, identity.file[0]);
-  put(24, identity.file[1]);
-  put(32, identity.unit);
-  put(40, identity.count);
-  put(44, identity.index);
-  put(48, identity.size);
-  put(sum_at, sum_of(at));
+  put_little(at + version_at, identity_version);
+  put_little(at + complete_at, uint32_t{identity.complete});
+  put_fields(at + fields_at, identity_fields(identity));
+  put_little(at + sum_at, sum_of(at));
   return text;
 }
 
@@ -53,16 +53,12 @@ IdentityState identity_state(std::span<const std::byte> bytes) {
 std::optional<StripeIdentity> stripe_identity_of(std::span<const std::byte> bytes) {
   if (bytes.size() < StripeIdentity::bytes) return std::nullopt;
   const std::byte* const at = bytes.data();
-  if (std::memcmp(at, identity_magic.data(), identity_magic.size()) != 0) return std::nullopt;
-  if (load<uint32_t>(at + 8, ByteOrder::little) != identity_version) return std::nullopt;
-  if (load<uint64_t>(at + sum_at, ByteOrder::little) != sum_of(at)) return std::nullopt;
+  if (!begins_with(bytes, identity_magic)) return std::nullopt;
+  if (get_little<uint32_t>(at + version_at) != identity_version) return std::nullopt;
+  if (get_little<uint64_t>(at + sum_at) != sum_of(at)) return std::nullopt;
   StripeIdentity identity;
-  identity.complete = load<uint32_t>(at + 12, ByteOrder::little) != 0;
-  identity.file = {load<uint64_t>(at + 16, ByteOrder::little), load<uint64_t>(at + 24, ByteOrder::little)};
-  identity.unit = load<int64_t>(at + 32, ByteOrder::little);
-  identity.count = load<int32_t>(at + 40, ByteOrder::little);
-  identity.index = load<int32_t>(at + 44, ByteOrder::little);
-  identity.size = load<int64_t>(at + 48, ByteOrder::little);
+  identity.complete = get_little<uint32_t>(at + complete_at) != 0;
+  get_fields(at + fields_at, identity_fields(identity));
   if (identity.unit < 0 || identity.count <= 0 || identity.index < 0 || identity.index >= identity.count ||
       identity.size < StripeIdentity::open_size)
     return std::nullopt;

@@ -9,17 +9,17 @@
 #include <functional>
 #include <memory>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf {
 
-class Heartbeat {
+class Heartbeat : private NonCopyable {
  public:
   // Calls `beat` every `interval`, first when one has passed, until the object is destroyed. Then a call that
   // is at work is waited for, two seconds at most; what it uses must live as long as `beat` does, therefore.
   // Null if there can be no thread.
   static std::unique_ptr<Heartbeat> start(std::chrono::milliseconds interval, std::function<void()> beat);
   ~Heartbeat();
-  Heartbeat(const Heartbeat&) = delete;
-  Heartbeat& operator=(const Heartbeat&) = delete;
 
   struct Call;  // private to the implementation
 

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf {
 
@@ -36,7 +37,7 @@ class HostMutex {
   pthread_mutex_t mutex_;
 };
 
-class SHEAF_EXPORT HostMemory {
+class SHEAF_EXPORT HostMemory : private NonCopyable {
  public:
   static constexpr uint64_t chunk = uint64_t{8} << 20;      // bytes that lie in one piece here
   static constexpr uint64_t first_free = 4096;              // what is before is the object's own
@@ -52,8 +53,6 @@ class SHEAF_EXPORT HostMemory {
   // there is nothing.
   static void sweep(const std::string& directory, const std::string& key);
   ~HostMemory();
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
 
   // The byte at `place`, and all behind it up to the end of its chunk. reach() has been called for it, by
   // anybody.

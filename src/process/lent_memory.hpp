@@ -15,6 +15,7 @@
 #include <span>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf {
 
@@ -34,7 +35,7 @@ struct LentMemory {
 };
 
 // Memory of a file that can be lent.
-class SHEAF_EXPORT LendableMemory {
+class SHEAF_EXPORT LendableMemory : private NonCopyable {
  public:
   // Zeros that no other process knows of; null if there is none left.
   static std::unique_ptr<LendableMemory> make(size_t bytes);
@@ -44,8 +45,6 @@ class SHEAF_EXPORT LendableMemory {
   static std::unique_ptr<LendableMemory> over(int descriptor, size_t bytes, bool fresh);
 
   ~LendableMemory();
-  LendableMemory(const LendableMemory&) = delete;
-  LendableMemory& operator=(const LendableMemory&) = delete;
 
   std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
   LentMemory lent() const;
@@ -61,12 +60,10 @@ class SHEAF_EXPORT LendableMemory {
 
 // While it lives, transfers of this process whose bytes lie in the memory may have other processes of the
 // machine map it: whoever moves them finds it by their address. The memory outlives the loan.
-class SHEAF_EXPORT Loan {
+class SHEAF_EXPORT Loan : private NonCopyable {
  public:
   explicit Loan(const LentMemory& memory);
   ~Loan();
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
 
  private:
   const LentMemory memory_;
@@ -82,13 +79,11 @@ SHEAF_EXPORT void call_back(const LentMemory& memory);
 
 // Memory of another process, mapped here until the object ends; that may be after the other one has dropped
 // it.
-class SHEAF_EXPORT BorrowedMemory {
+class SHEAF_EXPORT BorrowedMemory : private NonCopyable {
  public:
   // Null if the memory cannot be had: another machine, another user, or it is no more.
   static std::unique_ptr<BorrowedMemory> map(const LoanFacts& facts);
   ~BorrowedMemory();
-  BorrowedMemory(const BorrowedMemory&) = delete;
-  BorrowedMemory& operator=(const BorrowedMemory&) = delete;
 
   std::span<std::byte> bytes() const { return {mapping_, bytes_}; }
   // Whether it has not been called back: to be asked before each use, and before what a long one has brought

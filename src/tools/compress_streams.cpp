@@ -5,14 +5,11 @@
 #include "layout/chunk_layout.hpp"
 #include "metadata/task_rows.hpp"
 #include "stream/compressed_writer.hpp"
+#include "tools/constants.hpp"
 
 namespace sheaf {
 
 namespace {
-
-constexpr int64_t read_bytes = 512 << 10;
-constexpr int64_t write_buffer = 128 << 10;
-constexpr int64_t endless_chunk = INT64_MAX / 8;  // more than any stream needs
 
 void copy(ReadStream& from, WriteStream& to, std::span<std::byte> buffer, WorkProgress& progress) {
   for (size_t got = buffer.size(); got == buffer.size();) {
@@ -28,9 +25,9 @@ StoredStreams compress_streams(const Multifile& m, const codec::Compression& how
                                const std::shared_ptr<File>& target, int64_t start, int32_t block_size,
                                uint32_t piece, WorkProgress& progress) {
   WriteStream stored;
-  stored.bind(target, write_buffer);
+  stored.bind(target, tools::compressed_buffer);
   CompressedWriter frames(stored, codec::with_threads(how, 1), target->path());
-  std::vector<std::byte> buffer(static_cast<size_t>(std::min(read_bytes, m.data_bytes() + 1)));
+  std::vector<std::byte> buffer(static_cast<size_t>(std::min(tools::read_to_compress, m.data_bytes() + 1)));
   StoredStreams result;
   TaskRows rows(m);
   for (int64_t t = 0; t < m.ntasks(); ++t) {
@@ -38,7 +35,7 @@ StoredStreams compress_streams(const Multifile& m, const codec::Compression& how
     ReadStream plain;
     plain.load(m.file_of(row).file, row.geometry, row.sizes, {}, row.sums);
     // How long the chunk becomes is known when all of it is there; until then it has no end.
-    const layout::ChunkGeometry chunk{start, endless_chunk, endless_chunk};
+    const layout::ChunkGeometry chunk{start, tools::endless_chunk, tools::endless_chunk};
     stored.load(chunk, TaskBlocks::with_sums(piece), t);
     frames.load({}, t, chunk);
     copy(plain, frames.stream(), buffer, progress);

@@ -13,6 +13,7 @@
 #include "stream/file_checks.hpp"
 #include "stream/task_blocks.hpp"
 #include "tools/compress_streams.hpp"
+#include "tools/constants.hpp"
 
 namespace sheaf {
 
@@ -74,10 +75,10 @@ StoredStreams copy_streams(const Multifile& m, const format::Header& header, Fil
   for (int64_t t = 0; t < m.ntasks(); ++t) result.lengths.push_back(all.at(t).sizes.total());
   result.sums.resize(result.lengths.size());
   const layout::FileLayout layout = packed_layout(result.lengths, header);
-  constexpr int64_t bytes_of_share = 4 << 20;
   const int64_t average = m.data_bytes() / std::max<int64_t>(1, m.ntasks());
-  const int64_t share = std::max(
-      {m.ntasks() / 64, std::min<int64_t>(16, bytes_of_share / std::max<int64_t>(1, average)), int64_t{1}});
+  const int64_t share =
+      std::max({m.ntasks() / 64, std::min<int64_t>(16, tools::bytes_of_share / std::max<int64_t>(1, average)),
+                int64_t{1}});
   on_threads((m.ntasks() + share - 1) / share, progress, [&](int64_t i) { return i * share; },
              [&](int64_t, int64_t first, WorkProgress& shared) {
                RangeCopier copier(file, shared);

@@ -6,16 +6,12 @@
 
 #include "creation/copy_stream.hpp"
 #include "keyval/keyval_scan.hpp"
+#include "tools/constants.hpp"
 #include "tools/split.hpp"
 
 namespace sheaf {
 
 namespace {
-
-constexpr size_t most_open_files = 200;  // outputs at a time
-constexpr int64_t split_buffer_bytes = 1 << 20;
-constexpr int64_t direct_copy_bytes =
-    256 << 10;  // values of this size are copied without passing through a buffer
 
 struct KeyOutput {
   size_t number = 0;           // in the OutputSet
@@ -33,7 +29,7 @@ class KeyOutputs {
     auto [at, is_new] = by_key_.try_emplace(key);
     KeyOutput& output = at->second;
     if (output.file) return output;
-    if (opened_.size() == most_open_files) {
+    if (opened_.size() == tools::most_open_outputs) {
       close(by_key_[opened_.front()]);
       opened_.pop_front();
     }
@@ -74,11 +70,11 @@ class KeyOutputs {
 void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, const std::string& name,
                   OutputSet& outputs, WorkProgress& progress) {
   ReadStream stream;
-  stream.set_max_buffer(split_buffer_bytes);
+  stream.set_max_buffer(tools::split_buffer);
   stream.load(source.file, row.geometry, row.sizes, {}, row.sums);
   KeyvalScanner records(stream, source.header.metadata_order, source.path(), task);
   KeyOutputs keys(outputs, name, task, progress);
-  std::vector<std::byte> buffer(static_cast<size_t>(split_buffer_bytes));
+  std::vector<std::byte> buffer(static_cast<size_t>(tools::split_buffer));
   const bool checked = row.sums.piece > 0;  // what is to be compared with checksums has to be read
 
   while (const auto record = records.next()) {
@@ -86,7 +82,7 @@ void split_keyval(const PhysicalFile& source, int64_t task, const TaskRow& row, 
     while (records.left() > 0) {
       if (stream.at_end()) break;  // moves to the next block if there is one
       const int64_t here = std::min(records.left(), stream.available_in_block());
-      if (here >= direct_copy_bytes && !checked) {
+      if (here >= tools::copied_directly && !checked) {
         RangeCopier copier(*out.file, progress);
         copier.add(*source.file, stream.file_position(), out.length, here);
         copier.finish();

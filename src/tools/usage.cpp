@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "metadata/task_rows.hpp"
 #include "stream/file_checks.hpp"
+#include "tools/constants.hpp"
 
 namespace sheaf {
 
@@ -57,11 +58,10 @@ void read_entries(const PhysicalFile& f, int64_t entries, Visit&& visit) {
 
 // Whether they name each task once: kept in bits, of so many tasks at a time.
 bool is_permutation(const PhysicalFile& f, int64_t entries) {
-  constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
   std::vector<bool> seen;
   bool right = true;
-  for (int64_t from = 0; right && from < entries; from += tasks_at_once) {
-    seen.assign(static_cast<size_t>(std::min(tasks_at_once, entries - from)), false);
+  for (int64_t from = 0; right && from < entries; from += tools::tasks_at_once) {
+    seen.assign(static_cast<size_t>(std::min(tools::tasks_at_once, entries - from)), false);
     read_entries(f, entries, [&](layout::Placement at) {
       right = right && at.local_rank < entries;
       const int64_t i = at.local_rank - from;

@@ -7,6 +7,7 @@
 #include "journal/lease.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
+#include "tools/constants.hpp"
 #include "tools/verify_data.hpp"
 
 namespace sheaf {
@@ -30,12 +31,10 @@ FileState state_of(Code code) {
 
 namespace {
 
-constexpr size_t most_findings = 100;  // of a file
-
 void add_finding(FileReport& report, FileState state, std::string message) {
-  if (report.findings.size() == most_findings) {
+  if (report.findings.size() == tools::most_findings) {
     if (!std::exchange(report.more, true))
-      report.notes.push_back("there are more findings than these " + std::to_string(most_findings));
+      report.notes.push_back("there are more findings than these " + std::to_string(tools::most_findings));
     return;
   }
   if (report.findings.empty()) report.state = state;
@@ -115,15 +114,14 @@ std::optional<PhysicalFile> load(Store& store, const std::string& path, VerifyRe
 // many tasks at a time.
 void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const Multifile& multifile,
                    FileReport& report) {
-  constexpr int64_t tasks_at_once = 64 << 20;  // 8 MiB
-  constexpr size_t most_wrong = 20;
   std::vector<int64_t> begins{0};  // of the tasks of each file among all
   for (const auto& file : files) begins.push_back(begins.back() + (file ? file->header.ntasks : 0));
   std::vector<bool> named;
-  for (int64_t from = 0; from == 0 || from < begins.back(); from += tasks_at_once) {
-    named.assign(static_cast<size_t>(std::clamp<int64_t>(begins.back() - from, 0, tasks_at_once)), false);
+  for (int64_t from = 0; from == 0 || from < begins.back(); from += tools::tasks_at_once) {
+    named.assign(static_cast<size_t>(std::clamp<int64_t>(begins.back() - from, 0, tools::tasks_at_once)),
+                 false);
     for_each_place(multifile, [&](int64_t first, std::span<const layout::Placement> places) {
-      for (size_t i = 0; i < places.size() && report.findings.size() <= most_wrong; ++i) {
+      for (size_t i = 0; i < places.size() && report.findings.size() <= tools::most_wrong_entries; ++i) {
         const auto [file, local_rank] = places[i];
         const auto k = static_cast<size_t>(file);
         if (!files[k]) continue;
@@ -141,7 +139,7 @@ void check_mapping(const std::vector<std::optional<PhysicalFile>>& files, const 
         }
       }
     });
-    if (report.findings.size() > most_wrong) return;
+    if (report.findings.size() > tools::most_wrong_entries) return;
   }
 }
 
@@ -156,9 +154,8 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
       add_finding(report.files.front(), "a set of several files with an empty mapping");
     for_each_place(multifile, [](int64_t, std::span<const layout::Placement>) {});  // is it all there?
   });
-  constexpr int32_t most_missing = 20;
   int32_t missing = 0;
-  for (int32_t k = 1; k < lead.nfiles && missing < most_missing; ++k) {
+  for (int32_t k = 1; k < lead.nfiles && missing < tools::most_missing_files; ++k) {
     files.push_back(load(store, format::physical_name(path, k), report, most_held));
     FileReport& file = report.files.back();
     missing += !files.back();
@@ -170,26 +167,15 @@ void check_set(Store& store, const std::string& path, std::vector<std::optional<
         files.back()->extension->identity != files.front()->extension->identity)
       file.notes.push_back("was written by another open than '" + path + "': their identities differ");
   }
-  if (report.files.front().findings.empty() && missing < most_missing)
+  if (report.files.front().findings.empty() && missing < tools::most_missing_files)
     check_mapping(files, multifile, report.files.front());
 }
 
 }  // namespace
 
 const char* name_of(FileState state) {
-  switch (state) {
-    case FileState::complete:
-      return "complete";
-    case FileState::unclosed:
-      return "unclosed";
-    case FileState::damaged:
-      return "damaged";
-    case FileState::unreadable:
-      return "unreadable";
-    case FileState::foreign:
-      return "foreign";
-  }
-  return "unknown";
+  static constexpr const char* names[] = {"complete", "unclosed", "damaged", "unreadable", "foreign"};
+  return names[static_cast<size_t>(state)];
 }
 
 bool VerifyReport::ok() const {

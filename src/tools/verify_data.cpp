@@ -9,6 +9,7 @@
 #include "metadata/task_rows.hpp"
 #include "stream/file_checks.hpp"
 #include "stream/stored_frames.hpp"
+#include "tools/constants.hpp"
 
 namespace sheaf {
 
@@ -19,7 +20,7 @@ namespace {
 class DataCheck {
  public:
   DataCheck(const PhysicalFile& file, WorkProgress& progress, const Say& say)
-      : f_(file), progress_(progress), say_(say), buffer_(static_cast<size_t>(buffer_bytes)) {}
+      : f_(file), progress_(progress), say_(say), buffer_(static_cast<size_t>(tools::checked_at_once)) {}
 
   void check(int64_t task, const TaskRow& row) {
     row_ = &row;
@@ -30,8 +31,6 @@ class DataCheck {
   }
 
  private:
-  static constexpr int64_t buffer_bytes = 1 << 20;  // so that it is in the cache when it is checked
-
   // False: something cannot be read.
   bool check_block(int64_t b) {
     places_.seek_block(b, 0);
@@ -39,7 +38,7 @@ class DataCheck {
     const int64_t piece = places_.piece();
     const int64_t bytes = row_->sizes[b];
     for (int64_t at = 0; at < bytes;) {
-      if (at < checked && piece > buffer_bytes) {
+      if (at < checked && piece > tools::checked_at_once) {
         const int64_t n = std::min(piece, checked - at);
         uint32_t sum = 0;
         for (int64_t done = 0; done < n;) {
@@ -52,7 +51,7 @@ class DataCheck {
         at += n;
         continue;
       }
-      const int64_t whole = piece > 0 ? buffer_bytes / piece * piece : buffer_bytes;
+      const int64_t whole = piece > 0 ? tools::checked_at_once / piece * piece : tools::checked_at_once;
       const auto part = read(b, at, at < checked ? std::min(whole, checked - at) : bytes - at);
       if (part.empty()) return false;
       if (at < checked) check_pieces_of(part, b, at);
@@ -63,7 +62,7 @@ class DataCheck {
 
   // At most the buffer; nothing if there is something that cannot be read.
   std::span<const std::byte> read(int64_t block, int64_t at, int64_t bytes) {
-    const auto part = std::span(buffer_).first(static_cast<size_t>(std::min(bytes, buffer_bytes)));
+    const auto part = std::span(buffer_).first(static_cast<size_t>(std::min(bytes, tools::checked_at_once)));
     const int64_t offset = row_->geometry.offset(block) + at;
     size_t got = 0;
     tell(attempt([&] { got = f_.file->read_at(part, offset); }));

@@ -28,15 +28,6 @@ TEST(Gathered, OffsetsAreSumsOfTheSizesBefore) {
   EXPECT_EQ(three.offsets(), (std::vector<int64_t>{0, 3, 3, 7}));
 }
 
-TEST(TreeSteps, AreTheLogarithmRoundedUp) {
-  EXPECT_EQ(tree_steps(1), 0);
-  EXPECT_EQ(tree_steps(2), 1);
-  EXPECT_EQ(tree_steps(3), 2);
-  EXPECT_EQ(tree_steps(1024), 10);
-  EXPECT_EQ(tree_steps(1025), 11);
-  EXPECT_EQ(tree_steps(INT32_MAX), 31);
-}
-
 TEST(Topology, NamesTheTasksPerNode) {
   EXPECT_EQ(tasks_per_node(""), 0);
   EXPECT_EQ(tasks_per_node("node=4"), 4);

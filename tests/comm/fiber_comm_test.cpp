@@ -75,6 +75,39 @@ TEST(Fibers, ShareNodesByConsecutiveRanks) {
   });
 }
 
+void check_traffic(Comm& comm) {
+  int steps = 0;
+  while (int64_t{1} << steps < comm.size()) ++steps;
+  const Traffic start = traffic_of_this_task();
+  std::array<int64_t, 2> values{};
+  std::array<std::byte, 10> bytes{};
+  comm.all_sum(values);
+  comm.barrier();
+  comm.broadcast(bytes, 0);
+  const Gathered all = comm.gather(bytes, 0);
+  comm.scatter(all, 0);
+  const std::unique_ptr<Comm> alone = comm.split(comm.rank(), 0);
+  alone->all_max(values);
+  const Traffic end = traffic_of_this_task();
+  const int64_t at_root = comm.rank() == 0 ? 10 + 10 * comm.size() : 0;
+  test::require(end.collectives - start.collectives == 7, "traffic counts collectives, those of splits too");
+  test::require(end.steps - start.steps == 6 * steps, "traffic counts ceil(log2(size)) steps per collective");
+  test::require(end.bytes - start.bytes == 16 + 10 + 8 + 16 + at_root, "traffic counts contributed bytes");
+}
+
+TEST(Fibers, CountTheTrafficOfEachTask) {
+  for (const int ranks : {1, 2, 7, 64}) run_fibers({ranks, contract_stack}, check_traffic);
+}
+
+TEST(TreeSteps, AreTheLogarithmRoundedUp) {
+  EXPECT_EQ(tree_steps(1), 0);
+  EXPECT_EQ(tree_steps(2), 1);
+  EXPECT_EQ(tree_steps(3), 2);
+  EXPECT_EQ(tree_steps(1024), 10);
+  EXPECT_EQ(tree_steps(1025), 11);
+  EXPECT_EQ(tree_steps(INT32_MAX), 31);
+}
+
 TEST(Fibers, ReportTheLargestTrafficOfAnyRank) {
   const FiberReport report = run_fibers({.ranks = 9}, [](Comm& comm) {
     std::vector<std::byte> data(100);

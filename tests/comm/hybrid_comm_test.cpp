@@ -122,7 +122,6 @@ class OneThreadOnly final : public Comm {
   std::unique_ptr<Comm> split_by_node() override {
     return std::make_unique<OneThreadOnly>(own().split_by_node());
   }
-  Traffic traffic() const override { return own().traffic(); }
 
  private:
   Comm& own() const {

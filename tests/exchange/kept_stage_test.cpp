@@ -46,9 +46,9 @@ class KeptStage : public ::testing::Test {
     std::vector<std::byte> data(static_cast<size_t>(records.count * 100));
     for (size_t i = 0; i < data.size(); ++i) data[i] = value(comm.rank(), static_cast<int64_t>(i), salt);
     const Access own{comm.rank() * 100, &map, 0, std::ssize(data), data.data(), &contiguous_bytes()};
-    const int64_t before = comm.traffic().collectives;
+    const int64_t before = traffic_of_this_task().collectives;
     transfers.write(*file, own, how, std::nullopt, tally);
-    const int64_t meetings = comm.traffic().collectives - before;
+    const int64_t meetings = traffic_of_this_task().collectives - before;
     comm.barrier();
     std::vector<std::byte> back(data.size());
     const Access into{comm.rank() * 100, &map, 0, std::ssize(back), back.data(), &contiguous_bytes()};

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/frame_index.hpp"
+
 namespace sheaf::format::frame_test {
 namespace {
 
@@ -98,7 +100,7 @@ TEST(FrameIndex, ComesBackAsItWas) {
   const auto bytes = s.table.encode_index(s.size);
   ASSERT_TRUE(bytes);
   EXPECT_EQ(decode_index_end(std::span(*bytes).last<index_end_size>(), s.size + std::ssize(*bytes)), s.size);
-  const auto table = FrameTable::decode_index(*bytes, s.size);
+  const auto table = decode_index(*bytes, s.size);
   ASSERT_TRUE(table);
   EXPECT_EQ(table->frames(), s.table.frames());
 }
@@ -110,7 +112,7 @@ TEST(FrameIndex, NoFlippedBitIsTakenForOne) {
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     auto flipped = bytes;
     flipped[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
-    EXPECT_FALSE(FrameTable::decode_index(flipped, s.size)) << "bit " << bit;
+    EXPECT_FALSE(decode_index(flipped, s.size)) << "bit " << bit;
   }
 }
 
@@ -118,7 +120,7 @@ TEST(FrameIndex, FramesBehindItselfAreRefused) {
   Stream s;
   s.add(0, 0, 1000);
   const auto bytes = *s.table.encode_index(s.size);
-  EXPECT_FALSE(FrameTable::decode_index(bytes, s.size - 1));
+  EXPECT_FALSE(decode_index(bytes, s.size - 1));
   EXPECT_FALSE(decode_index_end(std::span(bytes).last<index_end_size>(), s.size + index_end_size));
 }
 

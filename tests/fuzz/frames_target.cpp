@@ -10,6 +10,7 @@
 #include "fuzz/packed_files.hpp"
 #include "fuzz/recipe.hpp"
 #include "fuzz/targets.hpp"
+#include "support/frame_index.hpp"
 
 namespace sheaf::fuzz {
 
@@ -61,7 +62,7 @@ void check_index(const FrameTable& table, int64_t stored) {
   const auto begin =
       format::decode_index_end(std::span(*bytes).last<index_end_size>(), stored + std::ssize(*bytes));
   require(begin == stored, "an index says where it begins");
-  const auto again = FrameTable::decode_index(*bytes, stored);
+  const auto again = decode_index(*bytes, stored);
   require(again && again->frames().size() == table.frames().size() && again->end() == table.end(),
           "an index is decoded as it was encoded");
 }
@@ -109,7 +110,7 @@ void decode_an_index(Recipe recipe, bool sound) {
     const auto front = format::encode(head);
     bytes.insert(bytes.begin(), front.begin(), front.end());
   }
-  const auto table = FrameTable::decode_index(bytes, stored);
+  const auto table = decode_index(bytes, stored);
   if (!table) return;
   require(table->frames().size() * index_entry_size <= bytes.size(), "no more frames than there are entries");
   int64_t least = 0;

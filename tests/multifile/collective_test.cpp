@@ -87,12 +87,12 @@ TEST(Collective, CompleteChunksAreRecordedByTheCollector) {
     const int64_t chunk_size = writer.stream().geometry().size;
     comm.barrier();
     for (int call = 0; call < 400; ++call) {
-      const int64_t before = writer.local().traffic().collectives;
+      const int64_t before = traffic_of_this_task().collectives;
       writer.collective()->write(content(comm.rank(), call * bytes, bytes), std::nullopt);
       if (comm.rank() > 0) continue;
       written += bytes;
       // In the second round everybody learns that the first one has brought everything.
-      if (writer.local().traffic().collectives > before && ++rounds_seen == 1)
+      if (traffic_of_this_task().collectives > before && ++rounds_seen == 1)
         safe = (written - bytes) / chunk_size * chunk_size;
     }
     comm.barrier();
@@ -122,9 +122,9 @@ TEST(Collective, RoundsAreFew) {
   int64_t collectives = 0;
   run_fibers(fibers(64), [&](Comm& comm) {
     Writer writer(counting, comm.duplicate(), request_of("a", p, comm.rank()), mode_of("w," + p.words()));
-    const int64_t before = comm.traffic().collectives;
+    const int64_t before = traffic_of_this_task().collectives;
     write_calls(writer, p);
-    if (comm.rank() == 0) collectives = comm.traffic().collectives - before;
+    if (comm.rank() == 0) collectives = traffic_of_this_task().collectives - before;
     writer.close();
   });
   EXPECT_LE(collectives,

@@ -157,9 +157,9 @@ TEST(SharedFile, RepeatedCallsMeetOnceAndReuseThePlan) {
     };
     write();
     comm.barrier();
-    const int64_t before = comm.traffic().collectives;
+    const int64_t before = traffic_of_this_task().collectives;
     write();
-    EXPECT_EQ(comm.traffic().collectives - before, 1);
+    EXPECT_EQ(traffic_of_this_task().collectives - before, 1);
     EXPECT_EQ(file.statistics().plans_made, 1);
     EXPECT_EQ(file.statistics().plans_reused, 1);
   });
@@ -179,9 +179,9 @@ TEST(SharedFile, RepeatedCallsAcrossHostsMakeNoPlan) {
     write();
     write();
     comm.barrier();
-    const int64_t before = comm.traffic().collectives;
+    const int64_t before = traffic_of_this_task().collectives;
     write();
-    EXPECT_LE(comm.traffic().collectives - before, 3)
+    EXPECT_LE(traffic_of_this_task().collectives - before, 3)
         << "one exchange of data at most, one reduction, the outcome";
     EXPECT_EQ(file->statistics().plans_made, 1);
     EXPECT_EQ(file->statistics().plans_reused, 2);

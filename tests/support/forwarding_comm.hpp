@@ -38,7 +38,6 @@ class ForwardingComm : public Comm {
   std::unique_ptr<SharedMemory> share_memory(size_t bytes) override { return comm_->share_memory(bytes); }
   std::unique_ptr<SharedMemory> kept_memory() override { return comm_->kept_memory(); }
   int node_count() override { return comm_->node_count(); }
-  Traffic traffic() const override { return comm_->traffic(); }
 
  protected:
   // What groups that are split off become.

@@ -6,6 +6,7 @@
 #include "api/mpiio/errors.hpp"
 #include "api/mpiio/requests/requests.hpp"
 #include "base/checked.hpp"
+#include "comm/agree.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -38,19 +39,8 @@ std::shared_ptr<Transfer> prepare(OpenFile& file, const Call& call, const Buffer
 
 // Collective: makes all tasks fail with what this one is about to throw, and throws it.
 [[noreturn]] void fail_all(OpenFile& file, Lane& lane, Way way, const std::exception_ptr& problem) {
-  try {
-    std::rethrow_exception(problem);
-  } catch (const Error& e) {
-    try {
-      file.file->fail_all(lane, way == Way::writes, e);
-    } catch (const Error&) {
-    }
-  } catch (const std::exception& e) {
-    try {
-      file.file->fail_all(lane, way == Way::writes, Error(Code::io, e.what()));
-    } catch (const Error&) {
-    }
-  }
+  const auto told = attempt([&] { std::rethrow_exception(problem); });
+  attempt([&] { file.file->fail_all(lane, way == Way::writes, *told); });
   std::rethrow_exception(problem);
 }
 

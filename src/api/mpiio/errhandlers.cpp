@@ -7,6 +7,7 @@
 
 #include "api/mpiio/entry.hpp"
 #include "api/mpiio/handles.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::mpiio {
 namespace {
@@ -14,11 +15,9 @@ namespace {
 thread_local bool at_shadow = false;
 
 // The library asks of its own file while it opens and closes it.
-class AtShadow {
+class AtShadow : private NonCopyable {
  public:
   AtShadow() { at_shadow = true; }
-  AtShadow(const AtShadow&) = delete;
-  AtShadow& operator=(const AtShadow&) = delete;
   ~AtShadow() { at_shadow = false; }
 };
 
@@ -72,14 +71,12 @@ bool is_abort([[maybe_unused]] MPI_Errhandler handler) {
 bool is_fatal(MPI_Errhandler handler) { return handler == MPI_ERRORS_ARE_FATAL || is_abort(handler); }
 
 // MPI_COMM_SELF has another handler for as long as this lives: one of MPI's own.
-class HandlerOfSelf {
+class HandlerOfSelf : private NonCopyable {
  public:
   explicit HandlerOfSelf(MPI_Errhandler own) : lock_(mutex()) {
     PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before_);
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, own);
   }
-  HandlerOfSelf(const HandlerOfSelf&) = delete;
-  HandlerOfSelf& operator=(const HandlerOfSelf&) = delete;
   ~HandlerOfSelf() {
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, before_);
     SHEAF_REAL(Errhandler_free)(&before_);

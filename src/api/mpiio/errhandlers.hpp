@@ -12,13 +12,13 @@
 #include <cstdint>
 #include <string>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::mpiio {
 
-class Errhandling {
+class Errhandling : private NonCopyable {
  public:
   Errhandling() = default;
-  Errhandling(const Errhandling&) = delete;
-  Errhandling& operator=(const Errhandling&) = delete;
   ~Errhandling();
 
   // All local. Return MPI_SUCCESS or an error class. `file`: whose handler it is, or MPI_FILE_NULL.

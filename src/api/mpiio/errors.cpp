@@ -1,9 +1,11 @@
 #include "api/mpiio/errors.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <span>
 
 #include "api/mpiio/entry.hpp"
 #include "base/printable.hpp"
@@ -14,59 +16,37 @@ namespace {
 thread_local std::string message;
 thread_local int message_class = MPI_SUCCESS;  // what the call of `message` returned
 
-int class_of_errno(int number, int otherwise) {
-  switch (number) {
-    case ENOENT:
-      return MPI_ERR_NO_SUCH_FILE;
-    case EEXIST:
-      return MPI_ERR_FILE_EXISTS;
-    case EACCES:
-    case EPERM:
-      return MPI_ERR_ACCESS;
-    case EROFS:
-      return MPI_ERR_READ_ONLY;
-    case ENOSPC:
-      return MPI_ERR_NO_SPACE;
-    case EDQUOT:
-      return MPI_ERR_QUOTA;
-    case ENAMETOOLONG:
-    case ENOTDIR:
-    case EISDIR:
-    case ESPIPE:
-    case ELOOP:
-      return MPI_ERR_BAD_FILE;
-    case EBUSY:
-    case ETXTBSY:
-      return MPI_ERR_FILE_IN_USE;
-    default:
-      return otherwise;
-  }
+struct Class {
+  int number;  // of errno, or a Code
+  int mpi_class;
+};
+
+constexpr Class of_errno[] = {
+    {ENOENT, MPI_ERR_NO_SUCH_FILE}, {EEXIST, MPI_ERR_FILE_EXISTS},    {EACCES, MPI_ERR_ACCESS},
+    {EPERM, MPI_ERR_ACCESS},        {EROFS, MPI_ERR_READ_ONLY},       {ENOSPC, MPI_ERR_NO_SPACE},
+    {EDQUOT, MPI_ERR_QUOTA},        {ENAMETOOLONG, MPI_ERR_BAD_FILE}, {ENOTDIR, MPI_ERR_BAD_FILE},
+    {EISDIR, MPI_ERR_BAD_FILE},     {ESPIPE, MPI_ERR_BAD_FILE},       {ELOOP, MPI_ERR_BAD_FILE},
+    {EBUSY, MPI_ERR_FILE_IN_USE},   {ETXTBSY, MPI_ERR_FILE_IN_USE}};
+
+constexpr Class of_code[] = {{static_cast<int>(Code::invalid_argument), MPI_ERR_ARG},
+                             {static_cast<int>(Code::wrong_mode), MPI_ERR_ACCESS},
+                             {static_cast<int>(Code::not_found), MPI_ERR_NO_SUCH_FILE},
+                             {static_cast<int>(Code::permission), MPI_ERR_ACCESS},
+                             {static_cast<int>(Code::no_space), MPI_ERR_NO_SPACE}};
+
+int find_class(std::span<const Class> table, int number, int otherwise) {
+  const auto found = std::ranges::find(table, number, &Class::number);
+  return found == table.end() ? otherwise : found->mpi_class;
 }
 
 }  // namespace
 
 int class_of(const Error& error) {
   if (const auto* const named = dynamic_cast<const MpiError*>(&error)) return named->mpi_class();
-  switch (error.code()) {
-    case Code::ok:
-      return MPI_SUCCESS;
-    case Code::invalid_argument:
-      return class_of_errno(error.errno_value(), MPI_ERR_ARG);
-    case Code::wrong_mode:
-      return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
-    case Code::not_found:
-      return class_of_errno(error.errno_value(), MPI_ERR_NO_SUCH_FILE);
-    case Code::permission:
-      return class_of_errno(error.errno_value(), MPI_ERR_ACCESS);
-    case Code::no_space:
-      return class_of_errno(error.errno_value(), MPI_ERR_NO_SPACE);
-    case Code::unsupported:
-      return MPI_ERR_UNSUPPORTED_OPERATION;
-    case Code::mismatch:
-      return MPI_ERR_NOT_SAME;
-    default:
-      return class_of_errno(error.errno_value(), MPI_ERR_IO);
-  }
+  if (error.code() == Code::unsupported) return MPI_ERR_UNSUPPORTED_OPERATION;
+  if (error.code() == Code::mismatch) return MPI_ERR_NOT_SAME;
+  return find_class(of_errno, error.errno_value(),
+                    find_class(of_code, static_cast<int>(error.code()), MPI_ERR_IO));
 }
 
 int class_of_current(const char* function) {

@@ -39,6 +39,24 @@ inline void say_warnings(const char* function) {
   if (any_warnings()) print_warnings(function);
 }
 
+// Runs local(), and then together(), a collective call: also where local() has failed, so that no task waits
+// for this one. The error of local() counts where both fail.
+template <class Local, class Together>
+void in_step(Local&& local, Together&& together) {
+  std::exception_ptr problem;
+  try {
+    local();
+  } catch (...) {
+    problem = std::current_exception();
+  }
+  try {
+    together();
+  } catch (...) {
+    if (problem) std::rethrow_exception(problem);
+    throw;
+  }
+}
+
 // Runs the body of a call on `handle`, body(OpenFile&).
 template <class Body>
 int on_file(const char* function, MPI_File handle, Body&& body) {

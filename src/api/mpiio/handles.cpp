@@ -38,26 +38,17 @@ MPI_File behind(MPI_File handle) {
 
 KeptType::KeptType(MPI_Datatype type) : type_(type) {
   if (is_predefined(type)) return;
-  PMPI_Type_dup(type, &type_);
-  own_ = true;
-}
-
-KeptType::KeptType(KeptType&& other) noexcept
-    : type_(std::exchange(other.type_, MPI_BYTE)), own_(std::exchange(other.own_, false)) {}
-
-KeptType& KeptType::operator=(KeptType&& other) noexcept {
-  std::swap(type_, other.type_);
-  std::swap(own_, other.own_);
-  return *this;
-}
-
-KeptType::~KeptType() {
-  if (own_) PMPI_Type_free(&type_);
+  MPI_Datatype copy = MPI_DATATYPE_NULL;
+  PMPI_Type_dup(type, &copy);
+  own_ = std::shared_ptr<MPI_Datatype>(new MPI_Datatype(copy), [](MPI_Datatype* kept) {
+    PMPI_Type_free(kept);
+    delete kept;
+  });
 }
 
 MPI_Datatype KeptType::for_caller() const {
   MPI_Datatype copy = type_;
-  if (own_) PMPI_Type_dup(type_, &copy);
+  if (own_) PMPI_Type_dup(*own_, &copy);
   return copy;
 }
 

@@ -15,26 +15,24 @@
 #include "api/mpiio/errhandlers.hpp"
 #include "api/mpiio/requests/worker.hpp"
 #include "api/mpiio/types/datarep.hpp"
+#include "base/non_copyable.hpp"
 #include "sharedfile/shared_file.hpp"
 
 namespace sheaf::mpiio {
 
-// A datatype of the program, kept as long as this lives: a duplicate unless it is one of MPI's own.
+// A datatype of the program, kept as long as this or a copy lives: a duplicate unless it is one of MPI's own.
 class KeptType {
  public:
   KeptType() = default;
   explicit KeptType(MPI_Datatype type);
-  KeptType(KeptType&& other) noexcept;
-  KeptType& operator=(KeptType&& other) noexcept;
-  ~KeptType();
 
-  MPI_Datatype get() const { return type_; }
+  MPI_Datatype get() const { return own_ ? *own_ : type_; }
   // A handle that the caller may free, or a type of MPI itself.
   MPI_Datatype for_caller() const;
 
  private:
   MPI_Datatype type_ = MPI_BYTE;
-  bool own_ = false;
+  std::shared_ptr<MPI_Datatype> own_;
 };
 
 // What the program has said in MPI_File_set_view.
@@ -54,10 +52,8 @@ struct SplitCall {
   int64_t bytes = 0;
 };
 
-struct OpenFile {
+struct OpenFile : private NonCopyable {
   OpenFile();
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
   MPI_File handle() { return reinterpret_cast<MPI_File>(this); }

@@ -61,18 +61,8 @@ int PMPI_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence) {
   return on_file("MPI_File_seek_shared", handle, [&](OpenFile& file) {
     refuse_sequential(file);
     int64_t target = -1;  // refused on all tasks, for one that cannot say where
-    std::exception_ptr problem;
-    try {
-      target = target_of(file, offset, whence, file.file->claim_shared(0));
-    } catch (...) {
-      problem = std::current_exception();
-    }
-    try {
-      file.file->seek_shared(target);
-    } catch (...) {
-      if (problem) std::rethrow_exception(problem);
-      throw;
-    }
+    in_step([&] { target = target_of(file, offset, whence, file.file->claim_shared(0)); },
+            [&] { file.file->seek_shared(target); });
   });
 }
 

@@ -64,22 +64,11 @@ View impossible() {
 
 void set_view(OpenFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
               const char* datarep, MPI_Info info) {
-  NewView made;
-  std::exception_ptr problem;
-  try {
-    made = make_view(file, displacement, etype, filetype, datarep);
-  } catch (...) {
-    problem = std::current_exception();
-    made.view = impossible();
-  }
+  NewView made{impossible(), {}};
   // With hints, which task 0 tells the others, all wait for each other anyway.
   const auto agreed = info == MPI_INFO_NULL ? SharedFile::Agreed::at_transfer : SharedFile::Agreed::now;
-  try {
-    file.file->set_view(made.view, agreed);
-  } catch (...) {
-    if (problem) std::rethrow_exception(problem);
-    throw;
-  }
+  in_step([&] { made = make_view(file, displacement, etype, filetype, datarep); },
+          [&] { file.file->set_view(made.view, agreed); });
   file.view = std::move(made.program);
   if (info == MPI_INFO_NULL) return;
   Hints hints = file.file->hints();

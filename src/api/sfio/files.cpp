@@ -92,26 +92,24 @@ MFILE* sfio_mopen(const char* name, int stripe_unit) {
 }
 
 int sfio_mclose(MFILE* f) {
-  return guarded("mclose", -1, [&] {
+  return succeeds("mclose", [&] {
     file_of(f);
     const std::unique_ptr<sfio_file> gone(f);
     f->session->comm().barrier();  // what others still transfer is in the file
     act(*f->session, [&] { f->file->close(); });
-    return 0;
   });
 }
 
 int sfio_mchsize(MFILE* f, int64_t size) {
-  return guarded("mchsize", -1, [&] {
+  return succeeds("mchsize", [&] {
     StripedFile& file = file_of(f);
     agree_on(f->session->comm(), file.name(), size, std::nullopt);
     act(*f->session, [&] { file.resize(size); });
-    return 0;
   });
 }
 
 int sfio_mdelete(const char* name) {
-  return guarded("mdelete", -1, [&] {
+  return succeeds("mdelete", [&] {
     Runtime& session = Runtime::required();
     StripeName parsed;
     agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
@@ -119,12 +117,11 @@ int sfio_mdelete(const char* name) {
       if (!remove_striped(*session.link(), parsed))
         throw Error(Code::not_found, "there is no striped file '" + parsed.given + "'", ENOENT);
     });
-    return 0;
   });
 }
 
 int sfio_mcreate(const char* name) {
-  return guarded("mcreate", -1, [&] {
+  return succeeds("mcreate", [&] {
     Runtime& session = Runtime::required();
     StripeName parsed;
     agree_on(session.comm(), name ? name : "", 0, attempt([&] { parsed = parse_stripe_name(text(name)); }));
@@ -132,29 +129,22 @@ int sfio_mcreate(const char* name) {
       remove_striped(*session.link(), parsed);
       StripedFile::make_empty(session.link(), parsed);
     });
-    return 0;
   });
 }
 
 int sfio_merror(unsigned long* ioerr) {
-  return guarded("merror", -1, [&] {
-    give(take_errors(Runtime::required()), ioerr);
-    return 0;
-  });
+  return succeeds("merror", [&] { give(take_errors(Runtime::required()), ioerr); });
 }
 
 int sfio_merrora(unsigned long* ioerr) {
-  return guarded("merrora", -1, [&] {
-    give(take_errors_together(Runtime::required()), ioerr);
-    return 0;
-  });
+  return succeeds("merrora", [&] { give(take_errors_together(Runtime::required()), ioerr); });
 }
 
 int sfio_prioerrora(void) {
-  return guarded("prioerrora", -1, [] {
+  return succeeds("prioerrora", [] {
     Runtime& session = Runtime::required();
     const ErrorCounts counts = take_errors_together(session);
-    if (session.comm().rank() > 0) return 0;
+    if (session.comm().rank() > 0) return;
     static const char* const names[] = {"open",      "close", "creat", "unlink",
                                         "ftruncate", "lseek", "write", "read"};
     std::printf("I/O errors:");
@@ -162,6 +152,5 @@ int sfio_prioerrora(void) {
       std::printf(" %s %lld", names[i], static_cast<long long>(counts[i]));
     std::printf("\n");
     std::fflush(stdout);
-    return 0;
   });
 }

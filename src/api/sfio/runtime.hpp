@@ -11,13 +11,14 @@
 
 #include "api/sfio/shared_session.hpp"
 #include "api/sion/handles/report.hpp"
+#include "base/non_copyable.hpp"
 #include "comm/comm.hpp"
 #include "comm_mpi/mpi_messages.hpp"
 #include "stripedfile/session/session.hpp"
 
 namespace sheaf::sfio {
 
-class Runtime {
+class Runtime : private NonCopyable {
  public:
   // Collective over `all`: see sfio_start(). A listener's task serves in here and returns after the session
   // has ended. Throws on all tasks or on none.
@@ -34,8 +35,6 @@ class Runtime {
   static Runtime& required();
 
   ~Runtime();
-  Runtime(const Runtime&) = delete;
-  Runtime& operator=(const Runtime&) = delete;
 
   MPI_Comm compute() const { return compute_; }
   Comm& comm() { return *comm_; }
@@ -73,6 +72,15 @@ Result guarded(const char* call, Result failure, Body&& body) {
     report_error(call, Error(Code::io, error.what()));
   }
   return failure;
+}
+
+// The same for a call that has nothing to say but that all went well: 0, or -1.
+template <class Body>
+int succeeds(const char* call, Body&& body) {
+  return guarded(call, -1, [&] {
+    body();
+    return 0;
+  });
 }
 
 }  // namespace sheaf::sfio

@@ -107,14 +107,13 @@ int sfio_ireadb(MFILE* f, unsigned count, const int64_t offsets[], void* const b
 }
 
 int sfio_test(sfio_request* request, int* done) {
-  return guarded("sfio_test", -1, [&] {
+  return succeeds("sfio_test", [&] {
     if (!request || !done)
       throw Error(Code::invalid_argument, "no request or no place for the answer (NULL)");
     if (request->session != Runtime::current())
       throw Error(Code::wrong_mode, "the session of the request has ended");
     const std::lock_guard hold(request->session->link()->lock());
     *done = request->operation->advance();
-    return 0;
   });
 }
 
@@ -132,11 +131,10 @@ int64_t sfio_wait(sfio_request** request) {
 }
 
 int sfio_mstat(MFILE* f, sfio_stat_t* stat) {
-  return guarded("mstat", -1, [&] {
+  return succeeds("mstat", [&] {
     if (!stat) throw Error(Code::invalid_argument, "no place for the answer (NULL)");
     const StripedStatus found = file_of(f).status();
     *stat = {found.size, found.unit, found.allocated, static_cast<int32_t>(found.subfile_sizes.size()),
              found.listeners};
-    return 0;
   });
 }

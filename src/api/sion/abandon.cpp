@@ -22,7 +22,7 @@ void remove_if_there(Store& store, const std::string& path) {
 }  // namespace
 
 int sheaf_abandon(int sid) {
-  return guarded("sheaf_abandon", -1, SION_NOT_SUCCESS, [&] {
+  return succeeds("sheaf_abandon", -1, [&] {
     get_handle(sid);
     std::unique_ptr<Handle> handle = remove_handle(sid);
     const std::shared_ptr<Store> store = handle->store;
@@ -34,6 +34,5 @@ int sheaf_abandon(int sid) {
       remove_leftovers(*store, name);
       remove_if_there(*store, name);
     }
-    return SION_SUCCESS;
   });
 }

@@ -1,7 +1,6 @@
 // Collective reading and writing.
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "comm/agree.hpp"
 
@@ -22,23 +21,14 @@ std::optional<Error> check_request(Handle& handle, const void* data, size_t size
   });
 }
 
-template <class Call>
-size_t on_handle(const char* function, int sid, Call call) {
-  Handle* h = find_handle(sid);
-  if (!h) return guarded(function, -1, invalid, [&]() -> size_t { return get_handle(sid).task() < 0; });
-  return guarded(function, h->task(), size_t{0}, [&]() -> size_t {
-    begin_call(*h);
-    return call(*h);
-  });
-}
-
 }  // namespace
 
 size_t sion_coll_fwrite(const void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
   Writer* const writer = h ? h->writes.get() : nullptr;
   if (h && !(writer && writer->collective())) return sion_fwrite(data, size, nitems, sid);
-  return on_handle("sion_coll_fwrite", sid, [&](Handle& handle) {
+  return on_found_handle("sion_coll_fwrite", sid, invalid, size_t{0}, [&](Handle& handle) -> size_t {
+    begin_call(handle);
     size_t bytes = 0;
     const auto problem = check_request(handle, data, size, nitems, bytes);
     writer->write_collectively({static_cast<const std::byte*>(data), problem ? 0 : bytes}, problem);
@@ -51,7 +41,8 @@ size_t sion_coll_fread(void* data, size_t size, size_t nitems, int sid) {
   Handle* h = find_handle(sid);
   Reader* const reader = h ? h->reads.get() : nullptr;
   if (h && !(reader && reader->collective())) return sion_fread(data, size, nitems, sid);
-  return on_handle("sion_coll_fread", sid, [&](Handle& handle) {
+  return on_found_handle("sion_coll_fread", sid, invalid, size_t{0}, [&](Handle& handle) -> size_t {
+    begin_call(handle);
     size_t bytes = 0;
     size_t items = 0;
     auto problem = check_request(handle, data, size, nitems, bytes);

@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 
 using namespace sheaf;
@@ -27,9 +26,7 @@ std::unique_ptr<Reader> duplicate(Handle& handle, bool one, int64_t rank) {
 }  // namespace
 
 int sion_dup(int sid, int mode, int rank, uint64_t key) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_dup", h ? h->task() : -1, -1, [&] {
-    Handle& original = get_handle(sid);
+  return on_handle("sion_dup", sid, -1, [&](Handle& original) {
     const bool one = mode == SION_DUP_RANK || mode == SION_DUP_RANK_KEY;
     OpenMode how;
     how.posix = original.posix;
@@ -43,13 +40,9 @@ int sion_dup(int sid, int mode, int rank, uint64_t key) {
 }
 
 int sion_dedup(int sid) {
-  Handle* h = find_handle(sid);
-  if (!h) return guarded("sion_dedup", -1, -1, [&] { return get_handle(sid).task(); });
-  return guarded("sion_dedup", h->task(), SION_NOT_SUCCESS, [&] {
-    if (h->opened_by != OpenedBy::duplicate) throw Error(Code::wrong_mode, "the handle is no duplicate");
-    const std::unique_ptr<Handle> handle = remove_handle(sid);
-    const SecondStream second(*handle);
-    handle->reads->close();
+  return on_found_handle("sion_dedup", sid, -1, SION_NOT_SUCCESS, [&](Handle& handle) {
+    if (handle.opened_by != OpenedBy::duplicate) throw Error(Code::wrong_mode, "the handle is no duplicate");
+    close_handle("sion_dedup", sid, handle);
     return SION_SUCCESS;
   });
 }

@@ -3,21 +3,13 @@
 #include <cstring>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "metadata/task_rows.hpp"
 
 using namespace sheaf;
 using namespace sheaf::api;
 
 namespace {
-
-// Runs `body` on the handle; `failure` if there is none or something goes wrong.
-template <class Result, class Body>
-Result ask(const char* function, int sid, Result failure, Body&& body) {
-  Handle* h = find_handle(sid);
-  return guarded(function, h ? h->task() : -1, failure, [&]() -> Result { return body(get_handle(sid)); });
-}
 
 template <class T>
 void give(T* out, T value) {
@@ -85,7 +77,7 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
                        sion_int64* start_of_varheader, sion_int64** sion_chunksizes,
                        sion_int64** sion_globalranks, sion_int64** sion_blockcount,
                        sion_int64** sion_blocksizes) {
-  return ask("sion_get_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_locations", sid, [&](Handle& handle) {
     sion_int64 skip = -1;
     sion_int64 varheader = -1;
     int blocks = -1;
@@ -111,13 +103,12 @@ int sion_get_locations(int sid, int* ntasks, int* maxblocks, sion_int64* globals
     give(sion_globalranks, array(handle.tables.globalranks));
     give(sion_blockcount, array(handle.tables.block_counts));
     give(sion_blocksizes, array(handle.tables.block_sizes));
-    return SION_SUCCESS;
   });
 }
 
 int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos, int* maxchunks,
                               sion_int64** chunksizes) {
-  return ask("sion_get_current_location", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_current_location", sid, [&](Handle& handle) {
     if (handle.writer) handle.writer->flush();
     const int64_t block = handle.writer ? handle.writer->chunk() : handle.reader->block();
     const int64_t position = handle.writer ? handle.writer->position() : handle.reader->position();
@@ -127,13 +118,12 @@ int sion_get_current_location(int sid, int* currentblock, sion_int64* currentpos
     give(currentpos, static_cast<sion_int64>(position));
     give(maxchunks, static_cast<int>(sizes.size()));
     give(chunksizes, handle.tables.current_sizes.data());
-    return SION_SUCCESS;
   });
 }
 
 int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpos,
                                sion_int64** sion_currentblocknr) {
-  return ask("sion_get_current_locations", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_current_locations", sid, [&](Handle& handle) {
     const int n = handle.ntasks();
     Tables& tables = handle.tables;
     if (const Multifile* const m = whole(handle)) {
@@ -156,12 +146,11 @@ int sion_get_current_locations(int sid, int* ntasks, sion_int64** sion_currentpo
     give(ntasks, n);
     give(sion_currentpos, tables.positions.data());
     give(sion_currentblocknr, tables.block_numbers.data());
-    return SION_SUCCESS;
   });
 }
 
 int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numfiles) {
-  return ask("sion_get_mapping", sid, SION_NOT_SUCCESS, [&](Handle& handle) {
+  return succeeds_on_handle("sion_get_mapping", sid, [&](Handle& handle) {
     give(numfiles, static_cast<int>(handle.facts().nfiles));
     give(mapping_size, -1);
     std::vector<layout::Placement> places;
@@ -170,7 +159,7 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
       m->read_places(0, places);
     }
     if (handle.opened_by == OpenedBy::mapped && handle.reads) places = handle.reads->read_mapping();
-    if (places.empty()) return SION_SUCCESS;
+    if (places.empty()) return;
     std::vector<int>& pairs = handle.tables.mapping;
     pairs.clear();
     for (const layout::Placement& at : places) {
@@ -179,28 +168,27 @@ int sion_get_mapping(int sid, int* mapping_size, sion_int32** mapping, int* numf
     }
     give(mapping_size, static_cast<int>(pairs.size() / 2));
     give(mapping, pairs.data());
-    return SION_SUCCESS;
   });
 }
 
 int sion_get_number_of_files(int sid) {
-  return ask("sion_get_number_of_files", sid, -1, [](Handle& h) { return int{h.facts().nfiles}; });
+  return on_handle("sion_get_number_of_files", sid, -1, [](Handle& h) { return int{h.facts().nfiles}; });
 }
 
 int sion_get_filenumber(int sid) {
-  return ask("sion_get_filenumber", sid, -1, [](Handle& h) { return int{h.facts().filenumber}; });
+  return on_handle("sion_get_filenumber", sid, -1, [](Handle& h) { return int{h.facts().filenumber}; });
 }
 
 int sion_is_serial_opened(int sid) {
-  return ask("sion_is_serial_opened", sid, -1, [](Handle& h) { return int{h.is_serial()}; });
+  return on_handle("sion_is_serial_opened", sid, -1, [](Handle& h) { return int{h.is_serial()}; });
 }
 
 int sion_using_hints(int sid) {
-  return ask("sion_using_hints", sid, -1, [](Handle& h) { return int{h.hints}; });
+  return on_handle("sion_using_hints", sid, -1, [](Handle& h) { return int{h.hints}; });
 }
 
 int sion_get_sizeof(int sid, int* numbytes, int* numfds) {
-  return ask("sion_get_sizeof", sid, -1, [&](Handle& h) {
+  return on_handle("sion_get_sizeof", sid, -1, [&](Handle& h) {
     give(numbytes, static_cast<int>(std::min<int64_t>(h.bytes_held(), INT32_MAX)));
     give(numfds, h.open_files());
     return 1;
@@ -218,8 +206,8 @@ int sion_get_version(int* main_version, int* sub_version, int* patch_level, int*
 int sion_is_thread_safe(void) { return 1; }
 
 int sion_get_keyval_mode(int sid) {
-  return ask("sion_get_keyval_mode", sid, SION_KEYVAL_UNKNOWN,
-             [](Handle& h) { return h.facts().keyval ? SION_KEYVAL_INLINE : SION_KEYVAL_NONE; });
+  return on_handle("sion_get_keyval_mode", sid, SION_KEYVAL_UNKNOWN,
+                   [](Handle& h) { return h.facts().keyval ? SION_KEYVAL_INLINE : SION_KEYVAL_NONE; });
 }
 
 char* sion_keyval_type_to_str(int type) {
@@ -232,13 +220,13 @@ char* sion_keyval_type_to_str(int type) {
 int sion_get_endianness(void) { return native_order == ByteOrder::big; }
 
 int sion_get_file_endianness(int sid) {
-  return ask("sion_get_file_endianness", sid, -1,
-             [](Handle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
+  return on_handle("sion_get_file_endianness", sid, -1,
+                   [](Handle& h) { return int{h.facts().userdata_order == ByteOrder::big}; });
 }
 
 int sion_endianness_swap_needed(int sid) {
-  return ask("sion_endianness_swap_needed", sid, 1,
-             [](Handle& h) { return int{h.facts().userdata_order != native_order}; });
+  return on_handle("sion_endianness_swap_needed", sid, 1,
+                   [](Handle& h) { return int{h.facts().userdata_order != native_order}; });
 }
 
 void sion_swap(void* target, void* source, int size, int n, int do_swap) {

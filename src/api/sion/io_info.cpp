@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "buddy/buddy.hpp"
 
 using namespace sheaf;
@@ -67,12 +66,9 @@ sion_io_stat_t* pack(const std::vector<Entry>& entries, int roles) {
 }  // namespace
 
 sion_io_stat_t* sion_get_io_info_by_spec(int sid, int roles, int) {
-  Handle* h = find_handle(sid);
   sion_io_stat_t* info = nullptr;
-  guarded("sion_get_io_info", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
-    Handle& handle = get_handle(sid);
+  succeeds_on_handle("sion_get_io_info", sid, [&](Handle& handle) {
     if (handle.buddies > 0) info = pack(entries_of(handle), roles);
-    return SION_SUCCESS;
   });
   return info;
 }

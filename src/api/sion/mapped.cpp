@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/sion/array_out.hpp"
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/report.hpp"
 #include "api/sion/opening.hpp"
@@ -79,30 +80,6 @@ std::span<const OwnTask> tasks_of(Handle& handle) {
   return handle.writes ? handle.writes->tasks() : handle.reads->tasks();
 }
 
-// An array for the caller: his own, filled, or one from malloc that is given to him when all has gone well.
-template <class T>
-class ArrayOut {
- public:
-  ArrayOut(T** to, size_t count) : to_(to) {
-    if (!to_ || *to_) return;
-    made_ = static_cast<T*>(std::malloc(sizeof(T) * std::max<size_t>(count, 1)));
-    if (!made_) throw std::bad_alloc();
-  }
-  ArrayOut(const ArrayOut&) = delete;
-  ArrayOut& operator=(const ArrayOut&) = delete;
-  ~ArrayOut() { std::free(made_); }
-  void set(size_t i, int64_t value) {
-    if (to_) (made_ ? made_ : *to_)[i] = static_cast<T>(value);
-  }
-  void give() {
-    if (made_) *to_ = std::exchange(made_, nullptr);
-  }
-
- private:
-  T** to_;
-  T* made_ = nullptr;
-};
-
 struct Results {
   Results(const MappedOpen& call, std::span<const OwnTask> tasks)
       : ranks(call.globalranks, tasks.size()),
@@ -151,30 +128,17 @@ int open_mapped(std::unique_ptr<Comm> owned, const MappedOpen& call) {
     if (process == 0 && !mode.writes() && handle->task() >= 0)
       report_keyval(call.function, mode, handle->facts().keyval, process);
     if (process == 0 && !mode.writes()) report_unclosed(call.function, handle->facts(), call.fname, process);
-    // The last local steps can fail on one process only.
-    FILE* stream = nullptr;
     std::unique_ptr<Results> results;
-    int sid = -1;
     Handle& opened = *handle;
-    problem = attempt([&] {
-      give_stream(opened, call.fileptr ? &stream : nullptr);
+    const int sid = enter_opened(comm, true, std::move(handle), call.fileptr, [&](Handle&) {
       if (!mode.creates()) results = std::make_unique<Results>(call, tasks_of(opened));
-      sid = add_handle(handle);
     });
-    try {
-      agree(comm, problem);
-    } catch (...) {
-      if (opened.writes) opened.writes->discard();
-      remove_handle(sid);
-      throw;
-    }
     if (results) {
       results->give();
       *call.nlocaltasks = static_cast<int>(tasks_of(opened).size());
     }
     *call.numfiles = opened.facts().nfiles;
     if (call.fsblksize && opened.facts().fsblksize > 0) *call.fsblksize = opened.facts().fsblksize;
-    if (call.fileptr) *call.fileptr = stream;
     return sid;
   });
 }

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "base/parse.hpp"
 #include "base/printable.hpp"
 #include "comm/host_name.hpp"
@@ -68,16 +68,6 @@ void settle_stream(const char* function, Handle& handle) {
   if (!handle.plain) return;
   if (const auto problem = attempt([&] { handle.plain->settle(); }))
     report(function, *problem, handle.task(), 0);
-}
-
-void report_last_overrun(const char* function, Handle& handle) {
-  settle_stream(function, handle);
-  if (!handle.writer) return;
-  // A close may wait for other tasks, and the program be told to end meanwhile.
-  if (handle.gate) attempt([&] { handle.commit(); });
-  if (!handle.shared()) return;
-  attempt([&] { handle.writer->flush(); });
-  report_overrun(function, handle);
 }
 
 namespace {
@@ -170,6 +160,28 @@ std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares) {
   return shares ? std::make_shared<SharedHandles>(std::move(store), *all) : std::move(store);
 }
 
+int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE** stream,
+                 const std::function<void(Handle&)>& more) {
+  Handle& opened = *handle;
+  FILE* made = nullptr;
+  int sid = -1;
+  const auto problem = attempt([&] {
+    give_stream(opened, stream ? &made : nullptr);
+    more(opened);
+    sid = add_handle(handle);
+  });
+  try {
+    if (agrees) agree(comm, problem);
+    if (problem) throw *problem;
+  } catch (...) {
+    if (opened.writes) opened.writes->discard();
+    remove_handle(sid);
+    throw;
+  }
+  if (stream) *stream = made;
+  return sid;
+}
+
 int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   const int task = owned->rank();
   bool reads = false;
@@ -208,31 +220,16 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
       report_keyval(call.function, mode, handle->facts().keyval, task);
       report_unclosed(call.function, handle->facts(), call.fname, task);
     }
-    FILE* stream = nullptr;
-    char* name = nullptr;
-    int sid = -1;
-    Handle& opened = *handle;
-    if (!mode.append) opened.buddies = mode.collective.buddies;
-    report_collectors(opened, mode.collective.debug);
-    problem = attempt([&] {
-      give_stream(opened, call.fileptr ? &stream : nullptr);
-      if (call.newfname) {
-        const std::string path = opened.atomic ? opened.atomic->later(opened.path()) : opened.path();
-        if (!(name = strdup(path.c_str()))) throw std::bad_alloc();
-      }
-      sid = add_handle(handle);
+    if (!mode.append) handle->buddies = mode.collective.buddies;
+    report_collectors(*handle, mode.collective.debug);
+    std::unique_ptr<char, void (*)(void*)> name(nullptr, std::free);
+    const int sid = enter_opened(comm, extras, std::move(handle), call.fileptr, [&](Handle& opened) {
+      if (!call.newfname) return;
+      const std::string path = opened.atomic ? opened.atomic->later(opened.path()) : opened.path();
+      name.reset(strdup(path.c_str()));
+      if (!name) throw std::bad_alloc();
     });
-    try {
-      if (extras) agree(comm, problem);
-      if (problem) throw *problem;
-    } catch (...) {
-      if (opened.writes) opened.writes->discard();
-      remove_handle(sid);
-      std::free(name);
-      throw;
-    }
-    if (call.fileptr) *call.fileptr = stream;
-    if (call.newfname) *call.newfname = name;
+    if (call.newfname) *call.newfname = name.release();
     if (call.globalrank) *call.globalrank = task;
     return sid;
   });
@@ -240,36 +237,43 @@ int open_parallel(std::unique_ptr<Comm> owned, const ParallelOpen& call) {
   return result;
 }
 
-void close_collectively(Handle& handle) {
-  if (handle.reads) return handle.reads->close();
-  handle.writes->close();
-  if (handle.atomic) finish_atomic(*handle.comm(), *handle.atomic);
+// Before a close: looks where the program's stream is. What fails here makes the close fail.
+static void report_last_overrun(const char* function, Handle& handle) {
+  settle_stream(function, handle);
+  if (!handle.writer) return;
+  // A close may wait for other tasks, and the program be told to end meanwhile.
+  if (handle.gate) attempt([&] { handle.commit(); });
+  if (!handle.shared()) return;
+  attempt([&] { handle.writer->flush(); });
+  report_overrun(function, handle);
+}
+
+void close_handle(const char* function, int sid, Handle& opened) {
+  report_last_overrun(function, opened);
+  const std::unique_ptr<Handle> handle = remove_handle(sid);
+  const std::unique_ptr<FILE, int (*)(FILE*)> second(handle->second, std::fclose);
+  if (handle->reads) return handle->reads->close();
+  handle->writes->close();
+  if (handle->atomic) finish_atomic(*handle->comm(), *handle->atomic);
 }
 
 int close_parallel(const char* function, int sid) {
-  Handle* h = find_handle(sid);
-  if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
-  return guarded(function, h->task(), 0, [&] {
-    if (h->is_serial())
+  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+    if (handle.is_serial())
       throw Error(Code::wrong_mode, "the handle was opened serially; close it with sion_close");
-    if (h->opened_by == OpenedBy::duplicate)
+    if (handle.opened_by == OpenedBy::duplicate)
       throw Error(Code::wrong_mode, "the handle is a duplicate; release it with sion_dedup");
-    report_last_overrun(function, *h);
-    const std::unique_ptr<Handle> handle = remove_handle(sid);
-    const SecondStream second(*handle);
-    close_collectively(*handle);
+    close_handle(function, sid, handle);
     return 1;
   });
 }
 
 int reinit_parallel(const char* function, int sid, long long chunksize) {
-  Handle* h = find_handle(sid);
-  if (!h) return guarded(function, -1, -1, [&] { return get_handle(sid).task(); });
-  return guarded(function, h->task(), 0, [&] {
-    if (!h->writes)
+  return on_found_handle(function, sid, -1, 0, [&](Handle& handle) {
+    if (!handle.writes)
       throw Error(Code::wrong_mode, "only a multifile opened in parallel for writing can be laid out anew");
-    settle_stream(function, *h);
-    h->writes->resize_chunks(chunksize);
+    settle_stream(function, handle);
+    handle.writes->resize_chunks(chunksize);
     return 1;
   });
 }

@@ -35,23 +35,6 @@ void settle_stream(const char* function, Handle& handle);
 // as the library has noticed (WriteStream::take_overrun).
 void report_overrun(const char* function, Handle& handle);
 
-// The same before a close: first looks where the stream is. What fails here makes the close fail.
-void report_last_overrun(const char* function, Handle& handle);
-
-// Closes the program's second stream, if any, when the handle goes.
-class SecondStream {
- public:
-  explicit SecondStream(Handle& handle) : stream_(handle.second) {}
-  SecondStream(const SecondStream&) = delete;
-  SecondStream& operator=(const SecondStream&) = delete;
-  ~SecondStream() {
-    if (stream_) std::fclose(stream_);
-  }
-
- private:
-  FILE* stream_;
-};
-
 // Arguments of a parallel open, as the C interface has them (sion_mpi.h).
 struct ParallelOpen {
   const char* function;
@@ -83,12 +66,19 @@ struct ParallelOpen {
 // of this process.
 std::shared_ptr<Store> store_for(const char* fname, bool named, bool shares);
 
+// Collective over `comm` if `agrees`. The last steps of an open, which can fail on one task only: the stream
+// for the program and what `more` does, then the handle goes into the table. Returns its sid, or throws on
+// all tasks alike and forgets what was opened.
+int enter_opened(Comm& comm, bool agrees, std::unique_ptr<Handle> handle, FILE** stream,
+                 const std::function<void(Handle&)>& more);
+
 // Collective over `comm`. Returns a sid, or -1 on every task.
 SHEAF_EXPORT int open_parallel(std::unique_ptr<Comm> comm, const ParallelOpen& call);
 
 // Collective. 1; -1 for an invalid handle, 0 otherwise.
 SHEAF_EXPORT int close_parallel(const char* function, int sid);
-void close_collectively(Handle& handle);  // what it does once the handle is out of the table; throws
+// What every close does: with its streams and out of the table; throws. Collective if the open was.
+void close_handle(const char* function, int sid, Handle& handle);
 SHEAF_EXPORT int reinit_parallel(const char* function, int sid, long long chunksize);
 
 // The Comm of a parallel handle (all tasks of the multifile), or null.

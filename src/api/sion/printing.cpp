@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 
 using namespace sheaf;
@@ -22,9 +21,7 @@ struct Copy {
 };
 
 int print(const char* function, int sid, const char* format, va_list arguments) {
-  Handle* h = find_handle(sid);
-  return guarded(function, h ? h->task() : -1, -1, [&] {
-    Handle& handle = get_handle(sid);
+  return on_handle(function, sid, -1, [&](Handle& handle) {
     WriteStream& stream = get_writer(handle);
     if (!format) throw Error(Code::invalid_argument, "the format is NULL");
     char few[1024];

@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <limits>
 
+#include "api/sion/array_out.hpp"
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "metadata/task_rows.hpp"
 #include "mode/environment.hpp"
@@ -20,17 +20,6 @@ OpenMode serial_mode(const char* function, const char* file_mode) {
   if (mode.direction == Direction::none) mode.direction = Direction::read;
   report_unknown_words(function, mode, -1);
   return mode;
-}
-
-// Gives `count` values to a caller: skipped, allocated or filled (sion_serial.h).
-template <class T, class Value>
-void give_array(T** array, int64_t count, Value&& value) {
-  if (!array) return;
-  if (!*array) {
-    *array = static_cast<T*>(std::malloc(sizeof(T) * static_cast<size_t>(std::max<int64_t>(count, 1))));
-    if (!*array) throw std::bad_alloc();
-  }
-  for (int64_t t = 0; t < count; ++t) (*array)[t] = static_cast<T>(value(t));
 }
 
 std::unique_ptr<Handle> open_to_write(const char* fname, const OpenMode& mode, const int* ntasks,
@@ -74,8 +63,16 @@ std::unique_ptr<Handle> open_to_read(const char* fname, const OpenMode& mode, in
   report_keyval("sion_open", mode, reader->facts().keyval, -1);
   report_unclosed("sion_open", reader->facts(), fname, -1);
   TaskRows rows(m);
-  give_array(chunksizes, m.ntasks(), [&](int64_t t) { return rows.at(t).geometry.size; });
-  give_array(globalranks, m.ntasks(), [&](int64_t t) { return rows.at(t).globalrank; });
+  const auto n = static_cast<size_t>(m.ntasks());
+  ArrayOut sizes(chunksizes, n);
+  ArrayOut ranks(globalranks, n);
+  for (size_t t = 0; t < n; ++t) {
+    const TaskRow& row = rows.at(static_cast<int64_t>(t));
+    sizes.set(t, row.geometry.size);
+    ranks.set(t, row.globalrank);
+  }
+  sizes.give();
+  ranks.give();
   return std::make_unique<Handle>(store, std::move(reader), mode);
 }
 
@@ -130,16 +127,11 @@ int sion_open_rank(char* fname, const char* file_mode, sion_int64* chunksize, si
 }
 
 int sion_close(int sid) {
-  Handle* h = find_handle(sid);
-  const int task = h ? h->task() : -1;
-  return guarded("sion_close", task, SION_NOT_SUCCESS, [&] {
-    if (!(h ? *h : get_handle(sid)).is_serial())
+  return on_found_handle("sion_close", sid, SION_NOT_SUCCESS, SION_NOT_SUCCESS, [&](Handle& handle) {
+    if (!handle.is_serial())
       throw Error(Code::wrong_mode,
                   "the handle was opened in parallel; close it with the call that fits its open");
-    report_last_overrun("sion_close", *h);
-    const std::unique_ptr<Handle> handle = remove_handle(sid);
-    const SecondStream second(*handle);
-    close_collectively(*handle);
+    close_handle("sion_close", sid, handle);
     return SION_SUCCESS;
   });
 }

@@ -47,6 +47,15 @@ Result with_errno(const char* function, Result failure, Body&& body) {
   return result;
 }
 
+// The same for a call that has nothing to say but that all went well: 0, or -1.
+template <class Body>
+int succeeds_with_errno(const char* function, Body&& body) {
+  return with_errno(function, -1, [&] {
+    body();
+    return 0;
+  });
+}
+
 struct Mode {
   StreamOpening opening;
   bool reads = false;
@@ -92,10 +101,7 @@ sheaf_set* sheaf_set_open(const char* path) {
 }
 
 int sheaf_set_close(sheaf_set* set) {
-  return with_errno("sheaf_set_close", -1, [&] {
-    delete set;
-    return 0;
-  });
+  return succeeds_with_errno("sheaf_set_close", [&] { delete set; });
 }
 
 sheaf_stream* sheaf_stream_open(sheaf_set* set, const char* name, const char* mode) {
@@ -146,62 +152,56 @@ long long sheaf_stream_size(sheaf_stream* stream) {
 }
 
 int sheaf_stream_truncate(sheaf_stream* stream, long long size) {
-  return with_errno("sheaf_stream_truncate", -1, [&] {
+  return succeeds_with_errno("sheaf_stream_truncate", [&] {
     require(stream, "stream");
     require_right(stream->writes, "writing");
     stream->stream->truncate(size);
-    return 0;
   });
 }
 
 int sheaf_stream_sync(sheaf_stream* stream) {
-  return with_errno("sheaf_stream_sync", -1, [&] {
+  return succeeds_with_errno("sheaf_stream_sync", [&] {
     require(stream, "stream");
     stream->stream->sync();
-    return 0;
   });
 }
 
 int sheaf_stream_close(sheaf_stream* stream) {
-  return with_errno("sheaf_stream_close", -1, [&] {
+  return succeeds_with_errno("sheaf_stream_close", [&] {
     require(stream, "stream");
     const std::unique_ptr<sheaf_stream> closed(stream);
     closed->stream->flush();
-    return 0;
   });
 }
 
 int sheaf_stream_remove(sheaf_set* set, const char* name) {
-  return with_errno("sheaf_stream_remove", -1, [&] {
+  return succeeds_with_errno("sheaf_stream_remove", [&] {
     require(set, "set");
     require(name, "name");
     if (!set->set->remove(name))
       throw Error(Code::not_found, "there is no stream '" + std::string(name) + "'", ENOENT);
-    return 0;
   });
 }
 
 int sheaf_stream_rename(sheaf_set* set, const char* from, const char* to) {
-  return with_errno("sheaf_stream_rename", -1, [&] {
+  return succeeds_with_errno("sheaf_stream_rename", [&] {
     require(set, "set");
     require(from, "from");
     require(to, "to");
     if (!set->set->rename(from, to))
       throw Error(Code::not_found, "there is no stream '" + std::string(from) + "'", ENOENT);
-    return 0;
   });
 }
 
 int sheaf_set_list(sheaf_set* set, const char* prefix,
                    int visit(const char* name, long long bytes, void* data), void* data) {
   std::vector<std::pair<std::string, long long>> found;
-  const int failed = with_errno("sheaf_set_list", -1, [&] {
+  const int failed = succeeds_with_errno("sheaf_set_list", [&] {
     require(set, "set");
     require(reinterpret_cast<const void*>(visit), "visit");
     set->set->list(prefix == nullptr ? "" : prefix, [&](std::string_view name, const StreamStatus& status) {
       found.emplace_back(name, status.size);
     });
-    return 0;
   });
   if (failed != 0) return failed;
   for (const auto& [name, bytes] : found)

@@ -1,7 +1,6 @@
 // The calls that hand out and exchange FILE* and descriptors.
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 #include "storage/store.hpp"
 #include "stripedfile/striped_store.hpp"
@@ -17,20 +16,13 @@ StdioHandle& ansi_stream(Handle& handle) {
   return handle.share();
 }
 
-template <class Result, class Body>
-Result on_stream(const char* function, int sid, Result failure, Body&& body) {
-  Handle* h = find_handle(sid);
-  return guarded(function, h ? h->task() : -1, failure, [&]() -> Result { return body(get_handle(sid)); });
-}
-
 }  // namespace
 
 FILE* sion_get_fp(int sid) {
   Handle* h = find_handle(sid);
   if (h && h->posix) return nullptr;
   FILE* stream = nullptr;
-  guarded("sion_get_fp", h ? h->task() : -1, 0, [&] {
-    Handle& handle = get_handle(sid);
+  on_handle("sion_get_fp", sid, 0, [&](Handle& handle) {
     stream = handle.second ? handle.second : handle.stream();
     return 1;
   });
@@ -40,14 +32,14 @@ FILE* sion_get_fp(int sid) {
 int sion_get_fd(int sid) {
   Handle* h = find_handle(sid);
   if (h && !h->posix && !h->facts().compressed) return -1;
-  return on_stream("sion_get_fd", sid, -1, [](Handle& handle) { return handle.share().descriptor(); });
+  return on_handle("sion_get_fd", sid, -1, [](Handle& handle) { return handle.share().descriptor(); });
 }
 
 int sion_set_fp_closed(int sid) {
-  return on_stream("sion_set_fp_closed", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+  return succeeds_on_handle("sion_set_fp_closed", sid, [](Handle& handle) {
     if (handle.plain) {
       handle.drop_stream();
-      return SION_SUCCESS;
+      return;
     }
     if (!handle.shared()) throw Error(Code::wrong_mode, "no stream of this handle was given out");
     handle.second = nullptr;  // it was that one, if there is one
@@ -56,45 +48,41 @@ int sion_set_fp_closed(int sid) {
       handle.writer->forget_handle();
       report_overrun("sion_set_fp_closed", handle);
     }
-    return SION_SUCCESS;
   });
 }
 
 int sion_set_second_fp(int sid, FILE* fp) {
-  return on_stream("sion_set_second_fp", sid, SION_NOT_SUCCESS, [fp](Handle& handle) {
+  return succeeds_on_handle("sion_set_second_fp", sid, [fp](Handle& handle) {
     if (!fp) throw Error(Code::invalid_argument, "the second stream is NULL");
     if (handle.second) {
       warn("sion_set_second_fp", "a second stream is registered already, and stays", handle.task());
-      return SION_SUCCESS;
+      return;
     }
     StdioHandle& own = ansi_stream(handle);
     const int64_t position = own.position();
     own.use_stream(fp);
     own.move_to(position);
     handle.second = fp;
-    return SION_SUCCESS;
   });
 }
 
 int sion_unset_second_fp(int sid) {
-  return on_stream("sion_unset_second_fp", sid, SION_NOT_SUCCESS, [](Handle& handle) {
+  return succeeds_on_handle("sion_unset_second_fp", sid, [](Handle& handle) {
     if (!handle.second) {
       warn("sion_unset_second_fp", "no second stream is registered", handle.task());
-      return SION_SUCCESS;
+      return;
     }
     const int64_t position = handle.share().position();
     handle.share().use_own_stream();
     handle.share().move_to(position);
     handle.second = nullptr;
-    return SION_SUCCESS;
   });
 }
 
 int sion_optimize_fp_buffer(int sid) {
-  return on_stream("sion_optimize_fp_buffer", sid, SION_NOT_SUCCESS, [](Handle& handle) {
-    if (handle.plain) return SION_SUCCESS;  // goes through the library's buffers
+  return succeeds_on_handle("sion_optimize_fp_buffer", sid, [](Handle& handle) {
+    if (handle.plain) return;  // goes through the library's buffers
     ansi_stream(handle).set_buffer(static_cast<size_t>(handle.facts().fsblksize));
-    return SION_SUCCESS;
   });
 }
 

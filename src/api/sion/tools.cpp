@@ -104,7 +104,7 @@ sheaf_metadata* sheaf_metadata_open(const char* path, int checksums) {
 void sheaf_metadata_close(sheaf_metadata* metadata) { delete metadata; }
 
 int sheaf_metadata_info(const sheaf_metadata* metadata, sheaf_multifile_info* info) {
-  return guarded("sheaf_metadata_info", -1, SION_NOT_SUCCESS, [&] {
+  return succeeds("sheaf_metadata_info", -1, [&] {
     require(info, "info");
     const Multifile& m = of(metadata);
     const PhysicalFile& first = m.files.front();
@@ -121,7 +121,6 @@ int sheaf_metadata_info(const sheaf_metadata* metadata, sheaf_multifile_info* in
              first.extension && first.extension->checksums(),
              m.compressed(),
              h.userdata_order == ByteOrder::big};
-    return SION_SUCCESS;
   });
 }
 
@@ -195,7 +194,7 @@ int sheaf_verify(const char* path, int data, sheaf_progress progress, sheaf_find
 
 int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progress progress,
                  sheaf_finding finding, void* user) {
-  return guarded("sheaf_repair", -1, SION_NOT_SUCCESS, [&] {
+  return succeeds("sheaf_repair", -1, [&] {
     require(path, "path");
     RepairRequest request;
     if (copy_to) request.copy_to = copy_to;
@@ -212,18 +211,17 @@ int sheaf_repair(const char* path, const char* copy_to, int flags, sheaf_progres
       finding(user, f.path.c_str(), name_of(f.source), nullptr);
       for (const std::string& what : f.unknown) finding(user, f.path.c_str(), "unknown", what.c_str());
     }
-    return SION_SUCCESS;
   });
 }
 
 int sheaf_split(const char* path, const char* prefix, int digits, const long long* tasks, long long ntasks,
                 int flags, sheaf_progress progress, void* user) {
-  return guarded("sheaf_split", -1, SION_NOT_SUCCESS, [&] {
+  return succeeds("sheaf_split", -1, [&] {
     require(path, "path");
     require(prefix, "prefix");
     if (digits < 1 || digits > 200)
       throw Error(Code::invalid_argument, std::to_string(digits) + " digits; 1 to 200 are possible");
-    if (ntasks == 0) return SION_SUCCESS;
+    if (ntasks == 0) return;
     SplitRequest request{prefix, digits, (flags & SHEAF_GLOBAL_RANKS) != 0, {}, (flags & SHEAF_REPLACE) != 0};
     if (ntasks > 0) {
       require(tasks, "tasks");
@@ -231,13 +229,12 @@ int sheaf_split(const char* path, const char* prefix, int digits, const long lon
     }
     CallbackProgress told(progress, user);
     split(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
-    return SION_SUCCESS;
   });
 }
 
 int sheaf_defrag(const char* path, const char* output, int block_size, const char* words, int flags,
                  sheaf_progress progress, void* user) {
-  return guarded("sheaf_defrag", -1, SION_NOT_SUCCESS, [&] {
+  return succeeds("sheaf_defrag", -1, [&] {
     require(path, "path");
     require(output, "output");
     const OpenMode mode = parse_open_mode(words ? std::string("w,strict,") + words : "w");
@@ -247,6 +244,5 @@ int sheaf_defrag(const char* path, const char* output, int block_size, const cha
                                 (flags & SHEAF_DECOMPRESS) != 0, mode.compression};
     CallbackProgress told(progress, user);
     defrag(any_store(), load_multifile(any_store(), path, checking_of(flags)), request, told);
-    return SION_SUCCESS;
   });
 }

@@ -2,8 +2,7 @@
 #include <cstring>
 
 #include "api/sion/handles/exported.hpp"
-#include "api/sion/handles/handle.hpp"
-#include "api/sion/handles/report.hpp"
+#include "api/sion/handles/on_handle.hpp"
 #include "api/sion/opening.hpp"
 
 using namespace sheaf;
@@ -12,32 +11,26 @@ using namespace sheaf::api;
 namespace {
 
 [[gnu::noinline]] size_t write_slowly(const void* data, size_t size, size_t nitems, int sid) {
-  Handle* h = find_handle(sid);
-  return guarded(
-      "sion_fwrite", [&] { return h ? h->task() : -1; }, size_t{0},
-      [&]() -> size_t {
-        WriteStream& stream = get_writer(get_handle(sid));
-        const size_t bytes = bytes_of(size, nitems);
-        if (bytes == 0) return 0;
-        if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
-        stream.write({static_cast<const std::byte*>(data), bytes});
-        report_overrun("sion_fwrite", *h);
-        return nitems;
-      });
+  return on_handle("sion_fwrite", sid, size_t{0}, [&](Handle& handle) -> size_t {
+    WriteStream& stream = get_writer(handle);
+    const size_t bytes = bytes_of(size, nitems);
+    if (bytes == 0) return 0;
+    if (!data) throw Error(Code::invalid_argument, "the data pointer is NULL");
+    stream.write({static_cast<const std::byte*>(data), bytes});
+    report_overrun("sion_fwrite", handle);
+    return nitems;
+  });
 }
 
 [[gnu::noinline]] size_t read_slowly(void* data, size_t size, size_t nitems, int sid) {
-  Handle* h = find_handle(sid);
-  return guarded(
-      "sion_fread", [&] { return h ? h->task() : -1; }, size_t{0},
-      [&]() -> size_t {
-        ReadStream& stream = get_reader(get_handle(sid));
-        const size_t bytes = bytes_of(size, nitems);
-        if (bytes == 0 || !data) return 0;
-        const auto there = static_cast<size_t>(stream.available(static_cast<int64_t>(bytes)));
-        const size_t whole = there / size;
-        return stream.read({static_cast<std::byte*>(data), whole * size}) / size;
-      });
+  return on_handle("sion_fread", sid, size_t{0}, [&](Handle& handle) -> size_t {
+    ReadStream& stream = get_reader(handle);
+    const size_t bytes = bytes_of(size, nitems);
+    if (bytes == 0 || !data) return 0;
+    const auto there = static_cast<size_t>(stream.available(static_cast<int64_t>(bytes)));
+    const size_t whole = there / size;
+    return stream.read({static_cast<std::byte*>(data), whole * size}) / size;
+  });
 }
 
 // Copies a small record without the cost of a call for the commonest sizes.
@@ -82,39 +75,28 @@ size_t sion_fread(void* data, size_t size, size_t nitems, int sid) {
 }
 
 int sion_flush(int sid) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_flush", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
-    Handle& handle = get_handle(sid);
-    if (!handle.writer) return SION_SUCCESS;
+  return succeeds_on_handle("sion_flush", sid, [&](Handle& handle) {
+    if (!handle.writer) return;
     handle.commit();
     report_overrun("sion_flush", handle);
     if (handle.posix) handle.writer->sync();
-    return SION_SUCCESS;
   });
 }
 
 int sion_ensure_free_space(int sid, sion_int64 bytes) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_ensure_free_space", h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
-    Handle& handle = get_handle(sid);
+  return succeeds_on_handle("sion_ensure_free_space", sid, [&](Handle& handle) {
     get_writer(handle).ensure_free_space(bytes);
     report_overrun("sion_ensure_free_space", handle);
-    return SION_SUCCESS;
   });
 }
 
 int sion_feof(int sid) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_feof", h ? h->task() : -1, -1, [&] {
-    Handle& handle = get_handle(sid);
-    return handle.reader ? handle.reader->at_end() : 1;
-  });
+  return on_handle("sion_feof", sid, -1,
+                   [&](Handle& handle) { return handle.reader ? handle.reader->at_end() : 1; });
 }
 
 sion_int64 sion_bytes_avail_in_block(int sid) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_bytes_avail_in_block", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
-    Handle& handle = get_handle(sid);
+  return on_handle("sion_bytes_avail_in_block", sid, -1LL, [&](Handle& handle) -> sion_int64 {
     return handle.reader ? handle.reader->available_in_block() : 0;
   });
 }
@@ -122,9 +104,7 @@ sion_int64 sion_bytes_avail_in_block(int sid) {
 sion_int64 sion_bytes_avail_in_chunk(int sid) { return sion_bytes_avail_in_block(sid); }
 
 sion_int64 sion_get_position(int sid) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_get_position", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
-    Handle& handle = get_handle(sid);
+  return on_handle("sion_get_position", sid, -1LL, [&](Handle& handle) -> sion_int64 {
     if (handle.reader) return handle.reader->file_position();
     handle.writer->flush();
     report_overrun("sion_get_position", handle);
@@ -133,9 +113,7 @@ sion_int64 sion_get_position(int sid) {
 }
 
 sion_int64 sion_get_bytes_written(int sid) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_get_bytes_written", h ? h->task() : -1, -1LL, [&]() -> sion_int64 {
-    Handle& handle = get_handle(sid);
+  return on_handle("sion_get_bytes_written", sid, -1LL, [&](Handle& handle) -> sion_int64 {
     WriteStream& stream = get_writer(handle);
     stream.flush();
     report_overrun("sion_get_bytes_written", handle);
@@ -144,9 +122,8 @@ sion_int64 sion_get_bytes_written(int sid) {
 }
 
 sion_int64 sion_get_bytes_read(int sid) {
-  Handle* h = find_handle(sid);
-  return guarded("sion_get_bytes_read", h ? h->task() : -1, -1LL,
-                 [&]() -> sion_int64 { return get_reader(get_handle(sid)).bytes_read(); });
+  return on_handle("sion_get_bytes_read", sid, -1LL,
+                   [](Handle& handle) -> sion_int64 { return get_reader(handle).bytes_read(); });
 }
 
 namespace {
@@ -196,9 +173,7 @@ void seek_in_reading(const char*, Handle& handle, int rank, int block, sion_int6
 }
 
 int seek(const char* function, int sid, int rank, int block, sion_int64 position, FILE** fileptr) {
-  Handle* h = find_handle(sid);
-  return guarded(function, h ? h->task() : -1, SION_NOT_SUCCESS, [&] {
-    Handle& handle = get_handle(sid);
+  return on_handle(function, sid, SION_NOT_SUCCESS, [&](Handle& handle) {
     (handle.writer ? seek_in_writing : seek_in_reading)(function, handle, rank, block, position);
     if (handle.plain) handle.plain->moved();
     if (fileptr) *fileptr = handle.posix ? nullptr : handle.stream();

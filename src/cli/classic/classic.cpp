@@ -1,8 +1,12 @@
 #include "cli/classic/classic.hpp"
 
+#include <getopt.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <iterator>
 
 #include "base/parse.hpp"
 #include "base/printable.hpp"
@@ -12,37 +16,6 @@
 namespace sheaf::cli {
 
 namespace {
-
-struct Tool {
-  const char* letters;
-  size_t files;
-  const char* usage;  // behind the name
-};
-
-constexpr Tool dump_tool = {"amMlkKSvVh", 1,
-                            "[-a] [-m] [-M] [-l] [-k] [-K] [-S] [-v] [-V] [-h] FILE\n"
-                            "  -a  table of blocks per task\n"
-                            "  -l  table in bytes instead of MB\n"
-                            "  -m  mapping as a list (sets of several files)\n"
-                            "  -M  mapping per file (sets of several files)\n"
-                            "  -k  key-value statistics per task\n"
-                            "  -K  key-value records per task\n"
-                            "  -S  size of internal structures\n"};
-constexpr Tool split_tool = {"vgd:Vh", 2,
-                             "[-v] [-g] [-d N] [-V] [-h] FILE PREFIX\n"
-                             "  -g    number the outputs by global rank\n"
-                             "  -d N  digits of the number (5)\n"};
-constexpr Tool defrag_tool = {"q:Q:n:vVh", 2,
-                              "[-q BYTES] [-Q MB] [-n N] [-v] [-V] [-h] IN OUT\n"
-                              "  -q BYTES  block size of the new file; 1: no gaps\n"
-                              "  -Q MB     the same in MB\n"
-                              "  -n N      number of physical files: only 1\n"};
-constexpr Tool cat_tool = {"vt:b:o:Vh", 1,
-                           "[-v] [-t TASK] [-b BLOCK] [-o OUTFILE] [-V] [-h] FILE\n"
-                           "  -t TASK     only this task\n"
-                           "  -b BLOCK    only this block of each task\n"
-                           "  -o OUTFILE  write there instead of to standard output\n"
-                           "  -v          information on standard error\n"};
 
 int run_dump(const ClassicArguments& a) {
   DumpOptions o;
@@ -96,6 +69,39 @@ int run_cat(const ClassicArguments& a) {
   return cat(o);
 }
 
+struct Tool {
+  std::string_view name;
+  int (*run)(const ClassicArguments&);
+  const char* letters;  // as getopt(3) has them
+  size_t files;
+  const char* usage;  // behind the name
+};
+
+constexpr Tool tools[] = {{"siondump", run_dump, "amMlkKSvVh", 1,
+                           "[-a] [-m] [-M] [-l] [-k] [-K] [-S] [-v] [-V] [-h] FILE\n"
+                           "  -a  table of blocks per task\n"
+                           "  -l  table in bytes instead of MB\n"
+                           "  -m  mapping as a list (sets of several files)\n"
+                           "  -M  mapping per file (sets of several files)\n"
+                           "  -k  key-value statistics per task\n"
+                           "  -K  key-value records per task\n"
+                           "  -S  size of internal structures\n"},
+                          {"sionsplit", run_split, "vgd:Vh", 2,
+                           "[-v] [-g] [-d N] [-V] [-h] FILE PREFIX\n"
+                           "  -g    number the outputs by global rank\n"
+                           "  -d N  digits of the number (5)\n"},
+                          {"siondefrag", run_defrag, "q:Q:n:vVh", 2,
+                           "[-q BYTES] [-Q MB] [-n N] [-v] [-V] [-h] IN OUT\n"
+                           "  -q BYTES  block size of the new file; 1: no gaps\n"
+                           "  -Q MB     the same in MB\n"
+                           "  -n N      number of physical files: only 1\n"},
+                          {"sioncat", run_cat, "vt:b:o:Vh", 1,
+                           "[-v] [-t TASK] [-b BLOCK] [-o OUTFILE] [-V] [-h] FILE\n"
+                           "  -t TASK     only this task\n"
+                           "  -b BLOCK    only this block of each task\n"
+                           "  -o OUTFILE  write there instead of to standard output\n"
+                           "  -v          information on standard error\n"}};
+
 }  // namespace
 
 int64_t ClassicArguments::number(char option, int64_t otherwise, int64_t least, int64_t most) const {
@@ -109,24 +115,16 @@ int64_t ClassicArguments::number(char option, int64_t otherwise, int64_t least, 
   return *value;
 }
 
-ClassicArguments parse_classic(int argc, char** argv, std::string_view letters, size_t files) {
+ClassicArguments parse_classic(int argc, char** argv, const char* letters, size_t files) {
+  // What --force asks for, the classic tools do anyway.
+  static constexpr option words[] = {{"force", no_argument, nullptr, 0}, {}};
   ClassicArguments a;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument == "--force") {
-      // What it asks for, the classic tools do anyway.
-    } else if (argument.size() == 2 && argument[0] == '-') {
-      const size_t at = argument[1] == ':' ? std::string_view::npos : letters.find(argument[1]);
-      if (at == std::string_view::npos) return a;
-      const bool takes_value = at + 1 < letters.size() && letters[at + 1] == ':';
-      if (takes_value && i + 1 == argc) return a;
-      a.options[argument[1]] = takes_value ? argv[++i] : "";
-    } else if (argument.size() > 1 && argument[0] == '-') {
-      return a;
-    } else {
-      a.files.emplace_back(argument);
-    }
+  opterr = 0;
+  for (int letter = 0; (letter = getopt_long(argc, argv, letters, words, nullptr)) != -1;) {
+    if (letter == '?') return a;
+    if (letter != 0) a.options[static_cast<char>(letter)] = optarg ? optarg : "";
   }
+  a.files.assign(argv + optind, argv + argc);
   a.good = a.files.size() == files;
   return a;
 }
@@ -137,12 +135,8 @@ std::optional<int> run_classic(const std::string& name, int argc, char** argv) {
                 format::newest_version, printable(argv[0]).c_str());
     return 0;
   }
-  const Tool* tool = name == "siondump"     ? &dump_tool
-                     : name == "sionsplit"  ? &split_tool
-                     : name == "siondefrag" ? &defrag_tool
-                     : name == "sioncat"    ? &cat_tool
-                                            : nullptr;
-  if (!tool) return std::nullopt;
+  const auto* const tool = std::ranges::find(tools, name, &Tool::name);
+  if (tool == std::end(tools)) return std::nullopt;
   const ClassicArguments arguments = parse_classic(argc, argv, tool->letters, tool->files);
   if (arguments.has('V') && !arguments.has('h')) {
     std::fprintf(stderr, "SIONlib utility %s (Version 1.7p6, fileformat version %d)\n",
@@ -153,10 +147,7 @@ std::optional<int> run_classic(const std::string& name, int argc, char** argv) {
     std::fprintf(stderr, "usage: %s %s", printable(argv[0]).c_str(), tool->usage);
     return 1;
   }
-  if (tool == &dump_tool) return run_dump(arguments);
-  if (tool == &split_tool) return run_split(arguments);
-  if (tool == &defrag_tool) return run_defrag(arguments);
-  return run_cat(arguments);
+  return tool->run(arguments);
 }
 
 }  // namespace sheaf::cli

@@ -1,5 +1,5 @@
-// cli/classic/classic: command lines of the classic tools. Options are single letters in arguments of their
-// own, anywhere; what is left are the file names.
+// cli/classic/classic: command lines of the classic tools. Options are single letters, anywhere; what is left
+// are the file names.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct ClassicArguments {
   int64_t number(char option, int64_t otherwise, int64_t least, int64_t most) const;
 };
 
-// `letters` are the options there are, those with a value followed by ':'.
-ClassicArguments parse_classic(int argc, char** argv, std::string_view letters, size_t files);
+// `letters` are the options there are, as getopt(3) has them.
+ClassicArguments parse_classic(int argc, char** argv, const char* letters, size_t files);
 
 // sionsplit and siondefrag, which print what they do.
 int classic_split(const SplitOptions& options);

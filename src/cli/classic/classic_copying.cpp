@@ -1,10 +1,13 @@
 // cli/classic/classic_copying: sionsplit and siondefrag with the lines they have always printed.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
 #include "base/printable.hpp"
 #include "cli/classic/classic.hpp"
+#include "cli/rows.hpp"
 #include "cli/terminal.hpp"
 #include "keyval/keyval_check.hpp"
 #include "metadata/task_rows.hpp"
@@ -15,38 +18,27 @@ namespace sheaf::cli {
 
 namespace {
 
-// Lines "TOOL: LABEL   VALUE", the value behind 38 columns, and in the form that siondump has for its kind.
-class Lines {
- public:
-  explicit Lines(const char* tool) : tool_(tool) {}
-  void print(const char* label, const std::string& value) const {
-    std::printf("%-38s%s\n", start(label).c_str(), printable(value).c_str());
-  }
-  void print(const char* label, int64_t value) const { print(label, std::to_string(value)); }
-  void print_name(const char* label, const std::string& name) const {
-    std::printf("%-38s%-30s\n", start(label).c_str(), printable(name).c_str());
-  }
-  void print_size(const char* label, int64_t bytes) const {
-    const double megabytes = static_cast<double>(bytes) / (1 << 20);
-    std::printf("%-38s%" PRId64 " bytes (%6.2f MB)\n", start(label).c_str(), bytes, megabytes);
-  }
+constexpr size_t classic_width = 38;
 
- private:
-  std::string start(const char* label) const { return std::string(tool_) + ": " + label + ":"; }
-
-  const char* tool_;
-};
+// The values have the form that siondump has for their kind.
+std::string as_name(const std::string& text) {
+  std::string shown = printable(text);
+  shown.resize(std::max<size_t>(shown.size(), 30), ' ');
+  return shown;
+}
+std::string as_number(int64_t value) { return std::to_string(value); }
+std::string as_size(int64_t bytes) {
+  return fmt::format("{} bytes ({:6.2f} MB)", bytes, static_cast<double>(bytes) / (1 << 20));
+}
 
 std::string keyval_name(const format::Header& h) {
   return h.keyval() == format::KeyvalMode::inline_ ? "51 (SION_KEYVAL_INLINE)" : "50 (SION_KEYVAL_NONE)";
 }
 
 std::string usage_percent(const Usage& u) {
-  char text[32];
   const double part =
       u.chunk_bytes > 0 ? static_cast<double>(u.data_bytes) / static_cast<double>(u.chunk_bytes) : 0;
-  std::snprintf(text, sizeof text, "%.6f%%", 100 * part);
-  return text;
+  return fmt::format("{:.6f}%", 100 * part);
 }
 
 int64_t largest_chunk(const Multifile& m) {
@@ -62,7 +54,7 @@ class SplitReport : public TerminalProgress {
 
   void begin_output(int64_t task, const std::string& name) override {
     TerminalProgress::begin_output(task, name);
-    Lines("sionsplit").print("generating file", name);
+    print_rows(classic_width, {{"sionsplit: generating file:", name}});
     if (has_records(multifile_)) return;
     const BlockSizes& sizes = rows_.at(task).sizes;
     int64_t left = sizes.total();
@@ -107,27 +99,26 @@ int classic_split(const SplitOptions& options) {
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
   const std::string mask = options.request.prefix + "%0" + std::to_string(options.request.digits) + "d";
-  const Lines lines("sionsplit");
-  lines.print_name("filename", options.path);
-  lines.print_name("prefix", options.request.prefix);
-  lines.print("sid", 0);
-  lines.print_name("filename", options.path);
-  lines.print("number of tasks", m.ntasks());
-  lines.print("number of files", h.nfiles);
-  lines.print("number of digits", options.request.digits);
-  lines.print("use global ranks", options.request.global_ranks);
-  lines.print("keyval", keyval_name(h));
-  lines.print("current endianness", name_of(native_order));
-  lines.print("file endianness", name_of(h.userdata_order));
-  lines.print_size("fsblksize", h.fsblksize);
-  lines.print("max number of chunks", m.maxblocks());
-  lines.print_size("datasize in file (aggr.)", usage.data_bytes);
-  lines.print("start_of_varheader", m.files.front().pointer.varheader);
-  lines.print_size("size of file", m.files.front().file->status().size);
-  lines.print("file usage", usage_percent(usage));
-  lines.print("filename mask", mask);
-  lines.print("filename key mask", mask + "_%012ld");
-  lines.print_size("max chunksize", largest_chunk(m));
+  print_rows(classic_width, {{"sionsplit: filename:", as_name(options.path)},
+                             {"sionsplit: prefix:", as_name(options.request.prefix)},
+                             {"sionsplit: sid:", as_number(0)},
+                             {"sionsplit: filename:", as_name(options.path)},
+                             {"sionsplit: number of tasks:", as_number(m.ntasks())},
+                             {"sionsplit: number of files:", as_number(h.nfiles)},
+                             {"sionsplit: number of digits:", as_number(options.request.digits)},
+                             {"sionsplit: use global ranks:", as_number(options.request.global_ranks)},
+                             {"sionsplit: keyval:", keyval_name(h)},
+                             {"sionsplit: current endianness:", name_of(native_order)},
+                             {"sionsplit: file endianness:", name_of(h.userdata_order)},
+                             {"sionsplit: fsblksize:", as_size(h.fsblksize)},
+                             {"sionsplit: max number of chunks:", as_number(m.maxblocks())},
+                             {"sionsplit: datasize in file (aggr.):", as_size(usage.data_bytes)},
+                             {"sionsplit: start_of_varheader:", as_number(m.files.front().pointer.varheader)},
+                             {"sionsplit: size of file:", as_size(m.files.front().file->status().size)},
+                             {"sionsplit: file usage:", usage_percent(usage)},
+                             {"sionsplit: filename mask:", mask},
+                             {"sionsplit: filename key mask:", mask + "_%012ld"},
+                             {"sionsplit: max chunksize:", as_size(largest_chunk(m))}});
   catch_signals();
   SplitReport report(m);
   sheaf::split(any_store(), m, options.request, report);
@@ -139,25 +130,25 @@ int classic_defrag(const DefragOptions& options, bool verbose) {
   const Multifile m = load(options.path, options.checking);
   const format::Header& h = m.files.front().header;
   const Usage usage = usage_of(m);
-  const Lines lines("siondefrag");
-  lines.print_name("infilename", options.path);
-  lines.print_name("outfilename", options.request.output);
-  lines.print("sid", 0);
-  lines.print_name("filename", options.path);
-  lines.print("nfiles", h.nfiles);
-  lines.print_size("fsblksize", h.fsblksize);
-  lines.print("keyval", keyval_name(h));
-  lines.print("current endianness", name_of(native_order));
-  lines.print("file endianness", name_of(h.userdata_order));
-  lines.print("max number of blocks", m.maxblocks());
-  lines.print_size("datasize in file (aggr.)", usage.data_bytes);
-  lines.print("start_of_varheader", m.files.front().pointer.varheader);
-  lines.print_size("size of chunks", usage.chunk_bytes);
-  lines.print("file usage", usage_percent(usage));
-  lines.print_size("max chunksize", largest_chunk(m));
-  lines.print("outsid", 0);
   const int64_t fsblksize = options.request.fsblksize > 0 ? options.request.fsblksize : h.fsblksize;
-  lines.print_size("fsblksize outfile", fsblksize);
+  print_rows(classic_width,
+             {{"siondefrag: infilename:", as_name(options.path)},
+              {"siondefrag: outfilename:", as_name(options.request.output)},
+              {"siondefrag: sid:", as_number(0)},
+              {"siondefrag: filename:", as_name(options.path)},
+              {"siondefrag: nfiles:", as_number(h.nfiles)},
+              {"siondefrag: fsblksize:", as_size(h.fsblksize)},
+              {"siondefrag: keyval:", keyval_name(h)},
+              {"siondefrag: current endianness:", name_of(native_order)},
+              {"siondefrag: file endianness:", name_of(h.userdata_order)},
+              {"siondefrag: max number of blocks:", as_number(m.maxblocks())},
+              {"siondefrag: datasize in file (aggr.):", as_size(usage.data_bytes)},
+              {"siondefrag: start_of_varheader:", as_number(m.files.front().pointer.varheader)},
+              {"siondefrag: size of chunks:", as_size(usage.chunk_bytes)},
+              {"siondefrag: file usage:", usage_percent(usage)},
+              {"siondefrag: max chunksize:", as_size(largest_chunk(m))},
+              {"siondefrag: outsid:", as_number(0)},
+              {"siondefrag: fsblksize outfile:", as_size(fsblksize)}});
   catch_signals();
   DefragReport report(m, verbose);
   sheaf::defrag(any_store(), m, options.request, report);

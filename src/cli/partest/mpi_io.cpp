@@ -19,9 +19,7 @@ class SharedFile : public Target {
   }
 
   void prepare(Operation operation) override {
-    const int task = operation == Operation::write ? comm.rank() : source();
-    at_ = 0;
-    for (int t = 0; t < task; ++t) at_ += options.bytes_of(t, comm.size());
+    at_ = begin_of(operation == Operation::write ? comm.rank() : source());
     MPI_Info_create(&info_);
     if (options.iotasks > 0) hint("sheaf_iotasks", std::to_string(options.iotasks));
     if (options.hintlargeblock >= 0) hint("IBM_largeblock_io", options.hintlargeblock ? "true" : "false");

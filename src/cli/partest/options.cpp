@@ -10,7 +10,7 @@
 
 #include "base/parse.hpp"
 #include "base/printable.hpp"
-#include "cli/partest/sizes.hpp"
+#include "cli/partest/pattern.hpp"
 #include "sheaf.h"
 
 namespace sheaf::partest {
@@ -51,10 +51,7 @@ std::vector<std::string> joined(int argc, char** argv) {
 
 // Hash of a task number in [0, 1).
 double chance(int64_t task) {
-  uint64_t x = static_cast<uint64_t>(task) + 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+  return static_cast<double>(mixed(static_cast<uint64_t>(task) + 0x9E3779B97F4A7C15u) >> 11) * 0x1p-53;
 }
 
 void add_size(CLI::App& app, const std::string& names, int64_t& value, const char* text, int64_t least,
@@ -202,14 +199,13 @@ std::optional<std::string> contradiction(const Options& o, int ntasks) {
   if (o.serialized == 0) return "-j: 0 tasks at a time would never end";
   if (o.serialized != -1 && (o.collwrite || o.collread))
     return "-j: tasks that wait for their turn cannot take part in collective calls (-M, -m)";
-  for (const int type : o.testtypes)
+  for (const int type : o.testtypes) {
     if (threads && type > task_local)
       return "-T " + std::to_string(type) + ": only MPI tasks without threads have this organisation";
-  for (const int type : o.testtypes)
     if (o.serialized > 0 && type == one_task) return "-j: with -T 4 all tasks take part in every transfer";
-  for (const int type : o.testtypes)
     if (o.serialized == -2 && (threads || type >= mpi_io))
       return "-j -2: transactions exist for multifiles of MPI tasks only (-T 0, -T 1)";
+  }
   if (o.chunksize == 0 && (o.totalsize ? *o.totalsize : o.localsize) > 0)
     return "-r: chunks of 0 bytes take no data";
   if (o.write == 0 && o.read == 0) return "nothing to do: -W 0 and -R 0";

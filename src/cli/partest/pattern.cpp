@@ -5,16 +5,11 @@
 
 namespace sheaf::partest {
 
-namespace {
-
-// The mixing function of SplitMix64.
 uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
 }
-
-}  // namespace
 
 Pattern::Pattern(int task, int64_t largest) : memory_(static_cast<size_t>(period + largest)) {
   uint64_t state = mixed(static_cast<uint64_t>(task) + 1);

@@ -9,6 +9,9 @@
 
 namespace sheaf::partest {
 
+// The mixing function of SplitMix64.
+uint64_t mixed(uint64_t x);
+
 // The stream of `task` repeats a random block of its own. The length of the block is no multiple of usual
 // piece, chunk and block sizes, so that pieces in a wrong place show.
 class Pattern {

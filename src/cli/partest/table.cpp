@@ -5,7 +5,6 @@
 
 #include "base/printable.hpp"
 #include "cli/partest/report.hpp"
-#include "cli/partest/sizes.hpp"
 
 namespace sheaf::partest {
 
@@ -15,7 +14,7 @@ constexpr int name_width = 28;
 
 void row(const std::string& name, const char* operation, const Totals& t, const std::string& files) {
   fmt::print("{:<{}} {:<5} {:>11}  {:9.4f} {:9.4f} {:9.4f}  {:10.1f} {:10.1f}  {:>5}\n", name, name_width,
-             operation, sized(t.bytes), t.time[open_step], t.time[transfer_step], t.time[close_step],
+             operation, in_units(t.bytes), t.time[open_step], t.time[transfer_step], t.time[close_step],
              mebibytes_per_second(t.bytes, t.time[transfer_step]),
              mebibytes_per_second(t.bytes, t.all_steps()), files);
 }
@@ -45,8 +44,8 @@ class Table : public Report {
   static void head(const Setting& s, const Options& o) {
     const std::string threads = s.threads > 0 ? fmt::format(", {} threads per process", s.threads) : "";
     fmt::print("{}: {} task{}{}, {}\n", s.program, s.ntasks, s.ntasks == 1 ? "" : "s", threads, s.mpi);
-    fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename), sized(o.least_bytes(s.ntasks)),
-               o.factor > 0 ? " and up" : "", sized(o.bufsize),
+    fmt::print("{}: {} per task{}, {} per call{}\n\n", printable(o.filename),
+               in_units(o.least_bytes(s.ntasks)), o.factor > 0 ? " and up" : "", in_units(o.bufsize),
                o.taskoffset != 0 ? fmt::format(", task t reads what task t+{} wrote", o.taskoffset) : "");
     fmt::print("{:<{}} {:<5} {:>11}  {:>9} {:>9} {:>9}  {:>10} {:>10}  {:>5}\n", "", name_width, "", "data",
                "open s", "data s", "close s", "data MiB/s", "all MiB/s", "files");

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/non_copyable.hpp"
 #include "cli/partest/options.hpp"
 #include "comm/comm.hpp"
 
@@ -18,12 +19,10 @@ namespace sheaf::partest {
 
 enum class Operation { write, read };
 
-class Target {
+class Target : private NonCopyable {
  public:
   Target(const Options& o, Comm& c) : options(o), comm(c) {}
   virtual ~Target() = default;
-  Target(const Target&) = delete;
-  Target& operator=(const Target&) = delete;
 
   // Communicators and whatever else is not to be timed. Collective.
   virtual void prepare(Operation) {}
@@ -42,10 +41,7 @@ class Target {
 
   virtual bool collective(Operation) const { return false; }
   // The task whose data this one reads, after prepare().
-  virtual int source() const {
-    const int64_t n = comm.size();
-    return static_cast<int>((((comm.rank() + options.taskoffset) % n) + n) % n);
-  }
+  virtual int source() const { return source_of(comm.rank()); }
 
   // Most bytes of one call.
   virtual int64_t largest_piece() const { return options.bufsize; }
@@ -55,8 +51,29 @@ class Target {
   int64_t chunks = 1;
 
  protected:
+  int source_of(int task) const {
+    const int64_t n = comm.size();
+    return static_cast<int>((((task + options.taskoffset) % n) + n) % n);
+  }
+  // Where the data of a task begin in a file that has those of the tasks one behind the other.
+  int64_t begin_of(int task) const;
+
   const Options& options;
   Comm& comm;
+};
+
+// A file, by the calls of the operating system. All throw Error.
+class SystemFile : private NonCopyable {
+ public:
+  ~SystemFile();
+  void open(const std::string& path, int flags);
+  void write(const std::byte* data, int64_t bytes, int64_t offset);
+  void read(std::byte* data, int64_t bytes, int64_t offset);  // all of it, or damaged
+  void close();                                               // nothing if it is not open
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
 };
 
 // The target of a test type. Local.

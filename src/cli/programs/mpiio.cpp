@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 #include "cli/json.hpp"
 #include "cli/programs/launch.hpp"
@@ -21,14 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 
 // The file of a run's report, gone with this object.
-class ReportFile {
+class ReportFile : private NonCopyable {
  public:
   ReportFile() : path_((fs::current_path() / (".sheaf-mpiio." + std::to_string(getpid()))).string()) {
     std::ofstream made(path_, std::ios::trunc);
     if (!made) throw os_error("cannot write the report in", path_, errno);
   }
-  ReportFile(const ReportFile&) = delete;
-  ReportFile& operator=(const ReportFile&) = delete;
   ~ReportFile() { std::remove(path_.c_str()); }
 
   const std::string& path() const { return path_; }

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "base/printable.hpp"
 #include "capture/capture_rule.hpp"
 #include "capture/pattern.hpp"
@@ -32,11 +33,9 @@ std::string joined(const std::vector<std::string>& entries) {
 }
 
 // The directories of a view, which are made where they are missing and removed at the end.
-class ViewDirectories {
+class ViewDirectories : private NonCopyable {
  public:
   ViewDirectories() = default;
-  ViewDirectories(const ViewDirectories&) = delete;
-  ViewDirectories& operator=(const ViewDirectories&) = delete;
   ~ViewDirectories() {
     std::error_code ignored;
     for (auto at = made_.rbegin(); at != made_.rend(); ++at) fs::remove(*at, ignored);  // only what is empty

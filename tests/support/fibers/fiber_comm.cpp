@@ -130,8 +130,6 @@ class FiberComm final : public Comm {
     return node_count() > 1 ? nullptr : share_process_memory(*this, bytes, yield);
   }
 
-  Traffic traffic() const override { return scheduler().task(task_).traffic; }
-
  private:
   // A meeting in finish(), whose last task copies all messages.
   class FiberExchange final : public Exchange {
@@ -319,6 +317,8 @@ FiberReport run_fibers(const FiberOptions& options, const std::function<void(Com
 void yield() {
   if (current_scheduler && current_scheduler->is_running()) current_scheduler->yield();
 }
+
+Traffic traffic_of_this_task() { return current_scheduler->task(current_scheduler->running()).traffic; }
 
 int memory_owner() {
   if (!current_scheduler || !current_scheduler->is_running()) return -1;

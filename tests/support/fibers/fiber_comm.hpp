@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "comm/comm.hpp"
+#include "support/fibers/fiber_traffic.hpp"
 
 namespace sheaf {
 
@@ -55,6 +56,9 @@ std::vector<std::exception_ptr> run_fibers_collect(const FiberOptions& options,
 
 // Lets other ready tasks run. Does nothing outside run_fibers.
 void yield();
+
+// What the running task has done. Within a run only.
+Traffic traffic_of_this_task();
 
 // Rank of the task to whose memory an allocation made now belongs; -1 if it is the simulator's own (what
 // travels or waits on the network of a real machine) or if there is no run. For tests that count memory.

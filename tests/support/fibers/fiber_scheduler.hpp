@@ -15,6 +15,7 @@
 
 #include "comm/comm.hpp"
 #include "support/fibers/fiber_stacks.hpp"
+#include "support/fibers/fiber_traffic.hpp"
 #include "support/fibers/fiber_tsan.hpp"
 
 namespace sheaf::fibers {

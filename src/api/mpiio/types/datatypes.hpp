@@ -7,18 +7,17 @@
 #include <functional>
 #include <vector>
 
+#include "base/non_copyable.hpp"
 #include "layout/type_map.hpp"
 
 namespace sheaf::mpiio {
 
 // How a type was made (MPI 3.1, section 4.1.13), types made with large counts included: numbers and addresses
 // stand where the constructor with ordinary counts has them. Frees the types it holds.
-class Contents {
+class Contents : private NonCopyable {
  public:
   explicit Contents(MPI_Datatype type);
   ~Contents();
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
 
   int combiner = MPI_COMBINER_NAMED;
   std::vector<int64_t> numbers;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "api/sion/handles/exported.hpp"
 #include "api/sion/handles/handle.hpp"
@@ -14,19 +15,21 @@ std::mutex apis_mutex;
 std::map<int, GenericApi> apis;
 int next_aid = most_handles;  // no id is a sid as well: mistaking one for the other is found
 
+Error no_such_api(int aid) {
+  return Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+}
+
 // Sets a callback that is not set yet; `failure` is what the call returns otherwise.
 template <class Member, class Callback>
 int set(const char* function, int aid, Member member, Callback callback, int success, int failure) {
   return guarded(function, -1, failure, [&] {
     if (!callback) throw Error(Code::invalid_argument, "no callback given");
-    bool was_set = false;
-    const bool found = change_generic_api(aid, [&](GenericApi& api) {
-      auto& place = member(api);
-      was_set = place != nullptr;
-      if (!was_set) place = callback;
-    });
-    if (!found) throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
-    if (was_set) throw Error(Code::wrong_mode, "the callback is set already");
+    const std::lock_guard lock(apis_mutex);
+    const auto found = apis.find(aid);
+    if (found == apis.end()) throw no_such_api(aid);
+    auto& place = member(found->second);
+    if (place) throw Error(Code::wrong_mode, "the callback is set already");
+    place = callback;
     return success;
   });
 }
@@ -34,18 +37,17 @@ int set(const char* function, int aid, Member member, Callback callback, int suc
 }  // namespace
 
 void GenericApi::check_complete() const {
+  const std::pair<bool, const char*> needed[] = {{comm.create_group, "create_local_commgroup"},
+                                                 {comm.free_group, "free_local_commgroup"},
+                                                 {comm.barrier, "barrier"},
+                                                 {comm.bcastr, "bcastr"},
+                                                 {comm.gatherr, "gatherr"},
+                                                 {comm.gathervr, "gathervr"},
+                                                 {comm.scatterr, "scatterr"},
+                                                 {comm.scattervr, "scattervr"}};
   std::string missing;
-  const auto need = [&](bool there, const char* callback) {
+  for (const auto& [there, callback] : needed)
     if (!there) missing.append(missing.empty() ? "" : ", ").append(callback);
-  };
-  need(comm.create_group, "create_local_commgroup");
-  need(comm.free_group, "free_local_commgroup");
-  need(comm.barrier, "barrier");
-  need(comm.bcastr, "bcastr");
-  need(comm.gatherr, "gatherr");
-  need(comm.gathervr, "gathervr");
-  need(comm.scatterr, "scatterr");
-  need(comm.scattervr, "scattervr");
   if (!missing.empty())
     throw Error(Code::invalid_argument, "the API '" + name + "' lacks the callbacks " + missing);
 }
@@ -53,27 +55,8 @@ void GenericApi::check_complete() const {
 GenericApi generic_api(int aid) {
   const std::lock_guard lock(apis_mutex);
   const auto found = apis.find(aid);
-  if (found == apis.end())
-    throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
+  if (found == apis.end()) throw no_such_api(aid);
   return found->second;
-}
-
-bool change_generic_api(int aid, const std::function<void(GenericApi&)>& change) {
-  const std::lock_guard lock(apis_mutex);
-  const auto found = apis.find(aid);
-  if (found != apis.end()) change(found->second);
-  return found != apis.end();
-}
-
-int add_generic_api(std::string name) {
-  const std::lock_guard lock(apis_mutex);
-  apis[next_aid].name = std::move(name);
-  return next_aid++;
-}
-
-bool remove_generic_api(int aid) {
-  const std::lock_guard lock(apis_mutex);
-  return apis.erase(aid) > 0;
 }
 
 }  // namespace sheaf::api
@@ -84,15 +67,16 @@ using namespace sheaf::api;
 int sion_generic_create_api(char* name) {
   return guarded("sion_generic_create_api", -1, -1, [&] {
     if (!name) throw Error(Code::invalid_argument, "no name given");
-    return add_generic_api(name);
+    const std::lock_guard lock(apis_mutex);
+    apis[next_aid].name = name;
+    return next_aid++;
   });
 }
 
 int sion_generic_free_api(int aid) {
-  return guarded("sion_generic_free_api", -1, SION_NOT_SUCCESS, [&] {
-    if (!remove_generic_api(aid))
-      throw Error(Code::invalid_argument, "invalid API identifier " + std::to_string(aid));
-    return SION_SUCCESS;
+  return succeeds("sion_generic_free_api", -1, [&] {
+    const std::lock_guard lock(apis_mutex);
+    if (apis.erase(aid) == 0) throw no_such_api(aid);
   });
 }
 

@@ -1,7 +1,6 @@
 // api/sion/families/generic_api: the objects of the generic interface that collect a program's callbacks.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "api/sion/handles/exported.hpp"
@@ -29,11 +28,5 @@ struct GenericApi {
 
 // A copy of what is registered under an id. Throws invalid_argument for an invalid one. Any thread.
 GenericApi generic_api(int aid);
-
-// Changes an API under the lock of the table; false if the id is invalid.
-bool change_generic_api(int aid, const std::function<void(GenericApi&)>& change);
-
-int add_generic_api(std::string name);
-bool remove_generic_api(int aid);
 
 }  // namespace sheaf::api

@@ -7,18 +7,17 @@
 
 #include "api/sion/families/generic_api.hpp"
 #include "base/error.hpp"
+#include "base/non_copyable.hpp"
 #include "collective/collective_group.hpp"
 #include "collective/mover.hpp"
 
 namespace sheaf::api {
 
-class GenericMover final : public Mover {
+class GenericMover final : public Mover, private NonCopyable {
  public:
   // `group`: the program's, of the tasks of the physical file; it outlives the object.
   GenericMover(const GenericApi& api, void* group) : api_(api), group_(group) {}
   ~GenericMover() override;
-  GenericMover(const GenericMover&) = delete;
-  GenericMover& operator=(const GenericMover&) = delete;
 
   // From now on the callbacks get this handle and block size (bytes).
   void serve(int sid, int64_t fsblksize);

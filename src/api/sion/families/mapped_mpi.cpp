@@ -15,11 +15,6 @@ int sion_paropen_mapped_mpi(char* fname, const char* file_mode, int* numFiles, M
                             FILE** fileptr) {
   static constexpr const char* function = "sion_paropen_mapped_mpi";
   return guarded(function, -1, -1, [&] {
-    int initialized = 0;
-    MPI_Initialized(&initialized);
-    if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
-    if (gComm == MPI_COMM_NULL)
-      throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
     return open_mapped(mpi_comm(gComm), {function, fname, file_mode, numFiles, nlocaltasks, globalranks,
                                          chunksizes, mapping_filenrs, mapping_lranks, fsblksize, fileptr});
   });

@@ -28,14 +28,6 @@ struct Given {
   bool has_group = false;
 };
 
-Given look_at(int* numfiles, MPI_Comm gcomm, const MPI_Comm* lcomm) {
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
-  if (gcomm == MPI_COMM_NULL) throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
-  return {numfiles, numfiles ? *numfiles : 0, lcomm != nullptr, lcomm && *lcomm != MPI_COMM_NULL};
-}
-
 // Files are counted in processes: tasks are placed with all the threads of theirs. Only a table places every
 // task.
 void place_processes(Comm& comm, ParallelWriteRequest& request, const OpenMode& mode, int threads,
@@ -76,8 +68,8 @@ int sion_paropen_ompi(const char* fname, const char* file_mode, int* numFiles, M
     std::optional<Error> problem;
     if (master) {
       problem = attempt([&] {
-        given = look_at(numFiles, gComm, lComm);
         processes = mpi_comm(gComm);
+        given = {numFiles, numFiles ? *numFiles : 0, lComm != nullptr, lComm && *lComm != MPI_COMM_NULL};
       });
     }
     agree(*team, problem);

@@ -22,11 +22,6 @@ int open_mpi(const char* function, const char* fname, const char* file_mode, int
              const MPI_Comm* lcomm, sion_int64* chunksize, sion_int32* fsblksize, int* globalrank,
              FILE** fileptr, char** newfname) {
   return guarded(function, -1, -1, [&] {
-    int initialized = 0;
-    MPI_Initialized(&initialized);
-    if (!initialized) throw Error(Code::invalid_argument, "MPI_Init has not been called");
-    if (gcomm == MPI_COMM_NULL)
-      throw Error(Code::invalid_argument, "the global communicator is MPI_COMM_NULL");
     const bool has_group = lcomm && *lcomm != MPI_COMM_NULL;
     const auto local = [=](Comm& all) -> std::unique_ptr<Comm> {
       if (!has_group) return nullptr;

@@ -38,23 +38,23 @@ inline std::unique_ptr<Comm> meet_team() {
 inline void check_team_closes(int sid) {
   const std::unique_ptr<Comm> team = meet_team();
   int64_t thread = 0;
-  int64_t who = 0;
+  std::shared_ptr<ThreadTeam> opened_by;
   auto problem = attempt([&] {
     if (!find_handle(sid))
       throw Error(Code::invalid_argument, "invalid file identifier " + std::to_string(sid));
     Comm* const comm = comm_of(sid);
-    const void* const opened_by = comm ? comm->thread_team() : nullptr;
+    if (comm) opened_by = comm->thread_team();
     if (!opened_by) throw Error(Code::wrong_mode, "the handle was not opened by a team of threads");
-    who = static_cast<int64_t>(reinterpret_cast<intptr_t>(opened_by));
     thread = comm->rank();
   });
+  const auto who = static_cast<int64_t>(reinterpret_cast<intptr_t>(opened_by.get()));
   int64_t same[2] = {who, ~who};
   agree(*team, problem, same);
   const Gathered all = team->gather(std::as_bytes(std::span(&thread, 1)), 0);
   problem = attempt([&] {
     if (same[0] != ~same[1])
       throw Error(Code::mismatch, "the threads of the team close different multifiles");
-    const int opened = thread_team_size(reinterpret_cast<const void*>(who));
+    const int opened = thread_team_size(*opened_by);
     if (opened != team->size())
       throw Error(Code::mismatch, "a team of " + std::to_string(team->size()) + " threads closes what " +
                                       std::to_string(opened) + " threads opened");

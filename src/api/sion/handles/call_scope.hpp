@@ -9,18 +9,17 @@
 #include <vector>
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::api {
 
 class Gate;
 
-class SHEAF_EXPORT CallScope {
+class SHEAF_EXPORT CallScope : private NonCopyable {
  public:
   CallScope();
   // Out of the gates it went into.
   ~CallScope();
-  CallScope(const CallScope&) = delete;
-  CallScope& operator=(const CallScope&) = delete;
 
   // Into a gate until the innermost scope of this thread ends, unless one of its scopes is inside already.
   static void enter(const std::shared_ptr<Gate>& gate);

@@ -14,6 +14,7 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "api/sion/handles/plain_stream.hpp"
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 #include "journal/lease.hpp"
 #include "keyval/keyval_index.hpp"
 #include "set/reader.hpp"
@@ -36,15 +37,13 @@ struct Tables {
 // The family of calls that has opened a handle, and may close it.
 enum class OpenedBy : uint8_t { serial, parallel, mapped, duplicate };
 
-class Handle {
+class Handle : private NonCopyable {
  public:
   // `files`: what was opened uses them until it goes. `mode` says what the program's stream is, and whether
   // SIGTERM flushes the handle.
   Handle(std::shared_ptr<Store> files, std::unique_ptr<Writer> writer, const OpenMode& mode);
   Handle(std::shared_ptr<Store> files, std::unique_ptr<Reader> reader, const OpenMode& mode);
   ~Handle();
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
 
   // Windows of the fast path; never null (an empty one where the direction does not fit).
   Window* out;

@@ -57,14 +57,13 @@ UserLock::~UserLock() {
 
 int sion_lock_register_lock_callbacks(int lock(void*), int unlock(void*), void* lock_data) {
   using namespace sheaf;
-  return api::guarded("sion_lock_register_lock_callbacks", -1, SION_NOT_SUCCESS, [&] {
+  return api::succeeds("sion_lock_register_lock_callbacks", -1, [&] {
     if (!lock || !unlock) throw Error(Code::invalid_argument, "a lock needs both callbacks");
     if (!api::register_lock(lock, unlock, lock_data))
       throw Error(Code::wrong_mode, "a lock is registered already and stays");
     // Once, so that a lock that does not work shows here.
     lock(lock_data);
     unlock(lock_data);
-    return SION_SUCCESS;
   });
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/export.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::api {
 
@@ -13,12 +14,10 @@ namespace sheaf::api {
 SHEAF_EXPORT void use_library_lock();
 
 // Holds the registered lock, if any, while it lives.
-class UserLock {
+class UserLock : private NonCopyable {
  public:
   UserLock();
   ~UserLock();
-  UserLock(const UserLock&) = delete;
-  UserLock& operator=(const UserLock&) = delete;
 
  private:
   const struct LockCallbacks* held_;

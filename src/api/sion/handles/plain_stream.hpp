@@ -10,18 +10,18 @@
 
 #include <cstdio>
 
+#include "base/non_copyable.hpp"
+
 namespace sheaf::api {
 
 class Handle;
 
-class PlainStream {
+class PlainStream : private NonCopyable {
  public:
   // `handle` outlives the object. Throws io if there is no memory.
   explicit PlainStream(Handle& handle);
   // Closes the stream unless the program has done so.
   ~PlainStream();
-  PlainStream(const PlainStream&) = delete;
-  PlainStream& operator=(const PlainStream&) = delete;
 
   FILE* stream() const { return stream_; }
   bool open() const;  // the program has not closed it

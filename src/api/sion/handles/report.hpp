@@ -10,6 +10,7 @@
 #include "api/sion/handles/call_scope.hpp"
 #include "base/error.hpp"
 #include "base/export.hpp"
+#include "sion_const.h"
 
 namespace sheaf::api {
 
@@ -61,6 +62,15 @@ Result guarded(const char* function, Task&& task, Result failure, Body&& body) {
   if (warnings_wait()) [[unlikely]]
     say_warnings(function, number());
   return result;
+}
+
+// The same for a call that has nothing to say but that all went well: body() returns nothing.
+template <class Task, class Body>
+int succeeds(const char* function, Task&& task, Body&& body) {
+  return guarded(function, task, SION_NOT_SUCCESS, [&] {
+    body();
+    return SION_SUCCESS;
+  });
 }
 
 }  // namespace sheaf::api

@@ -15,16 +15,15 @@
 #include <string>
 
 #include "base/forks.hpp"
+#include "base/non_copyable.hpp"
 
 namespace sheaf::api {
 
 class Handle;
 
-class Gate {
+class Gate : private NonCopyable {
  public:
   explicit Gate(Handle& handle);
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
 
   // A call of the program begins, once nobody flushes. False: another thread is in a call, which a program
   // may not do.

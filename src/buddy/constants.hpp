@@ -1,0 +1,14 @@
+// buddy/constants: the numbers of this room.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+
+namespace sheaf::buddy {
+
+// Bytes of a file that travel in one message: two of them are in memory on each side, and a message of an
+// exchange has a length of an int.
+inline constexpr int64_t message_bytes = 1 << 20;
+static_assert(message_bytes <= INT_MAX);
+
+}  // namespace sheaf::buddy

@@ -1,0 +1,37 @@
+// comm_mpi/constants: the numbers of this room.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "comm/constants.hpp"
+#include "comm/shared_meeting.hpp"
+
+namespace sheaf::mpi {
+
+// Messages of our own on a group's communicator: pieces of gathers and scatters that are too long for a
+// collective call of MPI, and exchanges. Both may be under way.
+inline constexpr int pieces_tag = 1;
+inline constexpr int exchange_tag = 2;
+static_assert(pieces_tag != exchange_tag);
+
+// Messages under way at the root of a gather or scatter: enough to overlap, O(1) memory.
+inline constexpr size_t messages_at_once = 64;
+
+// Who waits gives its core away at first, and then sleeps: a sixteenth of what it has waited, within limits
+// that keep waking cheap and lateness small.
+inline constexpr std::chrono::microseconds yielding{300};
+inline constexpr std::chrono::microseconds shortest_sleep{30};
+inline constexpr std::chrono::microseconds longest_sleep{200};
+static_assert(shortest_sleep <= longest_sleep && longest_sleep <= yielding);
+
+// Duplicates of a communicator that are kept for the next open.
+inline constexpr size_t most_spares = 8;
+
+// Numbers of the caller that the first meeting of a group takes along: agree() brings most of them. They meet
+// in shared memory with those of the spares, the world's and the topology's.
+inline constexpr size_t most_on_first_meeting = most_agreed_values + 1;
+static_assert((most_spares + 2 + most_on_first_meeting) * sizeof(int64_t) <= SharedMeeting::most_bytes);
+
+}  // namespace sheaf::mpi

@@ -1,0 +1,146 @@
+// comm_teams/team_splits: how groups of threads are divided.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "comm_teams/star_comm.hpp"
+#include "comm_teams/team_comm.hpp"
+
+namespace sheaf {
+namespace {
+
+using Offer = ThreadTeam::Offer;
+using Offers = std::span<Offer>;
+
+// Makes one team per color and gives everyone its place.
+template <class Place>
+void divide(Offers all, Place place) {
+  std::map<int, std::vector<Offer*>> groups;
+  for (Offer& one : all)
+    if (one.color >= 0) groups[one.color].push_back(&one);
+  for (auto& [color, members] : groups) {
+    std::ranges::stable_sort(members, {}, &Offer::key);
+    const auto team = std::make_shared<ThreadTeam>(static_cast<int>(members.size()));
+    int rank = 0;
+    for (Offer* const one : members) place(*one) = {team, rank++};
+  }
+}
+
+template <class T>
+std::vector<T> values_of(std::span<const std::byte> bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+// The rounds of groups that cut through processes travel on the group of all.
+class TeamHub final : public StarHub {
+ public:
+  // Collective over `group`.
+  explicit TeamHub(std::unique_ptr<Comm> group) : group_(std::move(group)) {
+    const auto node = group_->split_by_node();
+    node_ = group_->rank();
+    node->broadcast(std::as_writable_bytes(std::span(&node_, 1)), 0);
+  }
+
+  int rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+  int64_t node() override { return node_; }
+
+  std::vector<std::byte> round(std::span<const std::byte> mine, const Answer& answer) override {
+    const Gathered calls = group_->gather(mine, 0);
+    Gathered replies;  // stays empty after a failure, which all then refuse
+    std::optional<Error> problem;
+    if (rank() == 0) problem = attempt([&] { replies = answer(calls); });
+    try {
+      return group_->scatter(replies, 0);
+    } catch (const Error&) {
+      if (problem) throw *problem;
+      throw;
+    }
+  }
+
+ private:
+  const std::unique_ptr<Comm> group_;
+  int64_t node_ = 0;
+};
+
+bool is_one_run(Offers all) {
+  return std::ranges::is_sorted(all, {}, &Offer::key) &&
+         std::ranges::all_of(all, [&](const Offer& one) { return one.color == all[0].color; });
+}
+
+}  // namespace
+
+// On thread 0. Whether the colors of this process are those of another one, too, on any.
+bool TeamComm::cut_through(Offers all) {
+  std::vector<int32_t> colors;
+  for (const Offer& one : all)
+    if (one.color >= 0) colors.push_back(one.color);
+  std::ranges::sort(colors);
+  colors.erase(std::ranges::unique(colors).begin(), colors.end());
+  auto everywhere = values_of<int32_t>(processes_->gather(std::as_bytes(std::span(colors)), 0).bytes);
+  std::ranges::sort(everywhere);
+  int64_t shared = std::ranges::adjacent_find(everywhere) != everywhere.end();
+  processes_->all_max(std::span(&shared, 1));
+  return shared != 0;
+}
+
+// On thread 0. `processes`: of the new group, if it consists of whole ones.
+TeamComm::Shape TeamComm::shape_of(Offers all, std::unique_ptr<Comm>& processes) {
+  int64_t divided = !is_one_run(all);
+  processes_->all_max(std::span(&divided, 1));
+  if (divided) return cut_through(all) ? Shape::irregular : Shape::within_processes;
+  processes = processes_->split(all[0].color, all[0].key);
+  // Whole processes follow each other if their ranges of keys do; equal keys order by rank.
+  int64_t overlap = 0;
+  if (processes) {
+    const int64_t row[3] = {all.front().key, all.back().key, process_};
+    const auto rows = values_of<int64_t>(processes->gather(std::as_bytes(std::span(row)), 0).bytes);
+    for (size_t r = 3; r < rows.size(); r += 3)
+      if (rows[r - 2] > rows[r] || (rows[r - 2] == rows[r] && rows[r - 1] > rows[r + 2])) overlap = 1;
+  }
+  processes_->all_max(std::span(&overlap, 1));
+  return overlap ? Shape::irregular : Shape::whole_processes;
+}
+
+std::unique_ptr<Comm> TeamComm::split(int color, int key) {
+  if (star_) return star_->split(color, key);
+  Part part;
+  std::unique_ptr<Comm> processes;
+  meet({.call = "split", .result = &part, .color = color, .key = key}, [&](Offers all) {
+    const Shape shape = processes_ ? shape_of(all, processes) : Shape::within_processes;
+    for (const Offer& one : all) static_cast<Part*>(one.result)->shape = shape;
+    if (shape != Shape::irregular)
+      divide(all, [](Offer& one) -> Membership& { return static_cast<Part*>(one.result)->own; });
+  });
+  if (part.shape == Shape::irregular) {
+    star_ = star_comm(std::make_shared<TeamHub>(split(0, rank())));
+    return star_->split(color, key);
+  }
+  if (!part.own.team) return nullptr;
+  if (part.shape == Shape::whole_processes) return of_processes(std::move(part.own), std::move(processes));
+  return std::make_unique<TeamComm>(std::move(part.own), number_);
+}
+
+std::unique_ptr<Comm> TeamComm::split_by_node() {
+  if (star_) return star_->split_by_node();
+  Part part;
+  std::unique_ptr<Comm> processes;
+  meet({.call = "split_by_node", .result = &part, .key = number_}, [&](Offers all) {
+    if (processes_) processes = processes_->split_by_node();
+    const char* const topology = processes_ ? nullptr : std::getenv("SHEAF_TOPOLOGY");
+    const int per_node = topology ? tasks_per_node(topology) : 0;
+    for (Offer& one : all) {
+      one.color = per_node > 0 ? one.key / per_node : 0;
+      one.key = 0;
+    }
+    divide(all, [](Offer& one) -> Membership& { return static_cast<Part*>(one.result)->own; });
+  });
+  if (is_hybrid_) return of_processes(std::move(part.own), std::move(processes));
+  return std::make_unique<TeamComm>(std::move(part.own), number_);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,104 @@
+// comm_teams/thread_team: how the threads of a process meet. Private to this folder.
+//
+// A meeting is one collective call of all members: each offers its arguments, one of them carries the call
+// out for all, straight in the memory of those who wait. Who waits, sleeps, so teams may be larger than the
+// machine.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/agree.hpp"
+
+namespace sheaf {
+
+class ThreadTeam {
+ public:
+  // Which call a member makes, and where its arguments are.
+  struct Offer {
+    const char* call = nullptr;
+    int root = 0;
+    size_t length = 0;          // bytes that must be the same everywhere
+    std::byte* data = nullptr;  // in and out
+    const std::byte* source = nullptr;
+    size_t source_bytes = 0;
+    void* result = nullptr;
+    int color = 0;
+    int key = 0;
+  };
+
+  // Who carries out the call: the member that comes last, which wakes the others once; or member 0, where
+  // only that may talk to other processes.
+  enum class Actor { last, first };
+
+  explicit ThreadTeam(int members) : offers_(static_cast<size_t>(members)) {}
+
+  int size() const { return static_cast<int>(offers_.size()); }
+
+  // Comes with `mine`; returns when all have come and the actor, the same for all, has run its act(offers).
+  // Throws on all members what that threw, or mismatch if they do not make the same call.
+  template <class Act>
+  void meet(int rank, Actor actor, const Offer& mine, Act&& act) {
+    offers_[static_cast<size_t>(rank)] = mine;
+    if (size() == 1) return act(std::span<Offer>(offers_));
+    const uint32_t meeting = meetings_.load(std::memory_order_relaxed);
+    std::optional<Error>& outcome = outcomes_[meeting % 2];
+    if (comes_as_actor(rank, actor)) {
+      outcome = attempt([&] {
+        check_calls();
+        act(std::span<Offer>(offers_));
+      });
+      const std::optional<Error> mine_too = outcome;  // the slot may be reused once the others go on
+      arrived_.store(0, std::memory_order_relaxed);
+      meetings_.store(meeting + 1, std::memory_order_release);
+      meetings_.notify_all();
+      if (mine_too) throw *mine_too;
+      return;
+    }
+    while (meetings_.load(std::memory_order_acquire) == meeting)
+      meetings_.wait(meeting, std::memory_order_acquire);
+    // Nobody can be two meetings ahead, so the slot still holds this one's outcome.
+    if (outcome) throw *outcome;
+  }
+
+ private:
+  // Counts the member in. True, when all have come, for the one that is to act.
+  bool comes_as_actor(int rank, Actor actor) {
+    int here = arrived_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (actor == Actor::last) return here == size();
+    if (here == size()) arrived_.notify_all();
+    if (rank != 0) return false;
+    for (; here < size(); here = arrived_.load(std::memory_order_acquire)) arrived_.wait(here);
+    return true;
+  }
+
+  void check_calls() const {
+    const Offer& first = offers_[0];
+    for (size_t r = 1; r < offers_.size(); ++r) {
+      const Offer& other = offers_[r];
+      if (std::strcmp(first.call, other.call) == 0 && first.root == other.root &&
+          first.length == other.length)
+        continue;
+      const auto name = [](const Offer& o) {
+        return std::string(o.call) + " (root " + std::to_string(o.root) + ", " + std::to_string(o.length) +
+               " bytes)";
+      };
+      throw Error(Code::mismatch, "the threads of a group made different calls: thread 0 " + name(first) +
+                                      ", thread " + std::to_string(r) + " " + name(other));
+    }
+  }
+
+  std::vector<Offer> offers_;
+  std::atomic<int> arrived_{0};
+  std::atomic<uint32_t> meetings_{0};
+  std::optional<Error> outcomes_[2];
+};
+
+}  // namespace sheaf

@@ -1,0 +1,40 @@
+// support/fibers/fiber_traffic: how the calls of simulated tasks are counted, as trees of messages would make
+// them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "comm/comm.hpp"
+
+namespace sheaf {
+
+// What a task has done on a Comm and on those split from it.
+struct Traffic {
+  int64_t collectives = 0;  // collective calls
+  int64_t steps = 0;        // rounds of messages on the critical path: ceil(log2(size)) per tree collective
+  int64_t bytes = 0;        // bytes this task contributed to collectives
+};
+
+// Rounds of messages of a binary tree over `size` tasks: ceil(log2(size)); 0 for one task.
+inline int tree_steps(int size) { return size <= 1 ? 0 : std::bit_width(static_cast<unsigned>(size) - 1); }
+
+// Adds one tree collective over `size` tasks to which this task contributed `bytes`.
+inline void count_collective(Traffic& traffic, int size, int64_t bytes) {
+  traffic.collectives += 1;
+  traffic.steps += tree_steps(size);
+  traffic.bytes += bytes;
+}
+
+// Bytes of (color, key), a task's contribution to a split.
+inline constexpr int64_t split_bytes = 2 * sizeof(int32_t);
+
+// Bytes of all that `outgoing` sends.
+inline int64_t bytes_of(std::span<const Outgoing> outgoing) {
+  int64_t sum = 0;
+  for (const Outgoing& message : outgoing) sum += std::ssize(message.bytes);
+  return sum;
+}
+
+}  // namespace sheaf
