@@ -50,14 +50,10 @@ MetadataReader::MetadataReader(File& file) : MetadataReader(file, read_header(fi
 MetadataReader::MetadataReader(File& file, const Header& header)
     : file_(file), file_size_(regular_size(file)), header_(header) {}
 
-MetadataReader::MetadataReader(Store& store, File& file, NameOf name_of) : MetadataReader(file) {
+MetadataReader::MetadataReader(Store& store, File& file, Checking checking, NameOf name_of)
+    : MetadataReader(file) {
   store_ = &store;
-  name_of_ = std::move(name_of);
-}
-
-MetadataReader::MetadataReader(Store& store, File& file, const Header& header, NameOf name_of)
-    : MetadataReader(file, header) {
-  store_ = &store;
+  checking_ = checking;
   name_of_ = std::move(name_of);
 }
 

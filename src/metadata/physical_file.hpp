@@ -1,5 +1,5 @@
 // metadata/physical_file: the metadata of one physical file, or of a set of them. For the serial handles and
-// the tools; parallel tasks read their own slices instead (set/reader_of_group.cpp).
+// the tools; parallel tasks read their own slices instead (set/set_tables).
 //
 // Metadata that take little are held, others are read again where they are asked for: whatever a file claims,
 // memory is bounded by what the loader says, plus a few MiB for whoever goes through the tasks

@@ -89,15 +89,6 @@ class SHEAF_EXPORT Reader {
     TaskRows rows;
   };
 
-  // Opening by a process for each task.
-  TravellingHeader read_lead(Store& store, const std::string& path, const NameOf& name_of, Checking checking,
-                             std::shared_ptr<File>& file);
-  layout::Placement find_place(Store& store, const std::string& path, const TravellingHeader& lead,
-                               const NameOf& name_of, Checking checking, bool lead_alone,
-                               std::optional<Error>& problem);
-  void open_file(Store& store, const std::string& name, const FileFacts& set, TravellingHeader& travelling,
-                 layout::Placement place, Checking checking, std::shared_ptr<File>& file,
-                 std::optional<Error>& problem, bool collectively);
   void begin_collective(const CollectivePlan& plan, CollectiveMeans means);
 
   size_t index_of(int64_t task) const;
