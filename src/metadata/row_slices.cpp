@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "metadata/constants.hpp"
 #include "metadata/parallel_open.hpp"
 
 namespace sheaf {
@@ -134,11 +135,11 @@ std::vector<FileSums> RowSlices::add_up(std::span<const Segment> segments, std::
 
 void for_each_file(Comm& comm, int32_t nfiles, std::span<const FileShare> mine,
                    const std::function<void(int32_t, int64_t, int64_t)>& visit) {
-  constexpr int32_t batch = 4096;
   int64_t row = 0;
   std::vector<int64_t> tasks;
-  for (int32_t begin = 0; begin < nfiles; begin += std::min(batch, nfiles - begin)) {
-    tasks.assign(static_cast<size_t>(std::min(batch, nfiles - begin)), 0);
+  for (int32_t begin = 0; begin < nfiles;
+       begin += std::min(metadata_constants::files_counted_at_once, nfiles - begin)) {
+    tasks.assign(static_cast<size_t>(std::min(metadata_constants::files_counted_at_once, nfiles - begin)), 0);
     for (; !mine.empty() && mine.front().file < begin + std::ssize(tasks); mine = mine.subspan(1))
       tasks[static_cast<size_t>(mine.front().file - begin)] += mine.front().tasks;
     comm.all_sum(tasks);

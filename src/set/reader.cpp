@@ -32,8 +32,7 @@ Reader::Reader(Store& store, std::unique_ptr<Comm> comm, const MappedReadRequest
   if (tasks_->facts().compressed) agree(*comm_, problem);
 }
 
-Reader::Reader(Reader& original, std::optional<int64_t> only)
-    : tasks_(original.tasks_), duplicate_(true), only_(only) {
+Reader::Reader(Reader& original, std::optional<int64_t> only) : tasks_(original.tasks_), only_(only) {
   if (!tasks_)
     throw Error(Code::wrong_mode,
                 "'" + original.path() + "': only handles opened in parallel for reading can be duplicated");

@@ -212,6 +212,8 @@ class Writer {
   std::shared_ptr<File> open_segment(const Segment& segment, Access access) const;
   void change_file(const Segment& segment, const std::function<void(File&, const format::Header&)>& change);
   void take_pointers_away(std::span<const Segment> segments);
+  void write_tables(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+                    const BlockTable& table, SliceSums& sums, SumRounds& rounds);
   void write_table(const Segment& segment, const SegmentEnd& end, const Guard& guard, const BlockTable& table,
                    size_t row, SliceSums& sums, SumRounds& rounds);
   void write_mapping(File& file, const format::Header& h, const SegmentEnd& lead, uint32_t piece,
@@ -219,6 +221,9 @@ class Writer {
                      const std::function<layout::Placement(int64_t task)>& place_of);
   void write_known_mapping(const Lead& lead);
   void complete_file(const Segment& segment, const SegmentEnd& end, const format::Identity& identity);
+  std::vector<bool> complete_early(std::span<const Segment> segments, std::span<const SegmentEnd> ends);
+  Lead lead_of(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+               const std::vector<bool>& complete) const;
   void report_rows(std::span<const std::byte> row) noexcept;
   WrittenTask written(size_t index, std::span<const uint32_t> sums = {}) const;
   void look_for_losses(const Closing& closing);

@@ -77,43 +77,20 @@ void Writer::finish(Closing& closing) {
     step([&] { take_pointers_away(segments); });
     agree(*comm_, problem);
   }
-  // A file with one leader needs no agreement of its own: its leader sees from the rows that every task's
-  // bytes are there, and completes it at once.
   const bool sums_follow = sums.in_rounds() > 0;
-  std::vector<bool> complete(segments.size());
   SumRounds rounds;
-  const auto write_tables = [&] {
-    if (std::ranges::any_of(ends, [](const SegmentEnd& e) { return !e.sound; })) return;
-    size_t row = 0;
-    for (size_t s = 0; s < segments.size(); row += static_cast<size_t>(segments[s++].count))
-      write_table(segments[s], ends[s], guard_of(s), table, row, sums, rounds);
-  };
-  if (!sums_follow) step(write_tables);
-  for (size_t s = 0; s < segments.size() && !sums_follow; ++s) {
-    const Segment& file = segments[s];
-    if (file.file == 0 || file.count < file.file_tasks || !ends[s].sound || old() || unit_ > 0) continue;
-    step([&] { complete_file(file, ends[s], guard_of(s).identity); });
-    complete[s] = true;
-  }
-
-  Lead lead;
-  lead.value[Lead::process] = -1;
-  for (size_t s = 0; s < segments.size(); ++s) {
-    if (segments[s].first != 0) continue;
-    if (segments[s].file > 0) lead.value[Lead::incomplete] |= !complete[s];
-    if (segments[s].file == 0)
-      std::ranges::copy(std::array{ends[s].pointer.varheader, int64_t{ends[s].pointer.maxblocks},
-                                   segments[s].file_tasks, int64_t{segments[s].fsblksize}, ends[s].sums,
-                                   int64_t{guard_of(s).piece}, int64_t{comm_->rank()}},
-                        lead.value.begin());
-  }
+  std::vector<bool> complete(segments.size());
+  if (!sums_follow)
+    step([&] {
+      write_tables(segments, ends, table, sums, rounds);
+      complete = complete_early(segments, ends);
+    });
+  Lead lead = lead_of(segments, ends, complete);
   lead.value[Lead::sums_follow] = sums_follow;
-  lead.value[Lead::overran] =
-      std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
   agree(*comm_, problem, lead.value);
   if (lead.value[Lead::sums_follow]) {
     rounds = plan_rounds(slices, table, sums, closing, problem);
-    if (sums_follow) step(write_tables);
+    if (sums_follow) step([&] { write_tables(segments, ends, table, sums, rounds); });
     rounds.finish();
     agree(*comm_, problem);
   }
@@ -136,6 +113,39 @@ void Writer::finish(Closing& closing) {
     write_buddies(*store_, *comm_, local(), facts_, path(), base, collecting_->buddies);
   }
   if (lead.value[Lead::overran]) look_for_losses(closing);
+}
+
+// Local. A file with one leader needs no agreement of its own: its leader sees from the rows that every
+// task's bytes are there, and completes it at once. Returns which are complete.
+std::vector<bool> Writer::complete_early(std::span<const Segment> segments,
+                                         std::span<const SegmentEnd> ends) {
+  std::vector<bool> complete(segments.size());
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const Segment& file = segments[s];
+    if (file.file == 0 || file.count < file.file_tasks || !ends[s].sound || old() || unit_ > 0) continue;
+    complete_file(file, ends[s], guard_of(s).identity);
+    complete[s] = true;
+  }
+  return complete;
+}
+
+// Local: what this process knows.
+Writer::Lead Writer::lead_of(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+                             const std::vector<bool>& complete) const {
+  Lead lead;
+  lead.value[Lead::process] = -1;
+  for (size_t s = 0; s < segments.size(); ++s) {
+    if (segments[s].first != 0) continue;
+    if (segments[s].file > 0) lead.value[Lead::incomplete] |= !complete[s];
+    if (segments[s].file == 0)
+      std::ranges::copy(std::array{ends[s].pointer.varheader, int64_t{ends[s].pointer.maxblocks},
+                                   segments[s].file_tasks, int64_t{segments[s].fsblksize}, ends[s].sums,
+                                   int64_t{guard_of(s).piece}, int64_t{comm_->rank()}},
+                        lead.value.begin());
+  }
+  lead.value[Lead::overran] =
+      std::ranges::any_of(blocks_, [](const TaskBlocks& b) { return !b.overruns().empty(); });
+  return lead;
 }
 
 // Collective where tasks write collectively. All bytes are in the files then, or beside them, and what every

@@ -51,7 +51,16 @@ std::vector<Writer::SegmentEnd> Writer::find_ends(RowSlices& slices, std::span<c
   return ends;
 }
 
-// At a leader: its part of META2, and of the trailer. Local but for the rounds.
+// At a leader: its part of META2, and of the trailers, if no task of its files has failed. Local but for the
+// rounds.
+void Writer::write_tables(std::span<const Segment> segments, std::span<const SegmentEnd> ends,
+                          const BlockTable& table, SliceSums& sums, SumRounds& rounds) {
+  if (!std::ranges::all_of(ends, &SegmentEnd::sound)) return;
+  size_t row = 0;
+  for (size_t s = 0; s < segments.size(); row += static_cast<size_t>(segments[s++].count))
+    write_table(segments[s], ends[s], guard_of(s), table, row, sums, rounds);
+}
+
 void Writer::write_table(const Segment& segment, const SegmentEnd& end, const Guard& guard,
                          const BlockTable& table, size_t row, SliceSums& sums, SumRounds& rounds) {
   const auto n = static_cast<size_t>(segment.count);
